@@ -21,7 +21,7 @@ const suitesIn = (...folders: string[]): string[] => filesOf(...folders.map((fol
 
 /** Pure functions, and the storage contract in memory: the same on every Node and with every driver. `npm run test:fast`. */
 const PURE = [
-  ...suitesIn('test/{core,plain,importance,estimators,formats,files,strategies}'),
+  ...suitesIn('test/{core,plain,importance,estimators,formats,files,strategies,validity}'),
   ...filesOf('test/storage/model'),
 ]
 /** No processes and no global changes, like the pure suites: these share their modules, which halves their time. */

@@ -50,6 +50,8 @@ export interface Failures {
   DRIVER_UNAVAILABLE: { detail: string; driver?: string }
   CONTEXT_BUDGET_EXCEEDED: ContextBudgetFacts
   REQUEST_REFUSED: RefusalFacts
+  /** The rules of docs/validity.md that the request breaks, and the places in its body, in the same order. */
+  REQUEST_INVALID: { sessionId: string; provider: string; rules: readonly string[]; paths: readonly string[] }
   OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
   FILES_ABORTED: { files: number }
   MODEL_CALL_FAILED: { summarizer: string; error: string }
@@ -249,6 +251,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The summarizer ${JSON.stringify(summarizer)} returned no usable summary (${error}); nothing was changed.`,
   STRATEGY_FAILED: ({ strategy, error }) =>
     `The strategy ${JSON.stringify(strategy)} failed (${error}); nothing was changed.`,
+  REQUEST_INVALID: ({ sessionId, provider, rules, paths }) =>
+    `${JSON.stringify(provider)} would refuse the request of session ${JSON.stringify(sessionId)}: ${brokenRules(rules, paths)}. docs/validity.md explains the rules; nothing was sent.`,
   OPERATION_CONFLICT: ({ operationId }) =>
     `The operation id ${JSON.stringify(operationId)} was used for another rewind of this session; nothing was changed. Use a new id for a new operation.`,
   HISTORY_REFUSED: ({ line, why }) =>
@@ -266,6 +270,17 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length} tool calls, and their results are not stored: the tools may be running. Load the chat later. If that request is no longer running, pass repeatApproved: true to run them again.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
     `The prompt continues from position ${position} of session ${JSON.stringify(sessionId)}, but the messages after it cannot be rewound (${why}). Continue from the end, or in a new session.`,
+}
+
+/** Rules that a message of an error names. */
+const NAMED_RULES = 5
+
+function brokenRules(rules: readonly string[], paths: readonly string[]): string {
+  const named = rules
+    .slice(0, NAMED_RULES)
+    .map((rule, i) => (paths[i] === '' ? rule : `${rule} at ${paths[i]}`))
+  const more = rules.length - named.length
+  return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 /** The names of the errors of this package: by them the errors of another copy of it are recognized. */

@@ -216,11 +216,11 @@ export type {
   PrepareRequestOptions,
   Prompt,
 } from './requests/options.ts'
-export type { PreparedFiles, PreparedRequest, RenderedMessage } from './requests/prepared.ts'
+export type { PreparedFiles, PreparedRequest, RenderedMessage, TurnUsage } from './requests/prepared.ts'
 export type { RecordedResponse, ResponseInput, UsageReportInput } from './requests/record.ts'
 export type { RecordedFiles, RecordedRequest, RenderedRequest } from './requests/recorded.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'
-export type { AfterTurnResult, AppendedTurn, BeforeTurnResult, TurnUsage } from './requests/turn-hooks.ts'
+export type { AfterTurnResult, AppendedTurn, BeforeTurnResult } from './requests/turn-hooks.ts'
 export type { ImportanceReason } from './stages/importance/groups.ts'
 export type { MessageImportance, ScorerWarning, SessionImportance } from './stages/importance/scorer.ts'
 export type { GroupRole, RankedRole, Signal } from './stages/importance/weights.ts'
@@ -349,3 +349,8 @@ export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.t
 export type { Sizes } from './tokens/measure.ts'
 export type { Figure, FigureSource, ModelProfile } from './tokens/profiles.ts'
 export type { ContextWindow, WindowSource } from './tokens/windows.ts'
+export {
+  type RequestFinding,
+  type ValidateRequestOptions,
+  validateRequest,
+} from './validity/validate-request.ts'

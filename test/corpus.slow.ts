@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { fromAnthropic, toAnthropic } from '../src/anthropic.ts'
 import { type Message, openStore, type Store, validateHistory } from '../src/index.ts'
 import { fromOpenAI, toOpenAI } from '../src/openai.ts'
+import { expectAccepted } from './support/requests.ts'
 import { sharedPath } from './support/shared.ts'
 
 /*
@@ -118,6 +119,7 @@ async function checkRenderings(store: Store, id: string): Promise<void> {
   for (const { provider } of MODELS) {
     const { messages } = await store.renderHistory(id, { provider })
     expect(validateHistory(messages, provider)).toEqual([])
+    expectAccepted(messages, provider)
     if (provider === 'anthropic') checkAnthropicForm(messages)
     if (provider === 'openai') checkOpenAIForm(messages)
   }

@@ -8,6 +8,7 @@ const LAYERS = [
   'messages',
   'search',
   'tokens',
+  'validity',
   'model',
   'rendering',
   'files',
@@ -33,7 +34,7 @@ const GROUND = new Set(['errors.ts', 'events.ts', 'version.ts'])
 const ENTRIES_ONLY = ['arrays', 'compat']
 
 /** Layers without effects: no files, no clocks, no processes. */
-const PURE = new Set(['messages', 'search', 'model', 'rendering', 'stages', 'overflow'])
+const PURE = new Set(['messages', 'search', 'validity', 'model', 'rendering', 'stages', 'overflow'])
 
 const SOURCES = join(import.meta.dirname, '..', 'src')
 
@@ -72,6 +73,12 @@ describe('the source', () => {
       ({ from, to }) => LAYERS.indexOf(layerOf(to)) > LAYERS.indexOf(layerOf(from)),
     )
     expect(wrong).toEqual([])
+  })
+
+  it('checks requests without the code that renders and converts them: of tokens/ only names of providers', () => {
+    const used = imports.flatMap(({ from, to }) => (layerOf(from) === 'validity' ? [to] : []))
+    const others = new Set(used.filter((to) => layerOf(to) !== 'validity'))
+    expect([...others].sort()).toEqual(['errors.ts', 'tokens/providers.ts'])
   })
 
   it('has no import cycles, types included', () => {

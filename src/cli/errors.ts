@@ -75,6 +75,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   DRIVER_UNAVAILABLE: EXIT.unusable,
   CONTEXT_BUDGET_EXCEEDED: EXIT.refused,
   REQUEST_REFUSED: EXIT.refused,
+  REQUEST_INVALID: EXIT.refused,
   OUTPUT_NOT_SAVED: EXIT.failed,
   FILES_ABORTED: EXIT.interrupted,
   MODEL_CALL_FAILED: EXIT.failed,
@@ -298,6 +299,7 @@ const WORDS: { readonly [C in ErrorCode]: Words<C> } = {
       `The provider ${JSON.stringify(provider)} refuses a request of session ${JSON.stringify(sessionId)} for its content: ${kind}${path === undefined ? '' : ` at ${path}`}. Repairs did not help.`,
     hint: 'undertext compactions lists the repairs; another model may accept the conversation.',
   },
+  REQUEST_INVALID: {},
   OUTPUT_NOT_SAVED: {
     sentence: ({ reason, originalSize }) =>
       `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either.`,

@@ -10,6 +10,7 @@ import type { NewMessage } from '../messages/message.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
 import { type NeurolinkRequest, requestSchema } from '../tokens/budget.ts'
 import type { MediaFigures } from '../tokens/media-limits.ts'
+import type { PreparedRequest } from './prepared.ts'
 
 /* Options of the calls around a request. */
 
@@ -129,6 +130,16 @@ export const prepareSchema = z
       .optional(),
     /** Output tokens requested; sets the output reserve. */
     maxOutputTokens: z.int().nonnegative().optional(),
+    /**
+     * For development: returns the body that you send for a request. `validateRequest` checks it, and a request that the provider would
+     * refuse throws `REQUEST_INVALID`. Default: no check.
+     */
+    validate: z
+      .custom<(request: PreparedRequest) => object>(
+        (value) => typeof value === 'function',
+        'must be a function that returns the body of the request',
+      )
+      .optional(),
     /** Which errors `withOverflowRecovery` treats as overflows: `strict` and `patterns` of `isContextOverflowError`. */
     overflow: overflowRulesSchema.optional(),
     /**
@@ -172,6 +183,20 @@ export function requestParts({
     pendingTokens,
     pendingMedia,
   })
+}
+
+/** A request and its place in the session, for the verbs that record its usage or its overflow. */
+export function describedBy({
+  position,
+  viewEpoch,
+  pendingTokens,
+  system,
+  tools,
+}: Pick<PreparedRequest, 'position' | 'viewEpoch' | 'pendingTokens'> & {
+  readonly system?: string | undefined
+  readonly tools?: readonly unknown[] | undefined
+}) {
+  return { position, viewEpoch, pendingTokens, ...requestParts({ system, tools }) }
 }
 
 /** Options of an automatic run that makes room for a request; `pending` is the request besides its history. */

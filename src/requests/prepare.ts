@@ -3,10 +3,11 @@ import type { CompactionPreview, CompactionResult } from '../compaction/result.t
 import type { ContextStats } from '../compaction/stats.ts'
 import { LeaseTaken, OTHERS_WAIT_MS, PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
-import { invalid, isUndertextError } from '../errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { CONTINUATION_TEXT } from '../rendering/contents.ts'
+import { validateRequest } from '../validity/validate-request.ts'
 import {
   addedTo,
   type Draft,
@@ -105,7 +106,7 @@ export class RequestPreparer {
     )
     if (isEmpty && draft.snapshot.view.length + prompt.length > 0)
       throw invalid('the request has no message to send: append one, or pass a prompt that is not blank')
-    return this.#result(preparing, before, { ...draft, system })
+    return accepted(this.#result(preparing, before, { ...draft, system }), options.validate)
   }
 
   /** How full the context is, a warning, and a compaction when it is due: as `beforeTurn` does. */
@@ -301,4 +302,19 @@ export class RequestPreparer {
       contextManagement: before.contextManagement,
     })
   }
+}
+
+/** Throws `REQUEST_INVALID` for a request whose body the provider would refuse. */
+function accepted(request: PreparedRequest, bodyOf: CheckedPrepare['validate']): PreparedRequest {
+  if (bodyOf === undefined) return request
+  const { model, provider, sessionId } = request
+  const found = validateRequest(bodyOf(request), provider, defined({ model }))
+  if (found.length === 0) return request
+  const rules = found.map(({ rule }) => rule)
+  throw new UndertextError('REQUEST_INVALID', {
+    sessionId,
+    provider,
+    rules,
+    paths: found.map(({ path }) => path),
+  })
 }

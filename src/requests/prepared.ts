@@ -10,8 +10,6 @@ import type { RefusalKind } from '../overflow/refusal-wordings.ts'
 import type { BoundPrefix } from '../rendering/bound-reasoning.ts'
 import type { Mend, RenderOptions } from '../rendering/render.ts'
 import type { PreparedNotes } from './notes.ts'
-import { requestParts } from './options.ts'
-import type { TurnUsage } from './turn-hooks.ts'
 
 /** A message as it is to be sent. */
 export type RenderedMessage = Message
@@ -39,6 +37,17 @@ export type RequestRepair = {
   readonly path?: string
   /** The messages of which parts are shown differently. */
   readonly messageIds: readonly string[]
+}
+
+/** How full the context is. */
+export type TurnUsage = {
+  /** Tokens of the request. */
+  readonly tokens: number
+  /** The available input, or the `contextWindowTarget`, when that is less. */
+  readonly availableTokens: number
+  readonly ratio: number
+  /** Whole, at most 100. */
+  readonly percent: number
 }
 
 /** A request that fits, ready to be sent. */
@@ -93,20 +102,6 @@ export type PreparedRequest = {
   readonly repairs?: readonly RequestRepair[]
   /** The setting of that name: what the provider is to compact itself. */
   readonly contextManagement?: JsonObject | readonly Json[]
-}
-
-/** A request and its place in the session, for the verbs that record its usage or its overflow. */
-export function describedBy({
-  position,
-  viewEpoch,
-  pendingTokens,
-  system,
-  tools,
-}: Pick<PreparedRequest, 'position' | 'viewEpoch' | 'pendingTokens'> & {
-  readonly system?: string | undefined
-  readonly tools?: readonly unknown[] | undefined
-}) {
-  return { position, viewEpoch, pendingTokens, ...requestParts({ system, tools }) }
 }
 
 /** The error of a request that does not fit. */

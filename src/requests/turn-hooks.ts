@@ -14,6 +14,7 @@ import { type NextStep, nextStep } from '../messages/stop-reason.ts'
 import { wellFormed } from '../messages/well-formed.ts'
 import type { AppendedMessage } from '../storage/storage.ts'
 import { type CheckedAfter, type CheckedBefore, runOptions } from './options.ts'
+import type { TurnUsage } from './prepared.ts'
 import { Deadline } from './room.ts'
 
 /** Sessions whose warning level is remembered; beyond that the least recently checked one is forgotten. */
@@ -85,17 +86,6 @@ export type AppendedTurn = {
   readonly position: number
   /** The result for a compaction block in the answer. */
   readonly providerCompaction?: ProviderCompactionResult
-}
-
-/** How full the context is. */
-export type TurnUsage = {
-  /** Tokens of the request. */
-  readonly tokens: number
-  /** The available input, or the `contextWindowTarget`, when that is less. */
-  readonly availableTokens: number
-  readonly ratio: number
-  /** Whole, at most 100. */
-  readonly percent: number
 }
 
 type TurnOutcome = {

@@ -77,6 +77,15 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
   CONNECTION_UNSUITABLE: [{ detail: 'it is closed.' }, { detail: 'it is read-only.', advice: 'READONLY' }],
   DRIVER_UNSUPPORTED: [{ driver: '9.0.0', node: '24.0.0', advice: 'Install another one.' }],
   DRIVER_UNAVAILABLE: [{ detail: 'it is not installed.' }, { detail: 'it is not installed.', driver: 'pg' }],
+  REQUEST_INVALID: [
+    { sessionId: 's', provider: 'openai', rules: ['role'], paths: ['messages.0'] },
+    {
+      sessionId: 's',
+      provider: 'openai',
+      rules: Array.from({ length: 7 }, () => 'json'),
+      paths: Array.from({ length: 7 }, () => ''),
+    },
+  ],
   CONTEXT_BUDGET_EXCEEDED: [100, 10].map((systemPrompt) => ({
     ...{ estimatedTokens: 100, availableTokens: 50, stagesUsed: ['prune'], provider: 'openai' },
     breakdown: {

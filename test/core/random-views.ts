@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import type { JsonObject } from '../../src/messages/json.ts'
 import {
   type Part,
   type Role,
@@ -44,12 +45,18 @@ const output: fc.Arbitrary<ToolResultOutput> = fc.oneof(
 const text: fc.Arbitrary<Part> = words.map((text) => ({ type: 'text', text }))
 const reasoning: fc.Arbitrary<Part> = fc.constant({ type: 'reasoning', text: 'hm' })
 const result: fc.Arbitrary<Part> = fc.record({ type: fc.constant('tool-result'), toolCallId: callId, output })
+/** Parts that only their provider has; those of Anthropic, OpenAI and Google are ones that their APIs take. */
+const OWN_PARTS: { readonly [provider: string]: JsonObject } = {
+  anthropic: { type: 'container_upload', file_id: 'file_1' },
+  openai: { type: 'refusal', refusal: 'No.' },
+  google: { executableCode: { code: '1' } },
+}
 const opaque: fc.Arbitrary<Part> = fc
   .constantFrom('anthropic', 'openai', 'google', 'x', UNREAD)
   .map((provider) => ({
     type: 'provider',
     provider,
-    data: { ...(provider === 'google' ? { executableCode: { code: '1' } } : { type: 'search' }) },
+    data: { ...(OWN_PARTS[provider] ?? { type: 'search' }) },
   }))
 const image: fc.Arbitrary<Part> = fc.constant({ type: 'image', image: 'aGk=' })
 const call = (ranByProvider: boolean): fc.Arbitrary<Part> =>

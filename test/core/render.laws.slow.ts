@@ -6,6 +6,7 @@ import { pairToolUse, toolUseOf } from '../../src/messages/pairing.ts'
 import { type RenderOptions, renderView } from '../../src/rendering/render.ts'
 import { validateHistory } from '../../src/rendering/validate.ts'
 import { providerProfile, readsPartsOf } from '../../src/tokens/providers.ts'
+import { expectViewAccepted } from '../support/requests.ts'
 import { randomView } from './random-views.ts'
 
 const PROVIDERS = [
@@ -55,6 +56,13 @@ describe('a rendering', () => {
     holds((view, options) => {
       expect(validateHistory(renderView(view, options).messages, options.provider)).toEqual([])
     })
+  })
+
+  it('is accepted by its provider, by rules that share no code with it', () => {
+    fc.assert(
+      fc.property(randomView, (view) => expectViewAccepted(view)),
+      { numRuns: RUNS / 4 },
+    )
   })
 
   it('of a rendering is that rendering, with nothing left to mend', () => {

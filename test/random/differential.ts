@@ -20,6 +20,7 @@ import { withoutTime } from '../crashes/standing.ts'
 import { applyStage, storageOf } from '../support/apply-stage.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
+import { expectAccepted } from '../support/requests.ts'
 
 /*
  * Random sequences of verbs, run against the SQLite store and against the pure model: after every step the same
@@ -670,6 +671,7 @@ async function checkRendering(store: Store, index: number): Promise<void> {
   if ((await store.getContextStats(SESSION)) === null) return
   const { messages } = await store.renderHistory(SESSION, { provider: 'anthropic' })
   expect(validateHistory(messages, 'anthropic'), `rendering after step ${index}`).toEqual([])
+  expectAccepted(messages, 'anthropic')
   const sent = toAnthropic(messages).messages
   const holding = sent.flatMap(({ content }, at) =>
     typeof content !== 'string' &&

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type Json, type Message, openStore, type Part, validateHistory } from '../../src/index.ts'
 import { findCut } from '../../src/stages/cut-points.ts'
 import { failureOf } from '../support/failures.ts'
+import { expectAccepted } from '../support/requests.ts'
 import { type GoldenCase, Replay } from './counting.ts'
 import { planningView, shapeOf } from './messages.ts'
 
@@ -69,6 +70,7 @@ async function render(messages: readonly Message[]): Promise<Message[]> {
   if (messages.length > 0) await store.append(SESSION, messages)
   const { messages: sent } = await store.renderHistory(SESSION, { provider: PROVIDER })
   expect(validateHistory(sent, PROVIDER)).toEqual([])
+  expectAccepted(sent, PROVIDER)
   return sent
 }
 

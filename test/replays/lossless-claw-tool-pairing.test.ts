@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Json, type Message, openStore, type Part, validateHistory } from '../../src/index.ts'
+import { expectAccepted } from '../support/requests.ts'
 import { Replay } from './counting.ts'
 import { shapeOf } from './messages.ts'
 
@@ -194,6 +195,7 @@ describe('lossless-claw-tool-pairing', () => {
         for (const provider of ['openai', 'anthropic', 'google-ai', 'mistral']) {
           const rendering = await store.renderHistory(SESSION, { provider })
           expect(validateHistory(rendering.messages, provider), `${one.name} ${provider}`).toEqual([])
+          expectAccepted(rendering.messages, provider)
         }
         replay.settle(one, instead === undefined ? 'equal' : 'different')
       }

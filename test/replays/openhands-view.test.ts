@@ -9,6 +9,7 @@ import {
 } from '../../src/index.ts'
 import { partsOf } from '../../src/messages/message.ts'
 import { failureOf } from '../support/failures.ts'
+import { expectAccepted } from '../support/requests.ts'
 import { type GoldenCase, Replay } from './counting.ts'
 import { shapeOf } from './messages.ts'
 import { cutsBetween, type Event, messagesOf, ReplayedLog } from './openhands-log.ts'
@@ -241,6 +242,7 @@ describe('openhands-view, enforcement', () => {
         )
       const { messages } = await store.renderHistory(SESSION, { pendingCalls: 'answer' })
       expect(validateHistory(messages, 'openai'), one.name).toEqual([])
+      expectAccepted(messages, 'openai')
 
       const instead = SENT_INSTEAD[one.name.split('::').at(-1)!]
       const stays = messagesOf(all.filter(({ id }) => !one.expected.includes(id)))

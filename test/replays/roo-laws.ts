@@ -7,6 +7,7 @@ import {
   validateHistory,
 } from '../../src/index.ts'
 import { partsOf } from '../../src/messages/message.ts'
+import { findingsOf } from '../support/requests.ts'
 
 /*
  * What must be true of a session whatever was done to it, worked out anew from what the verbs answer: nothing
@@ -89,7 +90,12 @@ function pairBreaks(rows: readonly StoredMessage[], visible: ReadonlySet<string>
 }
 
 function renderingBreaks(messages: readonly Message[], provider: string): string[] {
-  const breaks = validateHistory(messages, provider).map(({ code }) => `for ${provider}: ${code}`)
+  const breaks = [
+    ...validateHistory(messages, provider).map(({ code }) => `for ${provider}: ${code}`),
+    ...findingsOf(messages, provider).map(
+      ({ rule, path, form }) => `for ${provider}, ${form}: ${rule} at ${path}`,
+    ),
+  ]
   if (provider !== 'anthropic') return breaks
   const sides = messages
     .filter(({ role }) => role !== 'system')

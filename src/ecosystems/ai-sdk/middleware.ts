@@ -149,17 +149,17 @@ async function send<R>(call: Call, work: ModelWork<R>): Promise<SentRequest<R>> 
   const system = call.system.map(({ content }) => content as string).join('\n\n')
   const more =
     typeof options.request === 'function' ? options.request({ sessionId: id, params }) : options.request
+  const promptOf = (request: PreparedRequest) => [
+    ...systemMessages(call.system, system, request.system),
+    ...toSdkPrompt(request.messages, { version: versionOf(sdkModel), provider }),
+  ]
   return call.store.withOverflowRecovery(
     id,
     async (request) => {
       options.onPrepared?.(request)
-      const target = { version: versionOf(sdkModel), provider }
       const sent = {
         ...params,
-        prompt: [
-          ...systemMessages(call.system, system, request.system),
-          ...toSdkPrompt(request.messages, target),
-        ],
+        prompt: promptOf(request),
         ...(own !== undefined && { providerOptions: others }),
       }
       return { request, result: await work(sent, { ...more?.overflow, provider: request.provider }) }
@@ -172,6 +172,9 @@ async function send<R>(call: Call, work: ModelWork<R>): Promise<SentRequest<R>> 
       prompt,
       ...(system !== '' && { system }),
       ...defined({ tools, maxOutputTokens, signal }),
+      ...(options.validate === true && {
+        validate: (request: PreparedRequest) => ({ prompt: promptOf(request), ...defined({ tools }) }),
+      }),
     },
   )
 }

@@ -42,7 +42,7 @@ const SET_KEYS = [
   'alsoReads',
 ] as const
 /** Options that the middleware sets. */
-const CALL_KEYS = [...SET_KEYS, 'tools', 'files', 'summarizeFile'] as const
+const CALL_KEYS = [...SET_KEYS, 'tools', 'files', 'summarizeFile', 'validate'] as const
 
 /** Options of `prepareRequest` that the middleware accepts. */
 export type RequestOptions = Omit<PrepareRequestOptions, (typeof CALL_KEYS)[number]>
@@ -72,6 +72,11 @@ const optionsSchema = z.strictObject({
       'must be an object or a function',
     )
     .optional(),
+  /**
+   * For development: checks every prompt with `validateRequest` before it is sent, and rejects the call with `REQUEST_INVALID` if the
+   * provider would refuse it. Default: false.
+   */
+  validate: z.boolean().optional(),
   /** The actor in the audit of hidden messages. */
   actor: nameSchema.optional(),
   /** Receives every request before it is sent. */

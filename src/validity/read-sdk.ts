@@ -1,0 +1,148 @@
+import { Bytes, isList, isObject, type Plain, type PlainObject } from './snapshot.ts'
+import { addressed, type Block, type Media, mediaTypeOf, newReading, type Reading, textOf } from './wire.ts'
+
+/* The prompt that the AI SDK gives to a model, in its versions V2 to V4. Its providers make the request of it. */
+
+const APPROVALS = new Set(['tool-approval-request', 'tool-approval-response'])
+
+/** Reads a body with a `prompt`. Source: https://github.com/vercel/ai, `LanguageModelV3Prompt` of `@ai-sdk/provider`. */
+export function readSdk({ prompt }: PlainObject): Reading {
+  const reading = newReading()
+  const { turns, misshapen } = reading
+  if (!isList(prompt)) {
+    if (prompt !== undefined) misshapen.push({ path: 'prompt', detail: 'must be a list' })
+    return reading
+  }
+  for (const [i, message] of prompt.entries()) {
+    const path = `prompt.${i}`
+    if (!isObject(message)) {
+      misshapen.push({ path, detail: 'must be an object' })
+      continue
+    }
+    note(message, path, reading)
+    const { content } = message
+    const role = textOf(message.role)
+    const blocks =
+      typeof content === 'string'
+        ? [textBlock(content, `${path}.content`)]
+        : listed(content, `${path}.content`, reading)
+    turns.push({ path, role, raw: message, blocks })
+  }
+  return reading
+}
+
+function textBlock(text: string, path: string): Block {
+  return { kind: 'text', path, raw: {}, text }
+}
+
+function listed(content: Plain | undefined, path: string, reading: Reading): Block[] {
+  if (!isList(content)) {
+    reading.misshapen.push({ path, detail: 'must be a list' })
+    return []
+  }
+  let reasoning: string | undefined
+  return content.flatMap((part, i): Block[] => {
+    const at = `${path}.${i}`
+    if (!isObject(part)) {
+      reading.misshapen.push({ path: at, detail: 'must be an object' })
+      return []
+    }
+    note(part, at, reading)
+    // Parts of one item of reasoning follow each other; the item is sent once.
+    const item = itemOf(part)
+    if (item !== undefined && (part.type !== 'reasoning' || item !== reasoning))
+      reading.numbered.push({ path: at, what: 'item', value: item })
+    reasoning = part.type === 'reasoning' ? item : undefined
+    return [partOf(part, at, reading)]
+  })
+}
+
+function optionsOf(raw: PlainObject, name: string): PlainObject {
+  const { providerOptions } = raw
+  const options = isObject(providerOptions) ? providerOptions[name] : undefined
+  return isObject(options) ? options : {}
+}
+
+function itemOf(raw: PlainObject): string | undefined {
+  const item = optionsOf(raw, 'openai').itemId ?? optionsOf(raw, 'azure').itemId
+  return typeof item === 'string' ? item : undefined
+}
+
+function note(raw: PlainObject, path: string, { marks, numbered }: Reading): void {
+  const { cacheControl, cache_control, signature, redactedData } = optionsOf(raw, 'anthropic')
+  if (isObject(cacheControl) || isObject(cache_control) || isObject(optionsOf(raw, 'bedrock').cachePoint))
+    marks.push({ path, on: textOf(raw.type ?? raw.role) })
+  const signed = signature ?? redactedData
+  if (typeof signed === 'string' && signed !== '') numbered.push({ path, what: 'signature', value: signed })
+  for (const name of ['google', 'vertex']) {
+    const { thoughtSignature } = optionsOf(raw, name)
+    if (typeof thoughtSignature === 'string' && thoughtSignature !== '')
+      numbered.push({ path, what: `thought signature of ${name}`, value: thoughtSignature })
+  }
+}
+
+function partOf(raw: PlainObject, path: string, reading: Reading): Block {
+  switch (raw.type) {
+    case 'text':
+      if (typeof raw.text !== 'string') break
+      return optionsOf(raw, 'anthropic').type === 'compaction'
+        ? { kind: 'compaction', path, raw }
+        : { kind: 'text', path, raw, text: raw.text, mayBeEmpty: carriesSignature(raw) }
+    case 'reasoning': {
+      const redacted = optionsOf(raw, 'anthropic').redactedData ?? optionsOf(raw, 'bedrock').redactedData
+      const signature =
+        optionsOf(raw, 'anthropic').signature ?? optionsOf(raw, 'bedrock').signature ?? redacted
+      // The SDK's providers of Claude do not send reasoning without a signature.
+      if (signature === undefined) return { kind: 'other', path, raw }
+      return { kind: 'thinking', path, raw, signature, isPlain: redacted === undefined }
+    }
+    case 'file':
+      return { kind: 'media', path, raw, media: fileOf(raw) }
+    case 'tool-call':
+      if (raw.providerExecuted === true) return { kind: 'own-call', path, raw, id: raw.toolCallId }
+      return { kind: 'call', path, raw, id: raw.toolCallId, name: raw.toolName, input: raw.input ?? null }
+    case 'tool-result':
+      return { kind: 'result', path, raw, id: raw.toolCallId, blocks: outputOf(raw, path, reading) }
+    default:
+      if (APPROVALS.has(textOf(raw.type)) || raw.type === 'custom' || raw.type === 'reasoning-file')
+        return { kind: 'other', path, raw }
+  }
+  return { kind: 'unknown', path, raw }
+}
+
+function carriesSignature(raw: PlainObject): boolean {
+  return ['google', 'vertex'].some((name) => optionsOf(raw, name).thoughtSignature !== undefined)
+}
+
+function outputOf({ output }: PlainObject, path: string, reading: Reading): readonly Block[] {
+  if (!isObject(output) || output.type !== 'content' || !isList(output.value)) return []
+  return output.value.flatMap((item, i): Block[] => {
+    const at = `${path}.output.value.${i}`
+    if (!isObject(item)) return []
+    if (item.type === 'text' && typeof item.text === 'string') return [textBlock(item.text, at)]
+    note(item, at, reading)
+    const isMedia = ['media', 'file-data', 'image-data', 'file-url', 'image-url', 'file'].includes(
+      textOf(item.type),
+    )
+    return [
+      isMedia
+        ? { kind: 'media', path: at, raw: item, media: fileOf(item) }
+        : { kind: 'other', path: at, raw: item },
+    ]
+  })
+}
+
+function fileOf(raw: PlainObject): Media {
+  const stated = mediaTypeOf(raw.mediaType)
+  const family = stated?.split('/', 1)[0]
+  const isImage = family === 'image' || textOf(raw.type).startsWith('image')
+  const kind = isImage ? 'image' : family === 'audio' || family === 'video' ? family : 'file'
+  const data = isObject(raw.data) ? (raw.data.data ?? raw.data.url) : (raw.data ?? raw.url)
+  if (data instanceof Bytes) return { kind, type: stated, bytes: data }
+  if (isObject(raw.data) && data === undefined)
+    return { kind, type: stated, isText: raw.data.text !== undefined }
+  const isAddress = typeof data === 'string' && /^[a-z][a-z0-9+.-]*:/i.test(data.slice(0, 40))
+  if (!isAddress && raw.url === undefined) return { kind, type: stated, base64: data ?? null }
+  const { base64, type, url } = addressed(data)
+  return base64 === undefined ? { kind, type: stated, url } : { kind, type: type ?? stated, base64 }
+}

@@ -1,0 +1,322 @@
+import {
+  CLAUDE,
+  EVERY_FORM,
+  GEMINI,
+  MESSAGES,
+  RESPONSES,
+  type Rule,
+  SDK_CLAUDE,
+  SDK_GOOGLE,
+  SDK_OPENAI,
+} from './rule.ts'
+import { allBlocks, type Block, type BlockOf, type Request, type Turn, textOf } from './wire.ts'
+
+/* Rules about reasoning, about what a provider numbered, and about marks of caches. */
+
+/** Base64 of either alphabet, whole: a text that was cut has another length. */
+function isWholeBase64(text: string): boolean {
+  return text.length % 4 === 0 && /^[A-Za-z0-9+/_-]+={0,2}$/.test(text)
+}
+
+/** Reasoning in the request of a model that signs it. Other models on Bedrock do not. */
+function isClaude({ form, model }: Request): boolean {
+  return form !== 'converse' || model === undefined || /claude|anthropic/i.test(model)
+}
+
+function* thinkingOf({ turns }: Request): Generator<readonly [BlockOf<'thinking'>, Turn]> {
+  for (const turn of turns)
+    for (const block of turn.blocks) if (block.kind === 'thinking') yield [block, turn]
+}
+
+/** Blocks of an assistant's message that the API reads as content. */
+function contentOf({ blocks }: Turn): readonly Block[] {
+  return blocks.filter(({ kind }) => kind !== 'other')
+}
+
+function isTool({ kind }: Block): boolean {
+  return kind === 'call' || kind === 'own-call' || kind === 'own-result' || kind === 'result'
+}
+
+const THINKING_TYPES = new Set(['thinking', 'redacted_thinking'])
+
+/** The beginning of ids by the type of their item. */
+const PREFIXES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['message', ['msg']],
+  ['reasoning', ['rs']],
+  ['function_call', ['fc']],
+])
+
+export const REASONING_RULES: readonly Rule[] = [
+  {
+    id: 'thinking-signed',
+    group: 'reasoning',
+    scopes: [...MESSAGES, { form: 'converse' }],
+    says: 'Thinking has its whole signature: base64 that was not cut.',
+    brokenBy: 'an answer that was stopped while the model thought, thinking of another provider',
+    sources: ['pydantic/pydantic-ai#5532', 'marimo-team/marimo#9562', 'vercel/ai#10638'],
+    check: (request, report) => {
+      if (!isClaude(request)) return
+      for (const [{ path, raw, signature }] of thinkingOf(request)) {
+        if (typeof signature === 'object' && signature !== null) continue
+        if (typeof signature !== 'string' || signature === '') report(path, 'thinking without a signature')
+        else if (!isWholeBase64(signature)) report(path, 'a signature that is not whole base64')
+        else if (raw.type === 'thinking' && typeof raw.thinking !== 'string')
+          report(path, 'thinking without its text')
+      }
+    },
+  },
+  {
+    id: 'thinking-last',
+    group: 'reasoning',
+    scopes: CLAUDE,
+    says: "The last block of an assistant's message is not thinking.",
+    brokenBy: 'an answer that was stopped after thinking, a call that was filtered out',
+    sources: ['tailcallhq/forgecode#2107', 'anthropics/claude-code#63374', 'anthropics/claude-code#63394'],
+    check: ({ turns }, report) => {
+      for (const turn of turns) {
+        const last = turn.role === 'assistant' ? contentOf(turn).at(-1) : undefined
+        if (last?.kind === 'thinking') report(last.path, 'thinking at the end of a message')
+      }
+    },
+  },
+  {
+    id: 'thinking-one-response',
+    group: 'reasoning',
+    scopes: CLAUDE,
+    says: 'A message has the signed thinking of one response: no two blocks of thinking directly after each other, none after a text but for a tool between, and no two messages with thinking that the API joins.',
+    brokenBy: 'two answers that became neighbours when the messages between were hidden',
+    sources: [
+      'microsoft/vscode#328157',
+      'microsoft/vscode#327646',
+      'earendil-works/pi#8576',
+      'Yeachan-Heo/gajae-code#4418',
+      'elidickinson/pi-claude-bridge#104',
+      'agno-agi/agno#9923',
+    ],
+    check: (request, report) => {
+      let before: Block | undefined
+      let hasThinking = false
+      for (const [i, turn] of request.turns.entries()) {
+        if (turn.role !== 'assistant') continue
+        const joins = request.turns[i - 1]?.role === 'assistant'
+        if (!joins) {
+          before = undefined
+          hasThinking = false
+        }
+        let isNew = joins
+        for (const block of contentOf(turn)) {
+          if (block.kind === 'thinking') {
+            const isPair = before?.kind === 'thinking' && before.isPlain && block.isPlain
+            const isLate = before !== undefined && before.kind !== 'thinking' && !isTool(before)
+            if (hasThinking && (isPair || isLate || isNew)) report(block.path, 'thinking of another response')
+            hasThinking = true
+          } else if (isTool(block)) isNew = false
+          before = block
+        }
+      }
+    },
+  },
+  {
+    id: 'thinking-leads',
+    group: 'reasoning',
+    scopes: [...MESSAGES, { form: 'converse' }],
+    says: 'In a message with calls, thinking comes first; where `thinking` is enabled, the last message before results begins with it.',
+    brokenBy: 'a text that was moved before the thinking, thinking that was left out within a loop of tools',
+    sources: ['anomalyco/opencode#3077', 'znlsl/Antigravity2Api#11', 'OpenRouterTeam/ai-sdk-provider#162'],
+    check: ({ body, turns }, report) => {
+      for (const turn of turns) {
+        if (turn.role !== 'assistant') continue
+        const blocks = contentOf(turn).filter(({ kind }) => kind !== 'compaction')
+        const first = blocks.findIndex(({ kind }) => kind === 'thinking')
+        if (first > 0 && !blocks.slice(0, first).some(isTool) && blocks.some(({ kind }) => kind === 'call'))
+          report(blocks[first]!.path, 'thinking after other content, in a message with calls')
+      }
+      const { thinking } = body
+      const isEnabled =
+        typeof thinking === 'object' && thinking !== null && 'type' in thinking && thinking.type === 'enabled'
+      if (!isEnabled) return
+      const last = turns.findLast(({ role }) => role === 'assistant')
+      const blocks = last === undefined ? [] : contentOf(last)
+      if (blocks.some(({ kind }) => kind === 'call') && blocks[0]?.kind !== 'thinking')
+        report(
+          blocks[0]!.path,
+          'a message with calls that does not begin with thinking, while thinking is enabled',
+        )
+    },
+  },
+  {
+    id: 'foreign-block',
+    group: 'reasoning',
+    scopes: EVERY_FORM,
+    says: 'Every block has a type that the API knows: above all, no thinking of another provider.',
+    brokenBy: 'a switch of the provider in a session, a part that only another API has',
+    sources: ['anthropics/claude-code#4378', 'RooCodeInc/Roo-Code#11429', 'BerriAI/litellm#30835'],
+    check: (request, report) => {
+      for (const block of allBlocks(request))
+        if (block.kind === 'unknown') report(block.path, 'a type that the API does not know')
+    },
+  },
+  {
+    id: 'reasoning-followed',
+    group: 'reasoning',
+    scopes: [RESPONSES],
+    says: 'An item of reasoning is followed by the item of its answer or its call.',
+    brokenBy: 'an answer that was stopped or filtered after its reasoning',
+    sources: ['openai/openai-agents-python#1611', 'langchain-ai/langchainjs#9082', 'QwenLM/qwen-code#8169'],
+    check: ({ turns }, report) => {
+      let waiting: string[] = []
+      for (const { blocks, path, role } of turns) {
+        if (blocks[0]?.kind === 'thinking') waiting.push(path)
+        else {
+          if (role !== 'assistant')
+            for (const at of waiting) report(at, 'reasoning without the item that follows it')
+          waiting = []
+        }
+      }
+      for (const at of waiting) report(at, 'reasoning without the item that follows it')
+    },
+  },
+  {
+    id: 'reasoning-whole',
+    group: 'reasoning',
+    scopes: [RESPONSES],
+    says: 'An item of reasoning has a summary, and its encrypted content is base64, unchanged.',
+    brokenBy: 'a text that was cleaned or cut, an item that was put together by hand',
+    sources: ['zendev-sh/goai#145', 'https://platform.openai.com/docs/api-reference/responses'],
+    check: ({ turns }, report) => {
+      for (const { blocks, path, raw } of turns) {
+        const block = blocks[0]
+        if (block?.kind !== 'thinking') continue
+        if (!Array.isArray(raw.summary)) report(path, 'reasoning without the list of its summary')
+        const { signature } = block
+        if (typeof signature === 'string' ? !/^[A-Za-z0-9+/_=-]*$/.test(signature) : signature != null)
+          report(path, 'encrypted content that is not base64')
+      }
+    },
+  },
+  {
+    id: 'thought-signature',
+    group: 'reasoning',
+    scopes: GEMINI,
+    says: 'Signatures of thoughts are whole base64.',
+    brokenBy: 'a signature that was cut or joined with another, a signature of another provider',
+    sources: ['crmne/ruby_llm#521', 'openclaw/openclaw#82995', 'router-for-me/CLIProxyAPIPlus#178'],
+    check: ({ turns }, report) => {
+      for (const { blocks } of turns)
+        for (const { path, raw } of blocks) {
+          const signature = raw.thoughtSignature ?? raw.thought_signature
+          if (signature === undefined || signature === null) continue
+          if (
+            typeof signature !== 'string' ||
+            !/^[A-Za-z0-9+/_-]+={0,2}$/.test(signature) ||
+            unpadded(signature) % 4 === 1
+          )
+            report(path, 'a signature that is not whole base64')
+        }
+    },
+  },
+  {
+    id: 'thought-signature-missing',
+    group: 'reasoning',
+    scopes: GEMINI,
+    says: 'For models from Gemini 3 on, the first call of every answer since the last words of the user has its signature of a thought.',
+    brokenBy: 'a history of another provider, a client that drops fields that it does not know',
+    sources: [
+      'mpfaffenberger/code_puppy#165',
+      'agentjido/req_llm#427',
+      'https://ai.google.dev/gemini-api/docs/thought-signatures',
+    ],
+    check: ({ model, turns }, report) => {
+      if (model === undefined || !/gemini-(?:[3-9]|\d\d)/i.test(model)) return
+      const words = turns.findLastIndex(
+        ({ blocks, role }) => role === 'user' && !blocks.some(({ kind }) => kind === 'result'),
+      )
+      for (const { blocks, role } of turns.slice(words + 1)) {
+        const first = role === 'model' ? blocks.find(({ kind }) => kind === 'call') : undefined
+        if (first !== undefined && !(first.raw.thoughtSignature ?? first.raw.thought_signature))
+          report(first.path, 'a call without the signature of its thought')
+      }
+    },
+  },
+  {
+    id: 'numbered-once',
+    group: 'numbers',
+    scopes: [
+      ...MESSAGES,
+      { form: 'converse' },
+      RESPONSES,
+      { form: 'gemini' },
+      SDK_CLAUDE,
+      SDK_GOOGLE,
+      SDK_OPENAI,
+    ],
+    says: 'What a provider numbered is sent once: ids of items, signatures, signatures of thoughts, encrypted reasoning.',
+    brokenBy: 'a message that is stored or shown twice, an answer that a retry appended again',
+    sources: ['vercel/ai#7883', 'NousResearch/hermes-agent#7946', 'MayDay-wpf/snow-cli#84'],
+    check: ({ numbered }, report) => {
+      const seen = new Set<string>()
+      for (const { path, what, value } of numbered) {
+        const key = `${what} ${value}`
+        if (seen.has(key)) report(path, `the ${what} of a place before`)
+        seen.add(key)
+      }
+    },
+  },
+  {
+    id: 'item-id',
+    group: 'numbers',
+    scopes: [RESPONSES],
+    says: 'Ids of items are at most 64 letters, digits, `_` and `-`, and begin with the letters of their type (`msg`, `rs`, `fc`).',
+    brokenBy: 'ids that an SDK or an application made, ids of another provider',
+    sources: [
+      'openai/codex#33176',
+      'UKGovernmentBEIS/inspect_ai#1545',
+      'jlcodes99/cockpit-tools#2090',
+      'earendil-works/pi#1022',
+      'can1357/oh-my-pi#284',
+    ],
+    check: ({ turns }, report) => {
+      for (const { path, raw, role } of turns) {
+        const { id } = raw
+        if (id === undefined || id === null) continue
+        const type = textOf(raw.type ?? 'message')
+        const prefixes = type === 'message' && role !== 'assistant' ? undefined : PREFIXES.get(type)
+        if (typeof id !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(id))
+          report(path, 'the id has another form')
+        else if (prefixes?.some((prefix) => id.startsWith(prefix)) === false)
+          report(path, 'the id begins with other letters than those of its type')
+      }
+    },
+  },
+  {
+    id: 'cache-marks',
+    group: 'marks',
+    scopes: CLAUDE,
+    says: 'At most four marks ask for a cache, in tools, system prompt and messages together.',
+    brokenBy: 'marks of former requests that were stored and sent again',
+    sources: [
+      'rescrv/claudius#42',
+      'NousResearch/hermes-agent#26959',
+      'microsoft/vscode#315505',
+      'bug-ops/zeph#1568',
+    ],
+    check: ({ marks }, report) => {
+      if (marks.length > 4) report(marks[4]!.path, `${marks.length} marks, and four are allowed`)
+    },
+  },
+  {
+    id: 'cache-mark-place',
+    group: 'marks',
+    scopes: MESSAGES,
+    says: 'No block of thinking has a mark that asks for a cache.',
+    brokenBy: 'a mark that is set on the last block, whatever that is',
+    sources: ['UKGovernmentBEIS/inspect_ai#3967'],
+    check: ({ marks }, report) => {
+      for (const { on, path } of marks) if (THINKING_TYPES.has(on)) report(path, 'a mark on thinking')
+    },
+  },
+]
+
+function unpadded(text: string): number {
+  return text.length - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)
+}

@@ -1,0 +1,176 @@
+import { CHAT_MISTRAL, CLAUDE, EVERY_FORM, OPENAI_HOSTS, type Rule, SDK_CLAUDE, SDK_GOOGLE } from './rule.ts'
+import type { Form, Request, Turn } from './wire.ts'
+
+/* Rules about the roles of messages and their order. */
+
+const ROLES: { readonly [F in Form]: readonly string[] } = {
+  messages: ['user', 'assistant', 'system'],
+  converse: ['user', 'assistant', 'system'],
+  chat: ['system', 'developer', 'user', 'assistant', 'tool', 'function'],
+  responses: ['system', 'developer', 'user', 'assistant', 'tool'],
+  gemini: ['user', 'model', 'function'],
+  sdk: ['system', 'user', 'assistant', 'tool'],
+}
+/** Models of Claude that accept system messages among the others, by the parts of their names. */
+const OLD_CLAUDE =
+  /claude-(?:instant|[123]\b|2|3|sonnet-4|haiku-4|4-|opus-4(?:-(?:0|1|2|3|4|5|6|7)\b|-20\d{6}|@|$))/
+/** Fields of a message that the Messages API takes. */
+const FIELDS = new Set(['role', 'content'])
+
+function isSystem({ role }: Turn): boolean {
+  return role === 'system' || role === 'developer'
+}
+
+/** The first turn after leading system messages. */
+function firstSpoken({ turns }: Request): Turn | undefined {
+  return turns.find((turn) => !isSystem(turn))
+}
+
+export const ROLE_RULES: readonly Rule[] = [
+  {
+    id: 'no-messages',
+    group: 'roles',
+    scopes: EVERY_FORM,
+    says: 'There is at least one message besides the system prompt.',
+    brokenBy: 'a history that was compacted or filtered to nothing',
+    sources: [
+      'CopilotKit/CopilotKit#529',
+      'vercel/ai#3775',
+      'langchain-ai/langchain-google#1393',
+      'https://docs.latitude.so/guides/prompt-manager/provider-rules/anthropic',
+    ],
+    check: (request, report) => {
+      const { body, form, turns } = request
+      if (
+        form === 'responses' &&
+        ['previous_response_id', 'conversation', 'prompt'].some((key) => body[key] != null)
+      )
+        return
+      // OpenAI's APIs answer a system message alone.
+      const isEmpty =
+        form === 'chat' || form === 'responses' ? turns.length === 0 : firstSpoken(request) === undefined
+      if (isEmpty && request.misshapen.length === 0) report(LISTS[form], 'an empty list')
+    },
+  },
+  {
+    id: 'role',
+    group: 'roles',
+    scopes: EVERY_FORM,
+    says: 'Every message has a role of the API.',
+    brokenBy:
+      'messages of another API, an item of another API among the messages, `developer` outside OpenAI',
+    sources: ['earendil-works/pi#1048', 'earendil-works/pi#5117', 'cloudflare/cloudflare-os#36'],
+    check: ({ form, provider, turns }, report) => {
+      const isOpenAI = (OPENAI_HOSTS as readonly string[]).includes(provider)
+      const others = form === 'chat' && KNOWN_CHAT.has(provider) && !isOpenAI ? ['developer', 'function'] : []
+      const roles = ROLES[form].filter((role) => !others.includes(role))
+      for (const { path, role } of turns)
+        if (!roles.includes(role)) report(path, 'a role that the API does not know')
+    },
+  },
+  {
+    id: 'fields',
+    group: 'roles',
+    scopes: [{ form: 'messages' }],
+    says: 'A message has a role and a content, and no other field.',
+    brokenBy: 'an answer that is sent back with its id, its usage or a reasoning of another provider',
+    sources: ['RooCodeInc/Roo-Code#11429', 'microsoft/autogen#3034'],
+    check: ({ turns }, report) => {
+      for (const { path, raw } of turns) {
+        const extra = Object.keys(raw).filter((key) => !FIELDS.has(key)).length
+        if (extra > 0) report(path, `${extra} ${extra === 1 ? 'field' : 'fields'} besides role and content`)
+      }
+    },
+  },
+  {
+    id: 'system-inside',
+    group: 'roles',
+    scopes: [...CLAUDE, CHAT_MISTRAL, { form: 'chat', providers: ['huggingface', 'sagemaker'] }, SDK_GOOGLE],
+    says: 'System messages come before all others, or in the field of their own.',
+    brokenBy: 'a system message that was appended later, a summary with the role system',
+    sources: [
+      'ianarawjo/ChainForge#271',
+      'midday-ai/ai-sdk-tools#121',
+      'TypeCellOS/BlockNote#1741',
+      'langchain-ai/langchain#38651',
+      'https://platform.claude.com/docs/build-with-claude/mid-conversation-system-messages',
+    ],
+    check: ({ form, model, turns }, report) => {
+      const isOwnField = form === 'messages' || form === 'converse'
+      // Newer models of Claude accept them after a user's message.
+      const isAllowed = form === 'messages' && model !== undefined && !OLD_CLAUDE.test(model.toLowerCase())
+      const first = isOwnField ? 0 : turns.findIndex((turn) => !isSystem(turn))
+      if (first === -1) return
+      for (const [i, turn] of turns.entries())
+        if (i >= first && isSystem(turn) && !(isAllowed && turns[i - 1]?.role === 'user'))
+          report(turn.path, 'a system message among the others')
+    },
+  },
+  {
+    id: 'first-user',
+    group: 'roles',
+    scopes: [{ form: 'messages' }, { form: 'converse' }, SDK_CLAUDE],
+    says: "The first message is the user's. Anthropic's block of a compaction may come first, too.",
+    brokenBy: 'a window that begins with an answer',
+    sources: [
+      'langgenius/dify#12340',
+      'https://dev.to/multigrid/the-system-parameter-in-the-claude-api-a-field-not-a-message-36mf',
+    ],
+    check: (request, report) => {
+      const first = firstSpoken(request)
+      if (first?.role === 'assistant' && !first.blocks.some(({ kind }) => kind === 'compaction'))
+        report(first.path, "the first message is the assistant's")
+    },
+  },
+  {
+    id: 'alternation',
+    group: 'roles',
+    scopes: [{ form: 'converse' }],
+    says: 'User and assistant alternate.',
+    brokenBy: 'two prompts without an answer between, an answer that was hidden',
+    sources: [
+      'langchain-ai/langchain-aws#130',
+      'langchain-ai/langchain-aws#192',
+      'microsoft/semantic-kernel#10281',
+    ],
+    check: ({ turns }, report) => {
+      for (const [i, { path, role }] of turns.entries())
+        if (i > 0 && turns[i - 1]!.role === role) report(path, 'the role of the message before')
+    },
+  },
+  {
+    id: 'user-after-tool',
+    group: 'roles',
+    scopes: [CHAT_MISTRAL, { form: 'sdk', providers: ['mistral'] }],
+    says: "A user's message does not follow the results of tools directly.",
+    brokenBy: 'a user who writes while tools run',
+    sources: ['NousResearch/hermes-agent#20154', 'avante-corp/avante.nvim#2695'],
+    check: ({ turns }, report) => {
+      for (const [i, { path, role }] of turns.entries())
+        if (role === 'user' && turns[i - 1]?.role === 'tool') report(path, "a user's message after a tool's")
+    },
+  },
+  {
+    id: 'last-not-assistant',
+    group: 'roles',
+    scopes: [CHAT_MISTRAL],
+    says: "The last message is the user's or a tool's, or begins the answer with `prefix`.",
+    brokenBy: 'a request that is sent without a prompt',
+    sources: ['0xPlaygrounds/rig#1130', 'huggingface/smolagents#757'],
+    check: ({ turns }, report) => {
+      const last = turns.at(-1)
+      if (last?.role === 'assistant' && last.raw.prefix !== true)
+        report(last.path, "the last message is the assistant's")
+    },
+  },
+]
+
+const LISTS: { readonly [F in Form]: string } = {
+  messages: 'messages',
+  converse: 'messages',
+  chat: 'messages',
+  responses: 'input',
+  gemini: 'contents',
+  sdk: 'prompt',
+}
+const KNOWN_CHAT = new Set(['mistral', 'ollama', 'deepseek', 'huggingface', 'sagemaker'])

@@ -1,0 +1,132 @@
+import type { Bytes, Plain, PlainObject, Snapshot } from './snapshot.ts'
+
+/*
+ * What the readers of all forms return: turns of blocks, so that a rule is written once for every API it is a rule of.
+ */
+
+/** The wire forms: of Anthropic's Messages API, Bedrock's Converse, OpenAI's two APIs, Gemini's API, and the AI SDK's prompt. */
+export type Form = 'messages' | 'converse' | 'chat' | 'responses' | 'gemini' | 'sdk'
+
+/** A picture, a file or a sound. */
+export type Media = {
+  readonly kind: 'image' | 'file' | 'audio' | 'video'
+  /** In lower case, without parameters. */
+  readonly type?: string | undefined
+  readonly base64?: Plain | undefined
+  readonly bytes?: Bytes | undefined
+  readonly url?: Plain | undefined
+  /** A text in place of a file. */
+  readonly isText?: boolean | undefined
+}
+
+/** A block of a turn. */
+export type Block = { readonly path: string; readonly raw: PlainObject } & (
+  | { readonly kind: 'text'; readonly text: string; readonly mayBeEmpty?: boolean }
+  | {
+      readonly kind: 'call'
+      readonly id: Plain | undefined
+      readonly name: Plain | undefined
+      /** The field of the input is an object, or a text with JSON; a text of any kind has neither. */
+      readonly input?: Plain | undefined
+      readonly json?: Plain | undefined
+      /** A call of the old kind of Chat Completions has no id. */
+      readonly isOld?: boolean
+    }
+  | {
+      readonly kind: 'result'
+      readonly id: Plain | undefined
+      readonly name?: Plain | undefined
+      readonly blocks: readonly Block[]
+      readonly isOld?: boolean
+    }
+  /** `isPlain`: readable reasoning; the other kind is encrypted. */
+  | { readonly kind: 'thinking'; readonly signature: Plain | undefined; readonly isPlain: boolean }
+  | { readonly kind: 'media'; readonly media: Media; readonly blocks?: readonly Block[] }
+  /** A call or a result of a tool that the provider runs. */
+  | { readonly kind: 'own-call' | 'own-result'; readonly id: Plain | undefined }
+  | { readonly kind: 'compaction' | 'other' | 'unknown' }
+)
+
+/** The kinds of blocks with their fields. */
+export type BlockOf<K extends Block['kind']> = Extract<Block, { readonly kind: K }>
+
+/** A message, or an item of the Responses API. */
+export type Turn = {
+  readonly path: string
+  readonly role: string
+  readonly raw: PlainObject
+  readonly blocks: readonly Block[]
+}
+
+/** A mark that asks for a cache. */
+export type Mark = { readonly path: string; readonly on: string }
+
+/** Something that a provider numbered: it may be sent once. */
+export type Numbered = { readonly path: string; readonly what: string; readonly value: string }
+
+/** A request, read. */
+export type Request = Snapshot & {
+  readonly form: Form
+  /** The canonical name of the provider. */
+  readonly provider: string
+  /** The name as it was given. */
+  readonly givenProvider: string
+  readonly model: string | undefined
+  readonly system: readonly Block[]
+  readonly turns: readonly Turn[]
+  readonly hasTools: boolean
+  readonly marks: readonly Mark[]
+  readonly numbered: readonly Numbered[]
+  /** Places that do not have the form of the API. */
+  readonly misshapen: readonly { readonly path: string; readonly detail: string }[]
+}
+
+/** What a reader collects. */
+export type Reading = {
+  readonly turns: Turn[]
+  readonly system: Block[]
+  readonly marks: Mark[]
+  readonly numbered: Numbered[]
+  readonly misshapen: { path: string; detail: string }[]
+}
+
+/** Contents nest in results and documents, and the APIs go no deeper. */
+export const MOST_NESTING = 2
+
+export function newReading(): Reading {
+  return { turns: [], system: [], marks: [], numbered: [], misshapen: [] }
+}
+
+/** All blocks of a list, those inside results and documents after the block that holds them. */
+export function* deepBlocks(blocks: readonly Block[]): Generator<Block> {
+  for (const block of blocks) {
+    yield block
+    if (block.kind === 'result' || (block.kind === 'media' && block.blocks !== undefined))
+      yield* deepBlocks(block.blocks ?? [])
+  }
+}
+
+/** All blocks of a request. */
+export function* allBlocks({ system, turns }: Pick<Request, 'system' | 'turns'>): Generator<Block> {
+  yield* deepBlocks(system)
+  for (const turn of turns) yield* deepBlocks(turn.blocks)
+}
+
+/** A field that holds a text. */
+export function textOf(value: Plain | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** A media type in lower case, without parameters. */
+export function mediaTypeOf(value: Plain | undefined): string | undefined {
+  return typeof value === 'string' ? value.split(';', 1)[0]!.trim().toLowerCase() : undefined
+}
+
+/** An address: a data URL as its bytes. */
+export function addressed(url: Plain | undefined): Pick<Media, 'base64' | 'type' | 'url'> {
+  if (typeof url !== 'string' || !/^data:/i.test(url.slice(0, 5))) return { url }
+  const comma = url.indexOf(',')
+  const head = comma === -1 ? '' : url.slice(5, comma)
+  if (!/;base64$/i.test(head)) return { url }
+  return { base64: url.slice(comma + 1), type: mediaTypeOf(head) }
+}

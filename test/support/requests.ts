@@ -1,0 +1,100 @@
+import { expect } from 'vitest'
+import { toSdkPrompt } from '../../src/ai-sdk.ts'
+import { toAnthropic } from '../../src/anthropic.ts'
+import { toGemini } from '../../src/google.ts'
+import { type Message, type RequestFinding, validateRequest } from '../../src/index.ts'
+import { endsInResult, partsOf, type ViewMessage } from '../../src/messages/message.ts'
+import { toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
+import { renderView } from '../../src/rendering/render.ts'
+import { FORMATS, ofOneForm } from './formats.ts'
+
+/* What is sent to a provider, in every form that it is sent, checked by rules that share no code with the renderer. */
+
+type Body = { readonly [field: string]: unknown }
+type Sent = {
+  readonly form: string
+  readonly owner?: string
+  readonly to: (messages: readonly Message[]) => Body
+}
+
+const tools = [{ name: 'look', input_schema: { type: 'object' } }]
+const ANTHROPIC: Sent = {
+  form: 'Messages API',
+  owner: 'anthropic',
+  to: (messages) => ({ ...toAnthropic(messages, { forRequest: true }), tools }),
+}
+const CHAT: Sent = { form: 'Chat Completions', to: (messages) => ({ messages: toOpenAI(messages) }) }
+const RESPONSES: Sent = { form: 'Responses API', to: (messages) => ({ input: toOpenAIResponses(messages) }) }
+const GEMINI: Sent = {
+  form: 'generateContent',
+  owner: 'google-ai',
+  to: (messages) => ({ ...toGemini(messages) }),
+}
+
+function sdk(provider: string): Sent {
+  return {
+    form: 'prompt of the AI SDK',
+    to: (messages) => ({ prompt: toSdkPrompt(messages, { version: 'v3', provider }) }),
+  }
+}
+
+/** Every form that a provider is sent. */
+const FORMS: { readonly [provider: string]: readonly Sent[] } = {
+  anthropic: [ANTHROPIC, sdk('anthropic')],
+  bedrock: [ANTHROPIC, sdk('bedrock')],
+  vertex: [ANTHROPIC, GEMINI],
+  'google-ai': [GEMINI, sdk('google-ai')],
+  openai: [CHAT, RESPONSES, sdk('openai')],
+  azure: [CHAT, RESPONSES],
+  mistral: [CHAT, sdk('mistral')],
+}
+
+/** The providers whose requests have rules. */
+export const CHECKED_PROVIDERS = Object.keys(FORMS)
+
+/** What a provider would refuse of rendered messages, in all forms that it is sent. */
+export function findingsOf(
+  messages: readonly Message[],
+  provider: string,
+): (RequestFinding & { readonly form: string })[] {
+  return (FORMS[provider] ?? [CHAT]).flatMap(({ form, to }) =>
+    validateRequest(to(endsOpen(messages.at(-1)) ? messages : [...messages, PROMPT]), provider).map(
+      (finding) => ({ ...finding, form }),
+    ),
+  )
+}
+
+/** Throws for messages that a provider would refuse. */
+export function expectAccepted(messages: readonly Message[], provider: string): void {
+  expect(findingsOf(messages, provider)).toEqual([])
+}
+
+/**
+ * Renders a view for every provider, with what the user says next where the view ends in an answer or is empty, and throws for what one
+ * would refuse.
+ */
+export function expectViewAccepted(
+  view: readonly ViewMessage[],
+  providers: readonly string[] = CHECKED_PROVIDERS,
+): void {
+  const rows = endsOpen(view.at(-1))
+    ? view
+    : [...view, { ...PROMPT, id: 'prompt', kind: 'message' as const, createdAt: 0 }]
+  for (const provider of providers) {
+    if (provider !== 'vertex') expectAccepted(renderView(rows, { provider }).messages, provider)
+    // Vertex speaks two forms, and a model reads one of them.
+    else
+      for (const { form, owner, to } of FORMS.vertex!) {
+        const format = FORMATS.find((one) => one.owner === owner)!
+        const { messages } = renderView(ofOneForm(rows, provider, format), { provider })
+        expect(validateRequest(to(messages), provider), form).toEqual([])
+      }
+  }
+}
+
+const PROMPT = { role: 'user', content: 'Go on' } as const
+
+/** Whether a model is to answer now. */
+function endsOpen(last: Pick<Message, 'role' | 'content'> | undefined): boolean {
+  return last !== undefined && (last.role === 'user' || last.role === 'tool' || endsInResult(partsOf(last)))
+}
