@@ -44,9 +44,9 @@ const PREFIX_FROM_OTHERS = 505
 export const REASONING_BINDINGS: readonly Row[] = [
   {
     models: 'Claude: Fable and Mythos from 5.1, other families from 5.5',
-    matches: ({ name, provider }) => {
+    matches: ({ name }) => {
       const claude = claudeModel(name)
-      if (claude === undefined) return name === '' && provider === 'anthropic'
+      if (claude === undefined) return false
       return claude.version >= (PREFIX_FROM.get(claude.family) ?? PREFIX_FROM_OTHERS)
     },
     kind: 'prefix',
@@ -55,7 +55,7 @@ export const REASONING_BINDINGS: readonly Row[] = [
   },
   {
     models: 'Claude: earlier models',
-    matches: ({ name }) => name.includes('claude'),
+    matches: ({ name, provider }) => name.includes('claude') || (name === '' && provider === 'anthropic'),
     kind: 'signature',
     neededInLoop: true,
     source: 'https://platform.claude.com/docs/en/build-with-claude/extended-thinking',
@@ -95,7 +95,8 @@ function geminiMajor(name: string): number | undefined {
 }
 
 /**
- * What reasoning that comes back is bound to. Without a model: what the provider's newest models require, if it serves a single family.
+ * What reasoning that comes back is bound to. Without a model, the check of prefixes is not assumed, because older models need reasoning that it
+ * would leave out.
  * Names of the same model on other hosts are recognized (`anthropic/claude-fable-5.1`, `us.anthropic.claude-opus-5-5-v1:0`,
  * `claude-sonnet-5-5@20260928`).
  */

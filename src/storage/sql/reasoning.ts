@@ -1,6 +1,6 @@
 import { TRANSITIONS, type Transition } from '../../model/moment.ts'
 import type { Turning } from '../../model/reasoning.ts'
-import type { Work } from '../../model/work.ts'
+import { mapped, type Work } from '../../model/work.ts'
 import type { AnsweredRequest, ReasoningRecord } from '../requests.ts'
 import { compactionsNumbered, type StoredCompaction } from './compactions.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
@@ -46,23 +46,14 @@ export function* readReasoning(sql: Sql, id: string, whole: boolean): Work<Reaso
 
 /** The answers of a session, and of those that it is a fork of up to where it left them, by position. */
 function* answersOf(sql: Sql, session: StoredSession): Work<AnsweredRequest[]> {
-  const answers: AnsweredRequest[] = []
-  let [no, last]: [number | undefined, number] = [session.no, Number.MAX_SAFE_INTEGER]
-  while (no !== undefined) {
-    const rows: Row[] = yield* sql.all(
-      `${REQUEST} where {family} session = ? and answer_last is not null and answer_first <= ? order by answer_first`,
-      no,
-      last,
+  const answers = yield* mapped(yield* lineOf(sql, session), function* ({ no, last, origin }) {
+    const rows = yield* sql.all(
+      `${REQUEST} where {family} session = ? and answer_last is not null and answer_first between ? and ? order by answer_first`,
+      ...[no, origin + 1, last],
     )
-    answers.push(...rows.map(answered).reverse())
-    const origin: Row | undefined = yield* sql.get(
-      'select forked_from, forked_at from undertext_sessions where {family} no = ?',
-      no,
-    )
-    no = (origin?.[0] as number | null | undefined) ?? undefined
-    last = Math.min(last, (origin?.[1] as number | null | undefined) ?? last)
-  }
-  return answers.sort((a, b) => a.first - b.first)
+    return rows.map(answered)
+  })
+  return answers.reverse().flat()
 }
 
 function answered(row: Row): AnsweredRequest {
@@ -131,21 +122,45 @@ function* firstReplaced(
 
 /** Up to where nobody recorded the requests: imported messages, and those of a fork whose original is gone. */
 function* unknownTo(sql: Sql, session: StoredSession): Work<number> {
-  const rows = yield* sql.all(
-    `select no, event, position, detail from undertext_audit
-     where {family} session = ? and event in ('imported', 'forked') order by no`,
-    session.no,
-  )
-  let last = 0
-  for (const [no, event, position, detail] of rows) {
-    const found = detail === null ? {} : parseStoredObject(detail, 'detail', `audit entry ${no}`)
-    if (event === 'imported') last = Math.max(last, (position as number | null) ?? 0)
-    // A fork has this entry for its original, an original for each of its forks.
-    else if (typeof found.from === 'string' && typeof found.position === 'number') {
-      const { forkedFrom } = session
-      const isThere = forkedFrom !== undefined && forkedFrom.position >= found.position
-      if (!isThere) last = Math.max(last, found.position)
+  let unknown = 0
+  for (const { no, last, origin } of yield* lineOf(sql, session)) {
+    const rows = yield* sql.all(
+      `select no, event, position, detail from undertext_audit
+       where {family} session = ? and event in ('imported', 'forked') order by no`,
+      no,
+    )
+    for (const [entry, event, position, detail] of rows) {
+      const found = detail === null ? {} : parseStoredObject(detail, 'detail', `audit entry ${entry}`)
+      if (event === 'imported') unknown = Math.max(unknown, Math.min((position as number | null) ?? 0, last))
+      // A fork has this entry for its original, an original for each of its forks.
+      else if (
+        typeof found.from === 'string' &&
+        typeof found.position === 'number' &&
+        found.position > origin
+      )
+        unknown = Math.max(unknown, Math.min(found.position, last))
     }
   }
-  return last
+  return unknown
+}
+
+/** A session and those that it is a fork of, with the last position that is theirs, and that of their own original. */
+function* lineOf(
+  sql: Sql,
+  session: StoredSession,
+): Work<{ readonly no: number; readonly last: number; readonly origin: number }[]> {
+  const line: { no: number; last: number; origin: number }[] = []
+  let [no, last]: [number | undefined, number] = [session.no, Number.MAX_SAFE_INTEGER]
+  while (no !== undefined) {
+    const row: Row | undefined = yield* sql.get(
+      'select forked_from, forked_at from undertext_sessions where {family} no = ?',
+      no,
+    )
+    const from = (row?.[0] as number | null | undefined) ?? undefined
+    const origin = from === undefined ? 0 : (row![1] as number)
+    line.push({ no, last, origin })
+    no = from
+    last = Math.min(last, origin)
+  }
+  return line
 }
