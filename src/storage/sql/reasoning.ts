@@ -156,7 +156,7 @@ function* lineOf(
       'select forked_from, forked_at from undertext_sessions where {family} no = ?',
       no,
     )
-    const from = (row?.[0] as number | null | undefined) ?? undefined
+    const from: number | undefined = (row?.[0] as number | null | undefined) ?? undefined
     const origin = from === undefined ? 0 : (row![1] as number)
     line.push({ no, last, origin })
     no = from
