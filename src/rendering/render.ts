@@ -22,7 +22,7 @@ export type { Mend, MendKind, SummaryPlace } from './draft.ts'
 export type { InsertedRole, SummaryPreset } from './rows.ts'
 
 /** The version of the renderer. It changes with every change of what a view is rendered to, so that recorded requests tell why they differ. */
-export const RENDERER_VERSION = 1
+export const RENDERER_VERSION = 2
 
 /** The provider that a view is rendered for, and how summaries and markers are shown. */
 export type RenderOptions = InsertedRowOptions & {
