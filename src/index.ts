@@ -98,6 +98,7 @@ export {
   type Failures,
   isUndertextError,
   originalErrorOf,
+  type RefusalFacts,
   UndertextError,
 } from './errors.ts'
 export {
@@ -199,6 +200,7 @@ export {
   type ProviderOverflowDetails,
   parseProviderOverflowDetails,
 } from './overflow/overflow.ts'
+export type { BoundPrefix, LeftOut } from './rendering/bound-reasoning.ts'
 export {
   type Mend,
   type MendKind,
@@ -216,7 +218,13 @@ export type {
   PrepareRequestOptions,
   Prompt,
 } from './requests/options.ts'
-export type { PreparedFiles, PreparedRequest, RenderedMessage, TurnUsage } from './requests/prepared.ts'
+export type {
+  PreparedFiles,
+  PreparedRequest,
+  RenderedMessage,
+  RequestRepair,
+  TurnUsage,
+} from './requests/prepared.ts'
 export type { RecordedResponse, ResponseInput, UsageReportInput } from './requests/record.ts'
 export type { RecordedFiles, RecordedRequest, RenderedRequest } from './requests/recorded.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'

@@ -518,7 +518,7 @@ table('stats and budgets', 'INVALID_INPUT', {
   'negative output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxTokens: -1 }),
   'a fraction of output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxTokens: 0.5 }),
   'a prompt that is a list': (s) => s.getContextStats('s', 'openai', 'gpt-4', { prompt: bad([CANARY]) }),
-  'tools that are an object': (s) => s.getContextStats('s', 'openai', 'gpt-4', { tools: bad({}) }),
+  'tools that are a text': (s) => s.getContextStats('s', 'openai', 'gpt-4', { tools: bad(CANARY) }),
   'files without content': (s) =>
     s.getContextStats('s', 'openai', 'gpt-4', { files: [bad({ name: CANARY })] }),
 })

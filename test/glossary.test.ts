@@ -24,12 +24,13 @@ const GLOSSARY: readonly (readonly [word: RegExp, instead: string])[] = [
 /** Names in files and APIs, which stay. */
 const KEPT = /moved-behind-block|hidden_by_hand|what it answers was taken back meanwhile/g
 
-/** Texts for models: a changed prompt changes its answers. Words of a language. And the map to the founding documents. */
+/** Texts for models: a changed prompt changes its answers. Wordings of clients. Words of a language. And the map to the founding documents. */
 const LEFT_OUT = [
   'src/summarizers/model/prompt.ts',
   'src/summarizers/prompts.ts',
   'src/files/summary-plan.ts',
   'src/files/attached-file.ts',
+  'src/messages/user-answers.ts',
   'src/search/english.ts',
   'docs/seeds.md',
 ]

@@ -39,6 +39,7 @@ const MOMENT =
 
 /** Stages that need no options. Listed here because loading the registry of stages would slow down help. */
 export const STAGES = [
+  'media',
   'prune',
   'deduplicate',
   'summarize',

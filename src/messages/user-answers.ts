@@ -56,7 +56,7 @@ export function isSpoken(result: Pick<ToolResultPart, 'output' | 'providerOption
   return reasonIn(beginningOf(result.output)) !== undefined
 }
 
-/** What a user said in a result, and whether it is the reason for a refusal. */
+/** The words of a user in a result, and whether it is the reason for a refusal. */
 export type Answer = { readonly text: string; readonly isRefusal: boolean }
 
 /** The words of a user in the result of a call; `undefined` when a program gave it. */
@@ -69,9 +69,9 @@ export function answerIn(
   const reason = isDenied(result) ? beginningOf(output) : reasonIn(beginningOf(output))
   if (reason !== undefined) return { text: reason, isRefusal: true }
   if (toolName === undefined || !isUserTool(toolName, userTools)) return undefined
-  const said =
+  const words =
     (output.type === 'json' ? saidIn(output.value) : undefined) ?? typedText(withoutFrame(outputText(output)))
-  return said === '' ? undefined : { text: said, isRefusal: false }
+  return words === '' ? undefined : { text: words, isRefusal: false }
 }
 
 /** A refusal is the first text of its result. */
@@ -119,8 +119,8 @@ function saidIn(value: Json): string | undefined {
     const field = Object.hasOwn(value, name) ? value[name] : undefined
     if (typeof field === 'string' && field.trim() !== '') return field.trim()
     if (isObject(field)) {
-      const lines = Object.entries(field).flatMap(([key, said]) =>
-        typeof said === 'string' ? [`${key}: ${said}`] : [],
+      const lines = Object.entries(field).flatMap(([key, value]) =>
+        typeof value === 'string' ? [`${key}: ${value}`] : [],
       )
       if (lines.length > 0) return lines.join('\n')
     }

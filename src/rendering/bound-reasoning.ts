@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto'
-import { isReasoning, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
+import { withoutCacheMarks, withoutMarks } from '../messages/cache-marks.ts'
+import {
+  isReasoning,
+  type Part,
+  type ProviderOptions,
+  partsOf,
+  type ViewMessage,
+} from '../messages/message.ts'
 import type { AnswerPlace } from '../model/reasoning.ts'
 import { type Draft, draftOf, type Note } from './draft.ts'
 
@@ -39,6 +46,8 @@ export type ReasoningFacts = {
   readonly answers: readonly BoundAnswer[]
   /** Whether these are all; else there is the newest one only. */
   readonly isWhole: boolean
+  /** The last position of the log: what is not stored yet follows it. */
+  readonly last: number
   /** Requests whose answers are not stored yet. */
   readonly open: readonly BoundPrefix[]
   /** The frame of the request; `undefined` where it is not known: then that of the newest answer. */
@@ -114,6 +123,15 @@ function hashedBytes(_key: string, value: unknown): unknown {
   return value instanceof Uint8Array ? createHash('sha256').update(value).digest('hex') : value
 }
 
+/** A part as JSON, without marks of the prompt cache, which are not compared. */
+function jsonOf(part: Part): string {
+  const { providerOptions, ...rest } = withoutMarks(part) as Part & {
+    readonly providerOptions?: ProviderOptions
+  }
+  const options = providerOptions && withoutCacheMarks(providerOptions)
+  return JSON.stringify({ ...rest, providerOptions: options }, hashedBytes)
+}
+
 function hex(value: number): string {
   return (value >>> 0).toString(16).padStart(8, '0')
 }
@@ -147,10 +165,12 @@ export function settleBoundReasoning(
 export function repeatLeftOut(
   drafts: readonly Draft[],
   view: readonly ViewMessage[],
+  last: number,
   leftOut: readonly LeftOut[],
   note: Note,
 ): readonly Draft[] {
-  const facts: ReasoningFacts = { answers: [], isWhole: true, open: [], frame: undefined, law: () => false }
+  const nothing = { answers: [], open: [], frame: undefined }
+  const facts: ReasoningFacts = { ...nothing, isWhole: true, last, law: () => false }
   const repeated = { leftOut, until: Number.POSITIVE_INFINITY, prefix: undefined }
   return new Settling(view, facts, 0, note, repeated).settle(drafts)?.drafts ?? drafts
 }
@@ -159,6 +179,8 @@ class Settling {
   readonly #facts: ReasoningFacts
   readonly #note: Note
   readonly #stored: ReadonlySet<ViewMessage>
+  /** The positions that messages get if they are stored next. */
+  readonly #next: ReadonlyMap<string, number>
   readonly #hash: RunningHash
   readonly #open: ReadonlySet<string>
   readonly #frame: string | undefined
@@ -186,6 +208,7 @@ class Settling {
     this.#facts = facts
     this.#note = note
     this.#stored = new Set(view)
+    this.#next = nextPositions(view, facts.last)
     this.#hash = new RunningHash(seed)
     this.#frame = facts.frame ?? facts.answers.findLast(({ bound }) => bound !== undefined)?.bound?.frame
     this.#open = new Set(facts.open.filter(({ frame }) => this.#isFrame(frame)).map(({ prefix }) => prefix))
@@ -216,7 +239,7 @@ class Settling {
   /** `undefined` when the newest answer comes after something else than what its request sent. */
   #one(draft: Draft): Draft | undefined {
     const { rows = [], message } = draft
-    const first = rows[0]?.position
+    const first = this.#positionOf(rows[0])
     const repeated = this.#repeated
     if (repeated !== undefined && first !== undefined && first >= repeated.until) {
       if (first !== repeated.until || this.#hash.toString() !== repeated.prefix) return undefined
@@ -228,6 +251,10 @@ class Settling {
     const kept = hasReasoning ? this.#withoutInvalid(draft) : draft
     this.#add(draft, kept)
     return kept
+  }
+
+  #positionOf(row: ViewMessage | undefined): number | undefined {
+    return row === undefined ? undefined : (row.position ?? this.#next.get(row.id))
   }
 
   #withoutInvalid(draft: Draft): Draft {
@@ -262,14 +289,14 @@ class Settling {
 
   /** Whether the request that is repeated sent a block of a row; `undefined` after it. */
   #wasSent(row: ViewMessage | undefined, block: number): boolean | undefined {
-    const position = row?.position
+    const position = this.#positionOf(row)
     if (this.#repeated === undefined || position === undefined) return undefined
     const left = this.#repeated.leftOut.find(([from, to]) => position >= from && position <= to)
     return left === undefined || block < (left[2] ?? 0)
   }
 
   #remember(row: ViewMessage | undefined, kept: number, leftOut: number): void {
-    const position = row?.position
+    const position = this.#positionOf(row)
     if (leftOut === 0 || position === undefined) {
       this.#isGap = false
       return
@@ -283,7 +310,7 @@ class Settling {
 
   /** Whether the reasoning at the beginning of a row may be sent. */
   #isValidStart(row: ViewMessage): boolean {
-    const { position } = row
+    const position = this.#positionOf(row)
     if (position === undefined) return false
     const chain = this.#chain
     if (chain !== undefined && chain.next === position && position <= chain.answer.last) return true
@@ -295,12 +322,16 @@ class Settling {
       if (bound !== undefined) return this.#isFrame(bound.frame) && bound.prefix === this.#hash.toString()
     } else if (this.#open.has(this.#hash.toString())) return true
     this.#since ??= appendedAfter(this.#view)
-    return this.#facts.law({ position, since: this.#since.get(position) ?? position - 1 })
+    return this.#facts.law({
+      position,
+      since: this.#since.get(position) ?? Math.min(position - 1, this.#facts.last),
+    })
   }
 
   #isSameAnswer(before: ViewMessage, row: ViewMessage): boolean {
-    const answer = row.position === undefined ? undefined : this.#answerWith(row.position)
-    return answer !== undefined && row.position === before.position! + 1 && before.position! >= answer.first
+    const [one, other] = [this.#positionOf(before), this.#positionOf(row)]
+    const answer = other === undefined ? undefined : this.#answerWith(other)
+    return answer !== undefined && one !== undefined && other === one + 1 && one >= answer.first
   }
 
   /** Rows come in the order of their positions, but for results that were moved. */
@@ -319,10 +350,10 @@ class Settling {
     this.#hash.add(MESSAGE)
     this.#hash.add(ROLES[message.role])
     const isWhole = this.#isUnchanged(draft)
-    if (isWhole) for (const { position } of rows) this.#hash.add(position!)
+    if (isWhole) for (const row of rows) this.#hash.add(this.#positionOf(row)!)
     else {
       this.#hash.add(CHANGED)
-      this.#hash.addText(JSON.stringify([message.content, message.metadata], hashedBytes))
+      this.#hash.addText(JSON.stringify([draft.parts.map(jsonOf), message.metadata], hashedBytes))
     }
     if (kept !== draft) {
       this.#hash.add(LEFT_OUT)
@@ -333,7 +364,7 @@ class Settling {
 
   /** Whether later rows of the same answer come after exactly what they were made after. */
   #follow(rows: readonly ViewMessage[], isAsStored: boolean): void {
-    const first = rows[0]?.position
+    const first = this.#positionOf(rows[0])
     if (!isAsStored || first === undefined) {
       this.#chain = undefined
       return
@@ -349,7 +380,8 @@ class Settling {
     if (rows === undefined) return false
     if (
       !rows.every(
-        (row) => row.position !== undefined && row.replacedParts === undefined && this.#stored.has(row),
+        (row) =>
+          this.#positionOf(row) !== undefined && row.replacedParts === undefined && this.#stored.has(row),
       )
     )
       return false
@@ -371,9 +403,11 @@ function sameParts(parts: readonly Part[], others: readonly Part[]): boolean {
   return parts.length === others.length && parts.every((part, index) => isSame(part, others[index]!))
 }
 
-/** The same part of a row; the text of a message that is a string becomes a part of its own each time. */
+/** The same part of a row, but for marks of the prompt cache; the text of a message that is a string becomes a part of its own each time. */
 function isSame(part: Part, other: Part): boolean {
-  return part === other || (part.type === 'text' && other.type === 'text' && isPlainText(part, other))
+  if (part === other || (part.type === 'text' && other.type === 'text' && isPlainText(part, other)))
+    return true
+  return part.type === other.type && jsonOf(part) === jsonOf(other)
 }
 
 function isPlainText(
@@ -397,4 +431,10 @@ function appendedAfter(view: readonly ViewMessage[]): ReadonlyMap<number, number
     before = row
   }
   return since
+}
+
+/** The positions of what is not stored, by id. */
+function nextPositions(view: readonly ViewMessage[], last: number): ReadonlyMap<string, number> {
+  const stored = view.findLastIndex(({ kind, position }) => kind !== 'message' || position !== undefined)
+  return new Map(view.slice(stored + 1).map(({ id }, index) => [id, last + 1 + index]))
 }

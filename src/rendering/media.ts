@@ -62,7 +62,7 @@ function matches(known: string, type: string): boolean {
   return known === type || (known.endsWith('/*') && type.startsWith(known.slice(0, -1)))
 }
 
-/** The media type of an image that is stated to be of another; `undefined` when it is what it is said to be, or is not known. */
+/** The media type of an image that is stated to be of another; `undefined` when the stated type is right, or the bytes are not known. */
 export function trueType(part: ImagePart | FilePart): string | undefined {
   const { stated, base64 } = lookAt(part)
   if (stated?.startsWith('image/') !== true) return undefined

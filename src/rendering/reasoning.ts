@@ -118,13 +118,18 @@ export function settleReasoning(
 }
 
 /**
- * The ends of messages as providers accept them: signed reasoning first where a tool is called, none at the end, which a stop left, and
+ * The ends of messages as providers accept them: signed reasoning first where a tool is called (unless it is bound to its place), none at the end, which a stop left, and
  * no white space at the end of the last message, where it is the assistant's and the provider goes on writing it.
  */
-export function settleEnds(drafts: readonly Draft[], profile: ProviderProfile, note: Note): readonly Draft[] {
+export function settleEnds(
+  drafts: readonly Draft[],
+  profile: ProviderProfile,
+  isBound: boolean,
+  note: Note,
+): readonly Draft[] {
   return drafts.map((draft, index) => {
     if (draft.message.role !== 'assistant') return draft
-    const parts = leadingFirst(draft, note)
+    const parts = isBound ? [...draft.parts] : leadingFirst(draft, note)
     const isLast = index === drafts.length - 1 && !profile.emptyText
     for (let last = parts.at(-1); last !== undefined; last = parts.at(-1)) {
       if (isSigned(last)) {

@@ -4,7 +4,6 @@ import { readMessages } from '../messages/message-check.ts'
 import { providerProfile } from '../tokens/providers.ts'
 import {
   type BoundPrefix,
-  type LeftOut,
   type ReasoningFacts,
   repeatLeftOut,
   settleBoundReasoning,
@@ -68,7 +67,7 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * Takes linear time. Throws `INVALID_INPUT` for a view or options of another form.
  */
 export function renderView(view: readonly ViewMessage[], options: RenderOptions): Rendering {
-  const { drafts, mends } = renderedDrafts(view, options)
+  const { drafts, mends } = renderedDrafts(view, options, false)
   return { messages: drafts.map(({ message }) => message), mends }
 }
 
@@ -84,27 +83,31 @@ export function renderBoundView(
   options: RenderOptions,
   facts: ReasoningFacts,
 ): BoundRendering | undefined {
-  const { drafts, mends } = renderedDrafts(view, options)
+  const { drafts, mends } = renderedDrafts(view, options, true)
   const settled = settleBoundReasoning(drafts, view, facts, RENDERER_VERSION, (mend) => mends.push(mend))
   if (settled === undefined) return undefined
   return { messages: settled.drafts.map(({ message }) => message), mends, bound: settled.bound }
 }
 
-/** Renders a view as a recorded request was: without what it left out. */
+/** Renders a view as a recorded request was: without what it left out. `last`: the last position of the log then. */
 export function renderRecorded(
   view: readonly ViewMessage[],
   options: RenderOptions,
-  leftOut: readonly LeftOut[],
+  last: number,
+  bound?: BoundPrefix,
 ): Rendering {
-  const { drafts, mends } = renderedDrafts(view, options)
+  const { drafts, mends } = renderedDrafts(view, options, bound !== undefined)
+  const leftOut = bound?.leftOut ?? []
   const sent =
-    leftOut.length === 0 ? drafts : repeatLeftOut(drafts, view, leftOut, (mend) => mends.push(mend))
+    leftOut.length === 0 ? drafts : repeatLeftOut(drafts, view, last, leftOut, (mend) => mends.push(mend))
   return { messages: sent.map(({ message }) => message), mends }
 }
 
+/** `isBound`: reasoning stays where it is in an answer, because it is bound to what precedes it. */
 function renderedDrafts(
   view: readonly ViewMessage[],
   options: RenderOptions,
+  isBound: boolean,
 ): { readonly drafts: readonly Draft[]; readonly mends: Mend[] } {
   return readMessages(view, 'renderView', () => {
     if (typeof options !== 'object' || options === null)
@@ -137,7 +140,7 @@ function renderedDrafts(
     const spoken = view.findLast(({ role, kind }) => role !== 'system' && kind === 'message')?.id
     const settled = settleReasoning(paired, profile, responses, note)
     const turns = arrangeTurns(settled, profile, responses, spoken, note)
-    return { drafts: settleEnds(turns, profile, note), mends }
+    return { drafts: settleEnds(turns, profile, isBound, note), mends }
   })
 }
 

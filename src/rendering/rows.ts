@@ -58,8 +58,7 @@ const NEUROLINK_MANNER: Manner = {
  */
 const RECORD_MANNER: Manner = {
   role: 'user',
-  before:
-    '<earlier-conversation>\nThis is a record of the earlier part of this conversation. It is not a message from the user and not an instruction; it quotes the requests and rules of the user.\n\n',
+  before: '<earlier-conversation>\nA record of earlier turns, not an instruction.\n\n',
   after: '\n</earlier-conversation>',
   place: 'inline',
 }

@@ -125,7 +125,7 @@ function findMends(
   const rules = { provider: provider ?? '', profile, markable: markableRows(rows) }
   mendParts(drafts, rules, note)
   withoutPartedUse(drafts, note)
-  settleEnds(drafts, profile, note)
+  settleEnds(drafts, profile, false, note)
   return found
 }
 

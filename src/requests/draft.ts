@@ -176,7 +176,7 @@ function rendered(
       options[name as keyof CheckedPrepare],
     ]),
   )
-  const shown = prompt.length === 0 ? view : view.concat(asRows(prompt, snapshot.position))
+  const shown = prompt.length === 0 ? view : view.concat(asRows(prompt))
   const rendering: RenderOptions = { ...snapshot.manner, ...defined(given) }
   const sent = renderedFor(snapshot, shown, rendering, request)
   if (sent === undefined) return undefined
@@ -197,13 +197,13 @@ function rendered(
 }
 
 function renderedFor(
-  { reasoning }: SessionSnapshot,
+  { reasoning, position }: SessionSnapshot,
   shown: readonly ViewMessage[],
   rendering: RenderOptions,
   { system, tools }: CheckedStats,
 ) {
   if (reasoning === undefined) return { ...renderView(shown, rendering), bound: undefined }
-  return renderBoundView(shown, rendering, reasoningFacts(reasoning, frameOf(system, tools)))
+  return renderBoundView(shown, rendering, reasoningFacts(reasoning, position, frameOf(system, tools)))
 }
 
 function sizesOf(messages: readonly Pick<NewMessage, 'content'>[], estimator: Estimator): Sizes {
@@ -270,13 +270,12 @@ function withAdded(
   return prompt.with(-1, { ...last, content: [...partsOf(last), { type: 'text', text }] })
 }
 
-/** Messages that are not stored, as rows after a view: at the positions that they get if they are stored next. */
-export function asRows(prompt: readonly NewMessage[], last: number): ViewMessage[] {
+/** Messages that are not stored, as rows after a view. */
+export function asRows(prompt: readonly NewMessage[]): ViewMessage[] {
   return prompt.map(({ idempotencyKey: _key, id, createdAt = 0, ...message }, index) => ({
     ...(message as Message),
     id: id ?? `prompt-${index + 1}`,
     kind: 'message' as const,
-    position: last + 1 + index,
     createdAt,
   }))
 }

@@ -9,8 +9,12 @@ export function bindsReasoning(provider: string, model: string | undefined): boo
   return reasoningBinding(provider, model === '' ? undefined : model).kind === 'prefix'
 }
 
-/** What a rendering needs to know of the reasoning of a session. `frame`: that of the request, where it is known. */
-export function reasoningFacts(record: ReasoningRecord, frame: string | undefined): ReasoningFacts {
+/** What a rendering needs to know of the reasoning of a session with a last position. `frame`: that of the request, where it is known. */
+export function reasoningFacts(
+  record: ReasoningRecord,
+  last: number,
+  frame: string | undefined,
+): ReasoningFacts {
   const { answers, open, isWhole } = record
   return {
     answers: answers.map(({ first, last, provider, model, rendering }) => ({
@@ -20,6 +24,7 @@ export function reasoningFacts(record: ReasoningRecord, frame: string | undefine
     })),
     open: open.flatMap(({ rendering }) => boundPrefixOf(rendering) ?? []),
     isWhole,
+    last,
     frame,
     law: prefixLaw(record),
   }

@@ -295,8 +295,8 @@ export function renderedRequest(sessionId: string, found: FoundRequest): Rendere
   const tools = texts.tools === undefined ? undefined : (parsed(texts.tools) as readonly unknown[])
   const lines = texts.prompt?.split('\n').slice(0, -1) ?? []
   const prompt = stored.length > 0 ? stored.map(sentMessage) : lines.map(messageOf)
-  const shown = prompt.length === 0 ? view : view.concat(asRows(prompt, request.position))
-  const { messages } = renderRecorded(shown, rendering, boundPrefixOf(request.rendering)?.leftOut ?? [])
+  const shown = prompt.length === 0 ? view : view.concat(asRows(prompt))
+  const { messages } = renderRecorded(shown, rendering, request.position, boundPrefixOf(request.rendering))
   const reason = problemOf(found, () => hashOf(system, texts.tools, messages))
   return {
     ...recordedRequest(sessionId, request),

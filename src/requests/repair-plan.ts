@@ -50,7 +50,7 @@ export function planRepair(
 ): RepairPlan | undefined {
   const repairs = REPAIRS[refusal.kind]
   if (repairs === undefined) return undefined
-  const marked = [...view, ...asRows(request.prompt, request.position)].map(withMarks)
+  const marked = [...view, ...asRows(request.prompt)].map(withMarks)
   const rendered = sentOf(marked, request)
   const located = locate(rendered, request, refusal, repairs)
   const stored = located.filter(({ part }) => (originOf(part)?.row ?? 0) < view.length)
@@ -179,14 +179,14 @@ function changesRequest(
       ? { ...row, content: withReplacements(row.content, (part) => texts.get(`${part}:${row.id}`)) }
       : row,
   )
-  const messages = sentOf([...after, ...asRows(request.prompt, request.position)], request)
+  const messages = sentOf([...after, ...asRows(request.prompt)], request)
   return request.refused.every((before) => !isDeepStrictEqual(messages, before))
 }
 
 /** The messages of a request with this view: without the reasoning that it left out. */
 function sentOf(
   view: readonly ViewMessage[],
-  { rendering, bound }: Pick<RefusedRequest, 'rendering' | 'bound'>,
+  { rendering, bound, position }: Pick<RefusedRequest, 'rendering' | 'bound' | 'position'>,
 ): readonly Message[] {
-  return renderRecorded(view, rendering, bound?.leftOut ?? []).messages
+  return renderRecorded(view, rendering, position, bound).messages
 }

@@ -60,7 +60,7 @@ export const cut: PlanningStage<Plan | undefined> = {
     const all = cuttableRows(view).flatMap((row) =>
       cuttableGroups(row, context.contentOf(row), view.estimator),
     )
-    // What a person said through a tool is cut only when nothing else makes the request fit.
+    // What a person answered through a tool is cut only when nothing else makes the request fit.
     const others = all.filter(({ texts }) => !texts.some((text) => isAnswer(view, text, context)))
     const groups = others.length < all.length && canFit(view, others, context) ? others : all
     const level = findLevel(view, groups, context)

@@ -268,11 +268,15 @@ export async function renderBoundHistory(
   options: RenderOptions,
 ): Promise<Rendering> {
   const render = async (whole: boolean): Promise<BoundRendering | undefined> => {
-    const { view, reasoning = NO_REASONING } = await readSnapshot(context, id, provider, undefined, {
+    const {
+      view,
+      position,
+      reasoning = NO_REASONING,
+    } = await readSnapshot(context, id, provider, undefined, {
       whole,
       keepsNames: true,
     })
-    return renderBoundView(view, options, reasoningFacts(reasoning, undefined))
+    return renderBoundView(view, options, reasoningFacts(reasoning, position, undefined))
   }
   const { messages, mends } = (await render(false)) ?? (await render(true))!
   return { messages, mends }

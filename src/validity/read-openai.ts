@@ -125,7 +125,7 @@ const CALLS: ReadonlyMap<string, string> = new Map([
   ['apply_patch_call', 'apply_patch_call_output'],
 ])
 const OUTPUTS = new Set(CALLS.values())
-/** Items of tools that OpenAI runs, or of an approval; each stands for itself. */
+/** Items of tools that OpenAI runs, or of an approval; each by itself. */
 const ALONE = new Set([
   'web_search_call',
   'file_search_call',

@@ -264,7 +264,7 @@ export const MEDIA_RULES: readonly Rule[] = [
 
 function isBase64(text: string): boolean {
   const length = text.length - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)
-  return length % 4 !== 1 && /^[A-Za-z0-9+/_-]+={0,2}$/.test(text)
+  return length % 4 !== 1 && length > 0 && !/[^A-Za-z0-9+/_-]/.test(text.slice(0, length))
 }
 
 function pictureIn({ base64, bytes }: Media) {

@@ -181,7 +181,7 @@ export const REASONING_RULES: readonly Rule[] = [
     group: 'reasoning',
     scopes: [RESPONSES],
     says: 'An item of reasoning has a summary, and its encrypted content is base64, unchanged.',
-    brokenBy: 'a text that was cleaned or cut, an item that was put together by hand',
+    brokenBy: 'a text that was cleaned or cut, an item that was assembled from others',
     sources: ['zendev-sh/goai#145', 'https://platform.openai.com/docs/api-reference/responses'],
     check: ({ turns }, report) => {
       for (const { blocks, path, raw } of turns) {

@@ -69,6 +69,7 @@ const OPTIONS = { provider: 'anthropic' }
 const NO_FACTS: ReasoningFacts = {
   answers: [],
   isWhole: true,
+  last: 100,
   open: [],
   frame: frameOf('s', []),
   law: () => true,
@@ -185,8 +186,8 @@ describe('a rendering for a model that binds reasoning', () => {
   })
 
   it('a prompt that is not stored is the same as the message that it becomes', () => {
-    const prompt: ViewMessage = { ...user(7), id: 'prompt-1', createdAt: 0 }
-    const before = recorded([...log.slice(0, 6), prompt], 8, facts())
+    const { position: _, ...prompt } = { ...user(7), id: 'prompt-1', createdAt: 0 }
+    const before = recorded([...log.slice(0, 6), prompt], 8, facts({ last: 6 }))
     expect(before.bound.prefix).toBe(recorded(log, 8, facts()).bound.prefix)
   })
 
@@ -219,7 +220,7 @@ describe('a rendering for a model that binds reasoning', () => {
   it('a recorded request is rendered again without what it left out', () => {
     const view = [summary('what was said'), user(3), answer(4), user(5), answer(6), user(7)]
     const { messages, bound } = renderBoundView(view, OPTIONS, facts())!
-    expect(renderRecorded(view, OPTIONS, bound.leftOut!).messages).toEqual(messages)
-    expect(renderRecorded(view, OPTIONS, []).messages).not.toEqual(messages)
+    expect(renderRecorded(view, OPTIONS, 7, bound).messages).toEqual(messages)
+    expect(renderRecorded(view, OPTIONS, 7).messages).not.toEqual(messages)
   })
 })

@@ -26,7 +26,6 @@ describe('what reasoning is bound to', () => {
     ['anthropic', 'claude-opus-5-6'],
     ['anthropic', 'claude-opus-6'],
     ['anthropic', 'claude-saga-7-20290101'],
-    ['anthropic', undefined],
   ])('%s %s: to its prefix', (provider, model) => {
     expect(reasoningBinding(provider, model)).toMatchObject({ kind: 'prefix', neededInLoop: false })
   })

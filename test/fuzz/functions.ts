@@ -172,6 +172,10 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
     args: () => [aiSdk.toSdkPrompt(MESSAGES, { version: 'v3', provider: 'openai' }), 'openai'],
   },
   detectFormat: { call: core.detectFormat, args: () => [MESSAGES] },
+  validateRequest: {
+    call: core.validateRequest,
+    args: () => [{ messages: [{ role: 'user', content: 'hi' }] }, 'openai'],
+  },
   validateHistory: { call: core.validateHistory, args: () => [MESSAGES, 'openai'] },
   renderView: {
     call: core.renderView,

@@ -368,16 +368,6 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
     /does not have that part/,
   ],
   'an original shown by no rewind': [change('replacement', 0, () => ({ text: null })), /only a rewind/],
-  'a replacement of a call': [
-    (list) => {
-      const index = at(list, 'replacement')
-      const [record] = list.splice(index, 1)
-      const other = at(list, 'message', 1)
-      list.splice(other + 1, 0, { ...record!, message: `${list[1]!.incarnation}:2` })
-      return other + 1
-    },
-    /in place of that part/,
-  ],
   'a replacement twice': [
     (list) => {
       const index = at(list, 'replacement')

@@ -155,6 +155,9 @@ const ARRAY_FACES: Face[] = [
   ...overMessages('toLangChain', ['toLangChain'], (messages) => langchain.toLangChain(messages)),
   ...overMessages('detectFormat', ['detectFormat'], (messages) => main.detectFormat(messages)),
   ...overMessages('validateHistory', ['validateHistory'], (messages) => main.validateHistory(messages)),
+  ...overMessages('validateRequest', ['validateRequest'], (messages) =>
+    main.validateRequest({ messages }, 'openai'),
+  ),
   ...overMessages('renderView', ['renderView'], (messages) =>
     main.renderView(
       messages.map((message, i) => ({ ...message, id: `m${i}`, position: i + 1, kind: 'message' }) as never),

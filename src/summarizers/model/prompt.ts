@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { check } from '../../messages/check.ts'
+import { check, readable } from '../../messages/check.ts'
 import { piecesOf, typedText } from '../../messages/client-markup.ts'
 import { SUMMARY_TAGS, withoutTags } from '../../messages/frame-tags.ts'
 import { type Json, jsonProblem } from '../../messages/json.ts'
@@ -288,7 +288,7 @@ export function buildSummarizationPrompt(
 ): SummarizationPrompt {
   const checked = check(optionsSchema, options, 'buildSummarizationPrompt')
   checkMessageList(messages, 'buildSummarizationPrompt')
-  return summarizationPrompt(messages, checked)
+  return readable('messages', () => summarizationPrompt(messages, checked))
 }
 
 /** The same without checks. */
