@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { resolveModel } from '../config/model.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { lastBlockOf } from '../messages/compaction-block.ts'
-import type { Part } from '../messages/message.ts'
+import type { Part, ProviderPart } from '../messages/message.ts'
 import { checkLaws } from '../model/laws.ts'
 import { applyPlan, type Plan, type PlannedStep } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
@@ -13,6 +14,7 @@ import {
   planBlock,
   planClearedReasoning,
   planClearedResults,
+  planRequestedBlock,
   rowsOfOldestReasoning,
 } from '../stages/provider-compaction.ts'
 import type { Authorship, Compaction, Session, Snapshot, Storage, Trigger } from '../storage/storage.ts'
@@ -111,6 +113,8 @@ export function hideMessages(
 /** The checked options of `recordProviderCompaction`. */
 export type ProviderRecord = Authorship & {
   readonly messageId: string | undefined
+  /** A block of no message, and the first message that it does not cover; `undefined` if it covers all. */
+  readonly requested?: { readonly block: ProviderPart; readonly keepFrom: string | undefined } | undefined
   readonly provider: string | undefined
   readonly appliedEdits: readonly AppliedEdit[]
   readonly excludeTools: readonly string[]
@@ -156,7 +160,7 @@ export function recordProvider(
   record: ProviderRecord,
 ): Promise<ProviderCompactionResult> {
   return withReplans(async () => {
-    const messageIds = record.messageId === undefined ? [] : [record.messageId]
+    const messageIds = [record.messageId, record.requested?.keepFrom].filter((id) => id !== undefined)
     const providerOf = (session: Session) => resolveModel(session, record.provider, undefined).key
     const run = await startRun(storage, sessionId, messageIds, providerOf)
     const edits = await planEdits(storage, run, record)
@@ -207,7 +211,8 @@ async function planEdits(
 }
 
 async function planBlockOf(storage: Storage, run: DirectRun, record: ProviderRecord): Promise<BlockOutcome> {
-  const { messageId, appliedEdits } = record
+  const { messageId, appliedEdits, requested } = record
+  if (requested !== undefined) return planRequested(storage, run, requested)
   const isOnlyEdits =
     messageId === undefined &&
     appliedEdits.length > 0 &&
@@ -218,6 +223,26 @@ async function planBlockOf(storage: Storage, run: DirectRun, record: ProviderRec
   const compactions = await storage.compactions(run.sessionId, {})
   if (compactions.some((compaction) => isOf(compaction, place))) return 'known'
   const plan = planBlock(run.view, place)
+  if (plan === undefined) return 'nothing-before'
+  run.add(plan)
+  return 'recorded'
+}
+
+async function planRequested(
+  storage: Storage,
+  run: DirectRun,
+  { block, keepFrom }: NonNullable<ProviderRecord['requested']>,
+): Promise<BlockOutcome> {
+  const { sessionId, view } = run
+  const hash = createHash('sha256').update(JSON.stringify(block.data)).digest('hex').slice(0, 32)
+  const compactions = await storage.compactions(sessionId, {})
+  if (compactions.some(({ kind, params }) => kind === 'provider' && params.block === hash)) return 'known'
+  const end = keepFrom === undefined ? view.rows.length : view.rows.findIndex(({ id }) => id === keepFrom)
+  if (end === -1) {
+    const why = 'the first kept message is hidden'
+    throw new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [keepFrom!] })
+  }
+  const plan = planRequestedBlock(view, end, block, { block: hash })
   if (plan === undefined) return 'nothing-before'
   run.add(plan)
   return 'recorded'

@@ -10,7 +10,7 @@ import {
   shareSchema,
 } from '../messages/check.ts'
 import { type Json, jsonProblem } from '../messages/json.ts'
-import { ROLES } from '../messages/message.ts'
+import { type NewMessage, ROLES } from '../messages/message.ts'
 import type { Moment } from '../model/moment.ts'
 import { COMPACTION_KINDS } from '../model/plan.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
@@ -261,24 +261,44 @@ export const limitSchema = z.strictObject({
   kind: z.enum(LIMIT_KINDS).default('window'),
 })
 /** A compaction by a provider. */
-export const providerCompactionSchema = z.strictObject({
-  ...authorshipSchema.shape,
-  /** The answer after it. Default: the newest message of the view with a compaction block. */
-  messageId: nameSchema.optional(),
-  /** Provider whose tokens the figures are in. Default: that of the session, else "openai". */
-  provider: nameSchema.optional(),
-  /** `context_management.applied_edits` of the answer, unchanged. */
-  appliedEdits: z
-    .array(
-      z
-        .looseObject({ type: z.string().min(1).max(200) })
-        .refine((edit) => jsonProblem(edit) === undefined, 'must be JSON'),
-    )
-    .max(1_000)
-    .default([]),
-  /** Tools that the request excluded from clearing (`exclude_tools`). */
-  excludeTools: z.array(z.string()).max(10_000).default([]),
-})
+export const providerCompactionSchema = z
+  .strictObject({
+    ...authorshipSchema.shape,
+    /** The answer after it. Default: the newest message of the view with a compaction block. */
+    messageId: nameSchema.optional(),
+    /**
+     * An answer that is nothing but a compaction block, because the provider was asked for a summary (Anthropic's compaction on demand), as
+     * `fromAnthropic` returns it. It is not appended: its block replaces what it summarizes.
+     */
+    answer: z.custom<NewMessage>().optional(),
+    /** With `answer`: the first message that was left out of its request. Default: it summarizes all of the view. */
+    keepFrom: nameSchema.optional(),
+    /** Provider whose tokens the figures are in. Default: that of the session, else "openai". */
+    provider: nameSchema.optional(),
+    /** `context_management.applied_edits` of the answer, unchanged. */
+    appliedEdits: z
+      .array(
+        z
+          .looseObject({ type: z.string().min(1).max(200) })
+          .refine((edit) => jsonProblem(edit) === undefined, 'must be JSON'),
+      )
+      .max(1_000)
+      .default([]),
+    /** Tools that the request excluded from clearing (`exclude_tools`). */
+    excludeTools: z.array(z.string()).max(10_000).default([]),
+  })
+  .refine(({ answer, keepFrom }) => answer !== undefined || keepFrom === undefined, {
+    path: ['keepFrom'],
+    message: 'belongs to an answer',
+  })
+  .refine(
+    ({ answer, messageId, appliedEdits }) =>
+      answer === undefined || (messageId === undefined && appliedEdits.length === 0),
+    {
+      path: ['answer'],
+      message: 'is recorded alone, without messageId and appliedEdits',
+    },
+  )
 export const auditSchema = z.strictObject({
   after: z.int().nonnegative().default(0),
   limit: z.int().positive().max(100_000).default(1_000),

@@ -20,6 +20,8 @@ export type BoundPrefix = {
   readonly frame?: string
   /** The reasoning that it left out; absent for none. */
   readonly leftOut?: readonly LeftOut[]
+  /** The request added texts to its prompt, so the prompt counts only if it is stored with them. */
+  readonly hasOwnText?: boolean
 }
 
 /** An answer in the log. `bound` is `undefined` where its request has no record of its prefix. */
@@ -62,7 +64,9 @@ export function frameOf(system: string | undefined, tools: readonly unknown[] | 
 }
 
 function isDeferred(tool: unknown): boolean {
-  return typeof tool === 'object' && tool !== null && (tool as { defer_loading?: unknown }).defer_loading === true
+  return (
+    typeof tool === 'object' && tool !== null && (tool as { defer_loading?: unknown }).defer_loading === true
+  )
 }
 
 /** Marks of the prompt cache are not compared. */
@@ -184,9 +188,7 @@ class Settling {
     this.#stored = new Set(view)
     this.#hash = new RunningHash(seed)
     this.#frame = facts.frame ?? facts.answers.findLast(({ bound }) => bound !== undefined)?.bound?.frame
-    this.#open = new Set(
-      facts.open.filter(({ frame }) => this.#isFrame(frame)).map(({ prefix }) => prefix),
-    )
+    this.#open = new Set(facts.open.filter(({ frame }) => this.#isFrame(frame)).map(({ prefix }) => prefix))
   }
 
   #isFrame(frame: string | undefined): boolean {
@@ -220,7 +222,9 @@ class Settling {
       if (first !== repeated.until || this.#hash.toString() !== repeated.prefix) return undefined
       this.#repeated = undefined
     }
-    const hasReasoning = message.role === 'assistant' && draft.parts.some(isReasoning)
+    // A request that left out nothing is repeated as it is.
+    const isAsSent = this.#repeated?.leftOut.length === 0 && first !== undefined
+    const hasReasoning = !isAsSent && message.role === 'assistant' && draft.parts.some(isReasoning)
     const kept = hasReasoning ? this.#withoutInvalid(draft) : draft
     this.#add(draft, kept)
     return kept
@@ -235,7 +239,8 @@ class Settling {
     let leftOut = 0
     const parts = draft.parts.filter((part, index) => {
       const shown = own[index]
-      if (shown === undefined || !isSame(part, shown.part) || isReplaced(shown.row, shown.index)) isValid = false
+      if (shown === undefined || !isSame(part, shown.part) || isReplaced(shown.row, shown.index))
+        isValid = false
       else if (shown.at !== at) {
         isValid &&= this.#isSameAnswer(rows[at]!, shown.row)
         at = shown.at
@@ -302,7 +307,8 @@ class Settling {
   #answerWith(position: number): BoundAnswer | undefined {
     const { answers } = this.#facts
     while (this.#answerAt > 0 && answers[this.#answerAt]!.first > position) this.#answerAt -= 1
-    while (this.#answerAt + 1 < answers.length && answers[this.#answerAt + 1]!.first <= position) this.#answerAt += 1
+    while (this.#answerAt + 1 < answers.length && answers[this.#answerAt + 1]!.first <= position)
+      this.#answerAt += 1
     const answer = answers[this.#answerAt]
     return answer !== undefined && answer.first <= position && position <= answer.last ? answer : undefined
   }
@@ -341,9 +347,14 @@ class Settling {
 
   #isUnchanged({ rows, parts, message }: Draft): boolean {
     if (rows === undefined) return false
-    if (!rows.every((row) => row.position !== undefined && row.replacedParts === undefined && this.#stored.has(row)))
+    if (
+      !rows.every(
+        (row) => row.position !== undefined && row.replacedParts === undefined && this.#stored.has(row),
+      )
+    )
       return false
-    if (rows.length === 1) return message.content === rows[0]!.content || sameParts(parts, shownParts(rows[0]!))
+    if (rows.length === 1)
+      return message.content === rows[0]!.content || sameParts(parts, shownParts(rows[0]!))
     return sameParts(parts, rows.flatMap(shownParts))
   }
 }
@@ -365,7 +376,10 @@ function isSame(part: Part, other: Part): boolean {
   return part === other || (part.type === 'text' && other.type === 'text' && isPlainText(part, other))
 }
 
-function isPlainText(part: Part & { readonly text?: unknown }, other: Part & { readonly text?: unknown }): boolean {
+function isPlainText(
+  part: Part & { readonly text?: unknown },
+  other: Part & { readonly text?: unknown },
+): boolean {
   return part.text === other.text && Object.keys(part).length === 2 && Object.keys(other).length === 2
 }
 
@@ -376,7 +390,8 @@ function appendedAfter(view: readonly ViewMessage[]): ReadonlyMap<number, number
   let before: ViewMessage | undefined
   for (const row of view) {
     if (row.position === undefined) continue
-    const isTogether = before !== undefined && before.createdAt === row.createdAt && before.position === row.position - 1
+    const isTogether =
+      before !== undefined && before.createdAt === row.createdAt && before.position === row.position - 1
     if (!isTogether) together = row.position - 1
     since.set(row.position, Math.min(together, row.position - 1))
     before = row

@@ -93,7 +93,8 @@ export function renderRecorded(
   leftOut: readonly LeftOut[],
 ): Rendering {
   const { drafts, mends } = renderedDrafts(view, options)
-  const sent = leftOut.length === 0 ? drafts : repeatLeftOut(drafts, view, leftOut, (mend) => mends.push(mend))
+  const sent =
+    leftOut.length === 0 ? drafts : repeatLeftOut(drafts, view, leftOut, (mend) => mends.push(mend))
   return { messages: sent.map(({ message }) => message), mends }
 }
 

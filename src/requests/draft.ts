@@ -53,6 +53,8 @@ export type RequestParts = {
   readonly options: CheckedPrepare
   readonly prompt: readonly NewMessage[]
   readonly files: RequestFiles | undefined
+  /** Text for the end of the request, for a model that binds its reasoning to what precedes it. */
+  readonly added: string
 }
 
 /** A request as it would be sent, and its size. */
@@ -86,13 +88,17 @@ export async function draftRequest(
 
 /** `undefined` when the snapshot does not have all that is known of the reasoning, and it is needed. */
 function draftFrom(snapshot: SessionSnapshot, parts: RequestParts, request: CheckedStats): Draft | undefined {
-  const { options, prompt, files } = parts
+  const { options, files } = parts
+  const prompt = withAdded(parts.prompt, parts.added, snapshot.view)
   const draft = (section: string, fitted?: PreparedFiles): Draft | undefined => {
     const drafted = rendered(snapshot, options, withSection(prompt, section), section, request)
-    return drafted && { ...drafted, files: fitted }
+    if (drafted === undefined) return undefined
+    const hasOwnText = prompt !== parts.prompt || section !== ''
+    const bound = drafted.bound && { ...drafted.bound, ...(hasOwnText && { hasOwnText }) }
+    return { ...drafted, bound, files: fitted }
   }
   if (files === undefined) return draft('')
-  let room = roomForFiles(parts, snapshot, request)
+  let room = roomForFiles({ ...parts, prompt }, snapshot, request)
   for (let attempt = 1; ; attempt++) {
     const fitted = files.fit(room)
     const drafted = draft(fitted.section, fitted.files)
@@ -217,6 +223,37 @@ function withSection(prompt: readonly NewMessage[], section: string): readonly N
     ...parts.slice(results),
   ]
   return prompt.with(at, { ...asked, content })
+}
+
+/** The tags around texts that a request adds to a prompt. Clients use them, so their content is not taken for the user's words. */
+const ADDED_OPEN = '<system-reminder>'
+const ADDED_CLOSE = '</system-reminder>'
+
+/** What a request adds to a system prompt, after it; empty for nothing. */
+export function addedTo(given: string | undefined, full: string | undefined): string {
+  if (full === undefined || full === given) return ''
+  return given === undefined || given === '' ? full : full.slice(given.length).replace(/^\n\n/, '')
+}
+
+/** The prompt with a text at its end; the same prompt for an empty text, and for one that the view shows. */
+function withAdded(
+  prompt: readonly NewMessage[],
+  added: string,
+  view: readonly ViewMessage[],
+): readonly NewMessage[] {
+  if (added === '') return prompt
+  const text = `${ADDED_OPEN}\n${added.replaceAll(ADDED_CLOSE, '<\\/system-reminder>')}\n${ADDED_CLOSE}`
+  const isShown = view.some(
+    ({ role, content }) =>
+      role === 'user' &&
+      (typeof content === 'string'
+        ? content === text
+        : content.some((part) => part.type === 'text' && part.text === text)),
+  )
+  if (isShown) return prompt
+  const last = prompt.at(-1)
+  if (last?.role !== 'user') return [...prompt, { role: 'user', content: text }]
+  return prompt.with(-1, { ...last, content: [...partsOf(last), { type: 'text', text }] })
 }
 
 /** Messages that are not stored, as rows after a view: at the positions that they get if they are stored next. */

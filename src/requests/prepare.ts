@@ -7,6 +7,7 @@ import { isUndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import {
+  addedTo,
   type Draft,
   draftRequest,
   promptTokens,
@@ -88,13 +89,17 @@ export class RequestPreparer {
           ? undefined
           : new RequestFiles(options.files, { estimator, provider: chosen.key }),
       auto: (options.auto ?? settings.auto) && settings.enabled,
+      added: '',
       runs: [],
       tried: [],
     }
     const before = await this.#before(preparing, snapshot, ignoresThreshold)
-    const request = requestParts({ ...options, system: before.systemPrompt })
-    const draft = await this.#untilItFits(preparing, request)
-    return this.#result(preparing, before, draft)
+    // For reasoning that is bound to what precedes it the system prompt stays as it is.
+    const binds = snapshot.reasoning !== undefined
+    const added = binds ? addedTo(options.system, before.systemPrompt) : ''
+    const system = binds ? options.system : before.systemPrompt
+    const draft = await this.#untilItFits({ ...preparing, added }, requestParts({ ...options, system }))
+    return this.#result(preparing, before, { ...draft, system })
   }
 
   /** How full the context is, a warning, and a compaction when it is due: as `beforeTurn` does. */
@@ -255,7 +260,7 @@ export class RequestPreparer {
   #result(
     { sessionId, options, runs, auto }: Preparing,
     before: BeforeTurnResult,
-    { snapshot, request: _, ...draft }: Draft,
+    { snapshot, request: _, ...draft }: Draft & { readonly system: string | undefined },
   ): PreparedRequest {
     const { stats } = draft
     const { chosen, position, audit, viewEpoch, settings } = snapshot
@@ -268,7 +273,6 @@ export class RequestPreparer {
       sessionId,
       provider: chosen.provider,
       model: chosen.model,
-      system: before.systemPrompt,
       injected: before.injected,
       tools: options.tools,
       ...draft,

@@ -81,7 +81,12 @@ type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
 
 /** The part of a prepared request that is recorded; it may come back from JSON. */
 export type RecordableRequest = Pick<PreparedRequest, 'provider' | 'position' | 'prompt'> &
-  Optional<Pick<PreparedRequest, 'model' | 'audit' | 'rendering' | 'messages' | 'system' | 'tools' | 'files' | 'bound'>>
+  Optional<
+    Pick<
+      PreparedRequest,
+      'model' | 'audit' | 'rendering' | 'messages' | 'system' | 'tools' | 'files' | 'bound'
+    >
+  >
 
 /** What was appended after a request. */
 export type AppendedAfter = {
@@ -170,10 +175,13 @@ function boundOf(
   { messages, prompt: count }: AppendedAfter,
 ): BoundPrefix | undefined {
   if (bound === undefined) return undefined
+  const { hasOwnText, ...recorded } = bound
   const isStoredAsSent =
-    count === 0 ||
-    (count === prompt.length && prompt.every((sent, at) => withoutMarks(sent) === withoutMarks(messages[at]!)))
-  return { ...bound, prefix: isStoredAsSent ? bound.prefix : NO_PREFIX, frame: frameOf(system, tools) }
+    count === 0
+      ? hasOwnText !== true
+      : count === prompt.length &&
+        prompt.every((sent, at) => withoutMarks(sent) === withoutMarks(messages[at]!))
+  return { ...recorded, prefix: isStoredAsSent ? recorded.prefix : NO_PREFIX, frame: frameOf(system, tools) }
 }
 
 /** What a model is sent of a message, without the marks of the prompt cache, which providers do not compare. */

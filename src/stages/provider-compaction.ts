@@ -30,11 +30,35 @@ export function planBlock(view: View, { row, parts, part }: BlockPlace): Plan | 
   const hide = coveredBy(view, view.indexOf(row.key)!)
   if (hide.length === 0) return undefined
   const block = parts[part] as ProviderPart
+  return blockPlan(view, hide, movedParts(view, { row, parts, part }), block, { messageId: row.id, part })
+}
+
+/**
+ * Plans a block of no message, which the provider wrote when it was asked to, in place of the rows before an index. `undefined` when none
+ * of them may be hidden.
+ */
+export function planRequestedBlock(
+  view: View,
+  end: number,
+  block: ProviderPart,
+  params: JsonObject,
+): Plan | undefined {
+  const hide = coveredBy(view, end)
+  return hide.length === 0 ? undefined : blockPlan(view, hide, [], block, params)
+}
+
+function blockPlan(
+  view: View,
+  hide: readonly ViewRow[],
+  replace: readonly PlannedReplacement[],
+  block: ProviderPart,
+  params: JsonObject,
+): Plan {
   const isReadable = compactionBlock(block)?.text !== undefined
   return {
     kind: 'provider',
     hide,
-    replace: movedParts(view, { row, parts, part }),
+    replace,
     insert: {
       kind: 'summary',
       role: 'assistant',
@@ -44,7 +68,7 @@ export function planBlock(view: View, { row, parts, part }: BlockPlace): Plan | 
       sizes: measureMessage({ content: [block] }, view.estimator),
     },
     requires: [],
-    params: { messageId: row.id, part, provider: block.provider, readable: isReadable },
+    params: { ...params, provider: block.provider, readable: isReadable },
   }
 }
 

@@ -1,13 +1,17 @@
 import { v7 as uuidv7 } from 'uuid'
+import type { z } from 'zod'
 import {
   type ProviderCompactionResult,
   type ProviderRecord,
   recordProvider,
 } from '../compaction/direct-compactions.ts'
+import type { providerCompactionSchema } from '../config/store-options.ts'
 import { invalid, isUndertextError } from '../errors.ts'
 import { percentOf } from '../events.ts'
-import { lastBlockOf } from '../messages/compaction-block.ts'
-import type { NewMessage } from '../messages/message.ts'
+import { taken } from '../messages/check.ts'
+import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
+import { type NewMessage, type ProviderPart, partsOf } from '../messages/message.ts'
+import { checkMessages } from '../messages/message-check.ts'
 import type { Appended, AppendedMessage, AppendPreview, Previewing } from '../storage/storage.ts'
 import type { StoreContext } from './context.ts'
 
@@ -110,6 +114,21 @@ async function recordBlock(
     if (isUndertextError(error)) return undefined
     throw error
   }
+}
+
+/** The block of an answer that is nothing else. Throws `INVALID_INPUT`. */
+export function requestedBlock({
+  answer,
+  keepFrom,
+}: z.output<typeof providerCompactionSchema>): ProviderRecord['requested'] {
+  if (answer === undefined) return undefined
+  checkMessages([answer], 'recordProviderCompaction: answer')
+  const [block, ...others] = partsOf(answer)
+  if (block === undefined || compactionBlock(block) === undefined)
+    throw invalid('recordProviderCompaction: answer: has no compaction block; check its stop reason first')
+  if (others.length > 0)
+    throw invalid('recordProviderCompaction: answer: has more than a compaction block; append it instead')
+  return { block: taken(block) as ProviderPart, keepFrom }
 }
 
 /** Records what a provider did to the conversation, and notifies the listeners. */

@@ -8,10 +8,16 @@ import { check, readable } from '../messages/check.ts'
 import { isBlankMessage, type NewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { nextStep } from '../messages/stop-reason.ts'
-import { type BoundRendering, type Rendering, type RenderOptions, renderBoundView } from '../rendering/render.ts'
+import {
+  type BoundRendering,
+  type Rendering,
+  type RenderOptions,
+  renderBoundView,
+} from '../rendering/render.ts'
 import type { SessionSnapshot } from '../requests/draft.ts'
 import { promptMessages } from '../requests/draft.ts'
 import type { CheckedPrepare } from '../requests/options.ts'
+import { bindsReasoning, reasoningFacts } from '../requests/reasoning.ts'
 import {
   figuresOf,
   modelOfResponse,
@@ -21,9 +27,14 @@ import {
   recordSchema,
   usageOfResponse,
 } from '../requests/record.ts'
-import { bindsReasoning, reasoningFacts } from '../requests/reasoning.ts'
 import { newRequest } from '../requests/recorded.ts'
-import type { BilledTokens, NewRequest, ReasoningRecord, Session, SessionFigures } from '../storage/storage.ts'
+import type {
+  BilledTokens,
+  NewRequest,
+  ReasoningRecord,
+  Session,
+  SessionFigures,
+} from '../storage/storage.ts'
 import { NO_SIZES } from '../tokens/measure.ts'
 import type { AppendResult } from './append.ts'
 import type { StoreContext } from './context.ts'
@@ -159,7 +170,11 @@ async function snapshotOf(
   context: StoreContext,
   id: string,
   session: Session | undefined,
-  asked: { readonly provider: string | undefined; readonly model: string | undefined; readonly whole: boolean },
+  asked: {
+    readonly provider: string | undefined
+    readonly model: string | undefined
+    readonly whole: boolean
+  },
 ): Promise<Omit<SessionSnapshot, 'audit'> | undefined> {
   const { provider, model, whole } = asked
   const { storage, configuration } = context

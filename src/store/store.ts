@@ -115,6 +115,7 @@ import {
 } from '../requests/options.ts'
 import { RequestPreparer } from '../requests/prepare.ts'
 import type { PreparedRequest } from '../requests/prepared.ts'
+import { bindsReasoning } from '../requests/reasoning.ts'
 import {
   type RecordedResponse,
   type ResponseInput,
@@ -128,7 +129,6 @@ import {
   recordedRequest,
   renderedRequest,
 } from '../requests/recorded.ts'
-import { bindsReasoning } from '../requests/reasoning.ts'
 import { withRecovery } from '../requests/recovery.ts'
 import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import { withUndoEvent } from '../requests/undo-events.ts'
@@ -170,6 +170,7 @@ import {
   previewingFor,
   recordAppended,
   recordProviderWork,
+  requestedBlock,
 } from './append.ts'
 import { checkId, checkStats, isEmptyObject } from './arguments.ts'
 import { type BringBackResult, bringBack } from './bring-back.ts'
@@ -877,6 +878,7 @@ export class Store<S extends Storage = Storage> {
    * - A compaction block in an answer replaces everything before it that may be hidden. The view shows it as a summary, and
    *   `renderHistory` returns it to its provider unchanged. After an undo everything is sent again and the block is not. `append`
    *   does this automatically.
+   * - `answer` is a block that the provider wrote because it was asked to, of the messages before `keepFrom`. It replaces these.
    * - `appliedEdits` is the answer's `context_management.applied_edits`: the oldest tool results show a placeholder and the oldest
    *   turns no reasoning, as many as the provider cleared.
    *
@@ -891,7 +893,8 @@ export class Store<S extends Storage = Storage> {
     const checked = check(providerCompactionSchema, input, 'recordProviderCompaction')
     const { messageId, provider, excludeTools, actor, reason } = checked
     const appliedEdits = taken(checked.appliedEdits) as readonly AppliedEdit[]
-    const record = { messageId, provider, appliedEdits, excludeTools, actor, reason }
+    const requested = requestedBlock(checked)
+    const record = { messageId, provider, appliedEdits, excludeTools, actor, reason, requested }
     return recordProviderWork(this.#context, id, record)
   }
 

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { REASONING_BINDINGS, reasoningBinding } from '../../src/tokens/reasoning-bindings.ts'
 
@@ -78,10 +80,17 @@ describe('what reasoning is bound to', () => {
     expect(reasoningBinding(provider, model).kind).toBe('none')
   })
 
-  it('each row names its models and a source', () => {
-    for (const { models, source } of REASONING_BINDINGS) {
-      expect(models).not.toBe('')
-      expect(source).toMatch(/^https:\/\//)
+  it('docs/validity.md has the same models, in order, with the same sources', () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/validity.md'), 'utf8')
+    const [, section] = page.split('## Reasoning bound to its prefix\n')
+    const rows = section!
+      .split('\n')
+      .filter((line) => line.startsWith('| '))
+      .slice(2)
+    expect(rows).toHaveLength(REASONING_BINDINGS.length)
+    for (const [at, { models, source }] of REASONING_BINDINGS.entries()) {
+      expect(rows[at]!.startsWith(`| ${models}`), models).toBe(true)
+      expect(rows[at]).toContain(`](${source})`)
     }
   })
 })

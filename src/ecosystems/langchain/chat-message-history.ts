@@ -118,11 +118,6 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     return messages
   }
 
-  /** Messages of a prepared request in LangChain's form. Internal: for the recovering model. */
-  sent(messages: readonly Message[]): BaseMessage[] {
-    return toLangChain(messages, this.#options.conversion)
-  }
-
   /** Where a prompt has all messages of a reading, in one piece. */
   #find(messages: readonly BaseMessage[]): Place | undefined {
     if (this.#options.view === 'full') return undefined

@@ -24,6 +24,7 @@ import {
   type UndertextChatMessageHistory,
 } from './chat-message-history.ts'
 import { fromLangChain } from './from-langchain.ts'
+import { toLangChain } from './instances.ts'
 import { LANGCHAIN } from './types.ts'
 
 /** The options of a call that are read here. */
@@ -136,7 +137,7 @@ async function ask<R>(
     async (request, attempt) => {
       // For reasoning that is bound, exactly what was prepared is sent, because that is what is recorded.
       if (request.bound !== undefined && others.length === 0)
-        return { request, result: await send([...system, ...history.sent(request.messages)]) }
+        return { request, result: await send([...system, ...toLangChain(request.messages, call.conversion)]) }
       if (attempt === 1 && !request.compacted) return { request, result: await send([...messages]) }
       return { request, result: await send([...before, ...(await history.getMessages()), ...unstored]) }
     },

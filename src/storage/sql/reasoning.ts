@@ -1,5 +1,5 @@
-import type { Turning } from '../../model/reasoning.ts'
 import { TRANSITIONS, type Transition } from '../../model/moment.ts'
+import type { Turning } from '../../model/reasoning.ts'
 import type { Work } from '../../model/work.ts'
 import type { AnsweredRequest, ReasoningRecord } from '../requests.ts'
 import { compactionsNumbered, type StoredCompaction } from './compactions.ts'
@@ -14,7 +14,8 @@ import type { Row, Sql } from './sql.ts'
 const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
 /** The most requests without a stored answer that are read: turns that ended without one. */
 const MOST_OPEN = 100
-const REQUEST = 'select no, answer_first, answer_last, provider, model, rendering, audit from undertext_requests'
+const REQUEST =
+  'select no, answer_first, answer_last, provider, model, rendering, audit from undertext_requests'
 
 /**
  * Reads the newest answer with a recorded request, and what happened since; with `whole`, or without such an answer, all answers and

@@ -65,8 +65,8 @@ import { forget, listNotes, remember } from './notes.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
-import { reestimate } from './recount.ts'
 import { readReasoning } from './reasoning.ts'
+import { reestimate } from './recount.ts'
 import { readPresent, readRequest, readRequests, recordAnswer, recordRequest } from './requests.ts'
 import {
   reserveCompactions,

@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest'
+import type { ViewMessage } from '../../src/messages/message.ts'
+import { prefixLaw, type Turning } from '../../src/model/reasoning.ts'
+import { frameOf, type ReasoningFacts } from '../../src/rendering/bound-reasoning.ts'
+import { renderBoundView, renderRecorded } from '../../src/rendering/render.ts'
+
+const turned = (inForce: boolean, position: number | undefined, compaction = 1): Turning => ({
+  compaction,
+  inForce,
+  position,
+})
+
+describe('the law for reasoning without a recorded request', () => {
+  const law = (turnings: readonly Turning[], first = 2, unknownTo = 0) =>
+    prefixLaw({ turnings, touches: new Map([[1, first]]), unknownTo })
+  const at = (position: number) => ({ position, since: position - 1 })
+
+  it('a compaction before the block makes it invalid, and leaves blocks before it and after it valid', () => {
+    const isValid = law([turned(true, 8)])
+    // It touches the message at 2, and the log ended at 8 when it was made.
+    expect([2, 4, 8, 10, 12].map((position) => isValid(at(position)))).toEqual([
+      true,
+      false,
+      false,
+      true,
+      true,
+    ])
+  })
+
+  it('undo makes old reasoning valid again, and what was written meanwhile invalid; redo the opposite', () => {
+    const undone = [turned(true, 8), turned(false, 12)]
+    expect([4, 10, 14].map((position) => law(undone)(at(position)))).toEqual([true, false, true])
+    const redone = [...undone, turned(true, 16)]
+    expect([4, 10, 14, 18].map((position) => law(redone)(at(position)))).toEqual([false, true, false, true])
+  })
+
+  it('a compaction that turned between the prompt and the answer was perhaps not in the request', () => {
+    expect(law([turned(true, 8)])(at(9))).toBe(false)
+    // Undone again within the same time: before, between and after cannot be told apart.
+    expect(law([turned(true, 8), turned(false, 8)])(at(9))).toBe(false)
+    // The append of the answer began before it: with the messages at 7 and 8.
+    expect(law([turned(true, 6)])({ position: 9, since: 6 })).toBe(false)
+    expect(law([turned(true, 6)])({ position: 9, since: 7 })).toBe(true)
+  })
+
+  it('what precedes imported messages in their requests is unknown', () => {
+    expect([5, 6].map((position) => law([], 2, 5)(at(position)))).toEqual([false, true])
+  })
+
+  it('an entry without a position may be of any time', () => {
+    expect(law([turned(true, undefined)])(at(20))).toBe(false)
+    expect(law([turned(true, undefined)], 30)(at(20))).toBe(true)
+  })
+
+  it('compactions are judged each by itself', () => {
+    const isValid = prefixLaw({
+      turnings: [turned(true, 8), turned(true, 8, 2)],
+      touches: new Map([
+        [1, 7],
+        [2, 3],
+      ]),
+      unknownTo: 0,
+    })
+    expect([3, 5, 8].map((position) => isValid(at(position)))).toEqual([true, false, false])
+  })
+})
+
+const OPTIONS = { provider: 'anthropic' }
+const NO_FACTS: ReasoningFacts = {
+  answers: [],
+  isWhole: true,
+  open: [],
+  frame: frameOf('s', []),
+  law: () => true,
+}
+
+const user = (position: number, text = `question ${position}`): ViewMessage => ({
+  id: `m${position}`,
+  kind: 'message',
+  role: 'user',
+  position,
+  createdAt: position,
+  content: text,
+})
+const answer = (position: number): ViewMessage => ({
+  id: `m${position}`,
+  kind: 'message',
+  role: 'assistant',
+  position,
+  createdAt: position,
+  content: [
+    { type: 'reasoning', text: `thought ${position}` },
+    { type: 'text', text: `answer ${position}` },
+  ],
+})
+const summary = (text: string): ViewMessage => ({
+  id: 'sum',
+  kind: 'summary',
+  role: 'user',
+  createdAt: 1,
+  content: text,
+  condenseId: 'c',
+})
+
+/** Renders a view as the request before an answer, and returns what is recorded of it. */
+function recorded(view: readonly ViewMessage[], first: number, facts: ReasoningFacts = NO_FACTS) {
+  const { bound } = renderBoundView(view, OPTIONS, facts)!
+  return { first, last: first, bound, isFree: false }
+}
+
+/** The positions whose reasoning a rendering sends. */
+function sent(view: readonly ViewMessage[], facts: ReasoningFacts): number[] {
+  const { messages } = renderBoundView(view, OPTIONS, facts)!
+  return messages.flatMap(({ content }) =>
+    typeof content === 'string'
+      ? []
+      : content.flatMap((part) => (part.type === 'reasoning' ? [Number(part.text.split(' ')[1])] : [])),
+  )
+}
+
+describe('a rendering for a model that binds reasoning', () => {
+  const log = [user(1), answer(2), user(3), answer(4), user(5), answer(6), user(7)]
+  const answers = [2, 4, 6].map((first) => recorded(log.slice(0, first - 1), first))
+  const facts = (changes: Partial<ReasoningFacts> = {}): ReasoningFacts => ({
+    ...NO_FACTS,
+    answers,
+    ...changes,
+  })
+
+  it('sends all reasoning after what it was made after', () => {
+    expect(sent(log, facts())).toEqual([2, 4, 6])
+  })
+
+  it('leaves out the blocks after a change and keeps those before it', () => {
+    const changed = log.with(2, { ...user(3, 'shown differently'), replacedParts: [0] })
+    expect(sent(changed, facts())).toEqual([2])
+    const { mends } = renderBoundView(changed, OPTIONS, facts())!
+    expect(mends).toEqual([
+      { kind: 'reasoning-invalid', messageId: 'm4' },
+      { kind: 'reasoning-invalid', messageId: 'm6' },
+    ])
+  })
+
+  it('keeps what was made after the change, with the left out blocks left out each time', () => {
+    const view = [summary('what was said'), user(3), answer(4), user(5), answer(6), user(7)]
+    const after = recorded(view, 8, facts())
+    const later = [...view, answer(8), user(9)]
+    const known = facts({ answers: [...answers, after] })
+    expect(sent(later, known)).toEqual([8])
+    expect(after.bound.leftOut).toEqual([[4, 6]])
+    // The original history again: the old reasoning is valid, what was written meanwhile is not.
+    expect(sent([...log, answer(8), user(9)], known)).toEqual([2, 4, 6])
+  })
+
+  it('the newest answer alone decides the same as all answers, or asks for all', () => {
+    const view = [summary('what was said'), user(3), answer(4), user(5), answer(6), user(7)]
+    const after = recorded(view, 8, facts())
+    const later = [...view, answer(8), user(9)]
+    const whole = facts({ answers: [...answers, after] })
+    const newest = { ...whole, answers: [after], isWhole: false }
+    expect(renderBoundView(later, OPTIONS, newest)).toEqual(renderBoundView(later, OPTIONS, whole))
+    expect(renderBoundView([...log, answer(8)], OPTIONS, newest)).toBeUndefined()
+    expect(renderBoundView(later, OPTIONS, { ...newest, frame: frameOf('other', []) })).toBeUndefined()
+  })
+
+  it('another system prompt or other tools make all reasoning invalid; marks and deferred tools do not', () => {
+    expect(sent(log, facts({ frame: frameOf('other', []) }))).toEqual([])
+    expect(sent(log, facts({ frame: frameOf('s', [{ name: 't' }]) }))).toEqual([])
+    expect(sent(log, facts({ frame: frameOf('s', [{ name: 't', defer_loading: true }]) }))).toEqual([2, 4, 6])
+    expect(frameOf('s', [{ name: 't', cache_control: { type: 'ephemeral' } }])).toBe(
+      frameOf('s', [{ name: 't' }]),
+    )
+  })
+
+  it('a block whose request was not recorded follows the law, and one of an open request its prefix', () => {
+    const onlyFirst = facts({ answers: answers.slice(0, 1), law: ({ position }) => position !== 6 })
+    expect(sent(log, onlyFirst)).toEqual([2, 4])
+    expect(sent(log, { ...onlyFirst, open: [answers[2]!.bound] })).toEqual([2, 4, 6])
+  })
+
+  it('a model that binds nothing wrote blocks that are always valid', () => {
+    const changed = log.with(0, user(1, 'x'))
+    const free = answers.map((one) => ({ ...one, isFree: true, bound: undefined }))
+    expect(sent([summary('x'), ...changed.slice(1)], facts({ answers: free }))).toEqual([2, 4, 6])
+  })
+
+  it('a prompt that is not stored is the same as the message that it becomes', () => {
+    const prompt: ViewMessage = { ...user(7), id: 'prompt-1', createdAt: 0 }
+    const before = recorded([...log.slice(0, 6), prompt], 8, facts())
+    expect(before.bound.prefix).toBe(recorded(log, 8, facts()).bound.prefix)
+  })
+
+  it('a result that comes late moves before the answers that were made without it', () => {
+    const call: ViewMessage = {
+      ...answer(2),
+      content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 't', input: {} }],
+    }
+    const pending = [user(1), call, user(3)]
+    const made = recorded(pending, 4)
+    const result: ViewMessage = {
+      id: 'm6',
+      kind: 'message',
+      role: 'tool',
+      position: 6,
+      createdAt: 6,
+      content: [
+        { type: 'tool-result', toolCallId: 'c1', toolName: 't', output: { type: 'text', value: 'r' } },
+      ],
+    }
+    const known = { ...NO_FACTS, answers: [made] }
+    expect(sent([...pending, answer(4), user(5)], known)).toEqual([4])
+    expect(sent([...pending, answer(4), user(5), result], known)).toEqual([])
+  })
+
+  it('of two answers that became neighbours only the first is in its place', () => {
+    expect(sent([user(1), answer(2), answer(4), user(5)], facts())).toEqual([2])
+  })
+
+  it('a recorded request is rendered again without what it left out', () => {
+    const view = [summary('what was said'), user(3), answer(4), user(5), answer(6), user(7)]
+    const { messages, bound } = renderBoundView(view, OPTIONS, facts())!
+    expect(renderRecorded(view, OPTIONS, bound.leftOut!).messages).toEqual(messages)
+    expect(renderRecorded(view, OPTIONS, []).messages).not.toEqual(messages)
+  })
+})

@@ -1,0 +1,182 @@
+import { fromAnthropic } from '../../src/anthropic.ts'
+import { isUndertextError, openStore, type Store } from '../../src/index.ts'
+import { MODEL, type Path } from './prefix-paths.ts'
+import { type PrefixServer, startPrefixServer, type WireMessage } from './prefix-server.ts'
+import { randomFrom } from './random.ts'
+import { newFile } from './temporary.ts'
+
+/*
+ * Random sessions with a server that checks prefixes: turns with tools, and between them everything that changes a view.
+ */
+
+/** The context window: a turn with tools takes a tenth to a third of it. */
+const WINDOW = 3_600
+
+export type SessionOptions = {
+  readonly seed: number
+  readonly turns: number
+  /** Stores on one file, as processes have them. Default 1. */
+  readonly stores?: number
+  /** Whether only automatic compaction changes the view. */
+  readonly calm?: boolean
+  /** Whether two users sometimes speak at once. The store must know what each request contained. */
+  readonly crowded?: boolean
+  /** Whether the session begins with an imported conversation, which had another system prompt. */
+  readonly imported?: boolean
+}
+
+/** Verbs may refuse what chance asks of them. */
+const LEGITIMATE = [
+  'HAS_ACTIVE_DEPENDENTS',
+  'INPUT_NOT_VISIBLE',
+  'BRANCH_MOVED',
+  'PENDING_TOOL_CALLS',
+  'ILLEGAL_BOUNDARY',
+  'STALE_PLAN',
+] as const
+
+/** What a server saw: what it refused, and the requests that sent less reasoning than they could. */
+export type Outcome = {
+  readonly refusals: readonly string[]
+  readonly short: readonly string[]
+  readonly requests: number
+  readonly kept: number
+}
+
+/** Runs sessions on a path, with servers that count what they refuse. */
+export async function runSessions(path: Path, sessions: readonly SessionOptions[]): Promise<Outcome> {
+  const refusals: string[] = []
+  const short: string[] = []
+  let requests = 0
+  let kept = 0
+  for (const options of sessions) {
+    const server = await startPrefixServer({ seed: options.seed, lenient: true, calls: 2 })
+    try {
+      await runSession(path, server, options)
+    } finally {
+      await server.close()
+    }
+    for (const [at, seen] of server.rule.requests.entries()) {
+      const where = `${JSON.stringify(options)} request ${at + 1}`
+      if (seen.refusal !== undefined) refusals.push(`${where}: ${seen.refusal.slice(0, 90)}`)
+      else if (seen.kept < seen.most) short.push(`${where}: ${seen.kept} of ${seen.most}`)
+    }
+    requests += server.rule.requests.length
+    kept += server.rule.kept
+  }
+  return { refusals, short, requests, kept }
+}
+
+/** Runs a session on a path. */
+export async function runSession(
+  path: Path,
+  server: PrefixServer,
+  { seed, turns, stores: count = 1, calm = false, crowded = false, imported = false }: SessionOptions,
+): Promise<void> {
+  const random = randomFrom(seed)
+  const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!
+  const file = newFile()
+  const stores: Store[] = []
+  for (let at = 0; at < count; at++)
+    stores.push(await openStore(file, { env: false, contextWindows: { anthropic: WINDOW } }))
+  try {
+    let id = 's'
+    if (imported) await importElsewhere(stores[0]!, server, id)
+    else await stores[0]!.createSession({ id, provider: 'anthropic', model: MODEL })
+    for (let turn = 1; turn <= turns; turn++) {
+      const say = (who: string): Promise<void> =>
+        path(pick(stores), server, id, `${who} ${turn} in ${id}: ${'and so on '.repeat(pick([1, 5, 40]))}`)
+      await (crowded && pick([true, false, false]) ? Promise.all([say('Ann'), say('Ben')]) : say('Ann'))
+      if (calm) continue
+      for (let changes = pick([0, 0, 1, 1, 2]); changes > 0; changes--)
+        id = await change(pick(stores), id, pick, `f${turn}-${changes}`)
+    }
+    const { findings } = await stores[0]!.verifySession(id)
+    if (findings.length > 0) throw new Error(`the session is damaged: ${JSON.stringify(findings)}`)
+  } finally {
+    for (const store of stores) await store.close()
+  }
+}
+
+/** A conversation of another program, with reasoning that is bound to that program's system prompt. */
+async function importElsewhere(store: Store, server: PrefixServer, id: string): Promise<void> {
+  const messages: WireMessage[] = []
+  for (const text of ['What is a folio?', 'And a quarto?']) {
+    messages.push({ role: 'user', content: text })
+    const { content } = server.rule.answer({ model: MODEL, system: 'You are another clerk.', messages })
+    messages.push({ role: 'assistant', content })
+  }
+  const events = fromAnthropic(messages).map((message, at) => {
+    return { type: 'message', message: { ...message, idempotencyKey: `import-${at}` } } as const
+  })
+  await store.importSession(id, events, { source: 'another-program' })
+  await store.updateSession(id, { provider: 'anthropic', model: MODEL })
+}
+
+type Pick = <T>(all: readonly T[]) => T
+
+/** Changes the view, and returns the session to go on with. */
+async function change(store: Store, id: string, pick: Pick, other: string): Promise<string> {
+  const kind = pick([...CHANGES.keys(), 'compact', 'undo', 'fork', 'copy'] as const)
+  try {
+    if (kind === 'fork') {
+      await store.forkSession(id, { id: other })
+      return pick([id, other])
+    }
+    if (kind === 'copy') {
+      await store.restoreSession(store.exportSession(id), { id: other })
+      return other
+    }
+    await CHANGES.get(kind)!(store, id, pick)
+  } catch (error) {
+    if (!LEGITIMATE.some((code) => isUndertextError(error, code))) throw error
+  }
+  return id
+}
+
+type Change = (store: Store, id: string, pick: Pick) => Promise<void>
+
+const CHANGES: ReadonlyMap<string, Change> = new Map<string, Change>(
+  Object.entries({
+    compact: async (store, id, pick) => {
+      const stages = pick([
+        undefined,
+        ['prune'],
+        ['deduplicate'],
+        ['summarize'],
+        ['truncate'],
+        [{ stage: 'drop_reasoning', keepTurns: 1 }],
+      ] as const)
+      await store.compactSession(id, {
+        target: pick([0.2, 0.4]),
+        ...(stages !== undefined && { stages: [...stages] as never }),
+      })
+    },
+    undo: async (store, id, pick) => {
+      const active = (await store.listCompactions(id)).filter(({ status }) => status === 'active')
+      if (active.length > 0) await store.undoCompaction(id, pick(active).id, { cascade: true, both: true })
+    },
+    redo: async (store, id, pick) => {
+      const undone = (await store.listCompactions(id)).filter(({ status }) => status === 'undone')
+      if (undone.length > 0) await store.redoCompaction(id, pick(undone).id, { cascade: true })
+    },
+    rewind: async (store, id, pick) => {
+      const asked = (await store.getMessages(id)).filter(({ role, hidden }) => role === 'user' && !hidden)
+      if (asked.length > 1)
+        await store.rewind(id, {
+          from: { messageId: pick(asked.slice(1)).id },
+          keepCompactions: pick([true, false]),
+        })
+    },
+    pin: async (store, id, pick) => {
+      const rows = (await store.getMessages(id)).filter(({ kind, hidden }) => kind === 'message' && !hidden)
+      await store[pick(['pin', 'unpin'] as const)](id, [pick(rows).id])
+    },
+    hide: async (store, id, pick) => {
+      const shown = (await store.getMessages(id)).filter(
+        ({ role, kind, hidden }) => kind === 'message' && role === 'user' && !hidden,
+      )
+      if (shown.length > 1) await store.hideMessages(id, [pick(shown.slice(0, -1)).id])
+    },
+  }),
+)
