@@ -16,6 +16,7 @@ import { type InvalidatedReasoning, ReasoningLoss } from '../model/invalidated-r
 import { checkLaws, missingAfterSummary } from '../model/laws.ts'
 import { applyPlan, COMPACTION_STAGES, type Plan } from '../model/plan.ts'
 import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
+import { prefixLaw } from '../model/reasoning.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { cut } from '../stages/cut.ts'
@@ -35,7 +36,7 @@ import {
   type SummaryTask,
 } from '../stages/stage.ts'
 import { bareCondensePlan, planFurtherSummaries, summarize } from '../stages/summarize.ts'
-import type { CommitStep, Snapshot, Storage } from '../storage/storage.ts'
+import type { CommitStep, ReasoningRecord, Snapshot, Storage } from '../storage/storage.ts'
 import { isMediaDue, type MediaFigures, mediaFigures, withPending } from '../tokens/media-limits.ts'
 import { reasoningBinding } from '../tokens/reasoning-bindings.ts'
 import {
@@ -427,9 +428,9 @@ export async function planSession(
   })
   events?.planning(snapshot, settings)
   const cachedTokens = await cachedTokensOf(storage, snapshot, settings, chosen)
-  const bindsReasoning = reasoningBinding(chosen.provider, chosen.model).kind === 'prefix'
+  const isBound = bindsReasoning(chosen)
   const plan = async (how: SummaryMode, onStage?: (step: CommitStep) => void): Promise<PlannedRun> => {
-    const planned = await planRun(storage, snapshot, settings, config, how, onStage, bindsReasoning)
+    const planned = await planRun(storage, snapshot, settings, config, how, onStage, isBound)
     return dropUnlessWorthIt(dropUnlessSummarized({ ...planned, cachedTokens }, config), config)
   }
   // Before a model is paid: an estimate that saves too little ends the run.
@@ -438,22 +439,50 @@ export async function planSession(
     if (bound.heldBack === true) return bound
   }
   const planned = await plan(mode, (step) => events?.stage(step))
-  return bindsReasoning
+  return isBound
     ? { ...planned, invalidatedReasoning: await invalidatedReasoningOf(storage, planned) }
     : planned
 }
 
+/** Whether reasoning at a position can be sent now and be made invalid: what precedes it has not changed, and its model checks that. */
+function canBeInvalidated(record: ReasoningRecord): (position: number) => boolean {
+  const law = prefixLaw(record)
+  const { answers } = record
+  return (position) => {
+    const answer = answers[lastUpTo(answers, position)]
+    const isOfAnswer = answer !== undefined && position <= answer.last
+    if (isOfAnswer && !bindsReasoning(answer)) return false
+    return law({ position, since: isOfAnswer ? answer.first - 1 : position - 1 })
+  }
+}
+
+/** The index of the last answer that begins at a position or before it; -1 for none. */
+function lastUpTo(answers: ReasoningRecord['answers'], position: number): number {
+  let [low, high] = [0, answers.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (answers[middle]!.first <= position) low = middle + 1
+    else high = middle
+  }
+  return low - 1
+}
+
+function bindsReasoning({ provider, model }: { provider: string; model?: string | undefined }): boolean {
+  return reasoningBinding(provider, model === '' ? undefined : model).kind === 'prefix'
+}
+
 /** The reasoning that a run makes invalid. Only contents with reasoning are read, where that can be invalid. */
 async function invalidatedReasoningOf(
-  storage: ContentReader,
+  storage: Pick<Storage, 'contents' | 'reasoning'>,
   { snapshot, steps, after }: PlannedRun,
 ): Promise<InvalidatedReasoning | undefined> {
   if (steps.length === 0) return undefined
-  const loss = new ReasoningLoss(snapshot.view, after)
+  const { id } = snapshot.session
+  const loss = new ReasoningLoss(snapshot.view, after, canBeInvalidated(await storage.reasoning(id, true)))
   for (let from = 0; from < loss.rows.length; from += PAGE_ROWS) {
     const page = loss.rows.slice(from, from + PAGE_ROWS)
     const contents = await storage.contents(
-      snapshot.session.id,
+      id,
       page.map(({ row }) => row.key),
     )
     for (const one of page) loss.add(one, contents.get(one.row.key) ?? [])

@@ -33,6 +33,7 @@ export class ReasoningLoss {
   readonly #after: View
   /** The index from which on other rows, or other contents than reasoning, are before every block. */
   readonly #changedFrom: number
+  readonly #canInvalidate: (position: number) => boolean
   #isChanged = false
   #kept = 0
   #blocks = 0
@@ -41,7 +42,9 @@ export class ReasoningLoss {
   /** What has to be read: rows with reasoning, in order. Each is passed to `add`. */
   readonly rows: readonly RowToRead[]
 
-  constructor(before: View, after: View) {
+  /** `canInvalidate`: whether reasoning at a position of the log can be sent before the change, and is bound to what precedes it. */
+  constructor(before: View, after: View, canInvalidate: (position: number) => boolean = () => true) {
+    this.#canInvalidate = canInvalidate
     this.#before = before
     this.#after = after
     const first = firstChange(before, after)
@@ -62,9 +65,10 @@ export class ReasoningLoss {
     if (index >= this.#changedFrom) this.#isChanged = true
     const { estimator, provider } = this.#after
     const was = this.#isChanged ? row : this.#before.rows[index]!
+    const canBeSent = this.#canInvalidate(row.position ?? 0)
     for (const [at, part] of parts.entries()) {
       const shown = shownIn(row, at)
-      const isBlock = isSigned(part, provider)
+      const isBlock = canBeSent && isSigned(part, provider)
       if (shown !== shownIn(was, at)) {
         // Reasoning that was left out before, or is left out after a block that stays.
         if (!isReasoning(part) || (isBlock && (shown === undefined || this.#kept > 0))) this.#isChanged = true

@@ -66,10 +66,22 @@ type Repeated = {
 
 type Settled = { readonly drafts: readonly Draft[]; readonly bound: BoundPrefix }
 
-/** The hash of what is sent before all messages: the system prompt, and the tools that are there from the beginning. */
+/** The hashes of what is sent before all messages: of the system prompt, and of the tools that are there from the beginning. */
 export function frameOf(system: string | undefined, tools: readonly unknown[] | undefined): string {
   const sent = (tools ?? []).filter((tool) => !isDeferred(tool)).map(withoutMark)
-  return hashOf(JSON.stringify([system ?? '', sent]))
+  return hashOf(system ?? '') + hashOf(JSON.stringify(sent))
+}
+
+/** What differs between two frames. */
+export function frameChange(
+  before: string,
+  after: string,
+): { readonly system: boolean; readonly tools: boolean } {
+  const half = after.length / 2
+  return {
+    system: before.slice(0, half) !== after.slice(0, half),
+    tools: before.slice(half) !== after.slice(half),
+  }
 }
 
 function isDeferred(tool: unknown): boolean {

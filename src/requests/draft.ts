@@ -11,6 +11,7 @@ import type { ReasoningRecord } from '../storage/storage.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { measureMessage, type Sizes, SizesSum, tokensOf, tokensOfText } from '../tokens/measure.ts'
 import type { MediaFigures } from '../tokens/media-limits.ts'
+import { type ChangedFrame, changedFrame } from './changed-frame.ts'
 import { fileRoom, type RequestFiles } from './files.ts'
 import type { CheckedPrepare, Prompt } from './options.ts'
 import type { PreparedFiles, RenderedMessage } from './prepared.ts'
@@ -65,6 +66,7 @@ export type Draft = {
   readonly mends: readonly Mend[]
   readonly rendering: RenderOptions
   readonly bound: BoundPrefix | undefined
+  readonly changed: ChangedFrame | undefined
   /** The messages that are not stored, with the section of files. */
   readonly prompt: readonly NewMessage[]
   readonly files: PreparedFiles | undefined
@@ -83,15 +85,21 @@ export async function draftRequest(
   const { sessionId, options } = parts
   const snapshot = await read(sessionId, options.provider, options.model)
   const drafted = draftFrom(snapshot, parts, request)
-  if (drafted !== undefined) return drafted
-  return draftFrom(await read(sessionId, options.provider, options.model, { whole: true }), parts, request)!
+  const draft =
+    drafted ??
+    draftFrom(await read(sessionId, options.provider, options.model, { whole: true }), parts, request)!
+  return { ...draft, changed: changedFrame(draft) }
 }
 
 /** `undefined` when the snapshot does not have all that is known of the reasoning, and it is needed. */
-function draftFrom(snapshot: SessionSnapshot, parts: RequestParts, request: CheckedStats): Draft | undefined {
+function draftFrom(
+  snapshot: SessionSnapshot,
+  parts: RequestParts,
+  request: CheckedStats,
+): Omit<Draft, 'changed'> | undefined {
   const { options, files } = parts
   const prompt = withAdded(parts.prompt, parts.added, snapshot.view)
-  const draft = (section: string, fitted?: PreparedFiles): Draft | undefined => {
+  const draft = (section: string, fitted?: PreparedFiles): Omit<Draft, 'changed'> | undefined => {
     const drafted = rendered(snapshot, options, withSection(prompt, section), section, request)
     if (drafted === undefined) return undefined
     const hasOwnText = prompt !== parts.prompt || section !== ''
@@ -168,7 +176,7 @@ function rendered(
   prompt: readonly NewMessage[],
   section: string,
   request: CheckedStats,
-): Omit<Draft, 'files'> | undefined {
+): Omit<Draft, 'files' | 'changed'> | undefined {
   const { view, estimator, chosen } = snapshot
   const given = Object.fromEntries(
     [...RENDERING_KEYS, 'preset', 'pendingCalls', 'alsoReads'].map((name) => [

@@ -9,6 +9,7 @@ import type { Message, NewMessage } from '../messages/message.ts'
 import type { RefusalKind } from '../overflow/refusal-wordings.ts'
 import type { BoundPrefix } from '../rendering/bound-reasoning.ts'
 import type { Mend, RenderOptions } from '../rendering/render.ts'
+import type { ChangedFrame } from './changed-frame.ts'
 import type { PreparedNotes } from './notes.ts'
 
 /** A message as it is to be sent. */
@@ -92,6 +93,11 @@ export type PreparedRequest = {
   readonly rendering: RenderOptions
   /** For a model that binds its reasoning to what precedes it: what the answer is bound to. `recordResponse` records it. */
   readonly bound?: BoundPrefix
+  /**
+   * What differs from the system prompt and the tools of the last recorded request, and the reasoning that this invalidates. Absent when nothing
+   * differs, and for models that do not check it.
+   */
+  readonly changed?: ChangedFrame
   /** The epoch of the view in the request, as in `getSession`. */
   readonly viewEpoch: number
   /** Whether automatic runs are allowed for this request, in the background too. */

@@ -54,6 +54,7 @@ import type {
   NewImport,
   Past,
   Previewing,
+  ReasoningRecord,
   RecordedUsage,
   RewindOperation,
   RewindPoint,
@@ -297,8 +298,12 @@ export class ModelStorage implements Storage {
     return false
   }
 
-  reasoning(): never {
-    throw new Error('the model keeps no requests')
+  /** It keeps neither requests nor an audit: to it all reasoning is valid. */
+  reasoning(): ReasoningRecord {
+    return {
+      ...{ isWhole: true, answers: [], open: [] },
+      ...{ turnings: [], touches: new Map(), unknownTo: 0 },
+    }
   }
 
   requests(): never {

@@ -192,7 +192,11 @@ class ServedModel extends BaseChatModel {
         ? [{ type: 'tool_call', id: String(block.id), name: String(block.name), args: block.input as object }]
         : [],
     )
-    const usage_metadata = { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens } as never
+    const usage_metadata = {
+      input_tokens,
+      output_tokens,
+      total_tokens: input_tokens + output_tokens,
+    } as never
     const message = new AIMessage({ content: content as never, tool_calls, usage_metadata })
     return { generations: [{ text: message.text, message }] }
   }

@@ -10,7 +10,7 @@ const TRUNCATES = { enablePrune: false, enableDeduplicate: false, enableSummariz
 const KEPT = 2 * 119
 
 /** What a run does to a provider's prompt cache, and runs that are not worth it. */
-export function describePromptCache({ open }: Contract): void {
+export function describePromptCache({ open, keeps }: Contract): void {
   describe('the prompt cache', () => {
     const filled = async (): Promise<{ store: Store; ids: string[] }> => {
       const store = await open()
@@ -165,6 +165,28 @@ export function describePromptCache({ open }: Contract): void {
       const run = await store.compactSession(S, { ...CHECKS, stages: [stage], targetTokens: 0 })
       expect(run!.invalidatedReasoning).toEqual({ blocks: 2, tokens: 22 })
     })
+
+    test.runIf(keeps.audit)(
+      'is not what an earlier run made invalid already, until that is undone',
+      async () => {
+        const store = await open()
+        await appendAll(store, THINKING)
+        const first = await store.compactSession(S, { ...CHECKS, ...RANGE })
+        await appendAll(store, THINKING.slice(0, 4))
+        // The fourth exchange goes. The fifth cannot be sent since the first run; two exchanges are new: 20 units × 1.23 × 1.15 = 28.3.
+        const again = { range: { from: 7, to: 8 }, summary: 'A question.', ...CHECKS } as const
+        expect((await store.previewCompaction(S, again))!.invalidatedReasoning).toEqual({
+          blocks: 2,
+          tokens: 29,
+        })
+        await store.undoCompaction(S, first!.runId)
+        // Now the fifth can be sent again, with its redacted block, and what was written in between cannot: 20 units.
+        expect((await store.previewCompaction(S, again))!.invalidatedReasoning).toEqual({
+          blocks: 2,
+          tokens: 29,
+        })
+      },
+    )
 
     test('is nothing where no message of the model follows', async () => {
       const store = await open()
