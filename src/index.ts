@@ -174,6 +174,7 @@ export {
 } from './messages/stop-reason.ts'
 export type { Coverage, Finding, FindingCode, Place, RowSet } from './model/coverage.ts'
 export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './model/expansion.ts'
+export type { InvalidatedReasoning } from './model/invalidated-reasoning.ts'
 export type { ChatMessage, ContextStrategy } from './model/message-parts.ts'
 export type { Moment, MomentPoint } from './model/moment.ts'
 export type { CompactionStatus } from './model/nesting.ts'
@@ -200,6 +201,7 @@ export {
   type ProviderOverflowDetails,
   parseProviderOverflowDetails,
 } from './overflow/overflow.ts'
+export type { RefusalKind } from './overflow/refusal-wordings.ts'
 export type { BoundPrefix, LeftOut } from './rendering/bound-reasoning.ts'
 export {
   type Mend,
@@ -211,6 +213,7 @@ export {
 } from './rendering/render.ts'
 export type { InsertedRole, InsertedRowOptions, SummaryPreset } from './rendering/rows.ts'
 export { type Problem, type ProblemCode, validateHistory } from './rendering/validate.ts'
+export type { ChangedFrame } from './requests/changed-frame.ts'
 export type { PreparedNotes } from './requests/notes.ts'
 export type {
   AfterTurnOptions,
@@ -252,6 +255,7 @@ export type {
   ClearedOutput,
   CompositeStage,
   InsertDraft,
+  MediaNeed,
   Placeholder,
   PlanDraft,
   PlanningStage,
@@ -355,7 +359,9 @@ export {
 export type { EstimateSource } from './tokens/calibration.ts'
 export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.ts'
 export type { Sizes } from './tokens/measure.ts'
+export type { MediaFigures, MediaUse } from './tokens/media-limits.ts'
 export type { Figure, FigureSource, ModelProfile } from './tokens/profiles.ts'
+export type { ToolSet } from './tokens/tool-definitions.ts'
 export type { ContextWindow, WindowSource } from './tokens/windows.ts'
 export {
   type RequestFinding,
