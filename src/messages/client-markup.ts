@@ -137,10 +137,11 @@ export function piecesOf(text: string): readonly Piece[] {
   const pieces: Piece[] = []
   let at = 0
   for (const { from, to } of addedIn(text)) {
-    pieces.push(...spokenIn(text.slice(at, from)), { by: 'client', text: text.slice(from, to) })
+    for (const piece of spokenIn(text.slice(at, from))) pieces.push(piece)
+    pieces.push({ by: 'client', text: text.slice(from, to) })
     at = to
   }
-  pieces.push(...spokenIn(text.slice(at)))
+  for (const piece of spokenIn(text.slice(at))) pieces.push(piece)
   return pieces
 }
 
@@ -236,9 +237,9 @@ function addedIn(text: string): readonly Range[] {
     while (found.length > 0 && found.at(-1)!.from > from) found.pop()
     found.push({ from, to: index + tag.length })
   }
-  const cut = Math.min(
-    ...[...open.values()].flatMap((places) => places.find((at) => beginsLine(text, at)) ?? []),
-  )
+  let cut = Number.POSITIVE_INFINITY
+  for (const places of open.values())
+    cut = Math.min(cut, places.find((at) => beginsLine(text, at)) ?? Number.POSITIVE_INFINITY)
   // Of a text that was cut within an element, as the head of a file is.
   if (cut === Number.POSITIVE_INFINITY || found.some(({ from, to }) => from < cut && cut < to)) return found
   return [...found.filter(({ to }) => to <= cut), { from: cut, to: text.length }]

@@ -247,7 +247,7 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
     if (typeof found === 'string' && found.length <= MAX_CODE_LENGTH) node.provider ??= found
   }
   if (typeof metadata === 'object' && name !== 'ModelError') node.provider ??= 'bedrock'
-  node.params.push(...paramsOf(value))
+  for (const param of paramsOf(value)) node.params.push(param)
   const url = read(value, 'url')
   node.host = hostOf(url)
   node.isOtherCall = typeof url === 'string' && OTHER_CALL.test(url.slice(0, 1_000))

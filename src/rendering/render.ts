@@ -137,7 +137,7 @@ function renderedDrafts(
     const cleaned = cleanContents(answered, profile, note)
     const paired = arrangeToolUse(cleaned, rules, note)
     const responses = responsesOf(view)
-    const spoken = view.findLast(({ role, kind }) => role !== 'system' && kind === 'message')?.id
+    const spoken = view.findLast(({ role, kind }) => role !== 'system' || kind !== 'message')?.id
     const settled = settleReasoning(paired, profile, responses, note)
     const turns = arrangeTurns(settled, profile, responses, spoken, note)
     return { drafts: settleEnds(turns, profile, isBound, note), mends }

@@ -245,7 +245,7 @@ function trimmed(part: Part): string | undefined {
 
 function fieldsOf(part: Part): { readonly [name: string]: unknown } {
   const own = 'providerOptions' in part ? (part.providerOptions ?? {}) : {}
-  return Object.assign({}, ...Object.values(own))
+  return Object.fromEntries(Object.values(own).flatMap((fields) => Object.entries(fields)))
 }
 
 function hasOwnFields(part: Part): boolean {

@@ -58,8 +58,8 @@ function pairedNext(request: Request): Pairs {
     const before = sides[i - 1]
     const calls = before?.calls ?? []
     if (isGemini && side.results.every(({ id }) => id === undefined)) {
-      pairs.orphans.push(...side.results.slice(calls.length))
-      pairs.unanswered.push(...calls.slice(side.results.length))
+      for (const orphan of side.results.slice(calls.length)) pairs.orphans.push(orphan)
+      for (const call of calls.slice(side.results.length)) pairs.unanswered.push(call)
       continue
     }
     const open = new Map<Plain | undefined, number>()
@@ -78,7 +78,7 @@ function pairedNext(request: Request): Pairs {
       pairs.unanswered.push(call)
     }
   }
-  pairs.unanswered.push(...(sides.at(-1)?.calls ?? []))
+  for (const call of sides.at(-1)?.calls ?? []) pairs.unanswered.push(call)
   return pairs
 }
 

@@ -23,7 +23,11 @@ const ANTHROPIC: Sent = {
   owner: 'anthropic',
   to: (messages) => ({ ...toAnthropic(messages, { forRequest: true }), tools }),
 }
-const CHAT: Sent = { form: 'Chat Completions', to: (messages) => ({ messages: toOpenAI(messages) }) }
+const CHAT: Sent = {
+  form: 'Chat Completions',
+  // An item of OpenAI's compaction is for the Responses API; `toOpenAI` returns it so that nothing is lost.
+  to: (messages) => ({ messages: toOpenAI(messages).filter((message) => 'role' in message) }),
+}
 const RESPONSES: Sent = { form: 'Responses API', to: (messages) => ({ input: toOpenAIResponses(messages) }) }
 const GEMINI: Sent = {
   form: 'generateContent',

@@ -99,7 +99,7 @@ function* turningsSince(
     [...compactions.values()].map(({ no, coverage: { hidden, inserted } }) => {
       const places = [hidden.positions[0]?.[0], ...hidden.inserted.map(({ anchor }) => anchor)]
       const all = [...places, inserted?.anchor, replaced.get(no)].filter((place) => place !== undefined)
-      return [no, all.length === 0 ? 0 : Math.min(...all)] as const
+      return [no, all.reduce((first, place) => Math.min(first, place), all[0] ?? 0)] as const
     }),
   )
   return { turnings, touches }

@@ -193,12 +193,12 @@ function totalLines(preview: CompactionPreview, output: Output): string[] {
     const { position, cachedTokens, tokensGivenUp, source } = firstChanged
     const known = source === 'reported' ? 'as its provider reported' : 'as far as can be known'
     const text = `prompt cache: the history changes from position ${position} on; ${count(tokensGivenUp)} of ${count(cachedTokens)} cached tokens are invalidated (${known})`
-    lines.push(...sentence(text, output.out, dim, '  '))
+    for (const line of sentence(text, output.out, dim, '  ')) lines.push(line)
   }
   if (invalidatedReasoning !== undefined && invalidatedReasoning.blocks > 0) {
     const { blocks, tokens } = invalidatedReasoning
     const text = `reasoning: ${counted(blocks, 'block')} (${count(tokens)} tokens) after that place ${blocks === 1 ? 'is' : 'are'} not sent any more: this model checks what precedes its reasoning`
-    lines.push(...sentence(text, output.out, dim, '  '))
+    for (const line of sentence(text, output.out, dim, '  ')) lines.push(line)
   }
   return lines
 }
