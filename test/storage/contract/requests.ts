@@ -100,7 +100,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         position: 2,
         audit: 0,
         rendering: { provider: 'anthropic', summaryRole: 'user' },
-        renderer: 1,
+        renderer: 2,
         hash: expect.stringMatching(/^[0-9a-f]{64}$/),
         promptPositions: [3, 3],
         answerPositions: [4, 5],
