@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { withoutCacheMarks, withoutMarks } from '../messages/cache-marks.ts'
 import {
   isReasoning,
+  type Message,
   type Part,
   type ProviderOptions,
   partsOf,
@@ -27,6 +28,8 @@ export type BoundPrefix = {
   readonly frame?: string
   /** The reasoning that it left out; absent for none. */
   readonly leftOut?: readonly LeftOut[]
+  /** The first position of a prompt that others store, its number of messages, and what tells that they are the same. */
+  readonly prompt?: readonly [first: number, count: number, mark: string]
   /** The request added texts to its prompt, so the prompt counts only if it is stored with them. */
   readonly hasOwnText?: boolean
 }
@@ -82,6 +85,21 @@ export function frameChange(
     system: before.slice(0, half) !== after.slice(0, half),
     tools: before.slice(half) !== after.slice(half),
   }
+}
+
+/** What tells messages from others, whatever a library adds to them when it stores them: roles, texts and ids of calls. */
+export function markOf(messages: readonly Message[]): string {
+  return hashOf(
+    JSON.stringify(
+      messages.map((message) => [
+        message.role,
+        partsOf(message).flatMap((part) => {
+          if (part.type === 'text') return part.text === '' ? [] : [part.text]
+          return part.type === 'tool-call' || part.type === 'tool-result' ? [part.toolCallId] : []
+        }),
+      ]),
+    ),
+  )
 }
 
 function isDeferred(tool: unknown): boolean {
@@ -194,7 +212,9 @@ class Settling {
   /** The positions that messages get if they are stored next. */
   readonly #next: ReadonlyMap<string, number>
   readonly #hash: RunningHash
-  readonly #open: ReadonlySet<string>
+  /** By their prefixes. */
+  readonly #open: ReadonlyMap<string, BoundPrefix>
+  #rowsAt: ReadonlyMap<number, ViewMessage> | undefined
   readonly #frame: string | undefined
   /** Until its answer is met. */
   #repeated: Repeated | undefined
@@ -223,7 +243,8 @@ class Settling {
     this.#next = nextPositions(view, facts.last)
     this.#hash = new RunningHash(seed)
     this.#frame = facts.frame ?? facts.answers.findLast(({ bound }) => bound !== undefined)?.bound?.frame
-    this.#open = new Set(facts.open.filter(({ frame }) => this.#isFrame(frame)).map(({ prefix }) => prefix))
+    const open = facts.open.filter(({ frame }) => this.#isFrame(frame)).toReversed()
+    this.#open = new Map(open.map((bound) => [bound.prefix, bound] as const))
   }
 
   #isFrame(frame: string | undefined): boolean {
@@ -255,6 +276,7 @@ class Settling {
     const repeated = this.#repeated
     if (repeated !== undefined && first !== undefined && first >= repeated.until) {
       if (first !== repeated.until || this.#hash.toString() !== repeated.prefix) return undefined
+      if (!this.#isPrompt(this.#facts.answers[0]!.bound!)) return undefined
       this.#repeated = undefined
     }
     // A request that left out nothing is repeated as it is.
@@ -331,13 +353,31 @@ class Settling {
       if (answer.isFree) return true
       if (answer.first !== position) return false
       const { bound } = answer
-      if (bound !== undefined) return this.#isFrame(bound.frame) && bound.prefix === this.#hash.toString()
-    } else if (this.#open.has(this.#hash.toString())) return true
+      if (bound !== undefined)
+        return this.#isFrame(bound.frame) && bound.prefix === this.#hash.toString() && this.#isPrompt(bound)
+    } else {
+      const open = this.#open.get(this.#hash.toString())
+      if (open !== undefined && this.#isPrompt(open)) return true
+    }
     this.#since ??= appendedAfter(this.#view)
     return this.#facts.law({
       position,
       since: this.#since.get(position) ?? Math.min(position - 1, this.#facts.last),
     })
+  }
+
+  /** Whether the messages at the positions of a request's prompt are the prompt. */
+  #isPrompt({ prompt }: BoundPrefix): boolean {
+    if (prompt === undefined) return true
+    this.#rowsAt ??= new Map(
+      this.#view.flatMap((row) => {
+        const position = this.#positionOf(row)
+        return position === undefined ? [] : [[position, row] as const]
+      }),
+    )
+    const [first, count, mark] = prompt
+    const rows = Array.from({ length: count }, (_, index) => this.#rowsAt!.get(first + index))
+    return rows.every((row) => row !== undefined) && markOf(rows) === mark
   }
 
   #isSameAnswer(before: ViewMessage, row: ViewMessage): boolean {

@@ -16,6 +16,7 @@ export function reasoningFacts(
   frame: string | undefined,
 ): ReasoningFacts {
   const { answers, open, isWhole } = record
+  const law = prefixLaw(record)
   return {
     answers: answers.map(({ first, last, provider, model, rendering }) => ({
       ...{ first, last },
@@ -26,7 +27,8 @@ export function reasoningFacts(
     isWhole,
     last,
     frame,
-    law: prefixLaw(record),
+    // An answer that may be that of another request follows it, and only the record of that request decides.
+    law: (answer) => !open.some(({ position }) => position < answer.position) && law(answer),
   }
 }
 
@@ -38,6 +40,9 @@ export function boundPrefixOf(rendering: StoredRequest['rendering']): BoundPrefi
   return {
     prefix: bound.prefix,
     ...(typeof bound.frame === 'string' && { frame: bound.frame }),
+    ...(Array.isArray(bound.prompt) && {
+      prompt: bound.prompt as unknown as NonNullable<BoundPrefix['prompt']>,
+    }),
     ...(Array.isArray(bound.leftOut) && { leftOut: bound.leftOut as unknown as LeftOut[] }),
   }
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { defined } from '../messages/defined.ts'
 import { isObject, parsedJson, stringifyJson } from '../messages/json.ts'
-import type { NewMessage, PositionRange } from '../messages/message.ts'
-import { type BoundPrefix, frameOf } from '../rendering/bound-reasoning.ts'
+import type { Message, NewMessage, PositionRange } from '../messages/message.ts'
+import { type BoundPrefix, frameOf, markOf } from '../rendering/bound-reasoning.ts'
 import { RENDERER_VERSION, type RenderOptions, renderRecorded } from '../rendering/render.ts'
 import { withBytes, withoutBytes } from '../storage/records/row-fields.ts'
 import type {
@@ -171,7 +171,7 @@ const NO_PREFIX = ''
  * void where the application stored another one.
  */
 function boundOf(
-  { bound, system, tools, prompt }: RecordableRequest,
+  { bound, system, tools, prompt, position }: RecordableRequest,
   { messages, prompt: count }: AppendedAfter,
 ): BoundPrefix | undefined {
   if (bound === undefined) return undefined
@@ -181,7 +181,14 @@ function boundOf(
       ? hasOwnText !== true
       : count === prompt.length &&
         prompt.every((sent, at) => withoutMarks(sent) === withoutMarks(messages[at]!))
-  return { ...recorded, prefix: isStoredAsSent ? recorded.prefix : NO_PREFIX, frame: frameOf(system, tools) }
+  const asked: BoundPrefix['prompt'] =
+    count === 0 && prompt.length > 0 ? [position + 1, prompt.length, markOf(prompt as Message[])] : undefined
+  return {
+    ...recorded,
+    ...defined({ prompt: asked }),
+    prefix: isStoredAsSent ? recorded.prefix : NO_PREFIX,
+    frame: frameOf(system, tools),
+  }
 }
 
 /** What a model is sent of a message, without the marks of the prompt cache, which providers do not compare. */

@@ -86,6 +86,6 @@ export type ReasoningRecord = Turnings & {
   readonly isWhole: boolean
   /** By position. */
   readonly answers: readonly AnsweredRequest[]
-  /** Requests after the newest answer whose answers are not stored, newest first. */
-  readonly open: readonly Pick<RequestFields, 'rendering'>[]
+  /** Requests whose answers are not known, newest first: all, or those after the newest answer. */
+  readonly open: readonly Pick<RequestFields, 'rendering' | 'position'>[]
 }

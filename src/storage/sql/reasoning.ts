@@ -15,7 +15,7 @@ const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
 /** The most requests without a stored answer that are read: turns that ended without one. */
 const MOST_OPEN = 100
 const REQUEST =
-  'select no, answer_first, answer_last, provider, model, rendering, audit from undertext_requests'
+  'select no, answer_first, answer_last, provider, model, rendering, audit, position from undertext_requests'
 
 /**
  * Reads the newest answer with a recorded request, and what happened since; with `whole`, or without such an answer, all answers and
@@ -32,12 +32,12 @@ export function* readReasoning(sql: Sql, id: string, whole: boolean): Work<Reaso
     const answers = isWhole ? yield* answersOf(sql, session) : [answered(newest)]
     const open = yield* sql.all(
       `${REQUEST} where {family} session = ? and no > ? and answer_last is null order by no desc limit ?`,
-      ...[session.no, newest?.[0] ?? 0, MOST_OPEN],
+      ...[session.no, isWhole ? 0 : newest[0], MOST_OPEN],
     )
     return {
       isWhole,
       answers,
-      open: open.map((row) => ({ rendering: renderingOf(row) })),
+      open: open.map((row) => ({ rendering: renderingOf(row), position: row[7] as number })),
       ...(yield* turningsSince(sql, session.no, isWhole ? 0 : (newest[6] as number))),
       unknownTo: isWhole ? yield* unknownTo(sql, session) : 0,
     }
