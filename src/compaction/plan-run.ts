@@ -38,7 +38,7 @@ import {
 import { bareCondensePlan, planFurtherSummaries, summarize } from '../stages/summarize.ts'
 import type { CommitStep, ReasoningRecord, Snapshot, Storage } from '../storage/storage.ts'
 import { isMediaDue, type MediaFigures, mediaFigures, withPending } from '../tokens/media-limits.ts'
-import { reasoningBinding } from '../tokens/reasoning-bindings.ts'
+import { bindsReasoning } from '../tokens/reasoning-bindings.ts'
 import {
   completePlan,
   completeTask,
@@ -428,7 +428,7 @@ export async function planSession(
   })
   events?.planning(snapshot, settings)
   const cachedTokens = await cachedTokensOf(storage, snapshot, settings, chosen)
-  const isBound = bindsReasoning(chosen)
+  const isBound = bindsReasoning(chosen.provider, chosen.model)
   const plan = async (how: SummaryMode, onStage?: (step: CommitStep) => void): Promise<PlannedRun> => {
     const planned = await planRun(storage, snapshot, settings, config, how, onStage, isBound)
     return dropUnlessWorthIt(dropUnlessSummarized({ ...planned, cachedTokens }, config), config)
@@ -451,7 +451,7 @@ function canBeInvalidated(record: ReasoningRecord): (position: number) => boolea
   return (position) => {
     const answer = answers[lastUpTo(answers, position)]
     const isOfAnswer = answer !== undefined && position <= answer.last
-    if (isOfAnswer && !bindsReasoning(answer)) return false
+    if (isOfAnswer && !bindsReasoning(answer.provider, answer.model)) return false
     return law({ position, since: isOfAnswer ? answer.first - 1 : position - 1 })
   }
 }
@@ -465,10 +465,6 @@ function lastUpTo(answers: ReasoningRecord['answers'], position: number): number
     else high = middle
   }
   return low - 1
-}
-
-function bindsReasoning({ provider, model }: { provider: string; model?: string | undefined }): boolean {
-  return reasoningBinding(provider, model === '' ? undefined : model).kind === 'prefix'
 }
 
 /** The reasoning that a run makes invalid. Only contents with reasoning are read, where that can be invalid. */

@@ -71,7 +71,7 @@ type Settled = { readonly drafts: readonly Draft[]; readonly bound: BoundPrefix 
 
 /** The hashes of what is sent before all messages: of the system prompt, and of the tools that are there from the beginning. */
 export function frameOf(system: string | undefined, tools: readonly unknown[] | undefined): string {
-  const sent = (tools ?? []).filter((tool) => !isDeferred(tool)).map(withoutMark)
+  const sent = (tools ?? []).filter((tool) => !isDeferred(tool)).map((tool) => withoutMarks(tool))
   return hashOf(system ?? '') + hashOf(JSON.stringify(sent))
 }
 
@@ -85,6 +85,11 @@ export function frameChange(
     system: before.slice(0, half) !== after.slice(0, half),
     tools: before.slice(half) !== after.slice(half),
   }
+}
+
+/** Whether a model is sent the same, whatever the marks of the prompt cache are. */
+export function isSentAlike(one: Message, other: Message): boolean {
+  return one.role === other.role && sameParts(partsOf(one), partsOf(other))
 }
 
 /** What tells messages from others, whatever a library adds to them when it stores them: roles, texts and ids of calls. */
@@ -106,13 +111,6 @@ function isDeferred(tool: unknown): boolean {
   return (
     typeof tool === 'object' && tool !== null && (tool as { defer_loading?: unknown }).defer_loading === true
   )
-}
-
-/** Marks of the prompt cache are not compared. */
-function withoutMark(tool: unknown): unknown {
-  if (typeof tool !== 'object' || tool === null || !('cache_control' in tool)) return tool
-  const { cache_control: _, ...rest } = tool
-  return rest
 }
 
 function hashOf(text: string): string {

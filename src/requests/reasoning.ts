@@ -2,12 +2,7 @@ import { isObject, parsedJson } from '../messages/json.ts'
 import { prefixLaw } from '../model/reasoning.ts'
 import type { BoundPrefix, LeftOut, ReasoningFacts } from '../rendering/bound-reasoning.ts'
 import type { ReasoningRecord, StoredRequest } from '../storage/storage.ts'
-import { reasoningBinding } from '../tokens/reasoning-bindings.ts'
-
-/** Whether a model checks that its reasoning comes back after what it was made after. */
-export function bindsReasoning(provider: string, model: string | undefined): boolean {
-  return reasoningBinding(provider, model === '' ? undefined : model).kind === 'prefix'
-}
+import { bindsReasoning } from '../tokens/reasoning-bindings.ts'
 
 /** What a rendering needs to know of the reasoning of a session with a last position. `frame`: that of the request, where it is known. */
 export function reasoningFacts(

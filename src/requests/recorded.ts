@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { defined } from '../messages/defined.ts'
-import { isObject, parsedJson, stringifyJson } from '../messages/json.ts'
+import { parsedJson, stringifyJson } from '../messages/json.ts'
 import type { Message, NewMessage, PositionRange } from '../messages/message.ts'
-import { type BoundPrefix, frameOf, markOf } from '../rendering/bound-reasoning.ts'
+import { type BoundPrefix, frameOf, isSentAlike, markOf } from '../rendering/bound-reasoning.ts'
 import { RENDERER_VERSION, type RenderOptions, renderRecorded } from '../rendering/render.ts'
 import { withBytes, withoutBytes } from '../storage/records/row-fields.ts'
 import type {
@@ -180,7 +180,7 @@ function boundOf(
     count === 0
       ? hasOwnText !== true
       : count === prompt.length &&
-        prompt.every((sent, at) => withoutMarks(sent) === withoutMarks(messages[at]!))
+        prompt.every((sent, at) => isSentAlike(sent as Message, messages[at] as Message))
   const asked: BoundPrefix['prompt'] =
     count === 0 && prompt.length > 0 ? [position + 1, prompt.length, markOf(prompt as Message[])] : undefined
   return {
@@ -189,15 +189,6 @@ function boundOf(
     prefix: isStoredAsSent ? recorded.prefix : NO_PREFIX,
     frame: frameOf(system, tools),
   }
-}
-
-/** What a model is sent of a message, without the marks of the prompt cache, which providers do not compare. */
-function withoutMarks({ role, content }: NewMessage): string {
-  const { content: rest, bytes } = withoutBytes(content)
-  const isMark = (key: string): boolean => key === 'cacheControl' || key === 'cache_control'
-  const marks = (key: string, value: unknown): unknown =>
-    isMark(key) || (isObject(value) && Object.keys(value).every(isMark)) ? undefined : value
-  return JSON.stringify([role, rest, bytes], marks)
 }
 
 /** Rendering settings besides the provider, which has a column of its own, and the prefix that bound reasoning had. */

@@ -20,7 +20,7 @@ import {
 import type { SessionSnapshot } from '../requests/draft.ts'
 import { promptMessages } from '../requests/draft.ts'
 import type { CheckedPrepare } from '../requests/options.ts'
-import { bindsReasoning, reasoningFacts } from '../requests/reasoning.ts'
+import { reasoningFacts } from '../requests/reasoning.ts'
 import {
   figuresOf,
   modelOfResponse,
@@ -40,6 +40,7 @@ import type {
 } from '../storage/storage.ts'
 import { NO_SIZES } from '../tokens/measure.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
+import { bindsReasoning } from '../tokens/reasoning-bindings.ts'
 import type { AppendResult } from './append.ts'
 import type { StoreContext } from './context.ts'
 

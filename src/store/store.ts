@@ -117,7 +117,6 @@ import {
 } from '../requests/options.ts'
 import { RequestPreparer } from '../requests/prepare.ts'
 import type { PreparedRequest } from '../requests/prepared.ts'
-import { bindsReasoning } from '../requests/reasoning.ts'
 import {
   type RecordedResponse,
   type ResponseInput,
@@ -167,6 +166,7 @@ import { withRequestNames } from '../tokens/budget.ts'
 import { tokensOf } from '../tokens/measure.ts'
 import { listPrices } from '../tokens/prices.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
+import { bindsReasoning } from '../tokens/reasoning-bindings.ts'
 import {
   type AppendResult,
   appendMessages,

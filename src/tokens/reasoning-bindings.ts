@@ -108,3 +108,8 @@ export function reasoningBinding(provider: string | undefined, model?: string): 
   const row = REASONING_BINDINGS.find(({ matches }) => matches(subject))
   return row === undefined ? NONE : { kind: row.kind, neededInLoop: row.neededInLoop, source: row.source }
 }
+
+/** Whether a model checks that its reasoning comes back after what it was made after. An empty name is no model. */
+export function bindsReasoning(provider: string, model: string | undefined): boolean {
+  return reasoningBinding(provider, model === '' ? undefined : model).kind === 'prefix'
+}

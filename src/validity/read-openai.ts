@@ -18,7 +18,9 @@ export function readChat({ messages }: PlainObject): Reading {
       continue
     }
     const role = textOf(message.role)
-    const content = chatContent(message.content, `${path}.content`, reading)
+    // A message with calls alone has no content.
+    const given = message.content ?? []
+    const content = contentOf(given, `${path}.content`, reading, chatPart)
     const isAnswer = role === 'tool' || role === 'function'
     const blocks = isAnswer
       ? [chatResult(message, path, content)]
@@ -34,8 +36,13 @@ function chatResult(raw: PlainObject, path: string, blocks: readonly Block[]): B
     : { kind: 'result', path, raw, id: raw.tool_call_id, blocks }
 }
 
-function chatContent(content: Plain | undefined, path: string, { misshapen }: Reading): Block[] {
-  if (content === undefined || content === null) return []
+/** The blocks of a text or a list, each read by `read`. */
+function contentOf(
+  content: Plain | undefined,
+  path: string,
+  { misshapen }: Reading,
+  read: (part: PlainObject, path: string) => Block,
+): Block[] {
   if (typeof content === 'string') return [{ kind: 'text', path, raw: {}, text: content }]
   if (!isList(content)) {
     misshapen.push({ path, detail: 'must be a text or a list' })
@@ -43,7 +50,7 @@ function chatContent(content: Plain | undefined, path: string, { misshapen }: Re
   }
   return content.flatMap((part, i): Block[] => {
     const at = `${path}.${i}`
-    if (isObject(part)) return [chatPart(part, at)]
+    if (isObject(part)) return [read(part, at)]
     misshapen.push({ path: at, detail: 'must be an object' })
     return []
   })
@@ -172,7 +179,7 @@ function readItem(raw: PlainObject, path: string, reading: Reading): void {
     reading.turns.push({ path, role, raw, blocks })
   }
   if (type === 'message') {
-    push(textOf(raw.role), itemContent(raw.content, `${path}.content`, reading))
+    push(textOf(raw.role), contentOf(raw.content, `${path}.content`, reading, itemPart))
   } else if (type === 'reasoning') {
     const { encrypted_content } = raw
     if (typeof encrypted_content === 'string' && encrypted_content !== '')
@@ -184,24 +191,10 @@ function readItem(raw: PlainObject, path: string, reading: Reading): void {
     const json = isFunction ? { json: raw.arguments ?? null } : {}
     push('assistant', [{ kind: 'call', path, raw, id: call_id, name: isFunction ? name : 'custom', ...json }])
   } else if (OUTPUTS.has(type)) {
-    const blocks = isList(raw.output) ? itemContent(raw.output, `${path}.output`, reading) : []
+    const blocks = isList(raw.output) ? contentOf(raw.output, `${path}.output`, reading, itemPart) : []
     push('tool', [{ kind: 'result', path, raw, id: raw.call_id, blocks }])
   } else if (type === 'compaction') push('assistant', [{ kind: 'compaction', path, raw }])
   else push('assistant', [{ kind: ALONE.has(type) ? 'other' : 'unknown', path, raw }])
-}
-
-function itemContent(content: Plain | undefined, path: string, { misshapen }: Reading): Block[] {
-  if (typeof content === 'string') return [{ kind: 'text', path, raw: {}, text: content }]
-  if (!isList(content)) {
-    misshapen.push({ path, detail: 'must be a text or a list' })
-    return []
-  }
-  return content.flatMap((part, i): Block[] => {
-    const at = `${path}.${i}`
-    if (isObject(part)) return [itemPart(part, at)]
-    misshapen.push({ path: at, detail: 'must be an object' })
-    return []
-  })
 }
 
 const SPOKEN = new Set(['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text'])
