@@ -29,6 +29,8 @@ import { type BeforeTurnResult, type TurnHooks, usageOf } from './turn-hooks.ts'
 const SUMMARIZER_SHARE = 0.9
 /** The maximum number of runs to make one request fit; each must have made it smaller. */
 const MOST_RUNS = 4
+/** How often others may change the session meanwhile before these runs are counted too. */
+const MOST_ROUNDS = 50
 
 /** What preparing needs of a store. */
 type PreparePort = {
@@ -57,6 +59,13 @@ type Preparing = RequestParts & {
   readonly runs: CompactionResult[]
   /** Stages that were tried, with or without success. */
   readonly tried: string[]
+}
+
+/** What was tried to make a request fit since others last changed the session. */
+type RoomAttempt = {
+  readonly runs: number
+  /** Tokens to aim for: below the available ones by as many as the planner's estimates were too low. */
+  readonly target: number
 }
 
 /** Prepares requests: counts, makes room, renders, and refuses what does not fit. */
@@ -204,24 +213,37 @@ export class RequestPreparer {
       await files.summarize(options.summarizeFile, room, questionOf(prompt), deadline)
       draft = await draftNow()
     }
-    for (let runs = 0; !draft.stats.withinBudget; runs++) {
+    let attempt: RoomAttempt = { runs: 0, target: draft.stats.availableInputTokens }
+    for (let rounds = 1; !draft.stats.withinBudget; rounds++) {
       deadline.throwIfAborted()
-      const { stats } = draft
-      const hasTokensFor = stats.estimatedInputTokens <= stats.availableInputTokens
-      const canShrink = fixedTokens(stats) <= stats.availableInputTokens && stats.messageCount > 0
+      const { stats, snapshot } = draft
+      const canShrink = auto && fixedTokens(stats) <= stats.availableInputTokens && stats.messageCount > 0
       const madeRoom =
-        auto &&
         canShrink &&
-        runs < MOST_RUNS &&
+        attempt.runs < MOST_RUNS &&
         (await this.#undisturbed(preparing, async ({ hasWaited }) => {
           // The run that was waited for may have made room.
           const now = hasWaited ? await draftNow() : draft
-          return now.stats.withinBudget || this.#escalate(preparing, now, runs > 0)
+          return now.stats.withinBudget || this.#escalate(preparing, now, attempt)
         }))
-      // Media that must stay are sent: the provider knows its limits best, and an application may have others.
-      if (!madeRoom && hasTokensFor) return draft
-      if (!madeRoom) throw exceeded(stats, tried)
-      draft = await draftNow()
+      const next = madeRoom || canShrink ? await draftNow() : draft
+      // Others may have changed the session since the draft: what was true of it then says nothing about it now.
+      const isOfOthers =
+        next.snapshot.position !== snapshot.position || (!madeRoom && !isSameMoment(next, draft))
+      if (!madeRoom && (!isOfOthers || rounds >= MOST_ROUNDS)) {
+        // Media that must stay are sent: the provider knows its limits best, and an application may have others.
+        if (stats.estimatedInputTokens <= stats.availableInputTokens) return draft
+        throw exceeded(stats, tried)
+      }
+      const { availableInputTokens, estimatedInputTokens } = next.stats
+      attempt =
+        isOfOthers && rounds < MOST_ROUNDS
+          ? { runs: 0, target: availableInputTokens }
+          : {
+              runs: attempt.runs + 1,
+              target: attempt.target - Math.max(0, estimatedInputTokens - availableInputTokens),
+            }
+      draft = next
     }
     return draft
   }
@@ -238,10 +260,12 @@ export class RequestPreparer {
    * A run without a model, down to what fits: by the session's stages, else by the last resort, unless that is switched off. Only a
    * run that makes the request fit is applied. Returns whether one was.
    */
-  async #escalate(preparing: Preparing, { snapshot, ...draft }: Draft, isAgain: boolean): Promise<boolean> {
+  async #escalate(
+    preparing: Preparing,
+    { snapshot, ...draft }: Draft,
+    { runs: earlier, target }: RoomAttempt,
+  ): Promise<boolean> {
     const { sessionId, options, deadline, runs, tried } = preparing
-    const { estimatedInputTokens, availableInputTokens } = draft.stats
-    const over = Math.max(0, estimatedInputTokens - availableInputTokens)
     const { threshold: _share, thresholdTokens: _tokens, ...pending } = draft.request
     const own = { ...options, compaction: automaticSettings(options.compaction) }
     const last = lastResort(options, snapshot.settings)
@@ -249,8 +273,7 @@ export class RequestPreparer {
       const preview = await this.#port.preview(sessionId, {
         ...runOptions(own, pending),
         ...defined({ stages, signal: deadline.signal }),
-        // On a repeat, the planner's estimate was off by `over`: aim lower by that amount.
-        contextWindowTarget: Math.max(1, availableInputTokens - (isAgain ? over : 0)),
+        contextWindowTarget: Math.max(1, target),
         target: 1,
         ...WITHOUT_WAITING,
       })
@@ -260,7 +283,7 @@ export class RequestPreparer {
       try {
         const run = await this.#port.compact(sessionId, preview)
         if (run !== null) runs.push(run)
-        return run?.compacted === true || !isAgain
+        return run?.compacted === true || earlier === 0
       } catch (error) {
         if (isUndertextError(error, 'STALE_PLAN')) return true
         throw error
@@ -302,6 +325,10 @@ export class RequestPreparer {
       contextManagement: before.contextManagement,
     })
   }
+}
+
+function isSameMoment({ snapshot: a }: Draft, { snapshot: b }: Draft): boolean {
+  return a.position === b.position && a.audit === b.audit
 }
 
 /** Throws `REQUEST_INVALID` for a request whose body the provider would refuse. */

@@ -63,6 +63,41 @@ describe('a request that needs room while another is paid for it', () => {
   })
 })
 
+describe('a request that needs room while others append', () => {
+  const room = {
+    contextWindowTarget: 3_000,
+    maxOutputTokens: 100,
+    compaction: { stages: ['truncate'] },
+  } as const
+
+  /** Until `times` they append 4,800 tokens when a run of mine is planned. */
+  async function appending(times: number): Promise<{ runs: number; appended: number; code: string }> {
+    let appended = 0
+    mine!.onBeforeCompaction(async () => {
+      if (appended < times) {
+        appended += 1
+        await theirs!.append('s', chat(20, 100))
+      }
+    })
+    const request = mine!.prepareRequest('s', room)
+    return request.then(
+      ({ runs, stats }) => ({ runs: runs.length, appended, code: stats.withinBudget ? 'fits' : 'over' }),
+      ({ code }) => ({ runs: 0, appended, code }),
+    )
+  }
+
+  it('makes room after each of seven appends, and once more', async () => {
+    expect(await appending(7)).toEqual({ runs: 8, appended: 7, code: 'fits' })
+    expect((await mine!.verifySession('s')).findings).toEqual([])
+  })
+
+  it('is refused when they never stop', async () => {
+    const { code, appended } = await appending(Number.POSITIVE_INFINITY)
+    expect(code).toBe('CONTEXT_BUDGET_EXCEEDED')
+    expect(appended).toBeLessThan(100)
+  })
+})
+
 describe('a turn while another run holds the session', () => {
   /** 4,810 tokens: usage has reached 0.8 of the first; the second is too small. */
   const [due, tooSmall] = [{ contextWindowTarget: 5_800 }, { contextWindowTarget: 4_000 }]
