@@ -1,5 +1,5 @@
 import { isObject, parsedJson } from './json.ts'
-import { type Part, partsOf, withOutputText } from './message.ts'
+import { isReasoning, type Part, partsOf, withOutputText } from './message.ts'
 
 /** The texts that a plan shows in place of parts, by row and part. */
 export function textsByRow<R extends { readonly key: number }>(
@@ -40,7 +40,7 @@ export function overlaid(part: Part, text: string): Part {
     case 'reasoning':
       return { type: 'reasoning', text: '' }
     case 'provider':
-      return { type: 'text', text: '' }
+      return { type: isReasoning(part) ? 'reasoning' : 'text', text: '' }
     case 'image':
     case 'file':
       return { type: 'text', text }

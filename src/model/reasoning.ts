@@ -19,6 +19,8 @@ export type Turnings = {
   readonly turnings: readonly Turning[]
   /** The first place that each of them touches: a row at a later position has it in its prefix. */
   readonly touches: ReadonlyMap<number, number>
+  /** Those that only leave out the reasoning of finished turns. Earlier reasoning is not part of a prefix. */
+  readonly onlyReasoning: ReadonlySet<number>
   /** Messages up to this position came from elsewhere: what preceded them in their requests is unknown. */
   readonly unknownTo: number
 }
@@ -31,13 +33,20 @@ export type AnswerPlace = { readonly position: number; readonly since: number }
  * was made. A compaction that turned between the message before the answer and the answer may have been there before the request or
  * not, so its state before and after must be that of now.
  */
-export function prefixLaw({ turnings, touches, unknownTo }: Turnings): (answer: AnswerPlace) => boolean {
+export function prefixLaw({
+  turnings,
+  touches,
+  onlyReasoning,
+  unknownTo,
+}: Turnings): (answer: AnswerPlace) => boolean {
   const histories = new Map<number, Turning[]>()
   for (const turning of turnings) listIn(histories, turning.compaction).push(turning)
   return ({ position, since }) => {
     if (position <= unknownTo) return false
     for (const [compaction, history] of histories) {
       if ((touches.get(compaction) ?? 0) >= position) continue
+      // Undone, it would bring back blocks before one that was made without them.
+      if (onlyReasoning.has(compaction) && history.at(-1)!.inForce) continue
       if (!wasAsNow(history, since, position)) return false
     }
     return true

@@ -14,11 +14,15 @@ import { type Draft, draftOf, type Note } from './draft.ts'
 /*
  * Leaves out reasoning that its provider would refuse, because what precedes it is not what preceded it when it was made. The last step of
  * a rendering: each answer is compared with the running hash of what is sent before it. A message that shows stored rows unchanged counts
- * by their positions, because rows are written once; only what a rendering changed counts by its text.
+ * by their positions, because rows are written once; only what a rendering changed counts by its text. Reasoning is not in the hash: each
+ * block follows another one, and what is sent is the longest chain of valid blocks, each of which follows the one before it.
  */
 
 /** Rows from one position to another whose reasoning is not sent; with a number, all but the first blocks of that row. */
 export type LeftOut = readonly [from: number, to: number, kept?: number]
+
+/** A block of reasoning: the position of the first row of its message, and its number in the message. */
+export type BlockPlace = readonly [position: number, block: number]
 
 /** What a request says of its prefix, for the reasoning of its answer. */
 export type BoundPrefix = {
@@ -26,8 +30,12 @@ export type BoundPrefix = {
   readonly prefix: string
   /** The hash of its system prompt and tools; `undefined` where they are not known. */
   readonly frame?: string
+  /** The last reasoning that it sent, which that of its answer follows; absent for none. */
+  readonly follows?: BlockPlace
   /** The reasoning that it left out; absent for none. */
   readonly leftOut?: readonly LeftOut[]
+  /** A hash of the places of reasoning that a compaction emptied; absent for none. */
+  readonly emptied?: string
   /** The first position of a prompt that others store, its number of messages, and what tells that they are the same. */
   readonly prompt?: readonly [first: number, count: number, mark: string]
   /** The request added texts to its prompt, so the prompt counts only if it is stored with them. */
@@ -63,8 +71,18 @@ export type ReasoningFacts = {
 type Repeated = {
   readonly leftOut: readonly LeftOut[]
   readonly until: number
-  /** The prefix that its answer must have; `undefined` to repeat all of it. */
-  readonly prefix: string | undefined
+  /** What its answer must follow; `undefined` to repeat all of it. */
+  readonly bound: BoundPrefix | undefined
+}
+
+/** A block of reasoning in a rendering. */
+type Block = {
+  /** `undefined` for one that has none, and is not sent. */
+  readonly place: BlockPlace | undefined
+  /** The place of the block that it was made after; `undefined` for none. */
+  readonly follows: BlockPlace | undefined
+  /** `sent`: whatever the others are. `chain`: after the one it follows, or first. `emptied` is not in the message any more. */
+  readonly how: 'sent' | 'chain' | 'never' | 'emptied'
 }
 
 type Settled = { readonly drafts: readonly Draft[]; readonly bound: BoundPrefix }
@@ -166,7 +184,6 @@ function hex(value: number): string {
 
 /** The kinds of entries of the running hash. */
 const MESSAGE = 1
-const LEFT_OUT = 2
 const CHANGED = 3
 const ROLES = { system: 4, user: 5, assistant: 6, tool: 7 }
 
@@ -185,7 +202,7 @@ export function settleBoundReasoning(
   if (newest === undefined) return new Settling(view, facts, seed, note).settle(drafts)
   const { first: until, bound } = newest
   if (bound === undefined) return undefined
-  const repeated = { leftOut: bound.leftOut ?? [], until, prefix: bound.prefix }
+  const repeated = { leftOut: bound.leftOut ?? [], until, bound }
   return new Settling(view, facts, seed, note, repeated).settle(drafts)
 }
 
@@ -199,7 +216,7 @@ export function repeatLeftOut(
 ): readonly Draft[] {
   const nothing = { answers: [], open: [], frame: undefined }
   const facts: ReasoningFacts = { ...nothing, isWhole: true, last, law: () => false }
-  const repeated = { leftOut, until: Number.POSITIVE_INFINITY, prefix: undefined }
+  const repeated = { leftOut, until: Number.POSITIVE_INFINITY, bound: undefined }
   return new Settling(view, facts, 0, note, repeated).settle(drafts)?.drafts ?? drafts
 }
 
@@ -210,8 +227,7 @@ class Settling {
   /** The positions that messages get if they are stored next. */
   readonly #next: ReadonlyMap<string, number>
   readonly #hash: RunningHash
-  /** By their prefixes. */
-  readonly #open: ReadonlyMap<string, BoundPrefix>
+  readonly #open: readonly BoundPrefix[]
   #rowsAt: ReadonlyMap<number, ViewMessage> | undefined
   readonly #frame: string | undefined
   /** Until its answer is met. */
@@ -219,8 +235,14 @@ class Settling {
   readonly #leftOut: [number, number, number?][] = []
   /** Whether the last row with reasoning sent none of it. */
   #isGap = false
-  /** The answer that is being shown as it was stored, and the position that follows. */
-  #chain: { readonly answer: BoundAnswer; next: number } | undefined
+  /** The answer that is being shown as it was stored, the position that follows, and the last block of it so far. */
+  #answer:
+    | { readonly answer: BoundAnswer; readonly next: number; readonly block: BlockPlace | undefined }
+    | undefined
+  /** The last block that was valid, emptied ones included. */
+  #previous: BlockPlace | undefined
+  readonly #emptied = new RunningHash(0)
+  #hasEmptied = false
   readonly #view: readonly ViewMessage[]
   /** Positions, and the last position before the append of each. */
   #since: ReadonlyMap<number, number> | undefined
@@ -241,127 +263,174 @@ class Settling {
     this.#next = nextPositions(view, facts.last)
     this.#hash = new RunningHash(seed)
     this.#frame = facts.frame ?? facts.answers.findLast(({ bound }) => bound !== undefined)?.bound?.frame
-    const open = facts.open.filter(({ frame }) => this.#isFrame(frame)).toReversed()
-    this.#open = new Map(open.map((bound) => [bound.prefix, bound] as const))
+    this.#open = facts.open.filter(({ frame }) => this.#isFrame(frame))
   }
 
   #isFrame(frame: string | undefined): boolean {
     return frame === undefined || this.#frame === undefined || frame === this.#frame
   }
 
+  /** `undefined` when the newest answer comes after something else than what its request sent. */
   settle(drafts: readonly Draft[]): Settled | undefined {
-    const repeats = this.#repeated?.prefix !== undefined
-    if (repeats && !this.#isFrame(this.#facts.answers[0]?.bound?.frame)) return undefined
-    const settled: Draft[] = []
+    const newest = this.#repeated?.bound
+    if (newest !== undefined && !this.#isFrame(newest.frame)) return undefined
+    const blocks: (readonly Block[])[] = []
     for (const draft of drafts) {
-      const done = this.#one(draft)
-      if (done === undefined) return undefined
-      settled.push(done)
+      if (!this.#continues(draft)) return undefined
+      const own = this.#blocksOf(draft)
+      blocks.push(own)
+      this.#add(draft, own)
     }
-    if (repeats && this.#repeated !== undefined) return undefined
+    if (newest !== undefined && this.#repeated !== undefined) return undefined
+    const chain = longestChain(blocks.flat(), newest)
+    if (chain === undefined) return undefined
+    const settled = drafts.map((draft, at) => this.#withoutInvalid(draft, blocks[at]!, chain))
+    const follows = chain.at(-1)?.place ?? newest?.follows
     const bound = {
       prefix: this.#hash.toString(),
+      ...(follows !== undefined && { follows }),
       ...(this.#frame !== undefined && { frame: this.#frame }),
       ...(this.#leftOut.length > 0 && { leftOut: this.#leftOut as LeftOut[] }),
+      ...(this.#hasEmptied && { emptied: this.#emptied.toString() }),
     }
     return { drafts: settled, bound }
   }
 
-  /** `undefined` when the newest answer comes after something else than what its request sent. */
-  #one(draft: Draft): Draft | undefined {
-    const { rows = [], message } = draft
+  /** Whether the message is no answer to the repeated request, or the answer comes after exactly what that request sent. */
+  #continues({ rows = [] }: Draft): boolean {
     const first = this.#positionOf(rows[0])
     const repeated = this.#repeated
-    if (repeated !== undefined && first !== undefined && first >= repeated.until) {
-      if (first !== repeated.until || this.#hash.toString() !== repeated.prefix) return undefined
-      if (!this.#isPrompt(this.#facts.answers[0]!.bound!)) return undefined
-      this.#repeated = undefined
-    }
-    // A request that left out nothing is repeated as it is.
-    const isAsSent = this.#repeated?.leftOut.length === 0 && first !== undefined
-    const hasReasoning = !isAsSent && message.role === 'assistant' && draft.parts.some(isReasoning)
-    const kept = hasReasoning ? this.#withoutInvalid(draft) : draft
-    this.#add(draft, kept)
-    return kept
+    if (repeated === undefined || first === undefined || first < repeated.until) return true
+    const { prefix, follows, emptied } = repeated.bound!
+    const isSame = first === repeated.until && this.#hash.toString() === prefix
+    const isEmptied = emptied === (this.#hasEmptied ? this.#emptied.toString() : undefined)
+    if (!isSame || !isEmptied || !this.#isPrompt(repeated.bound!)) return false
+    this.#repeated = undefined
+    this.#previous = follows
+    return true
   }
 
   #positionOf(row: ViewMessage | undefined): number | undefined {
     return row === undefined ? undefined : (row.position ?? this.#next.get(row.id))
   }
 
-  #withoutInvalid(draft: Draft): Draft {
-    const { rows = [] } = draft
-    const own = rows.flatMap((row, at) => shownParts(row).map((part, index) => ({ part, row, at, index })))
-    let isValid = rows.length > 0 && this.#isValidStart(rows[0]!)
-    let at = 0
-    let kept = 0
-    let leftOut = 0
-    const parts = draft.parts.filter((part, index) => {
-      const shown = own[index]
-      if (shown === undefined || !isSame(part, shown.part) || isReplaced(shown.row, shown.index))
-        isValid = false
-      else if (shown.at !== at) {
-        isValid &&= this.#isSameAnswer(rows[at]!, shown.row)
-        at = shown.at
+  /** The blocks of a message, in order. */
+  #blocksOf({ rows = [], parts, message }: Draft): readonly Block[] {
+    const isPlain = rows.every(({ replacedParts }) => replacedParts === undefined)
+    if (message.role !== 'assistant' || (isPlain && !parts.some(isReasoning))) return []
+    const first = this.#positionOf(rows[0])
+    const shown = rows.flatMap((row, at) =>
+      shownParts(row).map((part, index) => ({ part, at, isReplaced: isReplaced(row, index) })),
+    )
+    const blocks: Block[] = []
+    let { isValid, isFree, follows } = this.#start(rows[0])
+    const add = (isEmptied: boolean): void => {
+      const place = first === undefined ? undefined : ([first, blocks.length] as const)
+      const how = isEmptied ? 'emptied' : isFree && isValid ? 'sent' : isValid ? 'chain' : 'never'
+      blocks.push({ place, follows, how })
+      follows = place
+      if (isEmptied && place !== undefined) this.#empty(place)
+      if (isValid && !isFree) this.#previous = place
+    }
+    let [next, at] = [0, 0]
+    const passEmptied = (): void => {
+      for (; shown[next] !== undefined && isEmptied(shown[next]!); next++) add(true)
+    }
+    for (const part of parts) {
+      passEmptied()
+      const own = shown[next++]
+      if (own === undefined || own.isReplaced || !isSame(part, own.part)) isValid = false
+      else if (own.at !== at) {
+        isValid &&= this.#isSameAnswer(rows[at]!, rows[own.at]!)
+        at = own.at
       }
-      if (!isReasoning(part)) return true
-      const isKept = this.#wasSent(rows[0], kept + leftOut) ?? isValid
-      if (isKept) kept += 1
-      else {
-        leftOut += 1
-        isValid = false
-      }
-      return isKept
+      if (isReasoning(part)) add(false)
+    }
+    passEmptied()
+    return this.#repeated === undefined ? blocks : this.#asSent(blocks)
+  }
+
+  /** The blocks of the request that is repeated. */
+  #asSent(blocks: readonly Block[]): readonly Block[] {
+    return blocks.map((block, index) => {
+      if (block.how === 'emptied') return block
+      const position = block.place?.[0]
+      const left =
+        position === undefined
+          ? undefined
+          : this.#repeated!.leftOut.find(([from, to]) => position >= from && position <= to)
+      const isSent = position !== undefined && (left === undefined || index < (left[2] ?? 0))
+      return { ...block, how: isSent ? 'sent' : 'never' }
     })
-    this.#remember(rows[0], kept, leftOut)
-    if (leftOut === 0) return draft
-    for (let n = 0; n < leftOut; n++) this.#note({ kind: 'reasoning-invalid', messageId: draft.id })
+  }
+
+  #empty(place: BlockPlace): void {
+    this.#hasEmptied = true
+    for (const number of place) this.#emptied.add(number)
+  }
+
+  #withoutInvalid(draft: Draft, blocks: readonly Block[], chain: readonly Block[]): Draft {
+    const inMessage = blocks.filter(({ how }) => how !== 'emptied')
+    const sent = new Set(chain)
+    const end = inMessage.findIndex((block) => block.how !== 'sent' && !sent.has(block))
+    const position = this.#positionOf(draft.rows?.[0])
+    if (end < 0) {
+      if (inMessage.length > 0) this.#isGap = false
+      return draft
+    }
+    if (position !== undefined) this.#remember(position, blocks.indexOf(inMessage[end]!), end === 0)
+    let block = 0
+    const parts = draft.parts.filter((part) => !isReasoning(part) || block++ < end)
+    for (let n = end; n < inMessage.length; n++)
+      this.#note({ kind: 'reasoning-invalid', messageId: draft.id })
+    const rows = draft.rows ?? []
     return { ...draftOf(draft.id, { role: draft.message.role, content: parts }), rows }
   }
 
-  /** Whether the request that is repeated sent a block of a row; `undefined` after it. */
-  #wasSent(row: ViewMessage | undefined, block: number): boolean | undefined {
-    const position = this.#positionOf(row)
-    if (this.#repeated === undefined || position === undefined) return undefined
-    const left = this.#repeated.leftOut.find(([from, to]) => position >= from && position <= to)
-    return left === undefined || block < (left[2] ?? 0)
-  }
-
-  #remember(row: ViewMessage | undefined, kept: number, leftOut: number): void {
-    const position = this.#positionOf(row)
-    if (leftOut === 0 || position === undefined) {
-      this.#isGap = false
-      return
-    }
+  #remember(position: number, kept: number, isWhole: boolean): void {
     const last = this.#leftOut.at(-1)
-    if (kept > 0) this.#leftOut.push([position, position, kept])
+    if (!isWhole) this.#leftOut.push([position, position, kept])
     else if (this.#isGap && last !== undefined) last[1] = position
     else this.#leftOut.push([position, position])
-    this.#isGap = kept === 0
+    this.#isGap = isWhole
   }
 
-  /** Whether the reasoning at the beginning of a row may be sent. */
-  #isValidStart(row: ViewMessage): boolean {
+  /** Whether the reasoning at the beginning of a row may be sent after the block that it follows. */
+  #start(row: ViewMessage | undefined): {
+    isValid: boolean
+    readonly isFree: boolean
+    follows: BlockPlace | undefined
+  } {
+    const none = { isValid: false, isFree: false, follows: undefined }
     const position = this.#positionOf(row)
-    if (position === undefined) return false
-    const chain = this.#chain
-    if (chain !== undefined && chain.next === position && position <= chain.answer.last) return true
+    if (position === undefined || this.#repeated !== undefined) return none
+    const before = this.#answer
+    if (before !== undefined && before.next === position && position <= before.answer.last) {
+      const { isFree, bound } = before.answer
+      const follows = before.block ?? (bound === undefined ? this.#previous : bound.follows)
+      return { isValid: true, isFree, follows }
+    }
     const answer = this.#answerWith(position)
     if (answer !== undefined) {
-      if (answer.isFree) return true
-      if (answer.first !== position) return false
+      if (answer.isFree) return { isValid: true, isFree: true, follows: undefined }
+      if (answer.first !== position) return none
       const { bound } = answer
-      if (bound !== undefined)
-        return this.#isFrame(bound.frame) && bound.prefix === this.#hash.toString() && this.#isPrompt(bound)
+      if (bound !== undefined) return { ...none, isValid: this.#isPrefix(bound), follows: bound.follows }
     } else {
-      const open = this.#open.get(this.#hash.toString())
-      if (open !== undefined && this.#isPrompt(open)) return true
+      const [open, ...others] = this.#open.filter((bound) => this.#isPrefix(bound))
+      if (open !== undefined) {
+        // An answer may be that of each of them.
+        const isOne = others.every(({ follows }) => isSamePlace(follows, open.follows))
+        return { ...none, isValid: isOne, follows: open.follows }
+      }
     }
     this.#since ??= appendedAfter(this.#view)
-    return this.#facts.law({
-      position,
-      since: this.#since.get(position) ?? Math.min(position - 1, this.#facts.last),
-    })
+    const since = this.#since.get(position) ?? Math.min(position - 1, this.#facts.last)
+    return { ...none, isValid: this.#facts.law({ position, since }), follows: this.#previous }
+  }
+
+  #isPrefix(bound: BoundPrefix): boolean {
+    return this.#isFrame(bound.frame) && bound.prefix === this.#hash.toString() && this.#isPrompt(bound)
   }
 
   /** Whether the messages at the positions of a request's prompt are the prompt. */
@@ -394,51 +463,92 @@ class Settling {
     return answer !== undefined && answer.first <= position && position <= answer.last ? answer : undefined
   }
 
-  /** Adds a message to the running hash. `draft`: with all of its reasoning. */
-  #add(draft: Draft, kept: Draft): void {
+  /** Adds a message without its reasoning to the running hash. */
+  #add(draft: Draft, blocks: readonly Block[]): void {
     const { rows = [], message } = draft
     this.#hash.add(MESSAGE)
     this.#hash.add(ROLES[message.role])
     const isWhole = this.#isUnchanged(draft)
-    if (isWhole) for (const row of rows) this.#hash.add(this.#positionOf(row)!)
-    else {
+    if (isWhole) {
+      for (const row of rows) if (!isSilent(row)) this.#hash.add(this.#positionOf(row)!)
+    } else {
       this.#hash.add(CHANGED)
-      this.#hash.addText(JSON.stringify([draft.parts.map(jsonOf), message.metadata], hashedBytes))
+      const parts = draft.parts.filter((part) => !isReasoning(part))
+      this.#hash.addText(JSON.stringify([parts.map(jsonOf), message.metadata], hashedBytes))
     }
-    if (kept !== draft) {
-      this.#hash.add(LEFT_OUT)
-      for (const part of draft.parts) if (isReasoning(part)) this.#hash.add(kept.parts.includes(part) ? 1 : 0)
-    }
-    this.#follow(rows, isWhole && kept === draft)
+    this.#follow(rows, isWhole, blocks.at(-1)?.place)
   }
 
   /** Whether later rows of the same answer come after exactly what they were made after. */
-  #follow(rows: readonly ViewMessage[], isAsStored: boolean): void {
+  #follow(rows: readonly ViewMessage[], isWhole: boolean, block: BlockPlace | undefined): void {
     const first = this.#positionOf(rows[0])
-    if (!isAsStored || first === undefined) {
-      this.#chain = undefined
-      return
-    }
-    const chain = this.#chain
-    const isNext = chain !== undefined && chain.next === first
-    const answer = isNext ? chain.answer : this.#answerWith(first)
-    const begins = isNext || answer?.first === first
-    this.#chain = answer === undefined || !begins ? undefined : { answer, next: first + rows.length }
+    const before = this.#answer
+    this.#answer = undefined
+    if (!isWhole || first === undefined) return
+    const isNext = before !== undefined && before.next === first
+    const answer = isNext ? before.answer : this.#answerWith(first)
+    if (answer === undefined || (!isNext && answer.first !== first)) return
+    const last = block ?? (isNext ? before.block : undefined)
+    this.#answer = { answer, next: first + rows.length, block: last }
   }
 
   #isUnchanged({ rows, parts, message }: Draft): boolean {
     if (rows === undefined) return false
-    if (
-      !rows.every(
-        (row) =>
-          this.#positionOf(row) !== undefined && row.replacedParts === undefined && this.#stored.has(row),
-      )
-    )
-      return false
-    if (rows.length === 1)
-      return message.content === rows[0]!.content || sameParts(parts, shownParts(rows[0]!))
-    return sameParts(parts, rows.flatMap(shownParts))
+    const isStored = (row: ViewMessage): boolean =>
+      this.#positionOf(row) !== undefined && this.#stored.has(row) && onlyEmptied(row)
+    if (!rows.every(isStored)) return false
+    if (rows.length === 1 && message.content === rows[0]!.content) return true
+    const others = (all: readonly Part[]): Part[] => all.filter((part) => !isReasoning(part))
+    return sameParts(others(parts), others(rows.flatMap(shownParts)))
   }
+}
+
+/**
+ * The longest chain of blocks that each follow the one before it; of two, the later one. `newest`: the request whose blocks are sent in any
+ * case; then `undefined` when another block follows an earlier one of them than the last.
+ */
+function longestChain(
+  blocks: readonly Block[],
+  newest: BoundPrefix | undefined,
+): readonly Block[] | undefined {
+  const links = new Map<
+    string,
+    { readonly block: Block; readonly before: string | undefined; readonly length: number }
+  >()
+  let best: string | undefined
+  for (const block of blocks) {
+    if (block.how !== 'chain' || block.place === undefined) continue
+    const key = block.place.join()
+    const before = block.follows?.join()
+    const link = before === undefined ? undefined : links.get(before)
+    if (newest !== undefined && link === undefined && !isSamePlace(block.follows, newest.follows))
+      return undefined
+    const length = 1 + (link?.length ?? 0)
+    links.set(key, { block, before: link && before, length })
+    if (best === undefined || length >= links.get(best)!.length) best = key
+  }
+  const chain: Block[] = []
+  for (let link = links.get(best ?? ''); link !== undefined; link = links.get(link.before ?? ''))
+    chain.push(link.block)
+  return chain.reverse()
+}
+
+function isSamePlace(one: BlockPlace | undefined, other: BlockPlace | undefined): boolean {
+  return one?.join() === other?.join()
+}
+
+/** Whether a row shows everything but emptied reasoning as it is stored. */
+function onlyEmptied(row: ViewMessage): boolean {
+  return row.replacedParts?.every((index) => isReasoning(shownParts(row)[index])) !== false
+}
+
+/** Whether a row holds nothing but reasoning. */
+function isSilent(row: ViewMessage): boolean {
+  return typeof row.content !== 'string' && row.content.every(isReasoning)
+}
+
+function isEmptied({ part, isReplaced }: { readonly part: Part; readonly isReplaced: boolean }): boolean {
+  return isReplaced && part.type === 'reasoning' && part.text === ''
 }
 
 function shownParts(row: ViewMessage): readonly Part[] {

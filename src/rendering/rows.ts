@@ -161,14 +161,15 @@ function presentInPlace(
       presentInserted(row)
       continue
     }
+    const source = [row === shown ? stored : row]
     atHead &&= row.role === 'system'
     if (atHead) head += 1
     if (row.role !== 'system' || atHead || profile.systemInside) {
-      drafts.push(draftOf(row.id, plainMessage(row), [row]))
+      drafts.push(draftOf(row.id, plainMessage(row), source))
       continue
     }
     note({ kind: 'role-changed', messageId: row.id })
-    drafts.push(draftOf(row.id, { role: 'user', content: row.content }, [row]))
+    drafts.push(draftOf(row.id, { role: 'user', content: row.content }, source))
   }
   return native === undefined ? drafts : blockFirst(drafts, native, head, note)
 }

@@ -1,6 +1,6 @@
 import { isObject, parsedJson } from '../messages/json.ts'
 import { prefixLaw } from '../model/reasoning.ts'
-import type { BoundPrefix, LeftOut, ReasoningFacts } from '../rendering/bound-reasoning.ts'
+import type { BlockPlace, BoundPrefix, LeftOut, ReasoningFacts } from '../rendering/bound-reasoning.ts'
 import type { ReasoningRecord, StoredRequest } from '../storage/storage.ts'
 import { bindsReasoning } from '../tokens/reasoning-bindings.ts'
 
@@ -35,6 +35,8 @@ export function boundPrefixOf(rendering: StoredRequest['rendering']): BoundPrefi
   return {
     prefix: bound.prefix,
     ...(typeof bound.frame === 'string' && { frame: bound.frame }),
+    ...(Array.isArray(bound.follows) && { follows: bound.follows as unknown as BlockPlace }),
+    ...(typeof bound.emptied === 'string' && { emptied: bound.emptied }),
     ...(Array.isArray(bound.prompt) && {
       prompt: bound.prompt as unknown as NonNullable<BoundPrefix['prompt']>,
     }),

@@ -47,7 +47,7 @@ import type { StoreContext } from './context.ts'
 /** What is known of the reasoning of a session that does not exist yet. */
 const NO_REASONING: ReasoningRecord = {
   ...{ isWhole: true, answers: [], open: [] },
-  ...{ turnings: [], touches: new Map(), unknownTo: 0 },
+  ...{ turnings: [], touches: new Map(), onlyReasoning: new Set<number>(), unknownTo: 0 },
 }
 
 /** How often a session is read again when another writer changes it between the reads. */

@@ -12,7 +12,7 @@ const turned = (inForce: boolean, position: number | undefined, compaction = 1):
 
 describe('the law for reasoning without a recorded request', () => {
   const law = (turnings: readonly Turning[], first = 2, unknownTo = 0) =>
-    prefixLaw({ turnings, touches: new Map([[1, first]]), unknownTo })
+    prefixLaw({ turnings, touches: new Map([[1, first]]), onlyReasoning: new Set(), unknownTo })
   const at = (position: number) => ({ position, since: position - 1 })
 
   it('a compaction before the block makes it invalid, and leaves blocks before it and after it valid', () => {
@@ -52,6 +52,14 @@ describe('the law for reasoning without a recorded request', () => {
     expect(law([turned(true, undefined)], 30)(at(20))).toBe(true)
   })
 
+  it('reasoning that is left out invalidates nothing after it; brought back, it invalidates what was made without it', () => {
+    const law = (turnings: readonly Turning[]) =>
+      prefixLaw({ turnings, touches: new Map([[1, 2]]), onlyReasoning: new Set([1]), unknownTo: 0 })
+    expect([4, 10].map((position) => law([turned(true, 8)])(at(position)))).toEqual([true, true])
+    const undone = law([turned(true, 8), turned(false, 12)])
+    expect([4, 10, 14].map((position) => undone(at(position)))).toEqual([true, false, true])
+  })
+
   it('compactions are judged each by itself', () => {
     const isValid = prefixLaw({
       turnings: [turned(true, 8), turned(true, 8, 2)],
@@ -59,6 +67,7 @@ describe('the law for reasoning without a recorded request', () => {
         [1, 7],
         [2, 3],
       ]),
+      onlyReasoning: new Set(),
       unknownTo: 0,
     })
     expect([3, 5, 8].map((position) => isValid(at(position)))).toEqual([true, false, false])
@@ -211,6 +220,54 @@ describe('a rendering for a model that binds reasoning', () => {
     const known = { ...NO_FACTS, answers: [made] }
     expect(sent([...pending, answer(4), user(5)], known)).toEqual([4])
     expect(sent([...pending, answer(4), user(5), result], known)).toEqual([])
+  })
+
+  /** A row whose reasoning a compaction emptied. */
+  const emptied = (position: number): ViewMessage => ({
+    ...answer(position),
+    content: [
+      { type: 'reasoning', text: '' },
+      { type: 'text', text: `answer ${position}` },
+    ],
+    replacedParts: [0],
+  })
+
+  it('the oldest reasoning may be missing, and comes back with an undo', () => {
+    const dropped = log.with(1, emptied(2))
+    expect(sent(dropped, facts())).toEqual([4, 6])
+    expect(sent(dropped.with(3, emptied(4)), facts())).toEqual([6])
+    // What was made after reasoning that was there then and is there again follows it.
+    const after = recorded(dropped, 8, facts())
+    const known = facts({ answers: [...answers, after] })
+    expect(sent([...dropped, answer(8)], known)).toEqual([4, 6, 8])
+    expect(sent([...log, answer(8)], known)).toEqual([2, 4, 6, 8])
+  })
+
+  it('between two blocks none may be missing: the longer chain is sent, of two the later', () => {
+    expect(sent(log.with(3, emptied(4)), facts())).toEqual([6])
+    const longer = [...log, answer(8), user(9)]
+    const known = facts({ answers: [...answers, recorded(log, 8, facts())] })
+    expect(sent(longer.with(5, emptied(6)), known)).toEqual([2, 4])
+    expect(sent(longer.with(3, emptied(4)), known)).toEqual([6, 8])
+  })
+
+  it('reasoning that was made without earlier one does not follow it', () => {
+    const without = log.with(1, emptied(2)).with(3, emptied(4)).with(5, emptied(6))
+    const after = recorded(without, 8, facts())
+    const known = facts({ answers: [...answers, after] })
+    expect(sent([...without, answer(8)], known)).toEqual([8])
+    expect(sent([...log, answer(8)], known)).toEqual([2, 4, 6])
+  })
+
+  it('the newest answer alone decides as all do while the same reasoning is missing', () => {
+    const dropped = log.with(1, emptied(2))
+    const after = recorded(dropped, 8, facts())
+    const whole = facts({ answers: [...answers, after] })
+    const newest = { ...whole, answers: [after], isWhole: false }
+    const later = [...dropped, answer(8), user(9)]
+    expect(renderBoundView(later, OPTIONS, newest)).toEqual(renderBoundView(later, OPTIONS, whole))
+    expect(renderBoundView([...log, answer(8), user(9)], OPTIONS, newest)).toBeUndefined()
+    expect(renderBoundView(later.with(3, emptied(4)), OPTIONS, newest)).toBeUndefined()
   })
 
   it('of two answers that became neighbours only the first is in its place', () => {

@@ -302,7 +302,7 @@ export class ModelStorage implements Storage {
   reasoning(): ReasoningRecord {
     return {
       ...{ isWhole: true, answers: [], open: [] },
-      ...{ turnings: [], touches: new Map(), unknownTo: 0 },
+      ...{ turnings: [], touches: new Map(), onlyReasoning: new Set<number>(), unknownTo: 0 },
     }
   }
 

@@ -11,6 +11,8 @@ import type { Row, Sql } from './sql.ts'
  * What tells whether reasoning may be sent again: the answers of recorded requests, and the compactions that turned.
  */
 
+/** The name of the stage in the parameters of its compactions. */
+const DROP_REASONING = 'drop_reasoning'
 const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
 /** The most requests without a stored answer that are read: turns that ended without one. */
 const MOST_OPEN = 100
@@ -76,7 +78,7 @@ function* turningsSince(
   sql: Sql,
   session: number,
   audit: number,
-): Work<Pick<ReasoningRecord, 'turnings' | 'touches'>> {
+): Work<Pick<ReasoningRecord, 'turnings' | 'touches' | 'onlyReasoning'>> {
   const rows = yield* sql.all(
     `select no, compaction, event, position from undertext_audit
      where {family} session = ? and no > ? and compaction is not null and event in (${EVENTS}) order by no`,
@@ -102,7 +104,22 @@ function* turningsSince(
       return [no, all.reduce((first, place) => Math.min(first, place), all[0] ?? 0)] as const
     }),
   )
-  return { turnings, touches }
+  return { turnings, touches, onlyReasoning: yield* withoutReasoning(sql, [...compactions.values()]) }
+}
+
+/** The compactions by the stage that leaves out reasoning. */
+function* withoutReasoning(sql: Sql, compactions: readonly StoredCompaction[]): Work<ReadonlySet<number>> {
+  const pruning = compactions.filter(({ kind, rowsHidden }) => kind === 'prune' && rowsHidden === 0)
+  if (pruning.length === 0) return new Set()
+  const rows = yield* sql.all(
+    `select c.no, c.params from {list ?} k {cross} undertext_compactions c on {family c} c.no = k.value`,
+    JSON.stringify(pruning.map(({ no }) => no)),
+  )
+  const found = rows.filter(
+    ([no, params]) =>
+      params !== null && parseStoredObject(params, 'params', `compaction ${no}`).stage === DROP_REASONING,
+  )
+  return new Set(found.map(([no]) => no as number))
 }
 
 /** The first place of the rows whose parts each compaction replaces. */

@@ -66,7 +66,7 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
         units(5),
         [NOTHING, called('c1')],
         LOOPS[2]!.content,
-        [NOTHING, { type: 'text', text: '' }, called('c2')],
+        [NOTHING, NOTHING, called('c2')],
         LOOPS[4]!.content,
         [NOTHING, { type: 'text', text: units(8) }],
         units(9),
@@ -163,6 +163,42 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
       expect(error.facts.missing).toEqual([ids[1], ids[3]])
       await store.undoCompaction(S, hidden.id)
       await store.redoCompaction(S, id!)
+    })
+
+    test('newer reasoning that is bound to what precedes it is still sent, with and without records of its requests', async () => {
+      const model = { provider: 'anthropic', model: 'claude-opus-5-5' } as const
+      const answer = (turn: number): NewMessage =>
+        assistant(
+          {
+            type: 'reasoning',
+            text: `thought ${turn}`,
+            providerOptions: { anthropic: { signature: `sig${turn}` } },
+          },
+          { type: 'text', text: `answer ${turn}` },
+        )
+      for (const isRecorded of [true, false]) {
+        const store = await open()
+        await store.createSession({ id: S, ...model })
+        for (let turn = 1; turn <= 4; turn++) {
+          const request = await store.prepareRequest(S, { prompt: `question ${turn}` })
+          if (isRecorded) await store.recordResponse(S, { request, messages: [answer(turn)] })
+          else await appendAll(store, [say('user', `question ${turn}`), answer(turn)])
+        }
+        const sent = async (): Promise<string[]> => {
+          const { messages } = await store.prepareRequest(S, { prompt: 'another question' })
+          return messages.flatMap(({ content }) =>
+            typeof content === 'string'
+              ? []
+              : content.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])),
+          )
+        }
+        const all = [1, 2, 3, 4].map((turn) => `thought ${turn}`)
+        expect(await sent()).toEqual(all)
+        const id = await applyStage(store, dropReasoning({ keepTurns: 2 }), S)
+        expect(await sent()).toEqual(all.slice(2))
+        await store.undoCompaction(S, id!)
+        expect(await sent()).toEqual(all)
+      }
     })
 
     test('in place of a part it is the newest replacement that counts', async () => {
