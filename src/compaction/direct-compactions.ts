@@ -158,7 +158,16 @@ export function repairParts(
 export type ProviderRecord = Authorship & {
   readonly messageId: string | undefined
   /** A block of no message, and the first message that it does not cover; `undefined` if it covers all. */
-  readonly requested?: { readonly block: ProviderPart; readonly keepFrom: string | undefined } | undefined
+  readonly requested?:
+    | {
+        readonly block: ProviderPart
+        readonly keepFrom: string | undefined
+        /** What it stands for, for reasoning that is bound to it: the prefixes of the messages before, at a moment of the session. */
+        readonly standsFor?: Pick<Session, 'messageCount' | 'viewEpoch'> & {
+          readonly prefixes: readonly string[]
+        }
+      }
+    | undefined
   readonly provider: string | undefined
   readonly appliedEdits: readonly AppliedEdit[]
   readonly excludeTools: readonly string[]
@@ -275,7 +284,7 @@ async function planBlockOf(storage: Storage, run: DirectRun, record: ProviderRec
 async function planRequested(
   storage: Storage,
   run: DirectRun,
-  { block, keepFrom }: NonNullable<ProviderRecord['requested']>,
+  { block, keepFrom, standsFor }: NonNullable<ProviderRecord['requested']>,
 ): Promise<BlockOutcome> {
   const { sessionId, view } = run
   const hash = createHash('sha256').update(JSON.stringify(block.data)).digest('hex').slice(0, 32)
@@ -286,7 +295,10 @@ async function planRequested(
     const why = 'the first kept message is hidden'
     throw new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [keepFrom!] })
   }
-  const plan = planRequestedBlock(view, end, block, { block: hash })
+  const { messageCount, viewEpoch } = run.snapshot.session
+  const isNow = standsFor?.messageCount === messageCount && standsFor.viewEpoch === viewEpoch
+  const metadata = isNow ? { prefixes: [...standsFor.prefixes] } : {}
+  const plan = planRequestedBlock(view, end, block, { block: hash }, metadata)
   if (plan === undefined) return 'nothing-before'
   run.add(plan)
   return 'recorded'

@@ -85,7 +85,18 @@ type Block = {
   readonly how: 'sent' | 'chain' | 'never' | 'emptied'
 }
 
-type Settled = { readonly drafts: readonly Draft[]; readonly bound: BoundPrefix }
+type Settled = {
+  readonly drafts: readonly Draft[]
+  readonly bound: BoundPrefix
+  /** The prefixes that these messages are: their own, and those of the messages that blocks of their provider stand for. */
+  readonly prefixes: readonly string[]
+}
+
+/** The prefixes that a summary's block stands for, because its provider wrote it of exactly these messages. */
+export function prefixesOf({ kind, metadata }: Pick<ViewMessage, 'kind' | 'metadata'>): readonly string[] {
+  const prefixes = kind === 'summary' ? metadata?.prefixes : undefined
+  return Array.isArray(prefixes) ? prefixes.filter((one): one is string => typeof one === 'string') : []
+}
 
 /** The hashes of what is sent before all messages: of the system prompt, and of the tools that are there from the beginning. */
 export function frameOf(system: string | undefined, tools: readonly unknown[] | undefined): string {
@@ -140,9 +151,14 @@ class RunningHash {
   #high: number
   #low: number
 
-  constructor(seed: number) {
-    this.#high = seed | 0
-    this.#low = 0x9e3779b9 | 0
+  constructor(high: number, low = 0x9e3779b9) {
+    this.#high = high | 0
+    this.#low = low | 0
+  }
+
+  /** Continues from a hash in hexadecimal. */
+  static from(hash: string): RunningHash {
+    return new RunningHash(Number.parseInt(hash.slice(0, 8), 16), Number.parseInt(hash.slice(8, 16), 16))
   }
 
   add(value: number): void {
@@ -226,7 +242,10 @@ class Settling {
   readonly #stored: ReadonlySet<ViewMessage>
   /** The positions that messages get if they are stored next. */
   readonly #next: ReadonlyMap<string, number>
-  readonly #hash: RunningHash
+  /** Of what is sent, and of what it stands for. */
+  readonly #hashes: [RunningHash, ...RunningHash[]]
+  #isBegun = false
+  readonly #summaries: ReadonlyMap<string, readonly string[]>
   readonly #open: readonly BoundPrefix[]
   #rowsAt: ReadonlyMap<number, ViewMessage> | undefined
   readonly #frame: string | undefined
@@ -261,7 +280,10 @@ class Settling {
     this.#note = note
     this.#stored = new Set(view)
     this.#next = nextPositions(view, facts.last)
-    this.#hash = new RunningHash(seed)
+    this.#hashes = [new RunningHash(seed)]
+    this.#summaries = new Map(
+      view.flatMap((row) => (row.kind === 'summary' ? [[row.id, prefixesOf(row)]] : [])),
+    )
     this.#frame = facts.frame ?? facts.answers.findLast(({ bound }) => bound !== undefined)?.bound?.frame
     this.#open = facts.open.filter(({ frame }) => this.#isFrame(frame))
   }
@@ -286,14 +308,15 @@ class Settling {
     if (chain === undefined) return undefined
     const settled = drafts.map((draft, at) => this.#withoutInvalid(draft, blocks[at]!, chain))
     const follows = chain.at(-1)?.place ?? newest?.follows
+    const prefixes = this.#hashes.map(String)
     const bound = {
-      prefix: this.#hash.toString(),
+      prefix: prefixes[0]!,
       ...(follows !== undefined && { follows }),
       ...(this.#frame !== undefined && { frame: this.#frame }),
       ...(this.#leftOut.length > 0 && { leftOut: this.#leftOut as LeftOut[] }),
       ...(this.#hasEmptied && { emptied: this.#emptied.toString() }),
     }
-    return { drafts: settled, bound }
+    return { drafts: settled, bound, prefixes }
   }
 
   /** Whether the message is no answer to the repeated request, or the answer comes after exactly what that request sent. */
@@ -302,7 +325,7 @@ class Settling {
     const repeated = this.#repeated
     if (repeated === undefined || first === undefined || first < repeated.until) return true
     const { prefix, follows, emptied } = repeated.bound!
-    const isSame = first === repeated.until && this.#hash.toString() === prefix
+    const isSame = first === repeated.until && this.#isHash(prefix)
     const isEmptied = emptied === (this.#hasEmptied ? this.#emptied.toString() : undefined)
     if (!isSame || !isEmptied || !this.#isPrompt(repeated.bound!)) return false
     this.#repeated = undefined
@@ -430,7 +453,11 @@ class Settling {
   }
 
   #isPrefix(bound: BoundPrefix): boolean {
-    return this.#isFrame(bound.frame) && bound.prefix === this.#hash.toString() && this.#isPrompt(bound)
+    return this.#isFrame(bound.frame) && this.#isHash(bound.prefix) && this.#isPrompt(bound)
+  }
+
+  #isHash(prefix: string): boolean {
+    return this.#hashes.some((hash) => hash.toString() === prefix)
   }
 
   /** Whether the messages at the positions of a request's prompt are the prompt. */
@@ -466,16 +493,21 @@ class Settling {
   /** Adds a message without its reasoning to the running hash. */
   #add(draft: Draft, blocks: readonly Block[]): void {
     const { rows = [], message } = draft
-    this.#hash.add(MESSAGE)
-    this.#hash.add(ROLES[message.role])
     const isWhole = this.#isUnchanged(draft)
-    if (isWhole) {
-      for (const row of rows) if (!isSilent(row)) this.#hash.add(this.#positionOf(row)!)
-    } else {
-      this.#hash.add(CHANGED)
-      const parts = draft.parts.filter((part) => !isReasoning(part))
-      this.#hash.addText(JSON.stringify([parts.map(jsonOf), message.metadata], hashedBytes))
+    const positions = isWhole ? rows.flatMap((row) => (isSilent(row) ? [] : this.#positionOf(row)!)) : []
+    const text = isWhole ? '' : textOf(draft)
+    for (const hash of this.#hashes) {
+      hash.add(MESSAGE)
+      hash.add(ROLES[message.role])
+      for (const position of positions) hash.add(position)
+      if (isWhole) continue
+      hash.add(CHANGED)
+      hash.addText(text)
     }
+    const isBlock = !this.#isBegun && draft.parts[0]?.type === 'provider'
+    if (isBlock)
+      for (const prefix of this.#summaries.get(draft.id) ?? []) this.#hashes.push(RunningHash.from(prefix))
+    this.#isBegun ||= message.role !== 'system'
     this.#follow(rows, isWhole, blocks.at(-1)?.place)
   }
 
@@ -549,6 +581,12 @@ function isSilent(row: ViewMessage): boolean {
 
 function isEmptied({ part, isReplaced }: { readonly part: Part; readonly isReplaced: boolean }): boolean {
   return isReplaced && part.type === 'reasoning' && part.text === ''
+}
+
+/** The content of a message but for its reasoning. */
+function textOf({ parts, message }: Draft): string {
+  const others = parts.filter((part) => !isReasoning(part))
+  return JSON.stringify([others.map(jsonOf), message.metadata], hashedBytes)
 }
 
 function shownParts(row: ViewMessage): readonly Part[] {

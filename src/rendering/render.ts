@@ -72,7 +72,11 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
 }
 
 /** A rendering for a model that binds its reasoning to what precedes it. */
-export type BoundRendering = Rendering & { readonly bound: BoundPrefix }
+export type BoundRendering = Rendering & {
+  readonly bound: BoundPrefix
+  /** The prefixes that these messages are for reasoning after them. */
+  readonly prefixes: readonly string[]
+}
 
 /**
  * Renders a view for a model that binds its reasoning: as `renderView` does, without the blocks that the model would refuse. The same view
@@ -86,7 +90,8 @@ export function renderBoundView(
   const { drafts, mends } = renderedDrafts(view, options, true)
   const settled = settleBoundReasoning(drafts, view, facts, RENDERER_VERSION, (mend) => mends.push(mend))
   if (settled === undefined) return undefined
-  return { messages: settled.drafts.map(({ message }) => message), mends, bound: settled.bound }
+  const { bound, prefixes } = settled
+  return { messages: settled.drafts.map(({ message }) => message), mends, bound, prefixes }
 }
 
 /** Renders a view as a recorded request was: without what it left out. `last`: the last position of the log then. */

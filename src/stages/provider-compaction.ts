@@ -42,9 +42,10 @@ export function planRequestedBlock(
   end: number,
   block: ProviderPart,
   params: JsonObject,
+  metadata: JsonObject,
 ): Plan | undefined {
   const hide = coveredBy(view, end)
-  return hide.length === 0 ? undefined : blockPlan(view, hide, [], block, params)
+  return hide.length === 0 ? undefined : blockPlan(view, hide, [], block, params, metadata)
 }
 
 function blockPlan(
@@ -53,6 +54,7 @@ function blockPlan(
   replace: readonly PlannedReplacement[],
   block: ProviderPart,
   params: JsonObject,
+  metadata: JsonObject = {},
 ): Plan {
   const isReadable = compactionBlock(block)?.text !== undefined
   return {
@@ -64,7 +66,7 @@ function blockPlan(
       role: 'assistant',
       text: '',
       content: [block],
-      metadata: {},
+      metadata,
       sizes: measureMessage({ content: [block] }, view.estimator),
     },
     requires: [],

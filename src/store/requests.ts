@@ -1,3 +1,4 @@
+import type { ProviderRecord } from '../compaction/direct-compactions.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import type { UsageResult } from '../compaction/usage.ts'
 import { missingNames } from '../config/model.ts'
@@ -281,6 +282,26 @@ export async function renderBoundHistory(
   }
   const { messages, mends } = (await render(false)) ?? (await render(true))!
   return { messages, mends }
+}
+
+/** What the messages before one are for reasoning that is bound to them; `undefined` for a model that binds nothing. */
+export async function prefixesBefore(
+  context: StoreContext,
+  id: string,
+  provider: string | undefined,
+  keepFrom: string | undefined,
+): Promise<NonNullable<ProviderRecord['requested']>['standsFor']> {
+  const snapshot = await readSnapshot(context, id, provider, undefined, { whole: true, keepsNames: true })
+  const { view, manner, reasoning, position, viewEpoch } = snapshot
+  const end =
+    keepFrom === undefined ? view.length : view.findIndex(({ id: messageId }) => messageId === keepFrom)
+  if (reasoning === undefined || end === -1) return undefined
+  const { prefixes } = renderBoundView(
+    view.slice(0, end),
+    manner,
+    reasoningFacts(reasoning, position, undefined),
+  )!
+  return { messageCount: position, viewEpoch, prefixes }
 }
 
 /** The figures of a session that does not exist yet. */

@@ -99,6 +99,7 @@ import type { ImportEvents, ImportOptions, SessionImport } from '../history/impo
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import { headOf } from '../messages/characters.ts'
 import { check, isIterable, nameSchema, readable, taken } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import type { NewMessage, PastView, PositionRange, StoredMessage, ViewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import type { Finding } from '../model/coverage.ts'
@@ -179,7 +180,7 @@ import { checkId, checkStats, isEmptyObject } from './arguments.ts'
 import { type BringBackResult, bringBack } from './bring-back.ts'
 import { StoreContext, type StoreSettings, when } from './context.ts'
 import { notesForRequest, type RecalledNote, recallNotes, rememberNote } from './notes.ts'
-import { checkPrompt, readSnapshot, recordResponse, renderBoundHistory } from './requests.ts'
+import { checkPrompt, prefixesBefore, readSnapshot, recordResponse, renderBoundHistory } from './requests.ts'
 import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
 import { Searcher, type SearchResult } from './search.ts'
 import { recordOverflow, recordUsage } from './usage.ts'
@@ -896,7 +897,11 @@ export class Store<S extends Storage = Storage> {
     const checked = check(providerCompactionSchema, input, 'recordProviderCompaction')
     const { messageId, provider, excludeTools, actor, reason } = checked
     const appliedEdits = taken(checked.appliedEdits) as readonly AppliedEdit[]
-    const requested = requestedBlock(checked)
+    const block = requestedBlock(checked)
+    const requested = block && {
+      ...block,
+      ...defined({ standsFor: await prefixesBefore(this.#context, id, provider, block.keepFrom) }),
+    }
     const record = { messageId, provider, appliedEdits, excludeTools, actor, reason, requested }
     return recordProviderWork(this.#context, id, record)
   }

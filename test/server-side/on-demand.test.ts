@@ -65,6 +65,37 @@ describe('a summary that the provider wrote on demand', () => {
     await store.close()
   })
 
+  it('keeps the reasoning of a session whose model checks it, until what was sent is shown again', async () => {
+    const store = await openStore(':memory:', { env: false })
+    const rule = new PrefixRule({ silent: 0 })
+    await store.createSession({ id: S, provider: 'anthropic', model: 'claude-opus-5-5' })
+    const ask = async (text: string): Promise<number> => {
+      const request = await store.prepareRequest(S, { system: SYSTEM, prompt: text })
+      const { messages } = toAnthropic(request.messages, { forRequest: true })
+      const { content } = rule.answer({ system: SYSTEM, messages: messages as WireMessage[] })
+      await store.recordResponse(S, { request, messages: fromAnthropic([{ role: 'assistant', content }]) })
+      const { kept, most } = rule.requests.at(-1)!
+      expect(kept).toBe(most)
+      return kept
+    }
+    for (const text of ['One?', 'Two?', 'Three?']) await ask(text)
+    const first = await store.recordProviderCompaction(S, await summarize(store, rule, 4))
+    // The third answer's block; then that of the fourth too.
+    expect(await ask('Four?')).toBe(1)
+    expect(await ask('Five?')).toBe(2)
+    // A block that stands for a block and two turns.
+    const second = await store.recordProviderCompaction(S, await summarize(store, rule, 3))
+    expect(await ask('Six?')).toBe(2)
+    // The first block again: the third to the fifth answer, but not the sixth, which came after the second block.
+    await store.undoCompaction(S, second.runId!)
+    expect(await ask('Seven?')).toBe(3)
+    // All messages: the first three answers alone came after them.
+    await store.undoCompaction(S, first.runId!)
+    expect(await ask('Eight?')).toBe(3)
+    expect(rule.refused).toEqual([])
+    await store.close()
+  })
+
   it('covers the whole view without a first kept message', async () => {
     const { store, rule } = await threeTurns()
     await store.recordProviderCompaction(S, await summarize(store, rule))
