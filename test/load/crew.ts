@@ -7,7 +7,7 @@ import type { LifeOptions, LifeReport } from './live.ts'
 type Said = { readonly ready?: true; readonly report?: LifeReport; readonly error?: string }
 
 export type Crew = {
-  /** Lets all live at once; rejects with the first error. */
+  /** Lets all live at once; rejects with the first error when all have ended, so that the next test has them to itself. */
   readonly live: (options: readonly LifeOptions[]) => Promise<LifeReport[]>
   readonly end: () => void
 }
@@ -17,16 +17,17 @@ export async function startCrew(size: number): Promise<Crew> {
   const children = Array.from({ length: size }, () => fork(bundled.script, [], { execArgv: [] }))
   await Promise.all(children.map(next))
   return {
-    live: (options) =>
-      Promise.all(
-        options.map(async (one, at) => {
-          const answer = next(children[at]!)
-          children[at]!.send(one)
-          const { report, error } = await answer
-          if (report === undefined) throw new Error(`process ${one.process}: ${error}`)
-          return report
-        }),
-      ),
+    live: async (options) => {
+      const lives = options.map(async (one, at) => {
+        const answer = next(children[at]!)
+        children[at]!.send(one)
+        const { report, error } = await answer
+        if (report === undefined) throw new Error(`process ${one.process}: ${error}`)
+        return report
+      })
+      await Promise.allSettled(lives)
+      return Promise.all(lives)
+    },
     end: () => {
       for (const child of children) child.kill()
       bundled.remove()
