@@ -61,7 +61,7 @@ async function complete(
 
 /**
  * Records the usage of one model call, and what was sent; returns the id of the recorded request. The response was already delivered and
- * paid for: if recording fails, the process emits a warning. Reports of 0 tokens are ignored.
+ * paid for: if recording fails, the process emits a warning. Without a report, or with one of 0 tokens, the request alone is recorded.
  */
 export async function recordCall(
   store: Pick<Store, 'recordUsage'>,
@@ -76,12 +76,16 @@ export async function recordReport(
   store: Pick<Store, 'recordUsage'>,
   { sessionId, provider, model }: Pick<PreparedRequest, 'sessionId' | 'provider' | 'model'>,
   usage: ReportedUsage | undefined,
-  known: Omit<UsageReportInput, keyof ReportedUsage>,
+  { request, ...known }: Omit<UsageReportInput, keyof ReportedUsage>,
 ): Promise<string | undefined> {
-  if (usage === undefined || Object.values(usage).every((tokens) => tokens === 0)) return undefined
+  const isReported = usage !== undefined && Object.values(usage).some((tokens) => tokens !== 0)
+  if (!isReported && request === undefined) return undefined
   try {
-    const names = { provider, ...(model !== undefined && { model }) }
-    return (await store.recordUsage(sessionId, { ...known, ...usage, ...names })).requestId
+    const report = { ...known, provider, ...(model !== undefined && { model }) }
+    const recorded = isReported
+      ? await store.recordUsage(sessionId, { ...report, ...usage, request })
+      : await store.recordUsage(sessionId, { ...report, request: request! })
+    return recorded.requestId
   } catch (error) {
     process.emitWarning(`The usage of a model call was not recorded: ${errorName(error)}`)
     return undefined

@@ -6,7 +6,7 @@ import { stopReasonOf } from './stop-reason.ts'
 export type BrokenOff = 'length' | 'stopped'
 
 /** The name of this package in the metadata of a message. */
-const OWN = 'undertext'
+export const OWN = 'undertext'
 
 /** Why an answer ended before its end, in words. */
 export const BROKEN_OFF: { readonly [why in BrokenOff]: string } = {

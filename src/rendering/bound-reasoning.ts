@@ -38,8 +38,6 @@ export type BoundPrefix = {
   readonly emptied?: string
   /** The first position of a prompt that others store, its number of messages, and what tells that they are the same. */
   readonly prompt?: readonly [first: number, count: number, mark: string]
-  /** The request added texts to its prompt, so the prompt counts only if it is stored with them. */
-  readonly hasOwnText?: boolean
 }
 
 /** An answer in the log. `bound` is `undefined` where its request has no record of its prefix. */

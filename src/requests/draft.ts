@@ -3,6 +3,7 @@ import type { ChosenModel } from '../config/model.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import type { CheckedStats } from '../config/store-options.ts'
+import { addedParts, turnOfAdded, withAddedParts } from '../messages/added.ts'
 import { defined } from '../messages/defined.ts'
 import { type Message, type NewMessage, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
 import { type BoundPrefix, frameOf } from '../rendering/bound-reasoning.ts'
@@ -55,8 +56,18 @@ export type RequestParts = {
   readonly options: CheckedPrepare
   readonly prompt: readonly NewMessage[]
   readonly files: RequestFiles | undefined
-  /** Text for the end of the request, for a model that binds its reasoning to what precedes it. */
-  readonly added: string
+  /** Texts for the end of the request, for a model that binds its reasoning to what precedes it. */
+  readonly added: AddedTexts | undefined
+}
+
+/** Texts that a request adds; empty for nothing. */
+export type AddedTexts = {
+  /** The persistent context, with notes: it holds until another one follows. */
+  readonly context: string
+  /** The texts of an injector: they are for one turn. */
+  readonly injected: string
+  /** The number of that turn, where it is known. */
+  readonly turn: number | undefined
 }
 
 /** A request as it would be sent, and its size. */
@@ -97,17 +108,16 @@ function draftFrom(
   parts: RequestParts,
   request: CheckedStats,
 ): Omit<Draft, 'changed'> | undefined {
-  const { options, files } = parts
-  const prompt = withAdded(parts.prompt, parts.added, snapshot.view)
+  const { options, files, prompt, added } = parts
+  const complete = (given: readonly NewMessage[]): readonly NewMessage[] =>
+    added === undefined ? given : withAdded(given, added, snapshot.view)
   const draft = (section: string, fitted?: PreparedFiles): Omit<Draft, 'changed'> | undefined => {
-    const drafted = rendered(snapshot, options, withSection(prompt, section), section, request)
-    if (drafted === undefined) return undefined
-    const hasOwnText = prompt !== parts.prompt || section !== ''
-    const bound = drafted.bound && { ...drafted.bound, ...(hasOwnText && { hasOwnText }) }
-    return { ...drafted, bound, files: fitted }
+    const whole = complete(withSection(prompt, section, added !== undefined))
+    const drafted = rendered(snapshot, options, whole, section, request)
+    return drafted && { ...drafted, files: fitted }
   }
   if (files === undefined) return draft('')
-  let room = roomForFiles({ ...parts, prompt }, snapshot, request)
+  let room = roomForFiles({ ...parts, prompt: complete(prompt) }, snapshot, request)
   for (let attempt = 1; ; attempt++) {
     const fitted = files.fit(room)
     const drafted = draft(fitted.section, fitted.files)
@@ -231,51 +241,102 @@ export function promptMessages(prompt: Prompt | undefined): readonly NewMessage[
  * The prompt with a section of files: before the text of its last user message, because models read documents before the
  * question; as a message of its own where there is no user message.
  */
-function withSection(prompt: readonly NewMessage[], section: string): readonly NewMessage[] {
+function withSection(
+  prompt: readonly NewMessage[],
+  section: string,
+  isMarked: boolean,
+): readonly NewMessage[] {
   if (section === '') return prompt
   const at = prompt.findLastIndex(({ role }) => role === 'user')
-  if (at === -1) return [...prompt, { role: 'user', content: section }]
-  const asked = prompt[at]!
+  const asked = prompt[at] ?? { role: 'user', content: [] }
   const parts = partsOf(asked)
   // Results of tools stay first: they belong to the calls before the message.
   const results = parts.findLastIndex(({ type }) => type === 'tool-result') + 1
-  const content: Part[] = [
-    ...parts.slice(0, results),
-    { type: 'text', text: section },
-    ...parts.slice(results),
-  ]
-  return prompt.with(at, { ...asked, content })
+  const text: Part = { type: 'text', text: section }
+  const full = isMarked
+    ? withAddedParts(asked, results, [text])
+    : ({ ...asked, content: at === -1 ? section : parts.toSpliced(results, 0, text) } as NewMessage)
+  return at === -1 ? [...prompt, full] : prompt.with(at, full)
 }
 
-/** The tags around texts that a request adds to a prompt. Clients use them, so their content is not taken for the user's words. */
-const ADDED_OPEN = '<system-reminder>'
-const ADDED_CLOSE = '</system-reminder>'
+/** The elements around texts that a request adds. Clients use them, so their content is not taken for the user's words. */
+const CONTEXT = 'session_context'
+const REMINDER = 'system-reminder'
 
-/** What a request adds to a system prompt, after it; empty for nothing. */
-export function addedTo(given: string | undefined, full: string | undefined): string {
-  if (full === undefined || full === given) return ''
-  return given === undefined || given === '' ? full : full.slice(given.length).replace(/^\n\n/, '')
+function framed(text: string, element: string): string {
+  if (text === '') return ''
+  return `<${element}>\n${text.replaceAll(`</${element}>`, `<\\/${element}>`)}\n</${element}>`
 }
 
-/** The prompt with a text at its end; the same prompt for an empty text, and for one that the view shows. */
+/** The prompt with the texts of a request at its end. What was stored with an earlier prompt stays where it is. */
 function withAdded(
   prompt: readonly NewMessage[],
-  added: string,
+  texts: AddedTexts,
   view: readonly ViewMessage[],
 ): readonly NewMessage[] {
-  if (added === '') return prompt
-  const text = `${ADDED_OPEN}\n${added.replaceAll(ADDED_CLOSE, '<\\/system-reminder>')}\n${ADDED_CLOSE}`
-  const isShown = view.some(
-    ({ role, content }) =>
-      role === 'user' &&
-      (typeof content === 'string'
-        ? content === text
-        : content.some((part) => part.type === 'text' && part.text === text)),
-  )
-  if (isShown) return prompt
+  const parts = missingParts(texts, view, prompt.some(isSpoken))
+  if (parts.length === 0) return prompt
   const last = prompt.at(-1)
-  if (last?.role !== 'user') return [...prompt, { role: 'user', content: text }]
-  return prompt.with(-1, { ...last, content: [...partsOf(last), { type: 'text', text }] })
+  if (last?.role !== 'user') return [...prompt, messageOfAdded(parts, texts)]
+  return prompt.with(-1, withAddedParts(last, partsOf(last).length, parts, texts.turn))
+}
+
+/** The texts of a request as a message; `undefined` when the view has them. `beginsTurn`: the user speaks in the request. */
+export function addedMessage(
+  texts: AddedTexts,
+  view: readonly ViewMessage[],
+  beginsTurn: boolean,
+): NewMessage | undefined {
+  const parts = missingParts(texts, view, beginsTurn)
+  return parts.length === 0 ? undefined : messageOfAdded(parts, texts)
+}
+
+function messageOfAdded(parts: readonly Part[], { turn }: AddedTexts): NewMessage {
+  return withAddedParts({ role: 'user', content: [] }, 0, parts, turn)
+}
+
+/** A context that differs from the one in the view, and what is injected, once in a turn. */
+function missingParts(
+  { context, injected, turn }: AddedTexts,
+  view: readonly ViewMessage[],
+  beginsTurn: boolean,
+): readonly Part[] {
+  const [standing, reminder] = [framed(context, CONTEXT), framed(injected, REMINDER)]
+  const texts = [
+    newestContext(view) === standing ? '' : standing,
+    !beginsTurn && isInTurn(view, reminder, turn) ? '' : reminder,
+  ]
+  return texts.filter((text) => text !== '').map((text) => ({ type: 'text', text }))
+}
+
+/** Texts that requests added to a row. */
+function addedTexts(row: ViewMessage): readonly string[] {
+  const added = addedParts(row)
+  return partsOf(row).flatMap((part, index) => (part.type === 'text' && added.has(index) ? [part.text] : []))
+}
+
+function newestContext(view: readonly ViewMessage[]): string | undefined {
+  for (const row of view.toReversed()) {
+    const context = addedTexts(row).findLast((text) => text.startsWith(`<${CONTEXT}>`))
+    if (context !== undefined) return context
+  }
+  return undefined
+}
+
+/** Whether a text was added since the user spoke last. */
+function isInTurn(view: readonly ViewMessage[], text: string, turn: number | undefined): boolean {
+  for (const row of view.toReversed()) {
+    if (addedTexts(row).includes(text)) return turnOfAdded(row) === turn
+    if (row.kind === 'message' && isSpoken(row)) return false
+  }
+  return false
+}
+
+/** Whether the user says something in a message. */
+function isSpoken(message: Message | NewMessage): boolean {
+  if (message.role !== 'user') return false
+  const added = addedParts(message)
+  return partsOf(message).some(({ type }, index) => type !== 'tool-result' && !added.has(index))
 }
 
 /** Messages that are not stored, as rows after a view. */

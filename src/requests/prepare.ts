@@ -6,10 +6,10 @@ import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
+import { wellFormed } from '../messages/well-formed.ts'
 import { CONTINUATION_TEXT } from '../rendering/contents.ts'
 import { validateRequest } from '../validity/validate-request.ts'
 import {
-  addedTo,
   type Draft,
   draftRequest,
   promptSize,
@@ -23,7 +23,7 @@ import { RequestFiles } from './files.ts'
 import { type CheckedPrepare, requestParts, runOptions } from './options.ts'
 import { exceeded, type PreparedRequest } from './prepared.ts'
 import { automaticSettings, Deadline, fixedTokens, lastResort, OUT_OF_TIME, WITHOUT_WAITING } from './room.ts'
-import { type BeforeTurnResult, type TurnHooks, usageOf } from './turn-hooks.ts'
+import { type TurnHooks, usageOf } from './turn-hooks.ts'
 
 /** Share of the time left that a summarizer may take: the rest is for a run without it. */
 const SUMMARIZER_SHARE = 0.9
@@ -100,15 +100,15 @@ export class RequestPreparer {
           ? undefined
           : new RequestFiles(options.files, { estimator, provider: chosen.key }),
       auto: (options.auto ?? settings.auto) && settings.enabled,
-      added: '',
+      added: undefined,
       runs: [],
       tried: [],
     }
     const before = await this.#before(preparing, snapshot, ignoresThreshold)
     // For reasoning that is bound to what precedes it the system prompt stays as it is.
     const binds = snapshot.reasoning !== undefined
-    const added = binds ? addedTo(options.system, before.systemPrompt) : ''
-    const system = binds ? options.system : before.systemPrompt
+    const added = binds ? before.texts : undefined
+    const system = binds ? wellFormed(options.system) || undefined : before.systemPrompt
     const draft = await this.#untilItFits({ ...preparing, added }, requestParts({ ...options, system }))
     const isEmpty = draft.messages.every(
       ({ role, content }) => role === 'system' || content === CONTINUATION_TEXT,
@@ -123,7 +123,7 @@ export class RequestPreparer {
     preparing: Preparing,
     snapshot: SessionSnapshot,
     ignoresThreshold: boolean,
-  ): Promise<BeforeTurnResult> {
+  ): ReturnType<TurnHooks['before']> {
     const { sessionId, options, prompt, files, auto } = preparing
     const request = requestParts(options)
     const own = promptSize(snapshot, prompt)
@@ -294,7 +294,7 @@ export class RequestPreparer {
 
   #result(
     { sessionId, options, runs, auto }: Preparing,
-    before: BeforeTurnResult,
+    before: Awaited<ReturnType<TurnHooks['before']>>,
     { snapshot, request: _, ...draft }: Draft & { readonly system: string | undefined },
   ): PreparedRequest {
     const { stats } = draft

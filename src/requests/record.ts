@@ -138,7 +138,13 @@ export function nextRequestOf({ request }: CheckedResponse): CheckedStats {
 }
 
 /** What `recordUsage` takes. */
-export type UsageReportInput = UsageInput & {
-  /** The request, as `prepareRequest` returned it, to be recorded with its usage. */
-  readonly request?: PreparedRequest | undefined
-}
+export type UsageReportInput =
+  | (UsageInput & {
+      /** The request, as `prepareRequest` returned it, to be recorded with its usage. */
+      readonly request?: PreparedRequest | undefined
+    })
+  | (Omit<UsageInput, 'inputTokens'> & {
+      /** Left out where the provider reported no usage: then the request alone is recorded. */
+      readonly inputTokens?: undefined
+      readonly request: PreparedRequest
+    })

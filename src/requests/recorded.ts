@@ -175,18 +175,16 @@ function boundOf(
   { messages, prompt: count }: AppendedAfter,
 ): BoundPrefix | undefined {
   if (bound === undefined) return undefined
-  const { hasOwnText, ...recorded } = bound
   const isStoredAsSent =
-    count === 0
-      ? hasOwnText !== true
-      : count === prompt.length &&
-        prompt.every((sent, at) => isSentAlike(sent as Message, messages[at] as Message))
+    count === 0 ||
+    (count === prompt.length &&
+      prompt.every((sent, at) => isSentAlike(sent as Message, messages[at] as Message)))
   const asked: BoundPrefix['prompt'] =
     count === 0 && prompt.length > 0 ? [position + 1, prompt.length, markOf(prompt as Message[])] : undefined
   return {
-    ...recorded,
+    ...bound,
     ...defined({ prompt: asked }),
-    prefix: isStoredAsSent ? recorded.prefix : NO_PREFIX,
+    prefix: isStoredAsSent ? bound.prefix : NO_PREFIX,
     frame: frameOf(system, tools),
   }
 }

@@ -13,6 +13,7 @@ import type { NewMessage } from '../messages/message.ts'
 import { type NextStep, nextStep } from '../messages/stop-reason.ts'
 import { wellFormed } from '../messages/well-formed.ts'
 import type { AppendedMessage } from '../storage/storage.ts'
+import type { AddedTexts } from './draft.ts'
 import { type CheckedAfter, type CheckedBefore, runOptions } from './options.ts'
 import type { TurnUsage } from './prepared.ts'
 import { Deadline } from './room.ts'
@@ -108,7 +109,12 @@ type TurnOutcome = {
 export type BeforeTurnResult = TurnOutcome & {
   /** The system prompt of this one request; absent when it is empty. */
   readonly systemPrompt?: string
-  /** The injector's texts in it. */
+  /**
+   * For a model that binds its reasoning to what precedes it, in place of texts in the system prompt: a message with the persistent context
+   * and the injector's texts, as far as the history does not show them. Append it before the request, and send it.
+   */
+  readonly added?: NewMessage
+  /** The injector's texts in the request. */
   readonly injected: readonly string[]
   /** The warning that was emitted. */
   readonly warning: ContextWarningEvent | null
@@ -125,6 +131,9 @@ export type AfterTurnResult = TurnOutcome & {
   /** The appended messages, when the call had some. */
   readonly appended?: AppendedTurn
 }
+
+/** The same, and the texts in the system prompt besides the caller's own. */
+type Before = Omit<BeforeTurnResult, 'added'> & { readonly texts: AddedTexts }
 
 type Turn = CheckedBefore | CheckedAfter
 
@@ -146,11 +155,9 @@ export class TurnHooks {
   }
 
   /** Estimates, warns, and compacts when that is due. A caller with a `makeRoom` of its own also notifies the background. */
-  async before(sessionId: string, options: CheckedBefore, makeRoom?: MakeRoom): Promise<BeforeTurnResult> {
-    const base = {
-      ...options,
-      system: joinTexts([options.system, options.persistentContext?.render()]),
-    }
+  async before(sessionId: string, options: CheckedBefore, makeRoom?: MakeRoom): Promise<Before> {
+    const context = options.persistentContext?.render() ?? ''
+    const base = { ...options, system: joinTexts([options.system, context]) }
     const settings = await this.#port.settings(sessionId)
     let request = await this.#withInjected(sessionId, base)
     const { stats } = request
@@ -167,6 +174,7 @@ export class TurnHooks {
     return {
       ...outcomeOf(sessionId, stats, request.stats, run),
       injected: request.injected,
+      texts: wellFormed({ context, injected: joinTexts(request.injected) ?? '', turn: options.turnNumber }),
       ...defined({
         systemPrompt: wellFormed(request.turn.system),
         contextManagement: settings.contextManagement,

@@ -12,6 +12,7 @@ import { defined } from '../messages/defined.ts'
 import { isBlankMessage, type NewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { nextStep } from '../messages/stop-reason.ts'
+import { wellFormed } from '../messages/well-formed.ts'
 import {
   type BoundRendering,
   type Rendering,
@@ -19,8 +20,8 @@ import {
   renderBoundView,
 } from '../rendering/render.ts'
 import type { SessionSnapshot } from '../requests/draft.ts'
-import { promptMessages } from '../requests/draft.ts'
-import type { CheckedPrepare } from '../requests/options.ts'
+import { addedMessage, promptMessages } from '../requests/draft.ts'
+import type { CheckedBefore, CheckedPrepare } from '../requests/options.ts'
 import { reasoningFacts } from '../requests/reasoning.ts'
 import {
   figuresOf,
@@ -32,6 +33,7 @@ import {
   usageOfResponse,
 } from '../requests/record.ts'
 import { newRequest } from '../requests/recorded.ts'
+import type { BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import type {
   BilledTokens,
   NewRequest,
@@ -59,7 +61,7 @@ type RecordingVerbs = {
   /** Records a usage, and with it the request that `requestOf` returns. */
   readonly recordUsage: (
     usage: UsageInput,
-    requestOf: (billed: BilledTokens) => NewRequest | undefined,
+    requestOf: (billed: BilledTokens | undefined) => NewRequest | undefined,
   ) => Promise<UsageResult>
   /** Offers the session to the background. */
   readonly offer: (stats: ContextStats) => void
@@ -260,6 +262,21 @@ async function snapshotOf(
     if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
     throw error
   }
+}
+
+/** What `beforeTurn` returns. For a model that binds its reasoning to what precedes it, texts are not in the system prompt but in a message. */
+export async function withAddedMessage(
+  context: StoreContext,
+  id: string,
+  { provider, model, system, prompt }: CheckedBefore,
+  { texts, ...result }: Awaited<ReturnType<TurnHooks['before']>>,
+): Promise<BeforeTurnResult> {
+  if (texts.context === '' && texts.injected === '') return result
+  const { reasoning, view } = await readSnapshot(context, id, provider, model, { keepsNames: true })
+  if (reasoning === undefined) return result
+  const added = addedMessage(texts, view, prompt !== undefined && prompt !== '')
+  const { systemPrompt: _, ...others } = result
+  return { ...others, ...defined({ systemPrompt: wellFormed(system) || undefined, added }) }
 }
 
 /** The history for a model that binds its reasoning to what precedes it. */

@@ -180,7 +180,14 @@ import { checkId, checkStats, isEmptyObject } from './arguments.ts'
 import { type BringBackResult, bringBack } from './bring-back.ts'
 import { StoreContext, type StoreSettings, when } from './context.ts'
 import { notesForRequest, type RecalledNote, recallNotes, rememberNote } from './notes.ts'
-import { checkPrompt, prefixesBefore, readSnapshot, recordResponse, renderBoundHistory } from './requests.ts'
+import {
+  checkPrompt,
+  prefixesBefore,
+  readSnapshot,
+  recordResponse,
+  renderBoundHistory,
+  withAddedMessage,
+} from './requests.ts'
 import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
 import { Searcher, type SearchResult } from './search.ts'
 import { recordOverflow, recordUsage } from './usage.ts'
@@ -757,16 +764,22 @@ export class Store<S extends Storage = Storage> {
    * Reports of 0 tokens are ignored.
    *
    * `request` is the result of `prepareRequest`, where the answer is stored by other calls than `recordResponse`: it is recorded for
-   * `getRequest`. `recordAnswer` adds the positions of the answer when it is stored.
+   * `getRequest`. `recordAnswer` adds the positions of the answer when it is stored. Where the provider reported no usage, leave
+   * `inputTokens` out: the request is recorded all the same, because reasoning may be bound to it.
    */
   async recordUsage(sessionId: string, usage: UsageReportInput): Promise<UsageResult> {
     const id = checkId(sessionId)
     const { request: given, ...report } = readable('recordUsage', () => ({ ...usage }))
-    const checked = check(usageSchema, withRequestNames(report), 'recordUsage')
     const request = check(requestSchema.optional(), given, 'recordUsage: request')
     if (request !== undefined && request.sessionId !== id)
       throw invalid('recordUsage: the request is of another session')
-    return recordUsage(this.#context, id, checked, (billed) => request && newRequest(request, billed))
+    const isUnreported = request !== undefined && report.inputTokens === undefined
+    const figures = isUnreported ? { ...report, inputTokens: 0 } : report
+    const checked = check(usageSchema, withRequestNames(figures), 'recordUsage')
+    return recordUsage(this.#context, id, checked, {
+      isReported: !isUnreported,
+      requestOf: (billed) => request && newRequest(request, billed),
+    })
   }
 
   /**
@@ -1155,7 +1168,7 @@ export class Store<S extends Storage = Storage> {
       append: (messages, options) => this.append(id, messages, options),
       recordUsage: (usage, requestOf) => {
         const report = check(usageSchema, withRequestNames(usage), 'recordUsage')
-        return recordUsage(this.#context, id, report, requestOf)
+        return recordUsage(this.#context, id, report, { requestOf })
       },
       offer: (stats) => this.#background.offer(id, stats),
     })
@@ -1253,18 +1266,17 @@ export class Store<S extends Storage = Storage> {
    * Runs before a request to the model: returns how full the context is with what is about to be sent, warns when usage has crossed a
    * level, compacts when that is due (0.8) and `auto` is not off (it waits for a run in the background and uses its result), and
    * returns the system prompt of this request with the texts of an injector and the sections of a persistent context. Nothing of that
-   * prompt is stored.
+   * prompt is stored. For a model that binds its reasoning to what precedes it, the system prompt stays your own, and `added` is a message
+   * with these texts: append it, so that later requests have it in the same place.
    *
    * Throws what `compactSession` throws. An unknown session, or one without messages, is not an error.
    */
   async beforeTurn(sessionId: string, options: BeforeTurnOptions = {}): Promise<BeforeTurnResult> {
     const id = checkId(sessionId)
-    const result = await this.#turns.before(
-      id,
-      check(beforeTurnSchema, withRequestNames(options), 'beforeTurn'),
-    )
+    const checked = check(beforeTurnSchema, withRequestNames(options), 'beforeTurn')
+    const result = await this.#turns.before(id, checked)
     this.#context.warnOfWindow(id, result.stats)
-    return result
+    return withAddedMessage(this.#context, id, checked, result)
   }
 
   /**

@@ -13,22 +13,30 @@ import { estimateOf, estimateRequest } from '../tokens/budget.ts'
 import type { LearnedTokens } from '../tokens/calibration.ts'
 import type { StoreContext } from './context.ts'
 
-/** Records what a provider reported for a request that it answered. */
+/** Records what a provider reported for a request that it answered, and the request itself, also where nothing was reported. */
 export async function recordUsage(
   context: StoreContext,
   sessionId: string,
   usage: CheckedUsage,
-  requestOf: (billed: BilledTokens) => NewRequest | undefined = () => undefined,
+  {
+    isReported = true,
+    requestOf,
+  }: {
+    readonly isReported?: boolean
+    readonly requestOf: (billed: BilledTokens | undefined) => NewRequest | undefined
+  },
 ): Promise<UsageResult> {
   const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usage
   const tokens = inputTokens + (cacheReadTokens ?? 0) + (cacheCreationTokens ?? 0)
   const session = await context.requireSession(sessionId)
-  const billed = {
-    inputTokens,
-    cacheReadTokens: cacheReadTokens ?? undefined,
-    cacheCreationTokens: cacheCreationTokens ?? undefined,
-    outputTokens: outputTokens ?? 0,
-  }
+  const billed = isReported
+    ? {
+        inputTokens,
+        cacheReadTokens: cacheReadTokens ?? undefined,
+        cacheCreationTokens: cacheCreationTokens ?? undefined,
+        outputTokens: outputTokens ?? 0,
+      }
+    : undefined
   const { result } = await report(context, session, tokens, usage, {
     wentThrough: true,
     limit: undefined,

@@ -4,6 +4,7 @@ import {
   AIMessage,
   type BaseMessage,
   HumanMessage,
+  SystemMessage,
   type ToolCall,
   ToolMessage,
 } from '@langchain/core/messages'
@@ -11,7 +12,7 @@ import type { ChatResult } from '@langchain/core/outputs'
 import { jsonSchema, stepCountIs, streamText, tool, type UIMessage, wrapLanguageModel } from 'ai'
 import { chatStore, undertext } from '../../src/ai-sdk.ts'
 import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
-import type { NewMessage, Store } from '../../src/index.ts'
+import type { NewMessage, PrepareRequestOptions, Store } from '../../src/index.ts'
 import { recoveringModel, UndertextChatMessageHistory } from '../../src/langchain.ts'
 import type { Answer, Block, MessagesBody, PrefixServer } from './prefix-server.ts'
 
@@ -21,6 +22,19 @@ import type { Answer, Block, MessagesBody, PrefixServer } from './prefix-server.
  */
 
 export const MODEL = 'claude-opus-5-5'
+
+/** Models with the check, as their hosts name them. Microsoft Foundry has Anthropic's API and Anthropic's names. */
+export const HOSTED_MODELS = [
+  ['anthropic', 'claude-opus-5-5'],
+  ['anthropic', 'claude-sonnet-5-5'],
+  ['anthropic', 'claude-haiku-5-5'],
+  ['anthropic', 'claude-fable-5-1'],
+  ['anthropic', 'claude-mythos-5-1'],
+  ['bedrock', 'us.anthropic.claude-opus-5-5-20260928-v1:0'],
+  ['bedrock', 'anthropic.claude-fable-5-1-v1:0'],
+  ['vertex', 'claude-sonnet-5-5@20260928'],
+  ['vertex', 'claude-mythos-5-1@20261001'],
+] as const
 const SYSTEM = 'You are the clerk of a library.'
 const NAMES = ['find', 'read'] as const
 const SCHEMA = { type: 'object', properties: { query: { type: 'string' } } } as const
@@ -37,7 +51,25 @@ function outputOf(query: string): string {
   ).join('\n')
 }
 
-export type Path = (store: Store, server: PrefixServer, sessionId: string, text: string) => Promise<void>
+/** What a turn has besides its text. */
+export type TurnExtras = {
+  readonly provider?: string
+  readonly model?: string
+  readonly system?: string
+  /** Options of `prepareRequest`: what it adds to the request. */
+  readonly adds?: Pick<
+    PrepareRequestOptions,
+    'injector' | 'turnNumber' | 'persistentContext' | 'notes' | 'files'
+  >
+}
+
+export type Path = (
+  store: Store,
+  server: PrefixServer,
+  sessionId: string,
+  text: string,
+  extras?: TurnExtras,
+) => Promise<void>
 
 async function post(server: PrefixServer, body: object): Promise<Answer & { readonly wire: object }> {
   const response = await fetch(`${server.anthropicUrl}/messages`, {
@@ -62,22 +94,26 @@ function resultsOf(content: readonly Block[]): Block[] {
 }
 
 /** One call before the model and one after. */
-export const recorded: Path = async (store, server, sessionId, text) => {
+export const recorded: Path = async (store, server, sessionId, text, extras = {}) => {
+  const { provider = 'anthropic', model = MODEL, system: instructions = SYSTEM, adds } = extras
+  const { files, ...others } = adds ?? {}
   let prompt: string | NewMessage[] = text
-  for (;;) {
+  for (let step = 1; ; step++) {
     const options = {
-      provider: 'anthropic',
-      model: MODEL,
+      provider,
+      model,
       maxOutputTokens: MOST_TOKENS,
-      system: SYSTEM,
+      system: instructions,
       tools: TOOLS,
+      ...others,
+      ...(files !== undefined && step === 1 && { files }),
     }
     const { request, answer } = await store.withOverflowRecovery(
       sessionId,
       async (request) => {
         const system = { role: 'system' as const, content: request.system! }
         const body = toAnthropic([system, ...request.messages], { forRequest: true })
-        return { request, answer: await post(server, { ...body, tools: request.tools }) }
+        return { request, answer: await post(server, { ...body, model, tools: request.tools }) }
       },
       { ...options, prompt },
     )
@@ -93,10 +129,13 @@ export const recorded: Path = async (store, server, sessionId, text) => {
 }
 
 /** The view rendered, sent, and the answer appended: the store does not know what was sent. */
-export const unrecorded: Path = async (store, server, sessionId, text) => {
+export const unrecorded: Path = async (store, server, sessionId, text, { adds = {} } = {}) => {
   await store.append(sessionId, [{ role: 'user', content: text }])
+  const { files: _, notes: _notes, ...hooks } = adds
   for (;;) {
     if (await store.needsCompaction(sessionId, 'anthropic', MODEL)) await store.compactSession(sessionId)
+    const { added } = await store.beforeTurn(sessionId, { ...hooks, model: MODEL, auto: false })
+    if (added !== undefined) await store.append(sessionId, [added])
     const { messages } = await store.renderHistory(sessionId, { provider: 'anthropic' })
     const body = toAnthropic([{ role: 'system', content: SYSTEM }, ...messages], { forRequest: true })
     const answer = await post(server, { ...body, tools: TOOLS })
@@ -117,18 +156,21 @@ const sdkTools = Object.fromEntries(
     }),
   ]),
 )
-const sdkModel = (server: PrefixServer) =>
-  createAnthropic({ baseURL: server.anthropicUrl, apiKey: 'none' })(MODEL)
+const sdkModel = (server: PrefixServer, model = MODEL) =>
+  createAnthropic({ baseURL: server.anthropicUrl, apiKey: 'none' })(model)
 
 /** The middleware of the AI SDK, which receives the new message alone. */
-export const middleware: Path = async (store, server, sessionId, text) => {
-  const model = wrapLanguageModel({ model: sdkModel(server), middleware: undertext(store, sessionId) })
+export const middleware: Path = async (store, server, sessionId, text, extras = {}) => {
+  // A call of the AI SDK has its own files.
+  const { files: _, ...request } = extras.adds ?? {}
+  const wrapped = undertext(store, sessionId, { request })
+  const model = wrapLanguageModel({ model: sdkModel(server, extras.model), middleware: wrapped })
   const errors: unknown[] = []
   const result = streamText({
     model,
     tools: sdkTools,
     stopWhen: stepCountIs(8),
-    system: SYSTEM,
+    system: extras.system ?? SYSTEM,
     prompt: text,
     maxOutputTokens: MOST_TOKENS,
     maxRetries: 0,
@@ -139,11 +181,15 @@ export const middleware: Path = async (store, server, sessionId, text) => {
 }
 
 /** The chats of `useChat`. */
-export const chat: Path = async (store, server, sessionId, text) => {
-  const model = sdkModel(server)
+export const chat: Path = async (store, server, sessionId, text, extras = {}) => {
+  const model = sdkModel(server, extras.model)
   const chats = chatStore<UIMessage>(store)
   const message: UIMessage = { id: text, role: 'user', parts: [{ type: 'text', text }] }
-  const given = { model, tools: sdkTools, system: SYSTEM, maxOutputTokens: MOST_TOKENS }
+  const { system = SYSTEM, adds: request } = extras
+  const given = {
+    ...{ model, tools: sdkTools, system, maxOutputTokens: MOST_TOKENS },
+    ...(request !== undefined && { request }),
+  }
   const turn = await chats.resume({ id: sessionId, message, trigger: 'submit-message' }, given)
   const errors: unknown[] = []
   const result = streamText({
@@ -168,10 +214,12 @@ export const chat: Path = async (store, server, sessionId, text) => {
 /** Calls the server as LangChain's integration of Anthropic does. */
 class ServedModel extends BaseChatModel {
   readonly #server: PrefixServer
+  readonly #model: string
 
-  constructor(server: PrefixServer) {
+  constructor(server: PrefixServer, model: string) {
     super({})
     this.#server = server
+    this.#model = model
   }
 
   override _llmType(): string {
@@ -179,25 +227,24 @@ class ServedModel extends BaseChatModel {
   }
 
   override getLsParams() {
-    return { ls_provider: 'anthropic', ls_model_name: MODEL, ls_model_type: 'chat' as const }
+    return { ls_provider: 'anthropic', ls_model_name: this.#model, ls_model_type: 'chat' as const }
   }
 
   override async _generate(messages: BaseMessage[]): Promise<ChatResult> {
-    const { content, wire } = await post(this.#server, { ...wireOf(messages), tools: TOOLS })
-    const { input_tokens, output_tokens } = (
-      wire as { usage: { input_tokens: number; output_tokens: number } }
-    ).usage
+    const body = { ...wireOf(messages), model: this.#model, tools: TOOLS }
+    const { content, wire } = await post(this.#server, body)
+    const { usage } = wire as { usage?: { input_tokens: number; output_tokens: number } }
     const tool_calls = content.flatMap((block): ToolCall[] =>
       block.type === 'tool_use'
         ? [{ type: 'tool_call', id: String(block.id), name: String(block.name), args: block.input as object }]
         : [],
     )
-    const usage_metadata = {
-      input_tokens,
-      output_tokens,
-      total_tokens: input_tokens + output_tokens,
-    } as never
-    const message = new AIMessage({ content: content as never, tool_calls, usage_metadata })
+    const usage_metadata: unknown = usage && { ...usage, total_tokens: usage.input_tokens + usage.output_tokens }
+    const message = new AIMessage({
+      content: content as never,
+      tool_calls,
+      ...(usage_metadata !== undefined && { usage_metadata: usage_metadata as never }),
+    })
     return { generations: [{ text: message.text, message }] }
   }
 }
@@ -228,12 +275,14 @@ function wireOf(messages: readonly BaseMessage[]): Pick<MessagesBody, 'system' |
 }
 
 /** LangChain's history, with the model that recovers. */
-export const langchain: Path = async (store, server, sessionId, text) => {
-  const history = new UndertextChatMessageHistory({ store, sessionId, provider: 'anthropic', model: MODEL })
-  const model = recoveringModel(new ServedModel(server), history)
+export const langchain: Path = async (store, server, sessionId, text, extras = {}) => {
+  const { provider = 'anthropic', model: name = MODEL, system = SYSTEM } = extras
+  const history = new UndertextChatMessageHistory({ store, sessionId, provider, model: name })
+  const model = recoveringModel(new ServedModel(server, name), history)
   let fresh: BaseMessage[] = [new HumanMessage(text)]
   for (;;) {
-    const answer = await model.invoke([...(await history.getMessages()), ...fresh])
+    const sent = [new SystemMessage(system), ...(await history.getMessages()), ...fresh]
+    const answer = await model.invoke(sent)
     await history.addMessages([...fresh, answer])
     const calls = (answer as AIMessage).tool_calls ?? []
     if (calls.length === 0) return

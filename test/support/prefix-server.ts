@@ -14,6 +14,7 @@ import { randomFrom } from './random.ts'
  *   other in the original order: the first may be missing, or the last, or all; a gap, or a block that returns before one that was produced
  *   without it, fails.
  * - A compaction block starts the prefix anew. One that the API wrote on demand, and that is first, counts as the messages it summarizes.
+ * - Models before the check bind nothing: their reasoning may come back to any model, and their requests are not checked.
  * - A request whose blocks fail is refused with status 400, or the blocks are dropped, as `prefix_mismatch_behavior` says.
  *
  * It answers with reasoning, text and calls of the tools it receives, in random forms, and keeps a log of all reasoning that it produced.
@@ -47,6 +48,8 @@ type Produced = {
   readonly follows: string | undefined
   /** The content of its answer that comes next, which names its place. */
   readonly next: string
+  /** Made by a model without the check. */
+  readonly isFree: boolean
 }
 
 /** What the server saw in a request. */
@@ -80,12 +83,18 @@ export class PrefixRefusal extends Error {
   readonly type = 'invalid_request_error'
 }
 
+/** The models with the check, as the page lists them, on all hosts. A body without a model is one of them. */
+const CHECKING = /(?:opus|sonnet|haiku)-5[-.]5|(?:fable|mythos)-5[-.]1|^$/
+const NOTHING_CHECKED = { valid: [], refusal: undefined }
+
 const isReasoning = (block: Block): boolean => block.type === 'thinking' || block.type === 'redacted_thinking'
 const markOf = (block: Block): string => String(block.type === 'thinking' ? block.signature : block.data)
 
 /** The rule without HTTP. */
 export class PrefixRule {
   readonly requests: SeenRequest[] = []
+  /** Whether answers come without a usage; a stream, whose form requires one, says 0 tokens. */
+  isUnbilled = false
   readonly #produced = new Map<string, Produced>()
   readonly #summaries = new Map<string, readonly string[]>()
   readonly #random: () => number
@@ -117,9 +126,10 @@ export class PrefixRule {
     if (form !== undefined) throw new PrefixRefusal(form)
     const entries = entriesOf(body)
     const fixed = fixedOf(body)
-    const { valid, refusal } = this.#check(entries, fixed)
+    const isFree = !CHECKING.test(body.model ?? '')
+    const { valid, refusal } = isFree ? NOTHING_CHECKED : this.#check(entries, fixed)
     const returned = entries.filter(({ block }) => isReasoning(block)).length
-    const most = this.#most(entries, fixed)
+    const most = isFree ? 0 : this.#most(entries, fixed)
     this.requests.push({ body, refusal, returned, kept: valid.length, most })
     const drops =
       this.#options.lenient || body.thinking?.block_binding?.prefix_mismatch_behavior === 'drop_block'
@@ -142,6 +152,7 @@ export class PrefixRule {
         refusal ??= `${path}: Invalid \`signature\` in \`${block.type}\` block`
         continue
       }
+      if (made.isFree) continue
       const previous = valid.at(-1)
       const isNext = previous === undefined ? !failed.has(made.follows ?? '') : made.follows === previous
       if (isNext && this.#hasPrefix(made, fixed, contentOf(entries.slice(0, index)))) valid.push(mark)
@@ -179,7 +190,7 @@ export class PrefixRule {
     const candidates = [...this.#produced.values()]
       .flatMap((made) => {
         const place = places.get(made.next)
-        return place === undefined ? [] : [{ made, place }]
+        return place === undefined || made.isFree ? [] : [{ made, place }]
       })
       .sort((one, other) => one.place - other.place)
     let most = 0
@@ -210,7 +221,8 @@ export class PrefixRule {
       const block: Block =
         part.type === 'thinking' ? { ...part, signature: mark } : { type: 'redacted_thinking', data: mark }
       const next = placeOf(parts.slice(index + 1).find((other) => !isReasoning(other))!)
-      this.#produced.set(mark, { mark, block, fixed, before: said, follows, next })
+      const isFree = !CHECKING.test(body.model ?? '')
+      this.#produced.set(mark, { mark, block, fixed, before: said, follows, next, isFree })
       follows = mark
       content.push(block)
     }
@@ -396,7 +408,8 @@ async function receive(rule: PrefixRule, request: IncomingMessage, response: Ser
     response.end(JSON.stringify({ type: 'error', error: { type, message } }))
     return
   }
-  const message = messageOf(answer, text.length, body.model)
+  const { usage, ...rest } = messageOf(answer, rule.isUnbilled ? 0 : text.length, body.model)
+  const message = { ...rest, usage: rule.isUnbilled ? { input_tokens: 0, output_tokens: 0 } : usage }
   if (body.stream === true) {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const event of eventsOf(message))
@@ -404,7 +417,7 @@ async function receive(rule: PrefixRule, request: IncomingMessage, response: Ser
     response.end()
   } else {
     response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(message))
+    response.end(JSON.stringify(rule.isUnbilled ? rest : message))
   }
 }
 

@@ -1,6 +1,7 @@
 import { fromAnthropic } from '../../src/anthropic.ts'
+import { everyNTurns, PersistentContext, SystemInjector } from '../../src/compat.ts'
 import { isUndertextError, openStore, type Store } from '../../src/index.ts'
-import { MODEL, type Path } from './prefix-paths.ts'
+import { MODEL, type Path, type TurnExtras } from './prefix-paths.ts'
 import { type PrefixServer, startPrefixServer, type WireMessage } from './prefix-server.ts'
 import { randomFrom } from './random.ts'
 import { newFile } from './temporary.ts'
@@ -25,6 +26,15 @@ export type SessionOptions = {
   readonly drops?: boolean
   /** Whether the session begins with an imported conversation, which had another system prompt. */
   readonly imported?: boolean
+  /** Whether requests have injected texts, a persistent context that changes, notes and files, and some answers come without a usage. */
+  readonly rich?: boolean
+  /** After how many turns the system prompt is another one. Default: never. */
+  readonly systemTurns?: number
+  /** Whether turns with OpenAI and with an earlier Claude are between the others. */
+  readonly switching?: boolean
+  /** The model, and its host. */
+  readonly model?: string
+  readonly provider?: string
 }
 
 /** Verbs may refuse what chance asks of them. */
@@ -82,6 +92,11 @@ export async function runSession(
     crowded = false,
     imported = false,
     drops = false,
+    rich = false,
+    systemTurns,
+    switching = false,
+    model = MODEL,
+    provider = 'anthropic',
   }: SessionOptions,
 ): Promise<void> {
   const random = randomFrom(seed)
@@ -90,14 +105,29 @@ export async function runSession(
   const file = newFile()
   const stores: Store[] = []
   for (let at = 0; at < count; at++)
-    stores.push(await openStore(file, { env: false, contextWindows: { anthropic: WINDOW } }))
+    stores.push(await openStore(file, { env: false, contextWindows: { [provider]: WINDOW } }))
   try {
     let id = 's'
     if (imported) await importElsewhere(stores[0]!, server, id)
-    else await stores[0]!.createSession({ id, provider: 'anthropic', model: MODEL })
+    else await stores[0]!.createSession({ id, provider, model })
     for (let turn = 1; turn <= turns; turn++) {
+      if (switching && pick([true, false, false])) await otherTurn(pick(stores), id, turn)
+      server.rule.isUnbilled = rich && pick([true, false])
+      if (rich && pick([true, false, false]))
+        await pick(stores).remember(`Shelf ${turn} is new.`, { session: id })
+      const extras = {
+        ...{ provider, model: switching && pick([true, false, false]) ? EARLIER_MODEL : model },
+        ...(systemTurns !== undefined && {
+          system: `You are the clerk of library ${Math.floor(turn / systemTurns)}.`,
+        }),
+        ...(rich && { adds: additions(turn, pick) }),
+      }
       const say = (who: string): Promise<void> =>
-        path(pick(stores), server, id, `${who} ${turn} in ${id}: ${'and so on '.repeat(pick([1, 5, 40]))}`)
+        path(
+          ...([pick(stores), server, id] as const),
+          `${who} ${turn} in ${id}: ${'and so on '.repeat(pick([1, 5, 40]))}`,
+          extras,
+        )
       await (crowded && pick([true, false, false]) ? Promise.all([say('Ann'), say('Ben')]) : say('Ann'))
       if (calm) continue
       for (let changes = pick([0, 0, 1, 1, 2]); changes > 0; changes--)
@@ -108,6 +138,34 @@ export async function runSession(
   } finally {
     for (const store of stores) await store.close()
   }
+}
+
+/** A Claude that does not check prefixes. */
+const EARLIER_MODEL = 'claude-opus-4-8'
+
+/** What a turn adds to its requests: the date of the day, a mode, a reminder every other turn, notes and files. */
+function additions(turn: number, pick: Pick): NonNullable<TurnExtras['adds']> {
+  const context = new PersistentContext().addSection({
+    label: 'Now',
+    content: `Day ${Math.floor(turn / 3)}, ${pick(['reading', 'reading', 'writing'])} room.`,
+    priority: 1,
+  })
+  const injector = new SystemInjector().addRule(everyNTurns(2), 'Be brief.')
+  return {
+    ...{ persistentContext: context, injector, turnNumber: turn },
+    ...(pick([true, false]) && { notes: { tokens: 100 } }),
+    ...(pick([true, false, false, false]) && {
+      files: [{ path: `list-${turn}.txt`, content: 'folio, quarto' }],
+    }),
+  }
+}
+
+/** A turn with another provider, which binds nothing. */
+async function otherTurn(store: Store, id: string, turn: number): Promise<void> {
+  const prompt = `Carl ${turn} in ${id}: and so on`
+  const request = await store.prepareRequest(id, { provider: 'openai', model: 'gpt-5', prompt })
+  const messages = [{ role: 'assistant' as const, content: `Reply of turn ${turn}.` }]
+  await store.recordResponse(id, { request, messages, stopReason: 'stop' })
 }
 
 /** A conversation of another program, with reasoning that is bound to that program's system prompt. */

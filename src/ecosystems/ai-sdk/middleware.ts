@@ -199,7 +199,9 @@ async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer
   const figures = defined({ usage: usageIn(answer, provider), stopReason: stopReasonIn(answer.finishReason) })
   let { fresh, position } = call
   for (let tries = 1; fresh.length > 0 || messages.length > 0; tries++) {
-    const prompt = fresh.map(storedMessage)
+    // What the request added stays in its place: reasoning may be bound to it.
+    const sent = request.bound !== undefined && fresh === call.fresh ? request.prompt : fresh
+    const prompt = sent.map(storedMessage)
     const expected = tries < MOST_TRIES && { expectedPosition: position }
     try {
       const result = await store.recordResponse(id, { messages, prompt, request, ...figures, ...expected })

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { addedParts } from '../../messages/added.ts'
 import { withoutTrailing } from '../../messages/characters.ts'
 import { isObject } from '../../messages/json.ts'
 import { listIn } from '../../messages/lists.ts'
@@ -8,7 +9,7 @@ import { base64Of } from './fields.ts'
 /*
  * Finds the messages of a prompt that are in the log. Compares texts of users and assistants, ids of calls, results and approvals, and
  * images and files. Everything else may change when a message is sent again: options, reasoning, arguments completed by a schema,
- * signatures of addresses.
+ * signatures of addresses. What a request added is in the log alone.
  */
 
 /** A text, or an image or file of a user. */
@@ -42,7 +43,9 @@ export function unitsOf(messages: readonly Message[]): Units {
   const results: ToolEvent[] = []
   for (const [message, one] of messages.entries()) {
     if (one.role === 'system') continue
+    const added = addedParts(one)
     for (const [part, it] of partsOf(one).entries()) {
+      if (added.has(part)) continue
       const place = { message, part }
       if (it.type === 'tool-call') calls.push({ id: it.toolCallId, ...place })
       else if (it.type === 'tool-result') results.push({ id: it.toolCallId, ...place })

@@ -1,3 +1,4 @@
+import { addedParts, ownParts } from '../../messages/added.ts'
 import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
 import {
   isFailed,
@@ -117,7 +118,9 @@ export function groupsOf(rows: readonly AnyRow[]): Group[] {
 
 function addRow(groups: Group[], row: AnyRow, index: number): void {
   const ui = uiRowOf(row.metadata)
-  const parts = partsOf(row)
+  const parts = ownParts(row)
+  // A row of what a request added is no message of a chat.
+  if (parts.length === 0 && addedParts(row).size > 0) return
   const last = groups.at(-1)
   const open = last?.role === 'assistant' ? last : undefined
   const begin = (role: Group['role'], some = parts): void => {

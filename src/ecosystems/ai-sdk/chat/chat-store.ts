@@ -3,11 +3,12 @@ import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import type { ContextStats } from '../../../compaction/stats.ts'
 import type { SessionInput } from '../../../config/store-options.ts'
-import { invalid, UndertextError } from '../../../errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../../../errors.ts'
 import { check, nameSchema, ownerOption, taken } from '../../../messages/check.ts'
 import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import type { PrepareRequestOptions } from '../../../requests/options.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
 import type { Compaction } from '../../../storage/storage.ts'
 import { ownedStore } from '../../../store/owned.ts'
@@ -198,7 +199,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
 /** See `withdraw` of `ChatStore`. */
 async function withdraw(chat: Chat, messageId: string | undefined): Promise<boolean> {
   const { store, chatId, actor } = chat
-  const { stored } = await readChat(chat)
+  const { stored, added } = await readChat(chat)
   const at =
     messageId === undefined ? stored.length - 1 : stored.findIndex(({ message }) => message.id === messageId)
   const named = stored[at]
@@ -213,7 +214,11 @@ async function withdraw(chat: Chat, messageId: string | undefined): Promise<bool
     coverage.hidden.positions.some(([begin, end]) => from < begin && end < to)
   const regenerated = rewinds.findLast((one) => hides(one, last, Number.POSITIVE_INFINITY))
   // A regeneration stored nothing but the rewind of the former answer.
-  if (regenerated === undefined) await hideRows(store, chatId, named.rows, WITHDRAWN, actor)
+  const from = regenerated?.coverage.hidden.positions.at(-1)?.[1] ?? last
+  const to = stored[at + 1]?.rows[0]?.position ?? Number.POSITIVE_INFINITY
+  const beside = added.filter(({ position = 0 }) => from < position && position < to)
+  const withdrawn = regenerated === undefined ? [...named.rows, ...beside] : beside
+  if (withdrawn.length > 0) await hideRows(store, chatId, withdrawn, WITHDRAWN, actor)
   const replaced = regenerated ?? rewinds.findLast((one) => hides(one, before, first))
   if (replaced !== undefined)
     await store.undoCompaction(chatId, replaced.id, { both: true, ...defined({ actor }) })
@@ -319,14 +324,17 @@ async function beginTurn(
     ...(isAnsweredRequest(stored.at(-1)?.rows ?? []) && { pendingCalls: 'keep' as const }),
   }
   await noteSession(store, chatId, names)
-  const prepared = await store.prepareRequest(chatId, preparation)
+  const prepared = await prepareTurn(store, chatId, preparation)
   const answers = turnAnswers()
   const lastCall = { isWhole: true }
   const end = endOf(chat, saved, read.isRegeneration, { answers, lastCall })
   const prompt = promptOf(prepared, version)
   const originalMessages = stored.map((one) => one.message)
   const progress = { messages: prompt.messages, answers, lastCall }
-  const turn = { store, chatId, options: preparation, request: prepared, ...progress }
+  const turn = {
+    ...{ store, chatId, request: prepared, ...progress },
+    options: prepared.bound === undefined ? preparation : withoutAdditions(preparation),
+  }
   return {
     chatId,
     messages: await withModelOutputs(prompt.messages, originalMessages, validation.tools),
@@ -339,6 +347,43 @@ async function beginTurn(
     request: prepared,
     saved,
   }
+}
+
+/** How often a request is prepared again when others append to the chat meanwhile. */
+const MOST_PREPARATIONS = 5
+
+/** Prepares a turn. For a model that binds its reasoning, what the request added is stored after the user's message, because the answer follows it. */
+async function prepareTurn(
+  store: ChatStorage,
+  chatId: string,
+  options: PrepareRequestOptions,
+): Promise<PreparedRequest> {
+  for (let tries = 1; ; tries++) {
+    const prepared = await store.prepareRequest(chatId, options)
+    if (prepared.bound === undefined || prepared.prompt.length === 0) return prepared
+    // A message after calls whose tools run next would separate them from their results.
+    if (options.pendingCalls === 'keep') return store.prepareRequest(chatId, withoutAdditions(options))
+    const expected = tries < MOST_PREPARATIONS && { expectedPosition: prepared.position }
+    try {
+      await store.append(chatId, prepared.prompt, { ...expected })
+      return prepared
+    } catch (error) {
+      if (!isUndertextError(error, 'POSITION_CONFLICT')) throw error
+    }
+  }
+}
+
+/** The options of the calls in a turn whose additions are stored. */
+function withoutAdditions(options: PrepareRequestOptions): PrepareRequestOptions {
+  const {
+    injector: _,
+    turnNumber: _turn,
+    persistentContext: _context,
+    notes: _notes,
+    files: _files,
+    ...rest
+  } = options
+  return rest
 }
 
 /** Calls at the end of a chat whose approval was stored before the request, and that have no result: their tools may be running. */

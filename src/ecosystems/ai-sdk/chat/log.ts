@@ -1,4 +1,5 @@
 import { isUndertextError, UndertextError } from '../../../errors.ts'
+import { addedParts, ownParts } from '../../../messages/added.ts'
 import { defined } from '../../../messages/defined.ts'
 import { canonicalJson } from '../../../messages/json.ts'
 import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
@@ -39,6 +40,8 @@ export const REWIND_REASON = 'the chat went on from an earlier message (undertex
 /** A chat as it is stored. */
 type ChatLog = {
   readonly stored: readonly StoredUIMessage[]
+  /** The rows of what requests added, which are no messages of the chat. */
+  readonly added: readonly StoredMessage[]
   /** The last position of the log, 0 for none. */
   readonly position: number
   /** Whether a message of that id was rewound. */
@@ -60,7 +63,8 @@ export async function readChat(
 ): Promise<ChatLog> {
   const { log, rewound, position } = await readLog(store, chatId, await store.getMessages(chatId))
   const rewoundIds = new Set(rewound.map(({ metadata }) => uiRowOf(metadata)?.id))
-  return { stored: storedMessagesOf(log, tools), position, isRewound: (id) => rewoundIds.has(id) }
+  const added = log.filter((row) => addedParts(row).size > 0 && ownParts(row).length === 0)
+  return { stored: storedMessagesOf(log, tools), added, position, isRewound: (id) => rewoundIds.has(id) }
 }
 
 /** The result of a change of a chat. */
@@ -95,7 +99,7 @@ export async function changeChat(
 ): Promise<ChatChange> {
   for (let tries = 1; ; tries++) {
     const known = await unlessUnknown(readChat(chat))
-    const log = known ?? { stored: [], position: 0, isRewound: () => false }
+    const log = known ?? { stored: [], added: [], position: 0, isRewound: () => false }
     const target = await decide(log)
     const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target.isConflict, appended: [] }
     const change = changeTo(log.stored, target.messages)
