@@ -18,6 +18,8 @@ export type ContextWarningEvent = {
   readonly availableTokens: number
 }
 
+type ReasoningSize = { readonly blocks: number; readonly tokens: number }
+
 type OfRun = {
   readonly sessionId: string
   readonly runId: string
@@ -53,6 +55,8 @@ export type CompactionCompletedEvent = OfRun & {
   readonly failedSummaries: number
   /** The stage or the summarizer that replaced a failed summary. */
   readonly fallback?: string
+  /** As in `CompactionResult`. */
+  readonly invalidatedReasoning?: ReasoningSize
 }
 
 /** The run ended without an effect. The history is unchanged. */
@@ -73,6 +77,9 @@ export type CompactionTurnedEvent = {
   readonly tokensBefore: number
   readonly tokensAfter: number
   readonly percent: number
+  /** For models that check what precedes their reasoning: what is no longer sent, and what is sent again. */
+  readonly invalidatedReasoning?: ReasoningSize
+  readonly restoredReasoning?: ReasoningSize
 }
 
 /** The progress of a run of `compactSession`. Each `started` is followed by exactly one `completed` or `failed`. */
@@ -186,6 +193,19 @@ export type WindowAssumedEvent = {
   readonly message: string
 }
 
+/**
+ * A recorded request has another system prompt or other tools than the one before, and its model checks what precedes its reasoning. Emitted
+ * once per change, when the answer is recorded.
+ */
+export type PrefixChangedEvent = {
+  readonly sessionId: string
+  readonly requestId: string
+  readonly system: boolean
+  readonly tools: boolean
+  /** The reasoning that was left out for that. */
+  readonly invalidatedReasoning: ReasoningSize
+}
+
 /** The events of a store, by name. */
 export type StoreEvents = {
   readonly contextWarning: ContextWarningEvent
@@ -193,6 +213,7 @@ export type StoreEvents = {
   readonly turnComplete: TurnCompleteEvent
   readonly usageWarning: UsageWarningEvent
   readonly windowAssumed: WindowAssumedEvent
+  readonly prefixChanged: PrefixChangedEvent
   readonly indexing: IndexingEvent
   readonly job: JobEvent
   readonly circuit: CircuitEvent
@@ -206,6 +227,7 @@ export const STORE_EVENTS = [
   'turnComplete',
   'usageWarning',
   'windowAssumed',
+  'prefixChanged',
   'indexing',
   'job',
   'circuit',

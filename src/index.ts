@@ -119,6 +119,7 @@ export {
   type JobQueuedEvent,
   type JobStartedEvent,
   type ListenerErrorEvent,
+  type PrefixChangedEvent,
   type SpendLimitEvent,
   STORE_EVENTS,
   type StoreEventName,
@@ -231,6 +232,7 @@ export type {
 export type { RecordedResponse, ResponseInput, UsageReportInput } from './requests/record.ts'
 export type { RecordedFiles, RecordedRequest, RenderedRequest } from './requests/recorded.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'
+export type { ReasoningChange } from './requests/sent-reasoning.ts'
 export type { AfterTurnResult, AppendedTurn, BeforeTurnResult } from './requests/turn-hooks.ts'
 export type { ImportanceReason } from './stages/importance/groups.ts'
 export type { MessageImportance, ScorerWarning, SessionImportance } from './stages/importance/scorer.ts'

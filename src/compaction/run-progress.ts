@@ -97,7 +97,10 @@ export class RunEvents {
       compactionIds: steps.map(({ id }) => id),
       reachedTarget: after.tokens <= settings.targetTokens,
       failedSummaries: failed.length,
-      ...defined({ fallback: fallbackOf(planned) }),
+      ...defined({
+        fallback: fallbackOf(planned),
+        invalidatedReasoning: planned.invalidatedReasoning,
+      }),
     })
   }
 

@@ -22,20 +22,22 @@ export function firstChange(before: View, after: View): number {
   return before.rows.findIndex((row, at) => after.rows[at] !== row)
 }
 
-type RowToRead = { readonly row: ViewRow; readonly index: number }
+type RowToRead = {
+  readonly row: ViewRow
+  readonly index: number
+  /** Whether it is the first place of the view that differs. */
+  readonly isFirst: boolean
+}
 
 /**
- * Counts the reasoning that the change from one view to another makes invalid. Earlier reasoning is no part of what is compared: blocks may
- * be left out at the beginning, but not between two that come back.
+ * Counts the reasoning that the change from one view to another makes invalid: that which stays after the first row or part that differs. A
+ * rendering compares what rows show, so reasoning that a stage leaves out is such a difference too.
  */
 export class ReasoningLoss {
   readonly #before: View
   readonly #after: View
-  /** The index from which on other rows, or other contents than reasoning, are before every block. */
-  readonly #changedFrom: number
   readonly #canInvalidate: (position: number) => boolean
   #isChanged = false
-  #kept = 0
   #blocks = 0
   #units = 0
 
@@ -48,38 +50,28 @@ export class ReasoningLoss {
     this.#before = before
     this.#after = after
     const first = firstChange(before, after)
-    const others = before.rows.findIndex((row, at) => at >= first && isOtherRow(row, after.rows[at]))
-    this.#changedFrom = others < 0 ? after.rows.length : others
-    // Where a row with reasoning shows something else, that may be the reasoning itself: then what is kept before it matters.
-    const from = first < 0 ? after.rows.length : first < this.#changedFrom ? 0 : first
     const rows: RowToRead[] = []
-    for (let index = from; index < after.rows.length; index++) {
+    for (let index = first < 0 ? after.rows.length : first; index < after.rows.length; index++) {
       const row = after.rows[index]!
-      if (row.hasReasoning && row.kind === 'message') rows.push({ row, index })
+      if (row.hasReasoning && row.kind === 'message') rows.push({ row, index, isFirst: index === first })
     }
     this.rows = rows
   }
 
   /** `parts`: the stored parts of the row. */
-  add({ row, index }: RowToRead, parts: readonly Part[]): void {
-    if (index >= this.#changedFrom) this.#isChanged = true
+  add({ row, index, isFirst }: RowToRead, parts: readonly Part[]): void {
     const { estimator, provider } = this.#after
-    const was = this.#isChanged ? row : this.#before.rows[index]!
+    const was = this.#before.rows[index]
+    // Only of the first row that differs, what precedes the difference is as it was.
+    if (!isFirst || was?.key !== row.key) this.#isChanged = true
     const canBeSent = this.#canInvalidate(row.position ?? 0)
     for (const [at, part] of parts.entries()) {
       const shown = shownIn(row, at)
-      const isBlock = canBeSent && isSigned(part, provider)
-      if (shown !== shownIn(was, at)) {
-        // Reasoning that was left out before, or is left out after a block that stays.
-        if (!isReasoning(part) || (isBlock && (shown === undefined || this.#kept > 0))) this.#isChanged = true
-      }
-      if (!isBlock || shown !== undefined) continue
-      if (!this.#isChanged) this.#kept += 1
-      else {
-        const { reasoning, text } = measurePart(part, estimator)
-        this.#blocks += 1
-        this.#units += reasoning + text
-      }
+      if (!this.#isChanged && shown !== shownIn(was!, at)) this.#isChanged = true
+      if (!this.#isChanged || !canBeSent || shown !== undefined || !isSigned(part, provider)) continue
+      const { reasoning, text } = measurePart(part, estimator)
+      this.#blocks += 1
+      this.#units += reasoning + text
     }
   }
 
@@ -90,11 +82,6 @@ export class ReasoningLoss {
       tokens: this.#units === 0 ? 0 : estimator.toTokens(this.#units, provider),
     }
   }
-}
-
-/** Whether another row is in a place of the view, or its content other than reasoning is another. */
-function isOtherRow(row: ViewRow, after: ViewRow | undefined): boolean {
-  return after !== row && (after?.key !== row.key || !row.hasReasoning)
 }
 
 /** The compaction whose replacement a part shows. */

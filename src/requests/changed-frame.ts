@@ -1,11 +1,12 @@
-import { isReasoning, type Message, partsOf, type ViewMessage } from '../messages/message.ts'
+import { isObject, parsedJson } from '../messages/json.ts'
+import type { Message, ViewMessage } from '../messages/message.ts'
 import type { InvalidatedReasoning } from '../model/invalidated-reasoning.ts'
 import { type BoundPrefix, frameChange } from '../rendering/bound-reasoning.ts'
 import { type RenderOptions, renderBoundView } from '../rendering/render.ts'
-import type { ReasoningRecord } from '../storage/storage.ts'
+import type { ReasoningRecord, StoredRequest } from '../storage/storage.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { measurePart } from '../tokens/measure.ts'
 import { boundPrefixOf, reasoningFacts } from './reasoning.ts'
+import { missingReasoning, reasoningIn } from './sent-reasoning.ts'
 
 /** What differs from the last recorded request, for a model that checks what precedes its reasoning. */
 export type ChangedFrame = {
@@ -41,26 +42,26 @@ export function changedFrame({
   const frame = boundPrefixOf(last?.rendering)?.frame
   if (reasoning === undefined || frame === undefined) return undefined
   if (bound?.frame === undefined || bound.frame === frame) return undefined
-  const before = sizeOf(
-    renderBoundView(view, rendering, reasoningFacts(reasoning, snapshot.position, frame))?.messages ?? [],
-    estimator,
+  const rendered = renderBoundView(view, rendering, reasoningFacts(reasoning, snapshot.position, frame))
+  const invalidatedReasoning = missingReasoning(
+    reasoningIn(rendered?.messages ?? [], estimator),
+    reasoningIn(messages, estimator),
+    { estimator, provider: chosen.key },
   )
-  const now = sizeOf(messages, estimator)
-  const units = Math.max(0, before.units - now.units)
-  return {
-    ...frameChange(frame, bound.frame),
-    invalidatedReasoning: {
-      blocks: Math.max(0, before.blocks - now.blocks),
-      tokens: units === 0 ? 0 : estimator.toTokens(units, chosen.key),
-    },
-  }
+  return { ...frameChange(frame, bound.frame), invalidatedReasoning }
 }
 
-function sizeOf(messages: readonly Message[], estimator: Estimator): { blocks: number; units: number } {
-  const parts = messages.flatMap((message) => partsOf(message).filter(isReasoning))
-  const units = parts.reduce((sum, part) => {
-    const { reasoning, text } = measurePart(part, estimator)
-    return sum + reasoning + text
-  }, 0)
-  return { blocks: parts.length, units }
+/** What the stored rendering of a request says of its changes; `undefined` for nothing. */
+export function changedFrameIn(rendering: StoredRequest['rendering']): ChangedFrame | undefined {
+  const settings = rendering === undefined ? undefined : parsedJson(rendering)
+  const changed = isObject(settings) ? settings.changed : undefined
+  const invalidated = isObject(changed) ? changed.invalidatedReasoning : undefined
+  if (!isObject(changed) || !isObject(invalidated)) return undefined
+  const { blocks, tokens } = invalidated
+  if (typeof blocks !== 'number' || typeof tokens !== 'number') return undefined
+  return {
+    system: changed.system === true,
+    tools: changed.tools === true,
+    invalidatedReasoning: { blocks, tokens },
+  }
 }

@@ -9,6 +9,7 @@ import type { NewMessage } from '../messages/message.ts'
 import type { NextStep } from '../messages/stop-reason.ts'
 import type { BoundPrefix } from '../rendering/bound-reasoning.ts'
 import type { RenderOptions } from '../rendering/render.ts'
+import type { ChangedFrame } from './changed-frame.ts'
 import { describedBy, type Prompt, requestParts } from './options.ts'
 import type { PreparedFiles, PreparedRequest, RenderedMessage } from './prepared.ts'
 import { readUsage } from './provider-usage.ts'
@@ -18,6 +19,12 @@ const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usag
 const figuresSchema = z.strictObject({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens })
 
 const listOf = <T>() => z.custom<readonly T[]>((value) => Array.isArray(value), 'must be a list')
+
+const changedSchema = z.object({
+  system: z.boolean(),
+  tools: z.boolean(),
+  invalidatedReasoning: z.object({ blocks: z.int().nonnegative(), tokens: z.int().nonnegative() }),
+})
 
 /** The fields of a request that are read when its response is recorded: it may come back from JSON. */
 export const requestSchema = z.looseObject({
@@ -30,6 +37,7 @@ export const requestSchema = z.looseObject({
   audit: z.int().nonnegative().optional(),
   rendering: z.custom<RenderOptions>(isObject, 'must be an object').optional(),
   bound: z.custom<BoundPrefix>(isObject, 'must be an object').optional(),
+  changed: changedSchema.optional(),
   messages: listOf<RenderedMessage>().optional(),
   files: z.custom<PreparedFiles>(isObject, 'must be an object').optional(),
   viewEpoch: z.int().nonnegative(),
@@ -85,6 +93,8 @@ export type RecordedResponse = {
    * could not be recorded: its tools cannot be expressed as JSON, or the session was purged since it was prepared.
    */
   readonly requestId?: string
+  /** The `changed` of the request, when it was recorded: what differs from the one before, and the reasoning that this invalidates. */
+  readonly changed?: ChangedFrame
   /** What comes next: the same request again, the results of tools, or nothing. */
   readonly next: NextStep
   /** Whether the answer was final: a turn is complete. */

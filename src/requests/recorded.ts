@@ -13,6 +13,7 @@ import type {
   Pieces,
   StoredRequest,
 } from '../storage/storage.ts'
+import { type ChangedFrame, changedFrameIn } from './changed-frame.ts'
 import { asRows } from './draft.ts'
 import type { PreparedFiles, PreparedRequest, RenderedMessage } from './prepared.ts'
 import { boundPrefixOf } from './reasoning.ts'
@@ -47,6 +48,8 @@ export type RecordedRequest = {
     readonly cacheCreationTokens?: number
     readonly outputTokens: number
   }
+  /** What differed from the system prompt and the tools of the request before it; absent where nothing did, or it does not matter. */
+  readonly changed?: ChangedFrame
   /** When the answer was recorded, milliseconds since 1970. */
   readonly at: number
 }
@@ -84,7 +87,7 @@ export type RecordableRequest = Pick<PreparedRequest, 'provider' | 'position' | 
   Optional<
     Pick<
       PreparedRequest,
-      'model' | 'audit' | 'rendering' | 'messages' | 'system' | 'tools' | 'files' | 'bound'
+      'model' | 'audit' | 'rendering' | 'messages' | 'system' | 'tools' | 'files' | 'bound' | 'changed'
     >
   >
 
@@ -119,7 +122,7 @@ export function newRequest(
     const isStored = promptRange !== undefined || request.prompt.length === 0
     return {
       ...{ position, audit, provider, model, renderer: RENDERER_VERSION },
-      rendering: renderingText(rendering, boundOf(request, after)),
+      rendering: renderingText(rendering, boundOf(request, after), request.changed),
       hash: hashOf(system, tools, messages),
       system: system === undefined ? undefined : piecesOf(JSON.stringify(system)),
       tools: tools === undefined ? undefined : piecesOf(tools),
@@ -189,12 +192,16 @@ function boundOf(
   }
 }
 
-/** Rendering settings besides the provider, which has a column of its own, and the prefix that bound reasoning had. */
+/** Rendering settings besides the provider, which has a column of its own; the prefix of bound reasoning, and what changed in it. */
 function renderingText(
   { provider: _, preset, ...rest }: RenderOptions,
   bound: BoundPrefix | undefined,
+  changed: ChangedFrame | undefined,
 ): string | undefined {
-  const settings = { ...(preset !== 'default' && defined({ preset })), ...defined({ ...rest, bound }) }
+  const settings = {
+    ...(preset !== 'default' && defined({ preset })),
+    ...defined({ ...rest, bound, changed }),
+  }
   return Object.keys(settings).length === 0 ? undefined : JSON.stringify(settings)
 }
 
@@ -267,6 +274,7 @@ export function recordedRequest(sessionId: string, stored: StoredRequest): Recor
     ...(model !== '' && { model }),
     ...{ position, audit, rendering: renderingOf(stored), renderer, hash: hash.toString('hex') },
     ...defined({
+      changed: changedFrameIn(stored.rendering),
       promptPositions: promptRange,
       answerPositions: answer,
       usage: billed && (defined(billed) as RecordedRequest['usage']),
@@ -276,10 +284,13 @@ export function recordedRequest(sessionId: string, stored: StoredRequest): Recor
 }
 
 function renderingOf({ rendering, provider }: StoredRequest): RenderOptions {
-  const { bound: _, ...settings } =
-    rendering === undefined
-      ? {}
-      : (parsed(rendering) as Partial<RenderOptions> & { readonly bound?: BoundPrefix })
+  const {
+    bound: _bound,
+    changed: _changed,
+    ...settings
+  } = rendering === undefined
+    ? {}
+    : (parsed(rendering) as Partial<RenderOptions> & { readonly bound?: unknown; readonly changed?: unknown })
   return { ...settings, provider }
 }
 

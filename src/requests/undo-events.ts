@@ -1,12 +1,14 @@
 import type { ContextStats } from '../compaction/stats.ts'
 import { type Events, percentOf } from '../events.ts'
+import { defined } from '../messages/defined.ts'
 import type { UndoOutcome } from '../storage/storage.ts'
+import type { ReasoningChange } from './sent-reasoning.ts'
 
 /**
  * Makes an undo or a redo and emits it as a `compaction` event with the tokens before and after. Without a listener the stats are not
  * read. Stats that cannot be read do not make the verb fail: then nothing is emitted.
  */
-export async function withUndoEvent<T extends UndoOutcome>(
+export async function withUndoEvent<T extends UndoOutcome & ReasoningChange>(
   events: Events,
   event: { readonly phase: 'undone' | 'redone'; readonly sessionId: string; readonly targetId: string },
   stats: () => Promise<ContextStats | null>,
@@ -22,6 +24,10 @@ export async function withUndoEvent<T extends UndoOutcome>(
   events.emit('compaction', {
     ...event,
     compactionIds: [...outcome.compactionIds],
+    ...defined({
+      invalidatedReasoning: outcome.invalidatedReasoning,
+      restoredReasoning: outcome.restoredReasoning,
+    }),
     tokensBefore: before.estimated,
     tokensAfter: after.estimated,
     percent: percentOf(after.estimatedInputTokens, after.availableInputTokens),

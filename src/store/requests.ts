@@ -19,6 +19,7 @@ import {
   type RenderOptions,
   renderBoundView,
 } from '../rendering/render.ts'
+import type { ChangedFrame } from '../requests/changed-frame.ts'
 import type { SessionSnapshot } from '../requests/draft.ts'
 import { addedMessage, promptMessages } from '../requests/draft.ts'
 import type { CheckedBefore, CheckedPrepare } from '../requests/options.ts'
@@ -34,6 +35,7 @@ import {
 } from '../requests/record.ts'
 import { newRequest } from '../requests/recorded.ts'
 import type { BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
+import { missingReasoning, type ReasoningChange, reasoningIn } from '../requests/sent-reasoning.ts'
 import type {
   BilledTokens,
   NewRequest,
@@ -97,6 +99,7 @@ export async function recordResponse(
       : undefined
   const requestId =
     reported?.requestId ?? (isNew ? await recordAlone(context, sessionId, requestOf, reported) : undefined)
+  const changed = reportChange(context, sessionId, request, requestId)
   const next = nextStep(stopReason)
   const { provider, model } = modelOfResponse(checked)
   const stats = await context.stats(sessionId, provider, model, nextRequestOf(checked))
@@ -112,11 +115,23 @@ export async function recordResponse(
     appended,
     ...(reported !== undefined && { usage: reported }),
     ...(reading !== undefined && usage === undefined && { usageProblem: 'unreadable' as const }),
-    ...(requestId !== undefined && { requestId }),
+    ...defined({ requestId, changed }),
     next,
     final: next === 'final',
     stats,
   }
+}
+
+/** Emits what a recorded request changed before its reasoning, and returns it. */
+export function reportChange(
+  { events }: StoreContext,
+  sessionId: string,
+  request: { readonly changed?: ChangedFrame | undefined } | undefined,
+  requestId: string | undefined,
+): ChangedFrame | undefined {
+  if (requestId === undefined || request?.changed === undefined) return undefined
+  events.emit('prefixChanged', { sessionId, requestId, ...request.changed })
+  return request.changed
 }
 
 /** Another process has the database, it cannot be written, or the session was purged: the request goes on without its names being stored. */
@@ -279,6 +294,27 @@ export async function withAddedMessage(
   return { ...others, ...defined({ systemPrompt: wellFormed(system) || undefined, added }) }
 }
 
+/** The provider and model of a call; `undefined` for those of the session. */
+type Names = readonly [provider: string | undefined, model: string | undefined]
+
+type BoundHistory = { readonly snapshot: SessionSnapshot; readonly rendering: BoundRendering }
+
+/** The history as a model that binds its reasoning to what precedes it is sent it. Default of `options`: how the session renders. */
+async function boundHistory(
+  context: StoreContext,
+  id: string,
+  [provider, model]: Names,
+  options?: RenderOptions,
+): Promise<BoundHistory> {
+  const read = async (whole: boolean): Promise<BoundHistory | undefined> => {
+    const snapshot = await readSnapshot(context, id, provider, model, { whole, keepsNames: true })
+    const { view, position, reasoning = NO_REASONING, manner } = snapshot
+    const rendering = renderBoundView(view, options ?? manner, reasoningFacts(reasoning, position, undefined))
+    return rendering && { snapshot, rendering }
+  }
+  return (await read(false)) ?? (await read(true))!
+}
+
 /** The history for a model that binds its reasoning to what precedes it. */
 export async function renderBoundHistory(
   context: StoreContext,
@@ -286,18 +322,7 @@ export async function renderBoundHistory(
   provider: string | undefined,
   options: RenderOptions,
 ): Promise<Rendering> {
-  const render = async (whole: boolean): Promise<BoundRendering | undefined> => {
-    const {
-      view,
-      position,
-      reasoning = NO_REASONING,
-    } = await readSnapshot(context, id, provider, undefined, {
-      whole,
-      keepsNames: true,
-    })
-    return renderBoundView(view, options, reasoningFacts(reasoning, position, undefined))
-  }
-  const { messages, mends } = (await render(false)) ?? (await render(true))!
+  const { messages, mends } = (await boundHistory(context, id, [provider, undefined], options)).rendering
   return { messages, mends }
 }
 
@@ -319,6 +344,56 @@ export async function prefixesBefore(
     reasoningFacts(reasoning, position, undefined),
   )!
   return { messageCount: position, viewEpoch, prefixes }
+}
+
+/**
+ * Makes a change of a view, and reports the reasoning that it invalidates or restores, where the model of the session checks what precedes it.
+ * What cannot be read is not reported: the change is made all the same.
+ */
+export async function withReasoningChange<T extends object>(
+  context: StoreContext,
+  id: string,
+  hasChanged: (result: T) => boolean,
+  work: () => Promise<T>,
+  names: Names = [undefined, undefined],
+): Promise<T & ReasoningChange> {
+  const before = await sentNow(context, id, names)
+  const result = await work()
+  if (before === undefined || !hasChanged(result)) return result
+  const after = await sentNow(context, id, names, before.position)
+  if (after === undefined) return result
+  return {
+    ...result,
+    invalidatedReasoning: missingReasoning(before.sent, after.sent, after, after.shown),
+    restoredReasoning: missingReasoning(after.sent, before.sent, after, after.shown),
+  }
+}
+
+/** The reasoning in a view up to a position, and what of it is sent; `undefined` where the model does not check it. */
+async function sentNow(
+  context: StoreContext,
+  id: string,
+  [provider, model]: Names,
+  until = Number.POSITIVE_INFINITY,
+) {
+  try {
+    const session = await context.storage.session(id)
+    const chosen = context.modelFor(session, provider, model)
+    if (session === undefined || !bindsReasoning(chosen.provider, chosen.model)) return undefined
+    const { snapshot, rendering } = await boundHistory(context, id, [provider, model])
+    const { view, estimator, position } = snapshot
+    const rows = view.filter((row) => row.position === undefined || row.position <= until)
+    return {
+      position,
+      estimator,
+      provider: snapshot.chosen.key,
+      shown: reasoningIn(rows, estimator),
+      sent: reasoningIn(rendering.messages, estimator),
+    }
+  } catch (error) {
+    if (isUndertextError(error)) return undefined
+    throw error
+  }
 }
 
 /** The figures of a session that does not exist yet. */

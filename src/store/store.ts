@@ -133,6 +133,7 @@ import {
 } from '../requests/recorded.ts'
 import { withRecovery } from '../requests/recovery.ts'
 import type { RepairPort } from '../requests/repairs.ts'
+import type { ReasoningChange } from '../requests/sent-reasoning.ts'
 import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import { withUndoEvent } from '../requests/undo-events.ts'
 import {
@@ -186,7 +187,9 @@ import {
   readSnapshot,
   recordResponse,
   renderBoundHistory,
+  reportChange,
   withAddedMessage,
+  withReasoningChange,
 } from './requests.ts'
 import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
 import { Searcher, type SearchResult } from './search.ts'
@@ -718,8 +721,14 @@ export class Store<S extends Storage = Storage> {
    * function names a row that is not visible or other writers keep changing the session, `POSITION_CONFLICT`, `OPERATION_CONFLICT`
    * for an operation id that was used for another rewind, and what `append` throws.
    */
-  async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult> {
-    return rewind(this.#context, checkId(sessionId), options, this.#previewing)
+  async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult & ReasoningChange> {
+    const id = checkId(sessionId)
+    const work = (): Promise<RewindResult> => rewind(this.#context, id, options, this.#previewing)
+    const hides = ({ compactionId, existing }: RewindResult): boolean =>
+      compactionId !== undefined && !existing
+    // Nothing is hidden, so nothing changes for what is there.
+    if (options?.from === 'end') return work()
+    return withReasoningChange(this.#context, id, hides, work)
   }
 
   // ── Usage ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -776,10 +785,12 @@ export class Store<S extends Storage = Storage> {
     const isUnreported = request !== undefined && report.inputTokens === undefined
     const figures = isUnreported ? { ...report, inputTokens: 0 } : report
     const checked = check(usageSchema, withRequestNames(figures), 'recordUsage')
-    return recordUsage(this.#context, id, checked, {
+    const result = await recordUsage(this.#context, id, checked, {
       isReported: !isUnreported,
       requestOf: (billed) => request && newRequest(request, billed),
     })
+    reportChange(this.#context, id, request, result.requestId)
+    return result
   }
 
   /**
@@ -880,13 +891,17 @@ export class Store<S extends Storage = Storage> {
     sessionId: string,
     messageIds: readonly string[],
     options: AuthorshipOptions = {},
-  ): Promise<Compaction> {
+  ): Promise<Compaction & ReasoningChange> {
     const id = checkId(sessionId)
     const ids = check(idsSchema, messageIds, 'hideMessages: messageIds')
     const { actor, reason } = check(authorshipSchema, options, 'hideMessages')
     const providerOf = (session: Session): string => this.#context.modelFor(session).key
-    const compactionId = await hideMessages(this.#context.storage, id, ids, { actor, reason }, providerOf)
-    return this.getCompaction(id, compactionId)
+    const hide = async (): Promise<Compaction> =>
+      this.getCompaction(
+        id,
+        await hideMessages(this.#context.storage, id, ids, { actor, reason }, providerOf),
+      )
+    return withReasoningChange(this.#context, id, () => true, hide)
   }
 
   /**
@@ -953,7 +968,7 @@ export class Store<S extends Storage = Storage> {
     sessionId: string,
     compactionOrRunId: string,
     options: UndoOptions = {},
-  ): Promise<UndoOutcome> {
+  ): Promise<UndoOutcome & ReasoningChange> {
     const { cascade, both, actor, reason } = check(undoSchema, options, 'undoCompaction')
     const target = checkId(compactionOrRunId, 'compactionOrRunId')
     const id = checkId(sessionId)
@@ -973,7 +988,7 @@ export class Store<S extends Storage = Storage> {
     sessionId: string,
     compactionOrRunId: string,
     options: RedoOptions = {},
-  ): Promise<UndoOutcome> {
+  ): Promise<UndoOutcome & ReasoningChange> {
     const { cascade, actor, reason } = check(redoSchema, options, 'redoCompaction')
     const target = checkId(compactionOrRunId, 'compactionOrRunId')
     const id = checkId(sessionId)
@@ -988,7 +1003,10 @@ export class Store<S extends Storage = Storage> {
    * stay, unless `kinds` lists them. Nothing is undone that would make compaction due again. Pass what the request holds besides the
    * history, so that it counts. Redoing the compactions, last first, restores the view. Throws `ESTIMATOR_UNKNOWN`.
    */
-  async undoIfFits(sessionId: string, options: UndoIfFitsOptions = {}): Promise<UndoIfFitsResult> {
+  async undoIfFits(
+    sessionId: string,
+    options: UndoIfFitsOptions = {},
+  ): Promise<UndoIfFitsResult & ReasoningChange> {
     const id = checkId(sessionId)
     const checked = check(undoIfFitsSchema, withRequestNames(options), 'undoIfFits')
     const session = await this.#context.requireSession(id)
@@ -1013,9 +1031,12 @@ export class Store<S extends Storage = Storage> {
     work: () => Promise<T>,
     provider?: string,
     model?: string,
-  ): Promise<T> {
+  ): Promise<T & ReasoningChange> {
     const stats = async (): Promise<ContextStats | null> => this.#context.stats(sessionId, provider, model)
-    return withUndoEvent(this.#context.events, { phase, sessionId, targetId }, stats, work)
+    const hasChanged = ({ changed }: T): boolean => changed
+    return withUndoEvent(this.#context.events, { phase, sessionId, targetId }, stats, () =>
+      withReasoningChange(this.#context, sessionId, hasChanged, work, [provider, model]),
+    )
   }
 
   // ── Background ────────────────────────────────────────────────────────────────────────────────────────────────────────

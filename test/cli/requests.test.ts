@@ -91,3 +91,34 @@ it('says that a request, or the request of a message, is not recorded', async ()
   }
   expect((await requests('older', '@')).err).toContain('has no recorded request.')
 })
+
+it('names what changed before reasoning that its model checks', async () => {
+  const model = { provider: 'anthropic', model: 'claude-opus-5-5' }
+  await small.change(async (store) => {
+    for (const system of ['Be brief.', 'Be brief.', 'Be long.']) {
+      const request = await store.prepareRequest('thinks', {
+        ...model,
+        system,
+        prompt: 'Is it so?',
+        auto: false,
+      })
+      const signed = {
+        type: 'reasoning',
+        text: 'Hm.',
+        providerOptions: { anthropic: { signature: 's' } },
+      } as const
+      const messages = [{ role: 'assistant', content: [signed, { type: 'text', text: 'Yes.' }] }] as const
+      await store.recordResponse('thinks', { request, messages, auto: false })
+    }
+  })
+  const { lines } = await requests('thinks')
+  expect(lines.map((line) => line.endsWith('  system'))).toEqual([false, false, false, true])
+  expect(lines[0]).toMatch(/CHANGED$/)
+  const [first, , third] = ((await requests('thinks', '--json')).json as { requests: { changed: object }[] })
+    .requests
+  expect(first!.changed).toBeNull()
+  expect(third!.changed).toMatchObject({ system: true, tools: false, invalidatedReasoning: { blocks: 1 } })
+  expect((await requests('thinks', 'r3')).lines[2]).toMatch(
+    /^Other than in the request before: system, invalidates 1 block \(\d+ tokens?\) of reasoning\.$/,
+  )
+})

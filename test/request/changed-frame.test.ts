@@ -43,3 +43,50 @@ it('a request reports that its system prompt or tools differ from the last one, 
     await store.close()
   }
 })
+
+it('a change is reported once, by the response and an event, and stays with its request', async () => {
+  const store = await openStore(':memory:', { estimator: 'neurolink', env: false })
+  try {
+    const events: object[] = []
+    store.on('prefixChanged', (event) => events.push(event))
+    const turn = async (system: string, signature: string) => {
+      const request = await store.prepareRequest('s', { ...CHECKS, system, prompt: 'Is it so?' })
+      // The request may come back from JSON.
+      const sent = JSON.parse(JSON.stringify(request)) as typeof request
+      return store.recordResponse('s', { messages: [answer(signature)], request: sent })
+    }
+    expect(await turn('Be brief.', 'a')).not.toHaveProperty('changed')
+    // One block: 10 units × 1.23 × 1.15 = 14.1.
+    const changed = { system: true, tools: false, invalidatedReasoning: { blocks: 1, tokens: 15 } }
+    const recorded = await turn('Be long.', 'b')
+    expect(recorded.changed).toEqual(changed)
+    expect(await turn('Be long.', 'c')).not.toHaveProperty('changed')
+    expect(events).toEqual([{ sessionId: 's', requestId: recorded.requestId, ...changed }])
+    const [first, second, third] = await store.listRequests('s')
+    expect([first!.changed, second!.changed, third!.changed]).toEqual([undefined, changed, undefined])
+    const { rendering, matches } = await store.getRequest('s', recorded.requestId!)
+    expect({ rendering, matches }).toEqual({ rendering: { provider: 'anthropic' }, matches: true })
+    // An export and its restoration keep it.
+    await store.restoreSession(store.exportSession('s'), { id: 'copy' })
+    expect((await store.listRequests('copy'))[1]!.changed).toEqual(changed)
+  } finally {
+    await store.close()
+  }
+})
+
+it('an answer that others store has its change reported with its usage', async () => {
+  const store = await openStore(':memory:', { estimator: 'neurolink', env: false })
+  try {
+    const events: object[] = []
+    store.on('prefixChanged', (event) => events.push(event))
+    for (const system of ['Be brief.', 'Be long.']) {
+      const request = await store.prepareRequest('s', { ...CHECKS, system, prompt: 'Is it so?' })
+      const { position } = await store.append('s', [...request.prompt, answer(system)])
+      const { requestId } = await store.recordUsage('s', { inputTokens: 100, request })
+      await store.recordAnswer('s', requestId!, [position, position])
+    }
+    expect(events).toMatchObject([{ system: true, tools: false, invalidatedReasoning: { blocks: 1 } }])
+  } finally {
+    await store.close()
+  }
+})

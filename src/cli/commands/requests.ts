@@ -3,7 +3,7 @@ import type { RecordedRequest, RenderedRequest } from '../../requests/recorded.t
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
 import { EXIT } from '../errors.ts'
-import { count, counted, listing, time } from '../output/figures.ts'
+import { count, counted, listing, reasoningText, time } from '../output/figures.ts'
 import { writeLines } from '../output/layout.ts'
 import { piecesOf } from '../output/message-text.ts'
 import { safeLine, safeText } from '../output/safe-text.ts'
@@ -45,6 +45,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'OUTPUT', align: 'right' },
 ]
 
+const CHANGED: Column = { title: 'CHANGED', isExtra: true }
+
 async function list(
   context: Context,
   store: Store,
@@ -63,6 +65,8 @@ async function list(
     writeLines(out, [after === undefined ? 'No request is recorded.' : 'No request follows.'])
     return
   }
+  // Few requests change what precedes the history.
+  const hasChanges = page.some(({ changed }) => changed !== undefined)
   const rows = page.map((one) => [
     { text: shortName(one), style: style.cyan },
     { text: time(one.at, out), style: style.dim },
@@ -72,8 +76,9 @@ async function list(
     one.usage === undefined ? '' : count(inputOf(one)),
     one.usage?.cacheReadTokens === undefined ? '' : count(one.usage.cacheReadTokens),
     one.usage === undefined ? '' : count(one.usage.outputTokens),
+    ...(hasChanges ? [changedWords(one)] : []),
   ])
-  writeLines(out, table(COLUMNS, rows, out, style))
+  writeLines(out, table(hasChanges ? [...COLUMNS, CHANGED] : COLUMNS, rows, out, style))
   if (found.length > limit && out.isTerminal)
     out.write(
       style.dim(`\n${counted(page.length, 'request')} shown; next: --after ${shortName(page.at(-1)!)}\n`),
@@ -87,6 +92,11 @@ function shortName({ id }: RecordedRequest): string {
 
 function modelOf({ provider, model }: RecordedRequest): string {
   return model === undefined ? provider : `${provider}/${model}`
+}
+
+/** `system, tools`: what differs from the request before. */
+function changedWords({ changed }: RecordedRequest): string {
+  return listing(changed?.system === true && 'system', changed?.tools === true && 'tools')
 }
 
 /** All input tokens, cached ones included. */
@@ -111,6 +121,7 @@ function jsonOf(one: RecordedRequest) {
     audit,
     promptPositions: promptPositions ?? null,
     answerPositions: answerPositions ?? null,
+    changed: one.changed ?? null,
     usage:
       usage === undefined
         ? null
@@ -162,9 +173,14 @@ function linesOf({ out, style }: Output, one: RenderedRequest, fold: boolean): s
     style.bold(title),
     ...lines.map((line) => `  ${line}`),
   ]
+  const changed =
+    one.changed === undefined
+      ? []
+      : [`Other than in the request before: ${listing(changedWords(one), reasoningText(one.changed))}.`]
   return [
     style.bold(head),
     verdict,
+    ...changed,
     ...(system === undefined ? [] : section('system', safeText(system).split('\n'))),
     ...(tools === undefined ? [] : section('tools', tools.map(toolLine))),
     ...messages.flatMap(({ role, content }) =>

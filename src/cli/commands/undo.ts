@@ -1,8 +1,9 @@
+import type { ReasoningChange } from '../../requests/sent-reasoning.ts'
 import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
 import { EXIT } from '../errors.ts'
-import { count, counted, fromTo, listing } from '../output/figures.ts'
+import { count, counted, fromTo, listing, reasoningText } from '../output/figures.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { kindName, workOf } from './log.ts'
 
@@ -42,7 +43,7 @@ async function change(
   verb: 'undo' | 'redo',
   givenSession: string,
   givenId: string,
-  run: (store: Store, session: string, id: string) => Promise<UndoOutcome>,
+  run: (store: Store, session: string, id: string) => Promise<Outcome>,
 ): Promise<number> {
   const store = await context.open('change')
   const session = await context.session(store, givenSession)
@@ -53,7 +54,11 @@ async function change(
   const { changed, compactionIds, rows, parts, turnedWith = [], notTurned = [] } = outcome
   if (context.json) {
     const turned = { compactions: compactionIds, turnedWith, notTurned }
-    context.printJson({ session, changed, ...turned, rows, parts, before, after })
+    const reasoning = {
+      invalidatedReasoning: outcome.invalidatedReasoning ?? null,
+      restoredReasoning: outcome.restoredReasoning ?? null,
+    }
+    context.printJson({ session, changed, ...turned, rows, parts, before, after, ...reasoning })
     return EXIT.done
   }
   const compactions = new Map<string, Compaction>()
@@ -63,6 +68,7 @@ async function change(
   return EXIT.done
 }
 
+type Outcome = UndoOutcome & ReasoningChange
 type Figures = { readonly visible: number; readonly tokens: number }
 
 async function figuresOf(store: Store, session: string): Promise<Figures> {
@@ -73,11 +79,13 @@ async function figuresOf(store: Store, session: string): Promise<Figures> {
 function outcomeLines(
   { out, style }: Output,
   verb: 'undo' | 'redo',
-  { changed, compactionIds, turnedWith = [], notTurned = [] }: UndoOutcome,
+  outcome: Outcome,
   compactions: ReadonlyMap<string, Compaction>,
   before: Figures,
   after: Figures,
 ): string[] {
+  const { changed, compactionIds, turnedWith = [], notTurned = [] } = outcome
+  const reasoning = reasoningText(outcome)
   const unchanged = notTurned.flatMap((one) => sentence(whyUnchanged(verb, one), out))
   if (!changed) {
     const why = verb === 'undo' ? ' it is undone already, or never was in force.' : ' it is in force already.'
@@ -102,6 +110,7 @@ function outcomeLines(
       `The view: ${count(before.visible)} → ${counted(after.visible, 'row')}, ${fromTo(before.tokens, after.tokens)}.`,
       out,
     ),
+    ...(reasoning === '' ? [] : sentence(`Reasoning: it ${reasoning}.`, out)),
   ]
 }
 

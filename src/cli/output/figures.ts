@@ -25,6 +25,24 @@ export function fromTo(before: number, after: number): string {
   return `${count(before)} → ${count(after)} tokens`
 }
 
+type Reasoning = { readonly blocks: number; readonly tokens: number }
+
+/** `invalidates 2 blocks (29 tokens) of reasoning, restores 1 block (15 tokens) of reasoning`; empty for neither. */
+export function reasoningText({
+  invalidatedReasoning: lost,
+  restoredReasoning: again,
+}: {
+  readonly invalidatedReasoning?: Reasoning | undefined
+  readonly restoredReasoning?: Reasoning | undefined
+}): string {
+  const size = ({ blocks, tokens }: Reasoning): string =>
+    `${counted(blocks, 'block')} (${counted(tokens, 'token')}) of reasoning`
+  return listing(
+    lost !== undefined && lost.blocks > 0 && `invalidates ${size(lost)}`,
+    again !== undefined && again.blocks > 0 && `restores ${size(again)}`,
+  )
+}
+
 /** A share as percent: `81.2 %`; below a tenth of one, `<0.1 %`. */
 export function percent(share: number): string {
   if (share > 0 && share < 0.001) return '<0.1 %'

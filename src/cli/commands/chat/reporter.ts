@@ -1,7 +1,7 @@
 import type { ContextStats } from '../../../compaction/stats.ts'
 import { type CompactionEvent, percentOf } from '../../../events.ts'
 import type { Context, Sink } from '../../command.ts'
-import { count, counted, fromTo } from '../../output/figures.ts'
+import { count, counted, fromTo, listing, reasoningText } from '../../output/figures.ts'
 import { commandLine, shortIds } from '../../output/ids.ts'
 import { writeLines } from '../../output/layout.ts'
 import { safeJson } from '../../output/safe-text.ts'
@@ -207,6 +207,6 @@ function compactionLines(event: CompactionEvent, isTyped: boolean): string[] {
   const short = shortIds([runId, ...compactionIds]).get(runId) ?? runId
   const undo = isTyped ? `/undo ${short}` : commandLine('undo', event.sessionId, runId)
   return [
-    `Compacted: history ${fromTo(tokensBefore, tokensAfter)} by ${counted(compactionIds.length, 'compaction')}; undo it with ${undo}`,
+    `Compacted: history ${listing(`${fromTo(tokensBefore, tokensAfter)} by ${counted(compactionIds.length, 'compaction')}`, reasoningText(event))}; undo it with ${undo}`,
   ]
 }

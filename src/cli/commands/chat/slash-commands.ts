@@ -1,9 +1,10 @@
 import { type Message, mediaWord, outputText, type Part, partsOf } from '../../../messages/message.ts'
+import type { ReasoningChange } from '../../../requests/sent-reasoning.ts'
 import type { UndoOutcome } from '../../../storage/storage.ts'
 import type { Style } from '../../command.ts'
 import { CliError } from '../../errors.ts'
 import { share } from '../../options.ts'
-import { count, counted, listing, percent } from '../../output/figures.ts'
+import { count, counted, listing, percent, reasoningText } from '../../output/figures.ts'
 import { shortIds } from '../../output/ids.ts'
 import { clipped } from '../../output/layout.ts'
 import { safeLine } from '../../output/safe-text.ts'
@@ -255,15 +256,12 @@ async function defaultRun({ store, conversation }: Chat, verb: 'undo' | 'redo'):
   return undone.toSorted((a, b) => a.changedAt - b.changedAt).at(-1)?.runId
 }
 
-function outcomeText(
-  verb: 'undo' | 'redo',
-  target: string,
-  { changed, compactionIds, rows, parts, notTurned }: UndoOutcome,
-): string {
+function outcomeText(verb: 'undo' | 'redo', target: string, outcome: UndoOutcome & ReasoningChange): string {
+  const { changed, compactionIds, rows, parts, notTurned } = outcome
   const name = shortIds([target, ...compactionIds]).get(target) ?? target
   if (changed) {
     const [done, reverse] = verb === 'undo' ? ['Undone', '/redo'] : ['Redone', '/undo']
-    const what = `${counted(compactionIds.length, 'compaction')}: ${counted(rows, 'row')}, ${counted(parts, 'part')}`
+    const what = `${counted(compactionIds.length, 'compaction')}: ${listing(counted(rows, 'row'), counted(parts, 'part'), reasoningText(outcome))}`
     return `${done}: ${what}. ${reverse} ${name} reverses it.`
   }
   if (notTurned === undefined) return 'It is in that state already; nothing was changed.'

@@ -1,7 +1,7 @@
 import type { CompactionPreview, OffTarget, PlannedCompaction } from '../../../compaction/result.ts'
 import { positionWords } from '../../../transfer/document/options.ts'
 import type { Output, Style } from '../../command.ts'
-import { count, counted, fromTo, listing, percent } from '../../output/figures.ts'
+import { count, counted, fromTo, listing, percent, reasoningText } from '../../output/figures.ts'
 import { paragraph, sentence, widthOf } from '../../output/layout.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { type Column, table } from '../../output/table.ts'
@@ -175,7 +175,7 @@ const WHY_OFF_TARGET: { readonly [W in OffTarget]: string } = {
 function totalLines(preview: CompactionPreview, output: Output): string[] {
   const { bold, green, yellow, red, dim } = output.style
   const { tokensBefore, tokensAfter, tokensSaved, targetTokens, reachedTarget, fits } = preview
-  const { firstChanged, invalidatedReasoning } = preview
+  const { firstChanged } = preview
   const share = tokensBefore === 0 ? 0 : tokensSaved / tokensBefore
   const figures = `  history ${fromTo(tokensBefore, tokensAfter)}, saves ${count(tokensSaved)} (${percent(share)})`
   const target: Piece = reachedTarget ? [green, 'reached'] : [yellow, 'not reached']
@@ -195,9 +195,9 @@ function totalLines(preview: CompactionPreview, output: Output): string[] {
     const text = `prompt cache: the history changes from position ${position} on; ${count(tokensGivenUp)} of ${count(cachedTokens)} cached tokens are invalidated (${known})`
     for (const line of sentence(text, output.out, dim, '  ')) lines.push(line)
   }
-  if (invalidatedReasoning !== undefined && invalidatedReasoning.blocks > 0) {
-    const { blocks, tokens } = invalidatedReasoning
-    const text = `reasoning: ${counted(blocks, 'block')} (${count(tokens)} tokens) after that place ${blocks === 1 ? 'is' : 'are'} not sent any more: this model checks what precedes its reasoning`
+  const reasoning = reasoningText(preview)
+  if (reasoning !== '') {
+    const text = `reasoning: ${reasoning} after that place; this model checks what precedes it`
     for (const line of sentence(text, output.out, dim, '  ')) lines.push(line)
   }
   return lines

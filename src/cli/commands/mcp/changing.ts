@@ -5,7 +5,7 @@ import type { Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 import { STAGES } from '../../commands.ts'
 import { providerAndModel } from '../../options.ts'
-import { count, counted, fromTo } from '../../output/figures.ts'
+import { count, counted, fromTo, listing, reasoningText } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { findCompaction } from '../../references.ts'
 import { WHY_NOTHING } from '../compact/plan.ts'
@@ -47,6 +47,8 @@ const stepShape = z.strictObject({
   tokens_after: z.int(),
 })
 
+const reasoningShape = z.strictObject({ blocks: z.int(), tokens: z.int() })
+
 const outcomeShape = {
   session_id: z.string(),
   compacted: z.boolean(),
@@ -56,8 +58,7 @@ const outcomeShape = {
   target_tokens: z.int(),
   reached_target: z.boolean(),
   fits: z.boolean(),
-  invalidated_reasoning: z
-    .strictObject({ blocks: z.int(), tokens: z.int() })
+  invalidated_reasoning: reasoningShape
     .nullable()
     .describe('reasoning that stays and is no longer sent, where the model checks what precedes it'),
   compactions: z.array(stepShape),
@@ -114,9 +115,9 @@ async function outcomeText(
   if (!outcome.compacted) return `Nothing to compact: ${outcome.why_not}.`
   const scope = await countingFor(access.store, outcome.session_id)
   const names = new Names(scope, maxTokens)
-  const { invalidated_reasoning: lost } = outcome
-  const isLost = lost !== null && lost.blocks > 0
-  const first = `${done}: ${fromTo(outcome.tokens_before, outcome.tokens_after)}.${isLost ? ` ${counted(lost.blocks, 'block')} of reasoning (${lost.tokens} tokens) that stay can no longer be sent.` : ''}`
+  const reasoning = reasoningText({ invalidatedReasoning: outcome.invalidated_reasoning ?? undefined })
+  const figures = listing(fromTo(outcome.tokens_before, outcome.tokens_after), reasoning)
+  const first = `${done}: ${figures}.`
   const steps = outcome.compactions.map(
     (one) =>
       `${names.name(one.stage)}: ${counted(one.rows_hidden, 'row')} hidden, ${counted(one.parts_replaced, 'part')} replaced, ${counted(one.rows_inserted, 'row')} inserted; ${fromTo(one.tokens_before, one.tokens_after)}`,
@@ -184,6 +185,8 @@ const revertedShape = z.strictObject({
   rows: z.int(),
   parts: z.int(),
   tokens: z.int().describe('tokens of the view afterwards'),
+  invalidated_reasoning: reasoningShape.nullable().describe('reasoning that stays and is no longer sent'),
+  restored_reasoning: reasoningShape.nullable().describe('reasoning that is sent again'),
 })
 
 /** Undoes or redoes a compaction or a run. */
@@ -216,10 +219,12 @@ async function undoOrRedo(
     rows: outcome.rows,
     parts: outcome.parts,
     tokens: stats?.estimatedInputTokens ?? 0,
+    invalidated_reasoning: outcome.invalidatedReasoning ?? null,
+    restored_reasoning: outcome.restoredReasoning ?? null,
   }
   const done = verb === 'undoCompaction' ? 'Undone' : 'Redone'
   const text = data.changed
-    ? `${done}: ${counted(outcome.compactionIds.length, 'compaction')}, ${counted(data.rows, 'row')}, ${counted(data.parts, 'part')}. The view has ${count(data.tokens)} tokens now.`
+    ? `${done}: ${listing(counted(outcome.compactionIds.length, 'compaction'), counted(data.rows, 'row'), counted(data.parts, 'part'), reasoningText(outcome))}. The view has ${count(data.tokens)} tokens now.`
     : 'Nothing was changed: it is in this state already.'
   return { data, text }
 }
