@@ -39,14 +39,15 @@ const ORIGIN = Symbol('origin')
 
 /**
  * The smallest repair of a refused request that changes it, from a step on: first the parts that the error leads to, each step with more
- * of them removed; then all that may be the cause. When the error leads nowhere, the newest such part comes first. `undefined` when
- * nothing is left, and when the error leads to a message that is not stored: the caller has it.
+ * of them removed; then, unless `placeOnly`, all that may be the cause. When the error leads nowhere, the newest such part comes first.
+ * `undefined` when nothing is left, and when the cause is in a message that is not stored: the caller has it.
  */
 export function planRepair(
   view: readonly ViewMessage[],
   request: RefusedRequest,
   refusal: Refusal,
   from: number,
+  placeOnly: boolean,
 ): RepairPlan | undefined {
   const repairs = REPAIRS[refusal.kind]
   if (repairs === undefined) return undefined
@@ -54,14 +55,51 @@ export function planRepair(
   const rendered = sentOf(marked, request)
   const located = locate(rendered, request, refusal, repairs)
   const stored = located.filter(({ part }) => (originOf(part)?.row ?? 0) < view.length)
-  if (located.length > 0 && stored.length === 0) return undefined
-  const steps = stepsOf(stored, placesIn(marked.slice(0, view.length)), repairs)
-  for (let step = from; step < steps.length; step++) {
+  const all = placesIn(marked)
+  const isStored = ({ message }: Place): boolean => message < view.length
+  const isElsewhere = located.length > 0 ? stored.length === 0 : isInPrompt(all, isStored, repairs)
+  if (isElsewhere) return undefined
+  const steps = stepsOf(stored, all.filter(isStored), repairs)
+  const end = placeOnly ? (stored.length > 0 ? repairs.forms.length : 0) : steps.length
+  for (let step = from; step < end; step++) {
     const [places, form] = steps[step]!
     const parts = places.flatMap((place) => repaired(view, place, form))
     if (parts.length > 0 && changesRequest(view, parts, request)) return { step, parts }
   }
   return undefined
+}
+
+/** Whether of the parts that may be the cause of an error without a place those of the prompt are the only ones, or the only broken ones. */
+function isInPrompt(
+  all: readonly Place[],
+  isStored: (place: Place) => boolean,
+  { isSuspect }: RepairForms,
+): boolean {
+  const suspects = all.filter(({ part }) => isSuspect(part))
+  const broken = suspects.filter(({ part }) => looksBroken(part))
+  const likely = broken.length > 0 ? broken : suspects
+  return likely.length > 0 && !likely.some(isStored)
+}
+
+/**
+ * Whether the path of an error, which is that of the error before it, leads to another part than those that were repaired for that one:
+ * the repaired part is not sent any more, and the next one has its place. Only where a path names one part for certain.
+ */
+export function isAtOtherPart(
+  view: readonly ViewMessage[],
+  request: Omit<RefusedRequest, 'refused'>,
+  { path }: Refusal,
+  parts: readonly { readonly messageId: string; readonly part: number }[],
+): boolean {
+  const place = path === undefined ? undefined : wirePathOf(path)
+  if (place?.part === undefined) return false
+  const rendered = sentOf([...view, ...asRows(request.prompt)].map(withMarks), request)
+  const candidates = placesAt(rendered, place, request.provider, request.system !== undefined)
+  const [only] = candidates.length === 1 ? candidates[0]! : []
+  const origin = only && originOf(only.part)
+  if (origin === undefined) return false
+  const id = view[origin.row]?.id
+  return !parts.some(({ messageId, part }) => messageId === id && part === origin.part)
 }
 
 /** Each step: the places, and what they show. */
