@@ -82,7 +82,7 @@ export async function withRecovery<T>(
     if (media !== undefined) {
       // What the error names comes before others that may be good. A number of images is about no single one.
       const isPlace = refusal?.path !== undefined && media.mostImages === undefined
-      const repaired = isPlace ? await unlessOwnError(() => repairs.next(sent, refusal, true)) : undefined
+      const repaired = isPlace ? await unlessOwnError(() => repairs.next(sent, refusal, 'place')) : undefined
       const lighter = repaired ?? (await recovery.showLessMedia(request, media))
       if (lighter !== undefined) {
         shortened += repaired === undefined ? 1 : 0

@@ -19,6 +19,11 @@ export type RepairedPart = {
 /** The parts of one step, and the index of the step. */
 export type RepairPlan = { readonly step: number; readonly parts: readonly RepairedPart[] }
 
+/** How far a repair may reach: what the error leads to, that first, or at once all that may be the cause. */
+export type Reach = 'place' | 'any' | 'all'
+/** The last steps, which are not about one place. */
+const WIDE_STEPS = 2
+
 /** A request that was refused. */
 type RefusedRequest = {
   readonly provider: string
@@ -39,7 +44,7 @@ const ORIGIN = Symbol('origin')
 
 /**
  * The smallest repair of a refused request that changes it, from a step on: first the parts that the error leads to, each step with more
- * of them removed; then, unless `placeOnly`, all that may be the cause. When the error leads nowhere, the newest such part comes first.
+ * of them removed; then all that may be the cause. When the error leads nowhere, the newest such part comes first.
  * `undefined` when nothing is left, and when the cause is in a message that is not stored: the caller has it.
  */
 export function planRepair(
@@ -47,7 +52,7 @@ export function planRepair(
   request: RefusedRequest,
   refusal: Refusal,
   from: number,
-  placeOnly: boolean,
+  reach: Reach = 'any',
 ): RepairPlan | undefined {
   const repairs = REPAIRS[refusal.kind]
   if (repairs === undefined) return undefined
@@ -60,8 +65,10 @@ export function planRepair(
   const isElsewhere = located.length > 0 ? stored.length === 0 : isInPrompt(all, isStored, repairs)
   if (isElsewhere) return undefined
   const steps = stepsOf(stored, all.filter(isStored), repairs)
-  const end = placeOnly ? (stored.length > 0 ? repairs.forms.length : 0) : steps.length
-  for (let step = from; step < end; step++) {
+  const placed = stored.length > 0 ? repairs.forms.length : 0
+  const first = reach === 'all' ? steps.length - WIDE_STEPS : 0
+  const end = reach === 'place' ? placed : steps.length
+  for (let step = Math.max(from, first); step < end; step++) {
     const [places, form] = steps[step]!
     const parts = places.flatMap((place) => repaired(view, place, form))
     if (parts.length > 0 && changesRequest(view, parts, request)) return { step, parts }

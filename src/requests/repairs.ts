@@ -3,6 +3,7 @@ import { isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { ViewMessage } from '../messages/message.ts'
 import type { Refusal } from '../overflow/refusal.ts'
+import type { RefusalKind } from '../overflow/refusal-wordings.ts'
 import type { ReadSnapshot } from './draft.ts'
 import type { CheckedPrepare } from './options.ts'
 import type { PreparedRequest, RequestRepair } from './prepared.ts'
@@ -12,6 +13,21 @@ import { isAtOtherPart, planRepair } from './repair-plan.ts'
 const MOST_REPAIRS = 3
 /** How often a repair is planned when other writers change the view in between. */
 const MOST_PLANS = 5
+
+/** Kinds of which one session has many, and whose repair keeps what was said. */
+const SPREADING: ReadonlySet<RefusalKind> = new Set([
+  'characters',
+  'reasoning',
+  'reasoning-missing',
+  'item',
+  'call-without-result',
+  'result-without-call',
+  'input',
+  'call',
+  'empty',
+  'cache-mark',
+  'unknown-field',
+])
 
 /** What repairs need of a store. */
 export type RepairPort = {
@@ -80,11 +96,11 @@ export class Repairs {
     }
   }
 
-  /** The next request; `undefined` when nothing is left to repair. With `placeOnly` only what the error leads to is repaired. */
+  /** The next request; `undefined` when nothing is left to repair. With `place` only what the error leads to is repaired. */
   async next(
     request: PreparedRequest,
     refusal: Refusal,
-    placeOnly = false,
+    reach: 'place' | 'any' = 'any',
   ): Promise<PreparedRequest | undefined> {
     const tried = this.#made.filter((made) => made.isUndone && isSameRefusal(made.refusal, refusal))
     const from = Math.max(0, ...tried.map(({ step }) => step + 1))
@@ -98,7 +114,8 @@ export class Repairs {
         return this.#prepared()
       }
       const sent = { ...request, refused: this.#refused }
-      const plan = planRepair(view, sent, refusal, from, placeOnly)
+      const wide = this.#isOneOfMany(refusal) ? planRepair(view, sent, refusal, from, 'all') : undefined
+      const plan = wide ?? planRepair(view, sent, refusal, from, reach)
       if (plan === undefined) return undefined
       const { step, parts } = plan
       const { kind, path } = refusal
@@ -136,6 +153,12 @@ export class Repairs {
     }
     // A provider's error may have the whole request, so it is not the `cause`.
     return standingFor(new UndertextError('REQUEST_REFUSED', facts), error)
+  }
+
+  /** Whether this is the last repair and those before it helped, each with one of the same kind: there may be many, such as the ids of all calls. */
+  #isOneOfMany({ kind }: Refusal): boolean {
+    const isLast = this.#made.length + this.#sentAgain === MOST_REPAIRS - 1
+    return isLast && SPREADING.has(kind) && this.#made.every((made) => made.kind === kind && !made.isUndone)
   }
 
   /** The view as the request has it: without messages that were appended since. */
