@@ -60,6 +60,8 @@ export class Repairs {
   #latest: Made | undefined
   /** Whether the last repair was undone, so that the view is not the one that was sent. */
   #hasUndone = false
+  /** Whether a hook refused a repair. */
+  #isVetoed = false
   /** The messages of the requests that were refused. */
   readonly #refused: PreparedRequest['messages'][] = []
   /** Requests that were sent again because another writer had changed the view. */
@@ -105,8 +107,8 @@ export class Repairs {
     const tried = this.#made.filter((made) => made.isUndone && isSameRefusal(made.refusal, refusal))
     const from = Math.max(0, ...tried.map(({ step }) => step + 1))
     for (let plans = 1; ; plans++) {
-      if (this.#made.length + this.#sentAgain >= MOST_REPAIRS || this.#options.signal?.aborted)
-        return undefined
+      const isOver = this.#isVetoed || this.#options.signal?.aborted
+      if (isOver || this.#made.length + this.#sentAgain >= MOST_REPAIRS) return undefined
       const { view, viewEpoch } = await this.#read(request)
       if (!this.#hasUndone && viewEpoch !== request.viewEpoch) {
         // Another writer changed the view, perhaps by the same repair.
@@ -122,7 +124,10 @@ export class Repairs {
       const params = defined({ refusal: kind, path, provider: request.provider, step })
       try {
         const compactionId = await this.#port.repair(this.#sessionId, { parts, params, viewEpoch })
-        if (compactionId === undefined) return undefined
+        if (compactionId === undefined) {
+          this.#isVetoed = true
+          return undefined
+        }
         const messageIds = [...new Set(parts.map(({ messageId }) => messageId))]
         const facts = { compactionId, kind, messageIds, ...defined({ path }) }
         this.#latest = { ...facts, refusal, step, parts, isUndone: false }

@@ -174,7 +174,8 @@ beforeEach(async () => {
   late = false
   calls = 0
   server.script(reply)
-  store = await openStore(':memory:', { estimator: 'neurolink', env: false })
+  const contextWindows = { openai: { 'made-up-1': 100_000 } }
+  store = await openStore(':memory:', { estimator: 'neurolink', env: false, contextWindows })
   return () => store.close()
 })
 
@@ -188,7 +189,7 @@ const own = <T>(provider: string, call: (request: PreparedRequest) => Promise<T>
 
 const sdkModel = (provider: string) =>
   provider === 'anthropic'
-    ? createAnthropic({ baseURL: server.anthropicUrl, apiKey: 'none' })('claude-sonnet-4-5')
+    ? createAnthropic({ baseURL: server.anthropicUrl, apiKey: 'none' })('claude-sonnet-5')
     : createOpenAI({ baseURL: server.openaiUrl, apiKey: 'none' }).chat('made-up-1')
 
 const user: UIMessage = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Go on.' }] }
@@ -324,7 +325,7 @@ const FACES: readonly (readonly [name: string, provider: string, face: Face])[] 
       own(provider, async ({ messages, system }) => {
         const body = toAnthropic(messages, { forRequest: true })
         const answer = await anthropic().messages.create({
-          model: 'claude-sonnet-4-5',
+          model: 'claude-sonnet-5',
           max_tokens: 100,
           ...(body as { messages: [] }),
           system: system!,
@@ -339,7 +340,7 @@ const FACES: readonly (readonly [name: string, provider: string, face: Face])[] 
       own(provider, async ({ messages, system }) => {
         const body = toAnthropic(messages, { forRequest: true })
         const stream = anthropic().messages.stream({
-          model: 'claude-sonnet-4-5',
+          model: 'claude-sonnet-5',
           max_tokens: 100,
           ...(body as { messages: [] }),
           system: system!,
@@ -441,9 +442,29 @@ describe.each(FACES)('%s', (name, provider, face) => {
     expect(await store.listCompactions('s')).toEqual([])
   })
 
-  if (/stream|useChat/.test(name) && !/LangChain|Agents/.test(name))
+  if (/stream|useChat/.test(name) && !name.includes('LangChain'))
     it('a stream whose first event is the refusal is answered', async () => {
       late = true
       await expectAnswered(face, provider, HISTORIES['the input of a call']!)
     })
+})
+
+it('a prompt that a middleware keeps after a failed call is repaired in the next one', async () => {
+  const middleware = undertext(store, 's', { keepPromptOnFailure: true })
+  const model = wrapLanguageModel({ model: sdkModel('anthropic'), middleware })
+  const messages = [
+    {
+      role: 'user' as const,
+      content: [
+        { type: 'text' as const, text: 'See this.' },
+        { type: 'image' as const, image: IMAGE, mediaType: 'image/png' },
+      ],
+    },
+  ]
+  const ask = () => generateText({ model, messages, maxRetries: 0 })
+  await expect(ask()).rejects.toThrow('Could not process image')
+  expect(calls).toBe(1)
+  expect((await ask()).text).toBe('Done.')
+  expect(calls).toBe(3)
+  expect((await store.getMessages('s')).map(({ role }) => role)).toEqual(['user', 'assistant'])
 })
