@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { blockOfSummary } from '../messages/compaction-block.ts'
 import { type Message, type NewMessage, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
 import { overlaid, withReplacements } from '../messages/overlay.ts'
 import { type Refusal, wirePathOf } from '../overflow/refusal.ts'
@@ -16,8 +17,14 @@ export type RepairedPart = {
   readonly shown: Part
 }
 
-/** The parts of one step, and the index of the step. */
-export type RepairPlan = { readonly step: number; readonly parts: readonly RepairedPart[] }
+/** One step with its index: parts to show differently, or compactions of a provider to undo. */
+export type RepairPlan = {
+  readonly step: number
+  readonly parts: readonly RepairedPart[]
+  readonly blocks: readonly ProviderBlock[]
+}
+/** The summary that a provider wrote in place of messages: its row, and the compaction that shows it. */
+export type ProviderBlock = { readonly messageId: string; readonly compactionId: string }
 
 /** How far a repair may reach: what the error leads to, that first, or at once all that may be the cause. */
 export type Reach = 'place' | 'any' | 'all'
@@ -70,8 +77,10 @@ export function planRepair(
   const end = reach === 'place' ? placed : steps.length
   for (let step = Math.max(from, first); step < end; step++) {
     const [places, form] = steps[step]!
+    const blocks = places.flatMap((place) => blockAt(view, place, form))
+    if (blocks.length > 0) return { step, parts: [], blocks }
     const parts = places.flatMap((place) => repaired(view, place, form))
-    if (parts.length > 0 && changesRequest(view, parts, request)) return { step, parts }
+    if (parts.length > 0 && changesRequest(view, parts, request)) return { step, parts, blocks }
   }
   return undefined
 }
@@ -192,6 +201,19 @@ function namesOne(part: Part, ids: readonly string[]): boolean {
   if (fields === undefined) return false
   const json = JSON.stringify(fields)
   return ids.some((id) => json.includes(JSON.stringify(id)))
+}
+
+/** A provider's summary has no text of its own to show, so the messages that it replaces are shown again. */
+function blockAt(
+  view: readonly ViewMessage[],
+  { part }: Place,
+  form: RepairForms['forms'][number],
+): ProviderBlock[] {
+  const origin = originOf(part)
+  const row = origin && view[origin.row]
+  if (row?.condenseId === undefined || blockOfSummary(row) === undefined || form(part) === undefined)
+    return []
+  return [{ messageId: row.id, compactionId: row.condenseId }]
 }
 
 function repaired(

@@ -1,4 +1,4 @@
-import type { PartRepair, Repair } from '../compaction/direct-compactions.ts'
+import type { Repair } from '../compaction/direct-compactions.ts'
 import { isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { ViewMessage } from '../messages/message.ts'
@@ -7,7 +7,7 @@ import type { RefusalKind } from '../overflow/refusal-wordings.ts'
 import type { ReadSnapshot } from './draft.ts'
 import type { CheckedPrepare } from './options.ts'
 import type { PreparedRequest, RequestRepair } from './prepared.ts'
-import { isAtOtherPart, planRepair } from './repair-plan.ts'
+import { isAtOtherPart, type ProviderBlock, planRepair } from './repair-plan.ts'
 
 /** The most repairs for one call. */
 const MOST_REPAIRS = 3
@@ -38,13 +38,16 @@ export type RepairPort = {
    */
   readonly repair: (sessionId: string, repair: Repair) => Promise<string | undefined>
   readonly undo: (sessionId: string, compactionId: string) => Promise<unknown>
+  readonly redo: (sessionId: string, compactionId: string) => Promise<unknown>
 }
 
 /** A repair, the refusal that it was made for, and the step of its plan. */
 type Made = RequestRepair & {
   readonly refusal: Refusal
   readonly step: number
-  readonly parts: readonly PartRepair[]
+  readonly parts: readonly { readonly messageId: string; readonly part: number }[]
+  /** Compactions of the provider that were undone; none for a repair of parts. */
+  readonly blocks: readonly ProviderBlock[]
   isUndone: boolean
 }
 
@@ -90,7 +93,8 @@ export class Repairs {
     if (isAtOtherPart(view, request, refusal, last.parts)) return
     this.#hasUndone = true
     try {
-      await this.#port.undo(this.#sessionId, last.compactionId)
+      if (last.blocks.length === 0) await this.#port.undo(this.#sessionId, last.compactionId)
+      for (const { compactionId } of last.blocks) await this.#port.redo(this.#sessionId, compactionId)
       last.isUndone = true
     } catch (error) {
       // Another writer undid it, or built on it: then it stays.
@@ -119,18 +123,20 @@ export class Repairs {
       const wide = this.#isOneOfMany(refusal) ? planRepair(view, sent, refusal, from, 'all') : undefined
       const plan = wide ?? planRepair(view, sent, refusal, from, reach)
       if (plan === undefined) return undefined
-      const { step, parts } = plan
+      const { step, parts, blocks } = plan
       const { kind, path } = refusal
       const params = defined({ refusal: kind, path, provider: request.provider, step })
       try {
-        const compactionId = await this.#port.repair(this.#sessionId, { parts, params, viewEpoch })
+        for (const { compactionId } of blocks) await this.#port.undo(this.#sessionId, compactionId)
+        const compactionId =
+          blocks[0]?.compactionId ?? (await this.#port.repair(this.#sessionId, { parts, params, viewEpoch }))
         if (compactionId === undefined) {
           this.#isVetoed = true
           return undefined
         }
-        const messageIds = [...new Set(parts.map(({ messageId }) => messageId))]
+        const messageIds = [...new Set([...parts, ...blocks].map(({ messageId }) => messageId))]
         const facts = { compactionId, kind, messageIds, ...defined({ path }) }
-        this.#latest = { ...facts, refusal, step, parts, isUndone: false }
+        this.#latest = { ...facts, refusal, step, parts, blocks, isUndone: false }
         this.#made.push(this.#latest)
         return await this.#prepared()
       } catch (error) {

@@ -283,6 +283,59 @@ describe('poison', () => {
     expect(await contents()).toEqual(before)
   })
 
+  it.each([
+    [
+      'named by its id',
+      'Item with id cmp_1 not found. Items are not persisted when `store` is set to false.',
+    ],
+    ['encrypted for another key', 'The encrypted content gAAA...DQ== could not be verified.'],
+  ])(
+    'in the block of a compaction that a provider made, %s: the messages before it are shown again',
+    async (_, message) => {
+      await store.append('s', [user('Never call me.'), said('Noted.'), user('Hello.')])
+      const before = await contents()
+      const data = { type: 'compaction', id: 'cmp_1', encrypted_content: 'b3BhcXVl' }
+      await store.append('s', [
+        { role: 'assistant', content: [{ type: 'provider', provider: 'openai', data }] },
+      ])
+      await store.append('s', [said('Hi.')])
+      const compacted = await contents()
+      expect(JSON.stringify(compacted)).not.toContain('Never call me.')
+      const sent = await ask(
+        ({ messages }) => {
+          if (JSON.stringify(messages).includes('b3BhcXVl')) throw refusal(message)
+        },
+        { provider: 'openai', prompt: 'Go on.' },
+      )
+      expect(sent).toHaveLength(2)
+      expect(JSON.stringify(sent[1]!.messages)).toContain('Never call me.')
+      expect((await contents()).slice(0, 3)).toEqual(before)
+      const [block] = await store.listCompactions('s')
+      expect(block).toMatchObject({ kind: 'provider', status: 'undone' })
+      await store.redoCompaction('s', block!.id)
+      expect(await contents()).toEqual(compacted)
+    },
+  )
+
+  it('before reasoning that is bound to it: the reasoning is left out with the repair, and sent again after its undo', async () => {
+    await store.createSession({ id: 's', provider: 'anthropic', model: 'claude-opus-5-5' })
+    await store.append('s', [
+      user('See.', image('bad')),
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'Hm.', providerOptions: { anthropic: { signature: 'sigOld' } } },
+          { type: 'text', text: 'Seen.' },
+        ],
+      },
+    ])
+    const sent = await ask(refusing(undecodable, 'bad'), { prompt: 'Go on.' })
+    expect(sent.map((request) => find(request, 'sigOld') !== undefined)).toEqual([true, false])
+    await store.undoCompaction('s', (await repairsOf())[0]!.id)
+    const again = await store.prepareRequest('s', { prompt: 'Go on.' })
+    expect(find(again, 'sigOld')).toBeDefined()
+  })
+
   it('in a prompt that is not stored is passed on at once, when nothing else may be the cause', async () => {
     await store.append('s', [user('Hello.', image('good')), said('Hi.')])
     const prompts: readonly (readonly [NewMessage, string])[] = [
