@@ -14,7 +14,7 @@ const MOST_REPAIRS = 3
 /** How often a repair is planned when other writers change the view in between. */
 const MOST_PLANS = 5
 
-/** Kinds of which one session has many, and whose repair keeps what was said. */
+/** Kinds of which one session has many, and whose repair keeps the words of people. */
 const SPREADING: ReadonlySet<RefusalKind> = new Set([
   'characters',
   'reasoning',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type NewMessage, openStore } from '../../src/index.ts'
 import { readRefusal } from '../../src/overflow/refusal.ts'
+import { chat } from '../support/conversation.ts'
 import { answerPoisoned, OWN_HISTORIES } from '../support/poisoned-histories.ts'
 import { POISONS, PROVIDERS, serve } from '../support/refusing-server.ts'
 
@@ -8,10 +9,10 @@ it('the server refuses each poison wherever the wire form has it, and nothing el
   const asked = async (messages: readonly NewMessage[], provider: (typeof PROVIDERS)[number]) => {
     await using store = await openStore(':memory:', { estimator: 'neurolink', env: false })
     await store.append('s', messages)
-    return store.prepareRequest('s', { provider: provider.name, prompt: 'Go on.' })
+    return await store.prepareRequest('s', { provider: provider.name, prompt: 'Go on.' })
   }
   for (const provider of PROVIDERS) {
-    for (const history of OWN_HISTORIES) serve(provider, await asked(history, provider))
+    serve(provider, await asked(chat(6, 20), provider))
     const passed: string[] = []
     for (const { kind, messages } of POISONS) {
       const request = await asked(messages('m'), provider)
@@ -31,13 +32,13 @@ it('the server refuses each poison wherever the wire form has it, and nothing el
 })
 
 /**
- * Poison that a form has no place for: OpenAI's two APIs do not take the signatures of others, and Chat Completions has no ids of items and no
- * other fields on texts.
+ * Poison that a form has no place for: OpenAI's do not take the signatures of others; Chat Completions has no items, and only texts in outputs;
+ * Responses has no fields on a text without an item.
  */
 const PASSED = {
   anthropic: [],
   gemini: [],
-  chat: ['signature', 'field', 'item'],
+  chat: ['signature', 'output', 'item'],
   responses: ['signature', 'field'],
 }
 

@@ -115,9 +115,9 @@ export const POISONS: readonly Poison[] = [
             type: 'text',
             text: 'As it says.',
             providerOptions: {
-              anthropic: { poisonField: mark },
-              openai: { poisonField: mark },
-              google: { poisonField: mark },
+              anthropic: { poison_field: mark },
+              openai: { poison_field: mark },
+              google: { poison_field: mark },
             },
           },
         ],
@@ -210,7 +210,7 @@ const CLAUDE = {
   input: (path: string) => `${path}.tool_use.input: Input should be a valid dictionary`,
   name: (path: string) => `${path}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'`,
   blank: () => 'messages: text content blocks must contain non-whitespace text',
-  field: (path: string) => `${path}.text.poisonField: Extra inputs are not permitted`,
+  field: (path: string) => `${path}.text.poison_field: Extra inputs are not permitted`,
   pair: (path: string, id: string) =>
     `${path.split('.').slice(0, 2).join('.')}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${id}.`,
   lone: (path: string, id: string) =>
@@ -225,7 +225,7 @@ const GPT = {
   input: (path: string) => `Invalid '${path}.function.arguments': arguments must be valid JSON of an object.`,
   name: (path: string) => `Invalid '${path}.function.name': string does not match pattern.`,
   blank: (path: string) => `${path}: Each message must have at least one content element.`,
-  field: (path: string) => `Unknown parameter: '${path}.poisonField'.`,
+  field: (path: string) => `Unknown parameter: '${path}.poison_field'.`,
   pair: (_: string, id: string) =>
     `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${id}`,
   lone: (_: string, id: string) => `No tool call found for function call output with call_id ${id}.`,
@@ -241,7 +241,7 @@ const GEMINI = {
   name: (path: string) => `* GenerateContentRequest.${path}.function_call.name: Invalid function name.`,
   blank: (path: string) => `* GenerateContentRequest.${path}: contents.parts must not be empty.`,
   field: (path: string) =>
-    `Invalid JSON payload received. Unknown name "poisonField" at '${path}': Cannot find field.`,
+    `Invalid JSON payload received. Unknown name "poison_field" at '${path}': Cannot find field.`,
   pair: () =>
     'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
   lone: () => 'Please ensure that function response turn comes immediately after a function call turn.',
@@ -413,7 +413,7 @@ export function serve(provider: Provider, request: PreparedRequest): void {
       if (json.includes('"wait"')) refuse('pair', path, id)
     }
     if (/"(?:text|content)":"\u200b"/.test(json)) refuse('blank', path)
-    if (json.includes('"poisonField"')) refuse('field', path)
+    if (json.includes('"poison_field"')) refuse('field', path)
   }
 }
 
