@@ -99,7 +99,7 @@ export type RefusalFacts = {
   readonly kind: string
   /** The place as the error names it. */
   readonly path?: string
-  /** The repairs that were made, and whether they were undone because the provider refused the same again. */
+  /** The repairs that were made, oldest first, and whether they were undone because the provider refused the same again. */
   readonly tried: readonly {
     readonly kind: string
     readonly path?: string

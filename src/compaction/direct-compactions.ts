@@ -119,39 +119,46 @@ export type PartRepair = {
   readonly text: string
 }
 
+/** A repair of a view of this epoch: what its parts show is as old. */
+export type Repair = {
+  readonly parts: readonly PartRepair[]
+  readonly params: Plan['params']
+  readonly viewEpoch: number
+}
+
 /**
  * Shows parts differently that a provider refused: a compaction of kind `repair`. Returns its id; `undefined` when `isAllowed` refuses.
  *
- * Throws `SESSION_NOT_FOUND`, and `STALE_PLAN` for messages that are hidden.
+ * Throws `SESSION_NOT_FOUND`, and `STALE_PLAN` when the view has changed. It is not planned again here, because its texts are made of what the
+ * parts showed.
  */
-export function repairParts(
+export async function repairParts(
   storage: Storage,
   sessionId: string,
-  { parts, params }: { readonly parts: readonly PartRepair[]; readonly params: Plan['params'] },
+  { parts, params, viewEpoch }: Repair,
   authorship: Authorship,
   providerOf: (session: Session) => string,
   isAllowed: (run: DirectRun) => Promise<boolean>,
 ): Promise<string | undefined> {
-  return withReplans(async () => {
-    const run = await startRun(storage, sessionId, [], providerOf)
-    const wanted = new Set(parts.map(({ messageId }) => messageId))
-    const rows = new Map(run.view.rows.filter(({ id }) => wanted.has(id)).map((row) => [row.id, row]))
-    const missing = [...wanted].filter((id) => !rows.has(id))
-    if (missing.length > 0)
-      throw new UndertextError('STALE_PLAN', { sessionId, why: 'they are hidden', messageIds: missing })
-    const keys = [...rows.values()].map(({ key }) => key)
-    const contents = await storage.contents(sessionId, keys)
-    const replace = parts.flatMap(({ messageId, part, shown, text }): PlannedReplacement[] => {
-      const row = rows.get(messageId)!
-      const original = contents.get(row.key)?.[part]
-      if (original === undefined) return []
-      return [{ row, part, text, ...savingsOf(row, part, { original, shown, text }, run.view.estimator) }]
-    })
-    run.add({ kind: 'repair', hide: [], replace, requires: [], params })
-    if (!(await isAllowed(run))) return undefined
-    await run.commit(storage, 'refusal', authorship)
-    return run.steps[0]!.id
+  const run = await startRun(storage, sessionId, [], providerOf)
+  const wanted = new Set(parts.map(({ messageId }) => messageId))
+  const rows = new Map(run.view.rows.filter(({ id }) => wanted.has(id)).map((row) => [row.id, row]))
+  if (run.snapshot.session.viewEpoch !== viewEpoch || rows.size < wanted.size) {
+    const why = 'the view changed'
+    throw new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [...wanted] })
+  }
+  const keys = [...rows.values()].map(({ key }) => key)
+  const contents = await storage.contents(sessionId, keys)
+  const replace = parts.flatMap(({ messageId, part, shown, text }): PlannedReplacement[] => {
+    const row = rows.get(messageId)!
+    const original = contents.get(row.key)?.[part]
+    if (original === undefined) return []
+    return [{ row, part, text, ...savingsOf(row, part, { original, shown, text }, run.view.estimator) }]
   })
+  run.add({ kind: 'repair', hide: [], replace, requires: [], params })
+  if (!(await isAllowed(run))) return undefined
+  await run.commit(storage, 'refusal', authorship)
+  return run.steps[0]!.id
 }
 
 /** The checked options of `recordProviderCompaction`. */

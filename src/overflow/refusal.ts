@@ -47,7 +47,7 @@ export function readRefusal(error: unknown, options: OverflowOptions = {}): Refu
   // Fields outside the messages have the same wording.
   if (path === undefined && (found?.kind === 'unknown-field' || nodes.some(isAboutParameter))) return null
   if (found === undefined) {
-    const named = nodes.find((node) => !isForAnotherReason(node) && isBadRequest(statusOf(node)))
+    const named = nodes.find((node) => !isForAnotherReason(node) && isBadRequest(node))
     if (path === undefined || named === undefined) return null
     if (!nodes.some((node) => names(node, path))) return null
     return { kind: 'part', path, ids: idsIn(nodes), ...defined({ status: statusOf(named) }) }
@@ -99,8 +99,14 @@ function names({ texts, params }: ErrorNode, path: string): boolean {
   return all.some((text) => text.includes(path.toLowerCase()))
 }
 
-function isBadRequest(status: number | undefined): boolean {
-  return status === 400 || status === 422
+/** An error within a stream has no status, only the type of one. */
+const BAD_REQUEST =
+  /^(?:invalid_?request(?:_?error)?|invalid_argument|validationexception|bad_?request(?:_?error)?)$/i
+
+function isBadRequest(node: ErrorNode): boolean {
+  const status = statusOf(node)
+  if (status !== undefined) return status === 400 || status === 422
+  return [node, node.group].some(({ codes }) => codes.some((code) => BAD_REQUEST.test(code)))
 }
 
 /** The first place in the messages that a text or a field names. */

@@ -30,7 +30,7 @@ export type PreparedFiles = {
 
 /** A repair that was made because a provider refused a request for its content. */
 export type RequestRepair = {
-  /** The compaction of kind `repair`. */
+  /** The compaction of kind `repair`, or the compaction of the provider that was undone because it refused its block. */
   readonly compactionId: string
   /** What the provider refused. */
   readonly kind: RefusalKind

@@ -75,22 +75,28 @@ export async function withRecovery<T>(
     const { provider } = request
     if (!isOn || options.signal?.aborted) throw error
     const rules = { ...options.overflow, provider }
+    const refusal = readRefusal(error, rules)
     const media = mediaRefusal(error)
-    const lighter = media === undefined ? undefined : await recovery.showLessMedia(request, media)
-    if (lighter !== undefined) {
-      shortened += 1
-      request = lighter
-      continue
+    const sent = request
+    await unlessOwnError(() => repairs.judge(sent, refusal))
+    if (media !== undefined) {
+      // What the error names comes before others that may be good. A number of images is about no single one.
+      const isPlace = refusal?.path !== undefined && media.mostImages === undefined
+      const repaired = isPlace ? await unlessOwnError(() => repairs.next(sent, refusal, 'place')) : undefined
+      const lighter = repaired ?? (await recovery.showLessMedia(request, media))
+      if (lighter !== undefined) {
+        shortened += repaired === undefined ? 1 : 0
+        request = lighter
+        continue
+      }
     }
-    if (!isContextOverflowError(error, rules)) {
-      const refusal = readRefusal(error, rules)
-      if (refusal === null) throw error
-      const sent = request
+    if (refusal !== null) {
       const repaired = await unlessOwnError(() => repairs.next(sent, refusal))
       if (repaired === undefined) throw repairs.failure(request, refusal, error)
       request = repaired
       continue
     }
+    if (!isContextOverflowError(error, rules)) throw error
     const reported = await recovery.recordOverflow(request, error)
     const next = await recovery.shorten(request, reported)
     if (next !== undefined) {

@@ -1,4 +1,5 @@
 import { headOf } from '../messages/characters.ts'
+import { isUnreadable } from '../messages/compaction-block.ts'
 import { isObject, parsedJson, stringifyJson } from '../messages/json.ts'
 import {
   type FilePart,
@@ -41,7 +42,7 @@ export const REPAIRS: { readonly [K in RefusalKind]: RepairForms | undefined } =
     mayBe: holdsUnusualCharacters,
     forms: [tidied, plainest, withoutContent],
   },
-  reasoning: { isSuspect: hasSignature, forms: [withoutReasoning, withoutContent] },
+  reasoning: { isSuspect: hasSignature, mayBe: isEncrypted, forms: [withoutReasoning, withoutContent] },
   'reasoning-missing': { isSuspect: isCall, forms: [callAsText] },
   item: { isSuspect: hasOwnFields, forms: [withoutFields, withoutContent] },
   'call-without-result': { isSuspect: isCall, forms: [callAsText] },
@@ -132,6 +133,11 @@ function isPlainName({ toolName, toolCallId }: ToolCallPart): boolean {
 function hasSignature(part: Part): boolean {
   if (isReasoning(part)) return true
   return part.type !== 'provider' && /signature/i.test(Object.keys(fieldsOf(part)).join(' '))
+}
+
+/** The same, and a summary that only its provider can read. */
+function isEncrypted(part: Part): boolean {
+  return hasSignature(part) || isUnreadable(part)
 }
 
 function withoutReasoning(part: Part): string | undefined {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { blockOfSummary } from '../messages/compaction-block.ts'
 import { type Message, type NewMessage, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
 import { overlaid, withReplacements } from '../messages/overlay.ts'
 import { type Refusal, wirePathOf } from '../overflow/refusal.ts'
@@ -16,8 +17,19 @@ export type RepairedPart = {
   readonly shown: Part
 }
 
-/** The parts of one step, and the index of the step. */
-export type RepairPlan = { readonly step: number; readonly parts: readonly RepairedPart[] }
+/** One step with its index: parts to show differently, or compactions of a provider to undo. */
+export type RepairPlan = {
+  readonly step: number
+  readonly parts: readonly RepairedPart[]
+  readonly blocks: readonly ProviderBlock[]
+}
+/** The summary that a provider wrote in place of messages: its row, and the compaction that shows it. */
+export type ProviderBlock = { readonly messageId: string; readonly compactionId: string }
+
+/** How far a repair may reach: what the error leads to, that first, or at once all that may be the cause. */
+export type Reach = 'place' | 'any' | 'all'
+/** The last steps, which are not about one place. */
+const WIDE_STEPS = 2
 
 /** A request that was refused. */
 type RefusedRequest = {
@@ -39,14 +51,15 @@ const ORIGIN = Symbol('origin')
 
 /**
  * The smallest repair of a refused request that changes it, from a step on: first the parts that the error leads to, each step with more
- * of them removed; then all that may be the cause. When the error leads nowhere, the newest such part comes first. `undefined` when
- * nothing is left, and when the error leads to a message that is not stored: the caller has it.
+ * of them removed; then all that may be the cause. When the error leads nowhere, the newest such part comes first.
+ * `undefined` when nothing is left, and when the cause is in a message that is not stored: the caller has it.
  */
 export function planRepair(
   view: readonly ViewMessage[],
   request: RefusedRequest,
   refusal: Refusal,
   from: number,
+  reach: Reach = 'any',
 ): RepairPlan | undefined {
   const repairs = REPAIRS[refusal.kind]
   if (repairs === undefined) return undefined
@@ -54,14 +67,55 @@ export function planRepair(
   const rendered = sentOf(marked, request)
   const located = locate(rendered, request, refusal, repairs)
   const stored = located.filter(({ part }) => (originOf(part)?.row ?? 0) < view.length)
-  if (located.length > 0 && stored.length === 0) return undefined
-  const steps = stepsOf(stored, placesIn(marked.slice(0, view.length)), repairs)
-  for (let step = from; step < steps.length; step++) {
+  const all = placesIn(marked)
+  const isStored = ({ message }: Place): boolean => message < view.length
+  const isElsewhere = located.length > 0 ? stored.length === 0 : isInPrompt(all, isStored, repairs)
+  if (isElsewhere) return undefined
+  const steps = stepsOf(stored, all.filter(isStored), repairs)
+  const placed = stored.length > 0 ? repairs.forms.length : 0
+  const first = reach === 'all' ? steps.length - WIDE_STEPS : 0
+  const end = reach === 'place' ? placed : steps.length
+  for (let step = Math.max(from, first); step < end; step++) {
     const [places, form] = steps[step]!
+    const blocks = places.flatMap((place) => blockAt(view, place, form))
+    if (blocks.length > 0) return { step, parts: [], blocks }
     const parts = places.flatMap((place) => repaired(view, place, form))
-    if (parts.length > 0 && changesRequest(view, parts, request)) return { step, parts }
+    if (parts.length > 0 && changesRequest(view, parts, request)) return { step, parts, blocks }
   }
   return undefined
+}
+
+/** Whether of the parts that may be the cause of an error without a place those of the prompt are the only ones, or the only broken ones. */
+function isInPrompt(
+  all: readonly Place[],
+  isStored: (place: Place) => boolean,
+  { isSuspect }: RepairForms,
+): boolean {
+  const suspects = all.filter(({ part }) => isSuspect(part))
+  const broken = suspects.filter(({ part }) => looksBroken(part))
+  const likely = broken.length > 0 ? broken : suspects
+  return likely.length > 0 && !likely.some(isStored)
+}
+
+/**
+ * Whether the path of an error, which is that of the error before it, leads to another part than those that were repaired for that one:
+ * the repaired part is not sent any more, and the next one has its place. Only where a path names one part for certain.
+ */
+export function isAtOtherPart(
+  view: readonly ViewMessage[],
+  request: Omit<RefusedRequest, 'refused'>,
+  { path }: Refusal,
+  parts: readonly { readonly messageId: string; readonly part: number }[],
+): boolean {
+  const place = path === undefined ? undefined : wirePathOf(path)
+  if (place?.part === undefined) return false
+  const rendered = sentOf([...view, ...asRows(request.prompt)].map(withMarks), request)
+  const candidates = placesAt(rendered, place, request.provider, request.system !== undefined)
+  const [only] = candidates.length === 1 ? candidates[0]! : []
+  const origin = only && originOf(only.part)
+  if (origin === undefined) return false
+  const id = view[origin.row]?.id
+  return !parts.some(({ messageId, part }) => messageId === id && part === origin.part)
 }
 
 /** Each step: the places, and what they show. */
@@ -147,6 +201,19 @@ function namesOne(part: Part, ids: readonly string[]): boolean {
   if (fields === undefined) return false
   const json = JSON.stringify(fields)
   return ids.some((id) => json.includes(JSON.stringify(id)))
+}
+
+/** A provider's summary has no text of its own to show, so the messages that it replaces are shown again. */
+function blockAt(
+  view: readonly ViewMessage[],
+  { part }: Place,
+  form: RepairForms['forms'][number],
+): ProviderBlock[] {
+  const origin = originOf(part)
+  const row = origin && view[origin.row]
+  if (row?.condenseId === undefined || blockOfSummary(row) === undefined || form(part) === undefined)
+    return []
+  return [{ messageId: row.id, compactionId: row.condenseId }]
 }
 
 function repaired(

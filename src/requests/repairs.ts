@@ -1,29 +1,55 @@
-import type { PartRepair } from '../compaction/direct-compactions.ts'
+import type { Repair } from '../compaction/direct-compactions.ts'
 import { isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
-import type { Plan } from '../model/plan.ts'
+import type { ViewMessage } from '../messages/message.ts'
 import type { Refusal } from '../overflow/refusal.ts'
+import type { RefusalKind } from '../overflow/refusal-wordings.ts'
 import type { ReadSnapshot } from './draft.ts'
 import type { CheckedPrepare } from './options.ts'
 import type { PreparedRequest, RequestRepair } from './prepared.ts'
-import { planRepair } from './repair-plan.ts'
+import { isAtOtherPart, type ProviderBlock, planRepair } from './repair-plan.ts'
 
 /** The most repairs for one call. */
 const MOST_REPAIRS = 3
+/** How often a repair is planned when other writers change the view in between. */
+const MOST_PLANS = 5
+
+/** Kinds of which one session has many, and whose repair keeps the words of people. */
+const SPREADING: ReadonlySet<RefusalKind> = new Set([
+  'characters',
+  'reasoning',
+  'reasoning-missing',
+  'item',
+  'call-without-result',
+  'result-without-call',
+  'input',
+  'call',
+  'empty',
+  'cache-mark',
+  'unknown-field',
+])
 
 /** What repairs need of a store. */
 export type RepairPort = {
   readonly read: ReadSnapshot
-  /** Shows parts differently; returns the compaction's id, `undefined` when a hook refuses. */
-  readonly repair: (
-    sessionId: string,
-    repair: { readonly parts: readonly PartRepair[]; readonly params: Plan['params'] },
-  ) => Promise<string | undefined>
+  /**
+   * Shows parts of a view differently; returns the compaction's id, `undefined` when a hook refuses. Throws `STALE_PLAN` when the view is not
+   * of this epoch any more.
+   */
+  readonly repair: (sessionId: string, repair: Repair) => Promise<string | undefined>
   readonly undo: (sessionId: string, compactionId: string) => Promise<unknown>
+  readonly redo: (sessionId: string, compactionId: string) => Promise<unknown>
 }
 
 /** A repair, the refusal that it was made for, and the step of its plan. */
-type Made = RequestRepair & { readonly refusal: Refusal; readonly step: number; readonly viewEpoch: number }
+type Made = RequestRepair & {
+  readonly refusal: Refusal
+  readonly step: number
+  readonly parts: readonly { readonly messageId: string; readonly part: number }[]
+  /** Compactions of the provider that were undone; none for a repair of parts. */
+  readonly blocks: readonly ProviderBlock[]
+  isUndone: boolean
+}
 
 /** The repairs of one call, which all have to change its request. A repair after which the provider refuses the same is undone. */
 export class Repairs {
@@ -31,10 +57,14 @@ export class Repairs {
   readonly #sessionId: string
   readonly #options: CheckedPrepare
   readonly #prepare: () => Promise<PreparedRequest | undefined>
-  /** In force. */
+  /** Oldest first. */
   readonly #made: Made[] = []
-  /** Undone again. */
-  readonly #tried: Made[] = []
+  /** Made for the request that is under way. */
+  #latest: Made | undefined
+  /** Whether the last repair was undone, so that the view is not the one that was sent. */
+  #hasUndone = false
+  /** Whether a hook refused a repair. */
+  #isVetoed = false
   /** The messages of the requests that were refused. */
   readonly #refused: PreparedRequest['messages'][] = []
   /** Requests that were sent again because another writer had changed the view. */
@@ -52,41 +82,76 @@ export class Repairs {
     this.#prepare = prepare
   }
 
-  /** The next request; `undefined` when nothing is left to repair. */
-  async next(request: PreparedRequest, refusal: Refusal): Promise<PreparedRequest | undefined> {
+  /** Takes note of a refused request. Undoes the repair that was made for it when the provider refuses the same. */
+  async judge(request: PreparedRequest, refusal: Refusal | null): Promise<void> {
+    const last = this.#latest
+    this.#latest = undefined
+    this.#hasUndone = false
     this.#refused.push(request.messages)
-    const last = this.#made.at(-1)
-    const isSame = last !== undefined && isSameRefusal(last.refusal, refusal)
-    if (isSame) await this.#undo(last)
-    const count = this.#made.length + this.#tried.length + this.#sentAgain
-    if (count >= MOST_REPAIRS || this.#options.signal?.aborted) return undefined
-    const { provider, model } = this.#options
-    const { view, viewEpoch } = await this.#port.read(this.#sessionId, provider, model)
-    if (!isSame && viewEpoch !== request.viewEpoch) {
-      // Another writer changed the view, perhaps by the same repair.
-      this.#sentAgain += 1
-      return this.#prepared()
+    if (last === undefined || refusal === null || !isSameRefusal(last.refusal, refusal)) return
+    const { view } = await this.#read(request)
+    if (isAtOtherPart(view, request, refusal, last.parts)) return
+    this.#hasUndone = true
+    try {
+      if (last.blocks.length === 0) await this.#port.undo(this.#sessionId, last.compactionId)
+      for (const { compactionId } of last.blocks) await this.#port.redo(this.#sessionId, compactionId)
+      last.isUndone = true
+    } catch (error) {
+      // Another writer undid it, or built on it: then it stays.
+      if (!isUndertextError(error)) throw error
     }
-    const sent = { ...request, refused: this.#refused }
-    const plan = planRepair(view, sent, refusal, isSame ? last.step + 1 : 0)
-    if (plan === undefined) return undefined
-    const { kind, path } = refusal
-    const params = defined({ refusal: kind, path, provider: request.provider, step: plan.step })
-    const compactionId = await this.#port.repair(this.#sessionId, { parts: plan.parts, params })
-    if (compactionId === undefined) return undefined
-    const messageIds = [...new Set(plan.parts.map(({ messageId }) => messageId))]
-    const made = { compactionId, kind, messageIds, refusal, step: plan.step, viewEpoch, ...defined({ path }) }
-    this.#made.push(made)
-    return this.#prepared()
+  }
+
+  /** The next request; `undefined` when nothing is left to repair. With `place` only what the error leads to is repaired. */
+  async next(
+    request: PreparedRequest,
+    refusal: Refusal,
+    reach: 'place' | 'any' = 'any',
+  ): Promise<PreparedRequest | undefined> {
+    const tried = this.#made.filter((made) => made.isUndone && isSameRefusal(made.refusal, refusal))
+    const from = Math.max(0, ...tried.map(({ step }) => step + 1))
+    for (let plans = 1; ; plans++) {
+      const isOver = this.#isVetoed || this.#options.signal?.aborted
+      if (isOver || this.#made.length + this.#sentAgain >= MOST_REPAIRS) return undefined
+      const { view, viewEpoch } = await this.#read(request)
+      if (!this.#hasUndone && viewEpoch !== request.viewEpoch) {
+        // Another writer changed the view, perhaps by the same repair.
+        this.#sentAgain += 1
+        return this.#prepared()
+      }
+      const sent = { ...request, refused: this.#refused }
+      const wide = this.#isOneOfMany(refusal) ? planRepair(view, sent, refusal, from, 'all') : undefined
+      const plan = wide ?? planRepair(view, sent, refusal, from, reach)
+      if (plan === undefined) return undefined
+      const { step, parts, blocks } = plan
+      const { kind, path } = refusal
+      const params = defined({ refusal: kind, path, provider: request.provider, step })
+      try {
+        for (const { compactionId } of blocks) await this.#port.undo(this.#sessionId, compactionId)
+        const compactionId =
+          blocks[0]?.compactionId ?? (await this.#port.repair(this.#sessionId, { parts, params, viewEpoch }))
+        if (compactionId === undefined) {
+          this.#isVetoed = true
+          return undefined
+        }
+        const messageIds = [...new Set([...parts, ...blocks].map(({ messageId }) => messageId))]
+        const facts = { compactionId, kind, messageIds, ...defined({ path }) }
+        this.#latest = { ...facts, refusal, step, parts, blocks, isUndone: false }
+        this.#made.push(this.#latest)
+        return await this.#prepared()
+      } catch (error) {
+        if (!isUndertextError(error, 'STALE_PLAN') || plans === MOST_PLANS) throw error
+      }
+    }
   }
 
   /** The error of a request that is refused whatever was repaired; the provider's own when nothing was. */
   failure(request: PreparedRequest, refusal: Refusal, error: unknown): unknown {
-    const tried = [...this.#made, ...this.#tried].map((made) => ({
-      kind: made.kind,
-      messageIds: made.messageIds,
-      undone: this.#tried.includes(made),
-      ...defined({ path: made.path }),
+    const tried = this.#made.map(({ kind, messageIds, isUndone, path }) => ({
+      kind,
+      messageIds,
+      undone: isUndone,
+      ...defined({ path }),
     }))
     if (tried.length === 0) return error
     const { kind, path } = refusal
@@ -101,27 +166,30 @@ export class Repairs {
     return standingFor(new UndertextError('REQUEST_REFUSED', facts), error)
   }
 
+  /** Whether this is the last repair and those before it helped, each with one of the same kind: there may be many, such as the ids of all calls. */
+  #isOneOfMany({ kind }: Refusal): boolean {
+    const isLast = this.#made.length + this.#sentAgain === MOST_REPAIRS - 1
+    return isLast && SPREADING.has(kind) && this.#made.every((made) => made.kind === kind && !made.isUndone)
+  }
+
+  /** The view as the request has it: without messages that were appended since. */
+  async #read({ position }: PreparedRequest): Promise<{ view: readonly ViewMessage[]; viewEpoch: number }> {
+    const { provider, model } = this.#options
+    const { view, viewEpoch } = await this.#port.read(this.#sessionId, provider, model)
+    return { view: view.filter((row) => row.position === undefined || row.position <= position), viewEpoch }
+  }
+
   async #prepared(): Promise<PreparedRequest | undefined> {
     const request = await this.#prepare()
-    if (request === undefined || this.#made.length === 0) return request
-    const repairs = this.#made.map(({ compactionId, kind, path, messageIds }) => ({
+    const inForce = this.#made.filter(({ isUndone }) => !isUndone)
+    if (request === undefined || inForce.length === 0) return request
+    const repairs = inForce.map(({ compactionId, kind, path, messageIds }) => ({
       compactionId,
       kind,
       messageIds,
       ...defined({ path }),
     }))
     return { ...request, repairs }
-  }
-
-  async #undo(made: Made): Promise<void> {
-    this.#made.pop()
-    this.#tried.push(made)
-    try {
-      await this.#port.undo(this.#sessionId, made.compactionId)
-    } catch (error) {
-      // Another writer undid it, or built on it: then it stays.
-      if (!isUndertextError(error)) throw error
-    }
   }
 }
 

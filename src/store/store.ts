@@ -1270,6 +1270,7 @@ export class Store<S extends Storage = Storage> {
       read: (...args: Parameters<ReadSnapshot>) => readSnapshot(this.#context, ...args),
       repair: (...args: Parameters<RepairPort['repair']>) => this.#repair(...args),
       undo: (session: string, compactionId: string) => this.undoCompaction(session, compactionId),
+      redo: (session: string, compactionId: string) => this.redoCompaction(session, compactionId),
     }
     return withRecovery(port, id, call, checked, checkPrompt(checked))
   }

@@ -30,6 +30,8 @@ export type Scripted = Waits &
         readonly cutAfter?: number
         /** After so many events of a stream, one that tells of an error, and the end. */
         readonly errorAfter?: number
+        /** What that event tells of. Default: an overload. */
+        readonly streamError?: { readonly type: string; readonly message: string }
       })
     | {
         /** An error status, with the body its interface gives it. */
@@ -188,6 +190,7 @@ async function answer(
     response.end(JSON.stringify(errorBodyOf(format, type, scripted.message ?? `status ${status}`, code)))
   } else if (stream) {
     const { pieceLength = 8, betweenMs = 0, cutAfter, errorAfter } = scripted
+    const { streamError = { type: 'overloaded_error', message: 'Overloaded' } } = scripted
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
     let count = 0
     for (const { event, data } of eventsOf(format, scripted, pieceLength)) {
@@ -198,7 +201,7 @@ async function answer(
         return
       }
       if (count === errorAfter) {
-        const body = JSON.stringify(errorBodyOf(format, 'overloaded_error', 'Overloaded'))
+        const body = JSON.stringify(errorBodyOf(format, streamError.type, streamError.message))
         response.end(`event: error\ndata: ${body}\n\n`)
         return
       }

@@ -1,11 +1,11 @@
 import { toAnthropic } from '../../src/anthropic.ts'
 import { toGemini } from '../../src/google.ts'
-import type { NewMessage, PreparedRequest } from '../../src/index.ts'
+import { type NewMessage, type PreparedRequest, validateRequest } from '../../src/index.ts'
 import { toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
 
 /*
- * A server that refuses poison in a request, with the wordings of eight providers. The poison is in the wire form, which the converters
- * make; nothing here reads the code of the repairs.
+ * A server that applies the rules of `validateRequest`, and refuses poison that no rule knows, with the wordings of eight providers. It reads
+ * the wire form, which the converters make; nothing here reads the code of the repairs.
  */
 
 /** What a part holds that a server refuses, and the message that holds it. */
@@ -20,6 +20,7 @@ export type PoisonKind =
   | 'field'
   | 'pair'
   | 'output'
+  | 'item'
 
 const IMAGE = 'iVBORw0KGgo'
 
@@ -114,9 +115,9 @@ export const POISONS: readonly Poison[] = [
             type: 'text',
             text: 'As it says.',
             providerOptions: {
-              anthropic: { poisonField: mark },
-              openai: { poisonField: mark },
-              google: { poisonField: mark },
+              anthropic: { poison_field: mark },
+              openai: { poison_field: mark },
+              google: { poison_field: mark },
             },
           },
         ],
@@ -137,15 +138,41 @@ export const POISONS: readonly Poison[] = [
       ]),
     ],
   },
+  {
+    kind: 'item',
+    // The id of an item where there are items, else that of a call.
+    messages: (mark) => {
+      const [call, result] = calling(`call_${mark}poisonItem`, 'find', { query: 'a' })
+      const text = {
+        type: 'text' as const,
+        text: 'I look.',
+        providerOptions: { openai: { itemId: `msg_${mark}poisonItem` } },
+      }
+      return [
+        { role: 'user', content: 'Find.' },
+        { ...call!, content: [text, ...(call!.content as [])] } as NewMessage,
+        result!,
+      ]
+    },
+  },
 ]
 
 type Words = (path: string, id: string) => string
+type Kind =
+  | 'image'
+  | 'signature'
+  | 'character'
+  | 'input'
+  | 'name'
+  | 'blank'
+  | 'field'
+  | 'pair'
+  | 'lone'
+  | 'item'
 type Provider = {
   readonly name: string
   readonly form: 'anthropic' | 'chat' | 'responses' | 'gemini'
-  readonly words: {
-    readonly [K in 'image' | 'signature' | 'character' | 'input' | 'name' | 'blank' | 'field' | 'pair']: Words
-  }
+  readonly words: { readonly [K in Kind]: Words }
   readonly error: (message: string) => unknown
 }
 
@@ -183,9 +210,12 @@ const CLAUDE = {
   input: (path: string) => `${path}.tool_use.input: Input should be a valid dictionary`,
   name: (path: string) => `${path}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'`,
   blank: () => 'messages: text content blocks must contain non-whitespace text',
-  field: (path: string) => `${path}.text.poisonField: Extra inputs are not permitted`,
+  field: (path: string) => `${path}.text.poison_field: Extra inputs are not permitted`,
   pair: (path: string, id: string) =>
     `${path.split('.').slice(0, 2).join('.')}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${id}.`,
+  lone: (path: string, id: string) =>
+    `${path}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
+  item: (path: string) => `${path}: \`tool_use\` ids must be unique`,
 }
 const GPT = {
   image: (path: string) =>
@@ -195,9 +225,12 @@ const GPT = {
   input: (path: string) => `Invalid '${path}.function.arguments': arguments must be valid JSON of an object.`,
   name: (path: string) => `Invalid '${path}.function.name': string does not match pattern.`,
   blank: (path: string) => `${path}: Each message must have at least one content element.`,
-  field: (path: string) => `Unknown parameter: '${path}.poisonField'.`,
+  field: (path: string) => `Unknown parameter: '${path}.poison_field'.`,
   pair: (_: string, id: string) =>
     `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${id}`,
+  lone: (_: string, id: string) => `No tool call found for function call output with call_id ${id}.`,
+  item: (_: string, id: string) =>
+    `Duplicate item found with id ${id}. Remove duplicate items from your input and try again.`,
 }
 const GEMINI = {
   image: () =>
@@ -208,9 +241,12 @@ const GEMINI = {
   name: (path: string) => `* GenerateContentRequest.${path}.function_call.name: Invalid function name.`,
   blank: (path: string) => `* GenerateContentRequest.${path}: contents.parts must not be empty.`,
   field: (path: string) =>
-    `Invalid JSON payload received. Unknown name "poisonField" at '${path}': Cannot find field.`,
+    `Invalid JSON payload received. Unknown name "poison_field" at '${path}': Cannot find field.`,
   pair: () =>
     'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
+  lone: () => 'Please ensure that function response turn comes immediately after a function call turn.',
+  // In no table of wordings: the place has to be enough.
+  item: (path: string) => `* GenerateContentRequest.${path}.function_call.id: the id was used before.`,
 }
 
 /** Providers, and how each says what it refuses. */
@@ -264,56 +300,120 @@ export const PROVIDERS: readonly Provider[] = [
   { name: 'openai', form: 'responses', words: GPT, error: ofSdk },
 ]
 
+type Body = { readonly [name: string]: unknown }
+
+/** A request as an application sends it. */
+function bodyOf({ form }: Provider, { messages, system }: PreparedRequest): Body {
+  const said = system !== undefined
+  switch (form) {
+    case 'anthropic':
+      return {
+        ...toAnthropic(messages, { forRequest: true }),
+        ...(said && { system }),
+        tools: [{ name: 'look', input_schema: { type: 'object' } }],
+      }
+    case 'gemini':
+      return { ...toGemini(messages), ...(said && { systemInstruction: { parts: [{ text: system }] } }) }
+    case 'responses':
+      return { input: toOpenAIResponses(messages), ...(said && { instructions: system }) }
+    case 'chat': {
+      const wire = toOpenAI(messages).filter((message) => 'role' in message)
+      return { messages: said ? [{ role: 'system', content: system }, ...wire] : wire }
+    }
+  }
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
 /** The blocks of a request in wire form, with their paths. */
-function blocksOf(
-  { form }: Provider,
-  { messages, system }: PreparedRequest,
-): { path: string; block: unknown }[] {
-  const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+function blocksOf({ form }: Provider, body: Body): { path: string; block: unknown }[] {
   if (form === 'anthropic')
-    return toAnthropic(messages, { forRequest: true }).messages.flatMap(({ content }, m) =>
+    return (body.messages as readonly { content: unknown }[]).flatMap(({ content }, m) =>
       typeof content === 'string'
         ? [{ path: `messages.${m}.content.0`, block: { type: 'text', text: content } as unknown }]
-        : content.map((block, b) => ({ path: `messages.${m}.content.${b}`, block: block as unknown })),
+        : listOf(content).map((block, b) => ({ path: `messages.${m}.content.${b}`, block })),
     )
   if (form === 'gemini')
-    return toGemini(messages).contents.flatMap(({ parts }, m) =>
-      list(parts).map((block, b) => ({ path: `contents[${m}].parts[${b}]`, block })),
+    return (body.contents as readonly { parts?: unknown }[]).flatMap(({ parts }, m) =>
+      listOf(parts).map((block, b) => ({ path: `contents[${m}].parts[${b}]`, block })),
     )
   const root = form === 'chat' ? 'messages' : 'input'
-  const wire = (form === 'chat' ? toOpenAI(messages) : toOpenAIResponses(messages)) as readonly object[]
-  // Applications send the system prompt before the history, as a message of its own or as a field.
-  const all = form === 'chat' && system !== undefined ? [{ role: 'system', content: system }, ...wire] : wire
-  return all.flatMap((message, m) => {
+  return listOf(body[root]).flatMap((message, m) => {
     const { content, tool_calls: calls, ...rest } = message as { content?: unknown; tool_calls?: unknown }
     return [
       ...(Array.isArray(content)
         ? content.map((block, b) => ({ path: `${root}[${m}].content[${b}]`, block: block as unknown }))
         : [{ path: `${root}[${m}]`, block: { ...rest, content } as unknown }]),
-      ...list(calls).map((block, b) => ({ path: `${root}[${m}].tool_calls[${b}]`, block })),
+      ...listOf(calls).map((block, b) => ({ path: `${root}[${m}].tool_calls[${b}]`, block })),
       ...(Array.isArray(content) ? [{ path: `${root}[${m}]`, block: rest as unknown }] : []),
     ]
   })
 }
 
-/** Throws the provider's error for the first poison of a request. */
+/** How providers say that a rule is broken; the other rules in words that no table has. */
+const RULE_WORDS: { readonly [rule: string]: Kind } = {
+  surrogate: 'character',
+  'empty-text': 'blank',
+  'blank-text': 'blank',
+  'trailing-space': 'blank',
+  'empty-failure': 'blank',
+  'input-object': 'input',
+  'arguments-json': 'input',
+  'arguments-length': 'input',
+  'call-name': 'name',
+  'call-id-form': 'name',
+  'call-id-twice': 'item',
+  'numbered-once': 'item',
+  'item-id': 'item',
+  'call-unanswered': 'pair',
+  'results-first': 'pair',
+  'result-order': 'pair',
+  'result-without-call': 'lone',
+  'result-twice': 'lone',
+  'thinking-signed': 'signature',
+  'thinking-last': 'signature',
+  'thinking-one-response': 'signature',
+  'thought-signature': 'signature',
+  'media-data': 'image',
+  'media-match': 'image',
+  'media-type': 'image',
+  'media-url': 'image',
+}
+
+/** Throws the provider's error for the first rule that a request breaks, else for its first poison. */
 export function serve(provider: Provider, request: PreparedRequest): void {
-  for (const { path, block } of blocksOf(provider, request)) {
+  const body = bodyOf(provider, request)
+  const blocks = blocksOf(provider, body)
+  const refuse = (kind: Kind, path: string, id = 'call_0'): never => {
+    throw provider.error(provider.words[kind](path, id))
+  }
+  const [broken] = validateRequest(body, provider.name)
+  if (broken !== undefined) {
+    const isDotted = provider.form === 'anthropic'
+    const path = isDotted ? broken.path : broken.path.replaceAll(/\.(\d+)/g, '[$1]')
+    const json = JSON.stringify(blocks.find((one) => one.path === path)?.block ?? '')
+    const id = /"(?:id|call_id|tool_use_id|tool_call_id)":"([^"]+)"/.exec(json)?.[1]
+    const words = RULE_WORDS[broken.rule]
+    if (words !== undefined) refuse(words, path, id)
+    throw provider.error(`${path}: ${broken.detail}`)
+  }
+  for (const { path, block } of blocks) {
     const json = JSON.stringify(block)
-    const refuse = (kind: keyof Provider['words'], id = ''): never => {
-      throw provider.error(provider.words[kind](path, id))
-    }
-    if (json.includes('poisonImage')) refuse('image')
-    if (json.includes('poisonSignature')) refuse('signature')
-    if (/\\u0007|\ue000poisonCharacter/.test(json)) refuse('character')
+    if (json.includes('poisonImage')) refuse('image', path)
+    if (json.includes('poisonSignature')) refuse('signature', path)
+    if (/\\u0007|\ue000poisonCharacter/.test(json)) refuse('character', path)
+    const item = /"id":"(msg_[^"]*poisonItem)"/.exec(json)?.[1]
+    if (item !== undefined) refuse('item', path, item)
     if (isCall(block)) {
-      if (json.includes('poisonInput')) refuse('input')
-      if (json.includes('poisonName')) refuse('name')
+      if (json.includes('poisonInput')) refuse('input', path)
+      if (json.includes('poisonName')) refuse('name', path)
+      if (provider.form !== 'chat' && provider.form !== 'responses' && json.includes('poisonItem'))
+        refuse('item', path)
       const id = /"(?:id|call_id)":"([^"]*p1[^"]*)"/.exec(json)?.[1]
-      if (json.includes('"wait"')) refuse('pair', id ?? 'call_0')
+      if (json.includes('"wait"')) refuse('pair', path, id)
     }
-    if (/"(?:text|content)":"\u200b"/.test(json)) refuse('blank')
-    if (json.includes('"poisonField"')) refuse('field')
+    if (/"(?:text|content)":"\u200b"/.test(json)) refuse('blank', path)
+    if (json.includes('"poison_field"')) refuse('field', path)
   }
 }
 

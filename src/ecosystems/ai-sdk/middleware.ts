@@ -67,7 +67,8 @@ type Call = Awaited<ReturnType<typeof beginCall>>
  * - New messages and the answer are stored together when the answer is complete. A failed call and a broken or cancelled stream store
  *   nothing (`keepPromptOnFailure` stores the prompt).
  * - System messages of the prompt are sent and counted, but not stored.
- * - A request that overflows is compacted and sent again before any part of the stream is passed on.
+ * - A request that overflows is compacted, and one that is refused for its content is repaired; it is sent again before any part of the stream
+ *   is passed on.
  *
  * A call can name its session with `providerOptions: { undertext: { sessionId } }`, which takes precedence over `sessionId`. Throws
  * `INVALID_INPUT`; calls reject with that, `CONTEXT_BUDGET_EXCEEDED`, `HISTORY_DIVERGED`, errors of the store or of the model.

@@ -40,11 +40,11 @@ type Call = Omit<HistoryTurns, 'asked'> & {
 }
 
 /**
- * A LangChain chat model that recovers from overflows and records usage, provider and model in the session of a history. Use it in place
+ * A LangChain chat model that recovers from overflows and refusals, and records usage, provider and model in the session of a history. Use it in place
  * of the model: `invoke`, `stream`, `batch`, `bindTools`, `withStructuredOutput` and chains work as with the model itself.
  *
- * A request that overflows is compacted and sent again before any of its response was passed on; the history in the prompt is
- * replaced, everything else stays. The history is the one given here, else that of `RunnableWithMessageHistory`. A prompt without all
+ * A request that overflows is compacted, one that is refused for its content is repaired, and it is sent again before any of its response was
+ * passed on; the history in the prompt is replaced, everything else stays. The history is the one given here, else that of `RunnableWithMessageHistory`. A prompt without all
  * messages of `getMessages`, unchanged and in one piece, is sent as it is.
  *
  * Calls reject with what the model throws, and with what `withOverflowRecovery` throws. Throws `INVALID_INPUT`.

@@ -2,7 +2,16 @@ import { isDeepStrictEqual } from 'node:util'
 import { invalid, isUndertextError, UndertextError } from '../../errors.ts'
 import { check, nameSchema } from '../../messages/check.ts'
 import { canonicalJson } from '../../messages/json.ts'
-import type { Message, NewMessage, StoredMessage, ViewMessage } from '../../messages/message.ts'
+import {
+  type Message,
+  type NewMessage,
+  type Part,
+  partsOf,
+  type StoredMessage,
+  type ToolResultPart,
+  type ViewMessage,
+} from '../../messages/message.ts'
+import { resultAsParts } from '../../rendering/contents.ts'
 import { type RenderOptions, renderView } from '../../rendering/render.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { isObject, listAt, objectAt, stringAt } from '../wire.ts'
@@ -140,13 +149,38 @@ export function shownRows(
   manner: InsertedManner,
   options: ConversionOptions,
 ): ShownRow[] {
-  const messages = view.map((row) => shownMessages(row, manner))
+  const rows = withResultsOfTexts(view)
+  const messages = rows.map((row) => shownMessages(row, manner))
   const items = toItemsOfEach(messages.flat(), options)
   let next = 0
-  return view.map((row, i) => {
+  return rows.map((row, i) => {
     const from = next
     next += messages[i]!.length
     return { row, shown: items.slice(from, next).flat() }
+  })
+}
+
+/** The rows, with results as texts where a repair shows their call as a text: the API refuses a result without its call. */
+function withResultsOfTexts(view: readonly ViewMessage[]): readonly ViewMessage[] {
+  const isText = ({ kind, role, content, replacedParts }: ViewMessage): boolean =>
+    kind === 'message' &&
+    role === 'assistant' &&
+    typeof content !== 'string' &&
+    replacedParts?.some((part) => content[part]?.type === 'text') === true
+  const from = view.findIndex(isText)
+  if (from === -1) return view
+  const calls = new Set<string>()
+  for (const row of view)
+    for (const part of partsOf(row)) if (part.type === 'tool-call') calls.add(part.toolCallId)
+  return view.map((row, at) => {
+    const parts = partsOf(row)
+    const isLone = (part: Part): part is ToolResultPart =>
+      part.type === 'tool-result' && !calls.has(part.toolCallId)
+    if (at < from || row.role !== 'tool' || !parts.some(isLone)) return row
+    // The row is shown with other content than it has, as one with a replacement.
+    const content = parts.flatMap((part) => (isLone(part) ? resultAsParts(part) : [part]))
+    const role = content.some(({ type }) => type === 'tool-result') ? 'tool' : 'user'
+    return { ...row, role, content, replacedParts: row.replacedParts ?? [] }
   })
 }
 

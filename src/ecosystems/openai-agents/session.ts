@@ -157,10 +157,10 @@ export class UndertextSession {
   }
 
   /**
-   * Returns a model or model provider that recovers from overflows and records usage, provider and model in
-   * this session: for `model` of an agent, or `modelProvider` of a `Runner`. A request that overflows is
-   * compacted and sent again before any of its response was passed on; the history in its input is replaced,
-   * everything else stays. An input that does not begin with the whole history, because a filter or an input
+   * Returns a model or model provider that recovers from overflows and refusals, and records usage, provider and
+   * model in this session: for `model` of an agent, or `modelProvider` of a `Runner`. A request that overflows is
+   * compacted, one that is refused for its content is repaired, and it is sent again before any of its response was
+   * passed on; the history in its input is replaced, everything else stays. An input that does not begin with the whole history, because a filter or an input
    * callback changed it, is sent unchanged; so is one of a conversation that the server keeps.
    */
   recovering<T extends AgentModel | AgentModelProvider>(model: T): T {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { REFUSAL_WORDINGS } from '../../../src/overflow/refusal-wordings.ts'
 import { WORDINGS } from '../../../src/overflow/wordings.ts'
 import { OTHERS, OVERFLOWS } from './labelled.ts'
 import { LAST_OTHERS, LAST_OVERFLOWS } from './labelled-last.ts'
@@ -32,6 +33,12 @@ it('lists the wordings of the code, in their order', () => {
     also.join(', '),
   ])
   expect(rowsUnder('## The wordings')).toEqual(listed)
+})
+
+it('lists the wordings of refusals, in their order', () => {
+  expect(rowsUnder('## Refusals of the content')).toEqual(
+    REFUSAL_WORDINGS.map(({ kind, providers, sample }) => [kind, providers, sample.replaceAll('|', '\\|')]),
+  )
 })
 
 it('counts the labelled sets as they are', () => {

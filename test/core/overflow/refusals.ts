@@ -1,5 +1,5 @@
 import type { RefusalKind } from '../../../src/overflow/refusal-wordings.ts'
-import { anthropicError, apiCallError, awsError, googleError, openaiError } from './shapes.ts'
+import { anthropicError, apiCallError, awsError, googleError, openaiError, retryError } from './shapes.ts'
 
 /* Refusals as providers sent them, with the public report that quotes each, and the shapes that libraries give them. */
 
@@ -478,6 +478,75 @@ export const REFUSALS: readonly Refused[] = [
     ),
     'reasoning',
   ],
+  // As gateways and libraries pass them on.
+  [
+    'OpenRouter, with the body of its provider as JSON in JSON',
+    apiCallError('https://openrouter.ai/api/v1/chat/completions', 400, {
+      error: {
+        message: 'Provider returned error',
+        code: 400,
+        metadata: {
+          raw: JSON.stringify({
+            type: 'error',
+            error: {
+              type: 'invalid_request_error',
+              message: 'messages.4.content.0: Invalid `signature` in `thinking` block',
+            },
+            request_id: 'req_011CVjxi',
+          }),
+          provider_name: 'Anthropic',
+        },
+      },
+      user_id: 'user_2abc',
+    }),
+    'reasoning',
+    'messages.4.content.0',
+  ],
+  [
+    'LiteLLM, with the bytes of its provider as Python writes them',
+    chat(
+      'litellm.BadRequestError: AnthropicException - b\'{"type":"error","error":{"type":"invalid_request_error","message":"messages.3.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01A. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."}}\'. Received Model Group=claude',
+    ),
+    'result-without-call',
+    'messages.3.content.1',
+    ['toolu_01A'],
+  ],
+  [
+    'the AI SDK after retries',
+    retryError(
+      bySdk(
+        RESPONSES,
+        'Duplicate item found with id msg_0ad2. Remove duplicate items from your input and try again.',
+      ) as Error,
+    ),
+    'item',
+    undefined,
+    ['msg_0ad2'],
+  ],
+  [
+    'LangChain, which adds a page to the message',
+    Object.assign(
+      new Error(
+        "400 An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: call_9aB\n\nTroubleshooting URL: https://docs.langchain.com/oss/javascript/langchain/errors/INVALID_TOOL_RESULTS/\n",
+      ),
+      { status: 400, lc_error_code: 'INVALID_TOOL_RESULTS', code: null, type: 'invalid_request_error' },
+    ),
+    'call-without-result',
+    undefined,
+    ['call_9aB'],
+  ],
+  [
+    'an error as the first event of a stream, which has no status',
+    {
+      type: 'error',
+      error: {
+        type: 'invalid_request_error',
+        message: 'messages.2.content.0.document.title: must not contain a slash',
+      },
+    },
+    'part',
+    'messages.2.content.0.document.title',
+  ],
   // In no table: a place is enough.
   [
     'invented',
@@ -521,6 +590,35 @@ export const OTHER_REASONS: readonly (readonly [source: string, error: unknown])
     anthropic(
       'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.',
     ),
+  ],
+  [
+    'a key, as LangChain passes it on',
+    Object.assign(
+      new Error(
+        '401 invalid x-api-key\n\nTroubleshooting URL: https://docs.langchain.com/oss/javascript/langchain/errors/MODEL_AUTHENTICATION/\n',
+      ),
+      { status: 401, lc_error_code: 'MODEL_AUTHENTICATION' },
+    ),
+  ],
+  [
+    'a rate limit of a provider of OpenRouter',
+    apiCallError('https://openrouter.ai/api/v1/chat/completions', 429, {
+      error: {
+        message: 'Provider returned error',
+        code: 429,
+        metadata: { raw: 'messages.4 is temporarily rate-limited upstream', provider_name: 'X' },
+      },
+    }),
+  ],
+  [
+    'a moderation of OpenRouter',
+    apiCallError('https://openrouter.ai/api/v1/chat/completions', 403, {
+      error: {
+        message: 'Your chosen model requires moderation and your input was flagged for "violence"',
+        code: 403,
+        metadata: { reasons: ['violence'], flagged_input: 'messages.0.content.0: Could not process image' },
+      },
+    }),
   ],
   ['an overload', anthropicError(529, 'overloaded_error', 'Overloaded')],
   [
