@@ -73,7 +73,8 @@ function isMovable(row: ViewMessage): boolean {
  * - `empty-message-dropped`, `empty-text-dropped`: an empty message or text was dropped.
  * - `foreign-part-dropped`: a part that only another provider reads was dropped.
  * - `media-as-text`: an image or file became a text, because the provider does not read its type, cannot load it from
- *   its address, or accepts none from the assistant.
+ *   its address, or accepts none from the assistant; or because it has more pixels or bytes than the provider accepts.
+ * - `image-resized`: an image that is larger than the provider accepts became the smaller one of `resizeImage`.
  * - `media-type-changed`: the stated media type of an image became that of its bytes.
  * - `characters-replaced`: half a pair of surrogates (half an emoji) became U+FFFD.
  * - `input-as-object`: the input of a call became an object: an empty one, the one that its text describes, or
@@ -110,6 +111,7 @@ export type MendKind =
   | 'empty-text-dropped'
   | 'foreign-part-dropped'
   | 'media-as-text'
+  | 'image-resized'
   | 'media-type-changed'
   | 'characters-replaced'
   | 'input-as-object'

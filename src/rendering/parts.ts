@@ -13,9 +13,10 @@ import type {
 } from '../messages/message.ts'
 import { objectInput } from '../messages/tool-input.ts'
 import { wellFormed } from '../messages/well-formed.ts'
+import { FEW_IMAGES, type MediaItemLimits, mediaItemLimitsOf } from '../tokens/media-limits.ts'
 import { type MediaRules, type ProviderProfile, RESPONSES_MEDIA, readsPartsOf } from '../tokens/providers.ts'
 import { type Draft, draftOf, type MendKind, type Note } from './draft.ts'
-import { trueType, unreadableText } from './media.ts'
+import { isImage, type ResizeImage, smallerMedia, tooLarge, trueType, unreadableText } from './media.ts'
 import { Numbers } from './numbers.ts'
 
 /*
@@ -29,11 +30,12 @@ export type PartRules = {
   readonly profile: ProviderProfile
   readonly alsoReads?: readonly string[]
   readonly markable: ReadonlySet<string>
+  readonly resizeImage?: ResizeImage | undefined
 }
 
 /** The drafts with parts that the provider accepts; a draft without such a fault is returned as it is. */
 export function mendParts(drafts: readonly Draft[], rules: PartRules, note: Note): readonly Draft[] {
-  const mender = new PartMender(rules, note)
+  const mender = new PartMender(drafts, rules, note)
   let made: Draft[] | undefined
   for (const [index, draft] of drafts.entries()) {
     const mended = mender.draft(draft)
@@ -70,16 +72,22 @@ class PartMender {
   readonly #numbers = new Numbers()
   readonly #readsOpenAI: boolean
   readonly #mediaRules: MediaRules
+  readonly #itemLimits: MediaItemLimits
+  /** Whether the request has so many images that the provider accepts smaller ones only. */
+  readonly #hasMany: boolean
   #messageId = ''
   #keepsMarks = false
 
-  constructor(rules: PartRules, note: Note) {
+  constructor(drafts: readonly Draft[], rules: PartRules, note: Note) {
     this.#rules = rules
     this.#note = note
     const { provider, profile, alsoReads = [] } = rules
     this.#readsOpenAI = readsPartsOf(provider, 'openai')
     const isResponses = this.#readsOpenAI && alsoReads.includes('openai-responses')
     this.#mediaRules = isResponses ? RESPONSES_MEDIA : profile.media
+    this.#itemLimits = mediaItemLimitsOf(provider)
+    const { sideOfMany } = this.#itemLimits
+    this.#hasMany = sideOfMany !== undefined && hasMoreImages(drafts, FEW_IMAGES, this.#mediaRules)
   }
 
   /** `undefined` when nothing of it is left. */
@@ -187,10 +195,26 @@ class PartMender {
       this.#did('media-as-text')
       return text
     }
+    const large = tooLarge(part, this.#itemLimits, this.#hasMany)
+    if (large !== undefined) {
+      const smaller = smallerMedia(part, large, this.#rules.resizeImage, (resized) =>
+        this.#isAccepted(resized),
+      )
+      this.#did(smaller.type === 'text' ? 'media-as-text' : 'image-resized')
+      return smaller.type === 'text' ? smaller : this.#withOptions(smaller)
+    }
     const name = part.type === 'file' ? part.filename : undefined
     const data = part.type === 'image' ? part.image : part.data
     const isWhole = (name?.isWellFormed() ?? true) && (typeof data !== 'string' || data.isWellFormed())
     return this.#withOptions(isWhole ? part : this.#wellFormed(part))
+  }
+
+  #isAccepted(part: ImagePart | FilePart): boolean {
+    return (
+      trueType(part) === undefined &&
+      unreadableText(part, this.#mediaRules) === undefined &&
+      tooLarge(part, this.#itemLimits, this.#hasMany) === undefined
+    )
   }
 
   #call(call: ToolCallPart): ToolCallPart {
@@ -255,6 +279,24 @@ class PartMender {
     const value = output.value.map((item) => (this.#part(item) ?? item) as ToolResultContent)
     return value.every((item, index) => item === output.value[index]) ? output : { ...output, value }
   }
+}
+
+/** Whether drafts have more images that the provider reads. */
+function hasMoreImages(drafts: readonly Draft[], count: number, rules: MediaRules): boolean {
+  let found = 0
+  const isSent = (part: Part): boolean =>
+    (part.type === 'image' || part.type === 'file') &&
+    isImage(part) &&
+    unreadableText(part, rules) === undefined
+  for (const { parts } of drafts) {
+    for (const part of parts) {
+      if (isSent(part)) found += 1
+      else if (part.type === 'tool-result' && part.output.type === 'content')
+        found += part.output.value.filter(isSent).length
+    }
+    if (found > count) return true
+  }
+  return false
 }
 
 /** Whether the JSON of a value is longer than so many characters. */

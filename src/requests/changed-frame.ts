@@ -6,6 +6,7 @@ import type { ReasoningRecord } from '../storage/storage.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { measurePart } from '../tokens/measure.ts'
 import { boundPrefixOf, reasoningFacts } from './reasoning.ts'
+import type { ResizedImages } from './resized-images.ts'
 
 /** What differs from the last recorded request, for a model that checks what precedes its reasoning. */
 export type ChangedFrame = {
@@ -23,6 +24,7 @@ type RenderedDraft = {
     readonly estimator: Estimator
     readonly chosen: { readonly key: string }
     readonly reasoning: ReasoningRecord | undefined
+    readonly images: ResizedImages | undefined
   }
   readonly bound: BoundPrefix | undefined
   readonly rendering: RenderOptions
@@ -36,15 +38,14 @@ export function changedFrame({
   rendering,
   messages,
 }: RenderedDraft): ChangedFrame | undefined {
-  const { reasoning, view, estimator, chosen } = snapshot
+  const { reasoning, view, estimator, chosen, images } = snapshot
   const last = reasoning?.answers.findLast((answer) => boundPrefixOf(answer.rendering)?.frame !== undefined)
   const frame = boundPrefixOf(last?.rendering)?.frame
   if (reasoning === undefined || frame === undefined) return undefined
   if (bound?.frame === undefined || bound.frame === frame) return undefined
-  const before = sizeOf(
-    renderBoundView(view, rendering, reasoningFacts(reasoning, snapshot.position, frame))?.messages ?? [],
-    estimator,
-  )
+  const facts = reasoningFacts(reasoning, snapshot.position, frame)
+  const whole = renderBoundView(view, { ...rendering, resizeImage: images?.lookup }, facts)
+  const before = sizeOf(whole?.messages ?? [], estimator)
   const now = sizeOf(messages, estimator)
   const units = Math.max(0, before.units - now.units)
   return {

@@ -61,13 +61,13 @@ export class Repairs {
     const count = this.#made.length + this.#tried.length + this.#sentAgain
     if (count >= MOST_REPAIRS || this.#options.signal?.aborted) return undefined
     const { provider, model } = this.#options
-    const { view, viewEpoch } = await this.#port.read(this.#sessionId, provider, model)
+    const { view, viewEpoch, images } = await this.#port.read(this.#sessionId, provider, model)
     if (!isSame && viewEpoch !== request.viewEpoch) {
       // Another writer changed the view, perhaps by the same repair.
       this.#sentAgain += 1
       return this.#prepared()
     }
-    const sent = { ...request, refused: this.#refused }
+    const sent = { ...request, refused: this.#refused, resizeImage: images?.lookup }
     const plan = planRepair(view, sent, refusal, isSame ? last.step + 1 : 0)
     if (plan === undefined) return undefined
     const { kind, path } = refusal

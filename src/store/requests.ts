@@ -252,6 +252,7 @@ async function snapshotOf(
         ...nonDefaults(config, RENDERING_KEYS),
         provider: chosen.provider,
       } as RenderOptions,
+      images: context.images,
       reasoning,
       stats: (request) => context.statsOf(id, figures, readings, { provider, model, request }),
     }
@@ -277,7 +278,8 @@ export async function renderBoundHistory(
       whole,
       keepsNames: true,
     })
-    return renderBoundView(view, options, reasoningFacts(reasoning, position, undefined))
+    const facts = reasoningFacts(reasoning, position, undefined)
+    return context.rendered((resizeImage) => renderBoundView(view, { ...options, resizeImage }, facts))
   }
   const { messages, mends } = (await render(false)) ?? (await render(true))!
   return { messages, mends }
