@@ -66,7 +66,7 @@ function isMovable(row: ViewMessage): boolean {
  * - `call-renamed`: a call and its result got an id that the provider accepts.
  * - `call-as-text`: a call outside an assistant message became plain text.
  * - `reasoning-dropped`: reasoning was dropped that no message follows, or outside an assistant message; signed
- *   reasoning also at the end of a message, and that of another response in a merged message.
+ *   reasoning also at the end of a message, with a broken signature, and that of another response in a merged message.
  * - `reasoning-invalid`: a block of reasoning was left out, because its model accepts it only after exactly what it
  *   was made after, and something before it has changed since. One for each block.
  * - `reasoning-moved`: signed reasoning came after a text in a message with a call, and leads it now.

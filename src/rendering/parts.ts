@@ -17,7 +17,7 @@ import { FEW_IMAGES, type MediaItemLimits, mediaItemLimitsOf } from '../tokens/m
 import { type MediaRules, type ProviderProfile, RESPONSES_MEDIA, readsPartsOf } from '../tokens/providers.ts'
 import { type Draft, draftOf, type MendKind, type Note } from './draft.ts'
 import { isImage, type ResizeImage, smallerMedia, tooLarge, trueType, unreadableText } from './media.ts'
-import { Numbers } from './numbers.ts'
+import { hasBrokenSignature, Numbers } from './numbers.ts'
 
 /*
  * What is wrong within a part, whatever surrounds it: half an emoji, an input that is no object, a mark of a former request, a file that
@@ -71,6 +71,7 @@ class PartMender {
   readonly #note: Note
   readonly #numbers = new Numbers()
   readonly #readsOpenAI: boolean
+  readonly #readsClaude: boolean
   readonly #mediaRules: MediaRules
   readonly #itemLimits: MediaItemLimits
   /** Whether the request has so many images that the provider accepts smaller ones only. */
@@ -83,6 +84,7 @@ class PartMender {
     this.#note = note
     const { provider, profile, alsoReads = [] } = rules
     this.#readsOpenAI = readsPartsOf(provider, 'openai')
+    this.#readsClaude = readsPartsOf(provider, 'anthropic')
     const isResponses = this.#readsOpenAI && alsoReads.includes('openai-responses')
     this.#mediaRules = isResponses ? RESPONSES_MEDIA : profile.media
     this.#itemLimits = mediaItemLimitsOf(provider)
@@ -141,6 +143,10 @@ class PartMender {
     const once = this.#numbers.once(part)
     if (once !== part) this.#did('repetition-dropped')
     if (once === undefined) return undefined
+    if (this.#readsClaude && hasBrokenSignature(once)) {
+      this.#did('reasoning-dropped')
+      return undefined
+    }
     switch (once.type) {
       case 'text':
       case 'reasoning': {

@@ -8,7 +8,7 @@ import {
   repeatLeftOut,
   settleBoundReasoning,
 } from './bound-reasoning.ts'
-import { arrangeTurns, cleanContents } from './contents.ts'
+import { arrangeTurns, cleanContents, toolUseAsText } from './contents.ts'
 import type { Draft, Mend } from './draft.ts'
 import { SUMMARY_PLACES, withoutForeignParts } from './draft.ts'
 import { withoutPartedUse } from './hosted-use.ts'
@@ -34,6 +34,11 @@ export type RenderOptions = InsertedRowOptions & {
    * there is none, so that the rendering is valid; `keep` leaves them as they are.
    */
   readonly pendingCalls?: 'answer' | 'keep'
+  /**
+   * How calls and results are shown: as they are (`parts`, default), or as texts (`text`), for a request without tools to a provider that
+   * refuses calls and results then (Bedrock). `prepareRequest` chooses `text` for such a request.
+   */
+  readonly toolUse?: 'parts' | 'text'
   /**
    * Further names whose parts are kept, for a library that reads what it stored itself (`ai-sdk` for
    * `toModelMessages`, `langchain` for `toLangChain`). Default: none.
@@ -147,7 +152,8 @@ function renderedDrafts(
     const whole = mendParts(presented, partRules, note)
     const answered = withoutPartedUse(whole, note)
     const cleaned = cleanContents(answered, profile, note)
-    const paired = arrangeToolUse(cleaned, rules, note)
+    const arranged = arrangeToolUse(cleaned, rules, note)
+    const paired = options.toolUse === 'text' ? toolUseAsText(arranged, note) : arranged
     const responses = responsesOf(view)
     const spoken = view.findLast(({ role, kind }) => role !== 'system' || kind !== 'message')?.id
     const settled = settleReasoning(paired, profile, responses, note)

@@ -11,6 +11,7 @@ import type { ReasoningRecord } from '../storage/storage.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { measureMessage, type Sizes, SizesSum, tokensOf, tokensOfText } from '../tokens/measure.ts'
 import type { MediaFigures } from '../tokens/media-limits.ts'
+import { providerProfile } from '../tokens/providers.ts'
 import { type ChangedFrame, changedFrame } from './changed-frame.ts'
 import { fileRoom, type RequestFiles } from './files.ts'
 import type { CheckedPrepare, Prompt } from './options.ts'
@@ -195,13 +196,19 @@ function rendered(
 ): Omit<Draft, 'files' | 'changed'> | undefined {
   const { view, estimator, chosen } = snapshot
   const given = Object.fromEntries(
-    [...RENDERING_KEYS, 'preset', 'pendingCalls', 'alsoReads'].map((name) => [
+    [...RENDERING_KEYS, 'preset', 'pendingCalls', 'toolUse', 'alsoReads'].map((name) => [
       name,
       options[name as keyof CheckedPrepare],
     ]),
   )
   const shown = prompt.length === 0 ? view : view.concat(asRows(prompt))
-  const rendering: RenderOptions = { ...snapshot.manner, ...defined(given) }
+  const hasNoTools = request.tools === undefined || request.tools.length === 0
+  const asText = hasNoTools && providerProfile(chosen.provider).toolUseNeedsTools === true
+  const rendering: RenderOptions = {
+    ...snapshot.manner,
+    ...(asText && { toolUse: 'text' }),
+    ...defined(given),
+  }
   const sent = renderedFor(snapshot, shown, rendering, request)
   if (sent === undefined) return undefined
   const { messages, mends, bound } = sent

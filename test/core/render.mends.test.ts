@@ -6,7 +6,7 @@ import type { Message, Part, ToolCallPart, ViewMessage } from '../../src/message
 import { type RenderOptions, renderView } from '../../src/rendering/render.ts'
 import { validateHistory } from '../../src/rendering/validate.ts'
 import { randomView } from './random-views.ts'
-import { assistant, call, image, type Row, result, system, text, tool, user, view } from './views.ts'
+import { assistant, call, hosted, image, type Row, result, system, text, tool, user, view } from './views.ts'
 
 /** A rendering for Anthropic, its mends as `kind messageId toolCallId`. */
 function render(
@@ -572,4 +572,51 @@ it('the table of the documentation lists every mend', () => {
   const rows = section.split('\n').filter((line) => line.startsWith('| `'))
   const listed = rows.flatMap((row) => row.split('|')[1]!.match(/[a-z]+(?:-[a-z]+)*/g)!)
   expect(listed.toSorted()).toEqual(kinds.toSorted())
+})
+
+describe('calls and results without tools', () => {
+  const rows = [
+    user('q'),
+    assistant(thinking('hm', 'AAAA'), 'let me see', call('a'), call('b')),
+    tool(
+      result('a', { type: 'content', value: [text('seen') as never, image as never] }),
+      result('b', 'two'),
+    ),
+    user('and?'),
+  ]
+  const asText = plain(
+    user('q'),
+    assistant(
+      thinking('hm', 'AAAA'),
+      'let me see',
+      text('[Call of tool look] {"q":1}'),
+      text('[Call of tool look] {"q":1}'),
+    ),
+    user(text('[Result of tool look] seen'), image, text('[Result of tool look] two'), text('and?')),
+  )
+
+  it('are texts where they are asked for as texts, each reported', () => {
+    const { messages, mends } = render(rows, { provider: 'bedrock', toolUse: 'text' })
+    expect(messages).toEqual(asText)
+    expect(mends).toEqual([
+      'call-as-text m1 a',
+      'call-as-text m1 b',
+      'result-as-text m2 a',
+      'result-as-text m2 b',
+      'merged m3',
+    ])
+    expect(render(rows, { provider: 'bedrock' }).mends).toEqual(['merged m3'])
+  })
+
+  it('are texts within the answer for tools that the provider ran itself', () => {
+    const { messages } = render([user('q'), assistant(hosted('a'), result('a', 'one'), 'ok'), user('x')], {
+      provider: 'bedrock',
+      toolUse: 'text',
+    })
+    expect(messages[1]!.content).toEqual([
+      text('[Call of tool look] {"q":1}'),
+      text('[Result of tool look] one'),
+      text('ok'),
+    ])
+  })
 })

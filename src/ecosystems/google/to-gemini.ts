@@ -13,6 +13,7 @@ import {
 } from '../../messages/message.ts'
 import { readMessages } from '../../messages/message-check.ts'
 import { objectInput } from '../../messages/tool-input.ts'
+import { DUMMY_SIGNATURE } from '../../tokens/reasoning-bindings.ts'
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import {
   answeredRunsOf,
@@ -186,12 +187,6 @@ export type GeminiOptions = ConversionOptions & {
    */
   readonly dummySignatures?: boolean | undefined
 }
-
-/**
- * Replaces a missing signature. Source: the page "Thought signatures" of Google, on calls that come from
- * another model.
- */
-export const DUMMY_SIGNATURE = 'skip_thought_signature_validator'
 
 const FORMAT = { name: GOOGLE, flag: 'dummySignatures', byDefault: true } as const
 
