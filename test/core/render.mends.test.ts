@@ -620,3 +620,16 @@ describe('calls and results without tools', () => {
     ])
   })
 })
+
+it('a compaction block of Anthropic is a summary in messages of LangChain, which have no place for it', () => {
+  const block: Part = {
+    type: 'provider',
+    provider: 'anthropic',
+    data: { type: 'compaction', content: 'so far' },
+  }
+  const { messages, mends } = render([assistant(block, 'ok'), user('x')], { alsoReads: ['langchain'] })
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  expect(messages[0]!.content).toContain('so far')
+  expect(mends).toEqual(['block-as-summary m0'])
+  expect(render([assistant(block, 'ok'), user('x')]).mends).toEqual([])
+})

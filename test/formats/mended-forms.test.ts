@@ -460,6 +460,21 @@ const FORMS: readonly Form[] = [
     'a compaction of Anthropic in an answer',
     [user('q'), assistant(hostedBlock({ type: 'compaction', content: 'so far' }), 'ok')],
   ],
+  [
+    'a call of Gemini without an id, and its result from elsewhere',
+    [
+      user('q'),
+      assistant(
+        calling(
+          'gemini_call_look',
+          { q: 1 },
+          { providerOptions: { google: { functionCall: { id: null } } } },
+        ),
+      ),
+      tool(result('gemini_call_look')),
+      assistant('ok'),
+    ],
+  ],
   ['items that only the Responses API reads', responsesItems(INTERPRETER, WEB_SEARCH)],
   // Calls and results.
   [
