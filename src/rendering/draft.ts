@@ -78,7 +78,7 @@ function isMovable(row: ViewMessage): boolean {
  * - `media-type-changed`: the stated media type of an image became that of its bytes.
  * - `characters-replaced`: half a pair of surrogates (half an emoji) became U+FFFD.
  * - `input-as-object`: the input of a call became an object: an empty one, the one that its text describes, or
- *   `{ arguments }` with the text.
+ *   `{ arguments }` with the text; or that of pieces in which Gemini streamed it.
  * - `input-shortened`: an input is longer than the provider accepts; its long texts were cut.
  * - `tool-renamed`: the name of a tool in a call or a result became one that the provider accepts.
  * - `mark-dropped`: a cache mark of a former request was dropped.

@@ -17,6 +17,7 @@ import { markableRows, mendParts } from './parts.ts'
 import { responsesOf, settleEnds, settleReasoning } from './reasoning.ts'
 import { arrangeToolUse } from './repair-tool-use.ts'
 import { type InsertedRowOptions, presentRows } from './rows.ts'
+import { withJoinedCalls } from './streamed-calls.ts'
 
 export type { Mend, MendKind, SummaryPlace } from './draft.ts'
 export type { ImageToResize, ResizedImage, ResizeImage } from './media.ts'
@@ -145,7 +146,7 @@ function renderedDrafts(
       afterHidden: afterHidden(view),
     }
 
-    const readable = withoutForeignParts(view, options, note)
+    const readable = withoutForeignParts(withJoinedCalls(view, note), options, note)
     const presented = presentRows(readable, profile, options, note)
     const { provider } = options
     const partRules = { provider, profile, alsoReads, markable: markableRows(view), resizeImage }

@@ -633,3 +633,57 @@ it('a compaction block of Anthropic is a summary in messages of LangChain, which
   expect(mends).toEqual(['block-as-summary m0'])
   expect(render([assistant(block, 'ok'), user('x')]).mends).toEqual([])
 })
+
+describe('a call that Gemini streamed in pieces', () => {
+  const piece = (functionCall: { readonly [field: string]: Json }): Part => ({
+    type: 'provider',
+    provider: 'google',
+    data: { functionCall },
+  })
+  const streamed = calling(
+    {},
+    {
+      providerOptions: {
+        google: { thoughtSignature: 'c2ln', functionCall: { id: null, willContinue: true } },
+      },
+    },
+  )
+  const pieces = [
+    piece({
+      partialArgs: [{ jsonPath: '$.city', stringValue: 'Ro', willContinue: true }],
+      willContinue: true,
+    }),
+    piece({
+      partialArgs: [
+        { jsonPath: '$.city', stringValue: 'me' },
+        { jsonPath: '$.days[0].on', boolValue: true },
+        { jsonPath: "$['a key']", numberValue: 7 },
+        { jsonPath: '$.none', nullValue: 'NULL_VALUE' },
+        { jsonPath: '$.__proto__.x', stringValue: 'y' },
+        { jsonPath: '$.far[999999]', stringValue: 'y' },
+      ],
+      willContinue: true,
+    }),
+    piece({}),
+  ]
+  const whole = calling(
+    { city: 'Rome', days: [{ on: true }], 'a key': 7, none: null, far: [] },
+    { providerOptions: { google: { thoughtSignature: 'c2ln', functionCall: { id: null } } } },
+  )
+
+  it('is one call with its whole input for each provider, and the parts after it stay', () => {
+    for (const provider of ['google-ai', 'anthropic', 'openai']) {
+      const rows = [user('q'), assistant(streamed, ...pieces, 'then', calling({}, { toolCallId: 'b' }))]
+      const answers = [tool(result('a'), result('b'))]
+      const { messages, mends } = render([...rows, ...answers], { provider })
+      expect(messages[1]!.content).toEqual([whole, text('then'), calling({}, { toolCallId: 'b' })])
+      expect(mends).toEqual(['input-as-object m1 a'])
+      expect(codes(plain(...rows, ...answers), provider)).toEqual(['INPUT_NOT_OBJECT'])
+    }
+  })
+
+  it('that was cut off has the input that came', () => {
+    const { messages } = render([user('q'), assistant(streamed, pieces[0]!)], { provider: 'google-ai' })
+    expect((messages[1]!.content as Part[])[0]).toMatchObject({ input: { city: 'Ro' } })
+  })
+})

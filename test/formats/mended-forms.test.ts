@@ -131,6 +131,12 @@ const WEB_SEARCH = {
   status: 'completed',
   action: { type: 'search', query: 'q' },
 }
+const STREAMED: readonly Part[] = [
+  calling('c', {}, { providerOptions: { google: { functionCall: { id: null, willContinue: true } } } }),
+  ...[{ partialArgs: [{ jsonPath: '$.q', stringValue: 'x' }], willContinue: true }, {}].map(
+    (functionCall): Part => ({ type: 'provider', provider: 'google', data: { functionCall } as Json }),
+  ),
+]
 /** A turn with items of the Responses API, as it is read. */
 const responsesItems = (...items: object[]): Row[] =>
   fromOpenAIResponses([
@@ -474,6 +480,11 @@ const FORMS: readonly Form[] = [
       tool(result('gemini_call_look')),
       assistant('ok'),
     ],
+  ],
+  [
+    'a call that Gemini streamed in pieces',
+    [user('q'), assistant(...STREAMED), tool(result('c')), assistant('ok')],
+    'input-as-object',
   ],
   ['items that only the Responses API reads', responsesItems(INTERPRETER, WEB_SEARCH)],
   // Calls and results.
