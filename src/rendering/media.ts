@@ -140,7 +140,7 @@ function largeImage(image: Omit<LargeImage, 'data'>): LargeImage {
 }
 
 /** Why an image or a file is too large for a provider, and the image, when it may be resized. */
-type TooLarge = { readonly why: string; readonly image?: LargeImage }
+export type TooLarge = { readonly why: string; readonly image?: LargeImage }
 
 /** What is too large of an image or a file; `undefined` when nothing is, as far as it tells. `isMany`: for a request with many images. */
 export function tooLarge(

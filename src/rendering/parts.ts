@@ -16,7 +16,15 @@ import { wellFormed } from '../messages/well-formed.ts'
 import { FEW_IMAGES, type MediaItemLimits, mediaItemLimitsOf } from '../tokens/media-limits.ts'
 import { type MediaRules, type ProviderProfile, RESPONSES_MEDIA, readsPartsOf } from '../tokens/providers.ts'
 import { type Draft, draftOf, type MendKind, type Note } from './draft.ts'
-import { isImage, type ResizeImage, smallerMedia, tooLarge, trueType, unreadableText } from './media.ts'
+import {
+  isImage,
+  type ResizeImage,
+  smallerMedia,
+  type TooLarge,
+  tooLarge,
+  trueType,
+  unreadableText,
+} from './media.ts'
 import { hasBrokenSignature, Numbers } from './numbers.ts'
 
 /*
@@ -74,8 +82,9 @@ class PartMender {
   readonly #readsClaude: boolean
   readonly #mediaRules: MediaRules
   readonly #itemLimits: MediaItemLimits
-  /** Whether the request has so many images that the provider accepts smaller ones only. */
-  readonly #hasMany: boolean
+  readonly #drafts: readonly Draft[]
+  /** Whether the request has so many images that the provider accepts smaller ones only; absent until it matters. */
+  #hasMany: boolean | undefined
   #messageId = ''
   #keepsMarks = false
 
@@ -88,8 +97,7 @@ class PartMender {
     const isResponses = this.#readsOpenAI && alsoReads.includes('openai-responses')
     this.#mediaRules = isResponses ? RESPONSES_MEDIA : profile.media
     this.#itemLimits = mediaItemLimitsOf(provider)
-    const { sideOfMany } = this.#itemLimits
-    this.#hasMany = sideOfMany !== undefined && hasMoreImages(drafts, FEW_IMAGES, this.#mediaRules)
+    this.#drafts = drafts
   }
 
   /** `undefined` when nothing of it is left. */
@@ -201,7 +209,7 @@ class PartMender {
       this.#did('media-as-text')
       return text
     }
-    const large = tooLarge(part, this.#itemLimits, this.#hasMany)
+    const large = this.#tooLarge(part)
     if (large !== undefined) {
       const smaller = smallerMedia(part, large, this.#rules.resizeImage, (resized) =>
         this.#isAccepted(resized),
@@ -215,11 +223,18 @@ class PartMender {
     return this.#withOptions(isWhole ? part : this.#wellFormed(part))
   }
 
+  #tooLarge(part: ImagePart | FilePart): TooLarge | undefined {
+    const large = tooLarge(part, this.#itemLimits, true)
+    if (large === undefined || this.#itemLimits.sideOfMany === undefined) return large
+    this.#hasMany ??= hasMoreImages(this.#drafts, FEW_IMAGES, this.#mediaRules)
+    return this.#hasMany ? large : tooLarge(part, this.#itemLimits, false)
+  }
+
   #isAccepted(part: ImagePart | FilePart): boolean {
     return (
       trueType(part) === undefined &&
       unreadableText(part, this.#mediaRules) === undefined &&
-      tooLarge(part, this.#itemLimits, this.#hasMany) === undefined
+      this.#tooLarge(part) === undefined
     )
   }
 

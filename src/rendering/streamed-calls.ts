@@ -12,10 +12,14 @@ type Pieces = { readonly provider: string; readonly fields: JsonObject }
 
 /** A view whose streamed calls have their whole input, in place of the pieces. */
 export function withJoinedCalls(view: readonly ViewMessage[], note: Note): readonly ViewMessage[] {
-  const isStreamed = ({ content }: ViewMessage): boolean =>
-    typeof content !== 'string' && content.some((part) => piecesOf(part) !== undefined)
   if (!view.some(isStreamed)) return view
   return view.map((row) => (isStreamed(row) ? joined(row, row.content as readonly Part[], note) : row))
+}
+
+function isStreamed({ content }: ViewMessage): boolean {
+  if (typeof content === 'string') return false
+  for (const part of content) if (piecesOf(part) !== undefined) return true
+  return false
 }
 
 /** The fields of a call whose arguments go on in the next parts; `undefined` for another part. */
