@@ -15,5 +15,6 @@ export type {
   GeminiPart,
   GeminiResponsePart,
 } from './ecosystems/google/gemini-parts.ts'
-export { DUMMY_SIGNATURE, type GeminiOptions, toGemini } from './ecosystems/google/to-gemini.ts'
+export { type GeminiOptions, toGemini } from './ecosystems/google/to-gemini.ts'
 export type * from './message-types.ts'
+export { DUMMY_SIGNATURE } from './tokens/reasoning-bindings.ts'

@@ -205,12 +205,16 @@ export {
 export type { RefusalKind } from './overflow/refusal-wordings.ts'
 export type { BoundPrefix, LeftOut } from './rendering/bound-reasoning.ts'
 export {
+  type ImageToResize,
   type Mend,
   type MendKind,
   type Rendering,
   type RenderOptions,
+  type ResizedImage,
+  type ResizeImage,
   renderView,
   type SummaryPlace,
+  type ViewRenderOptions,
 } from './rendering/render.ts'
 export type { InsertedRole, InsertedRowOptions, SummaryPreset } from './rendering/rows.ts'
 export { type Problem, type ProblemCode, validateHistory } from './rendering/validate.ts'
@@ -232,6 +236,7 @@ export type {
 export type { RecordedResponse, ResponseInput, UsageReportInput } from './requests/record.ts'
 export type { RecordedFiles, RecordedRequest, RenderedRequest } from './requests/recorded.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'
+export type { ResizeStoredImage } from './requests/resized-images.ts'
 export type { ReasoningChange } from './requests/sent-reasoning.ts'
 export type { AfterTurnResult, AppendedTurn, BeforeTurnResult } from './requests/turn-hooks.ts'
 export type { ImportanceReason } from './stages/importance/groups.ts'

@@ -310,6 +310,7 @@ export const renderSchema = z.strictObject({
   ...renderingShape,
   preset: z.enum(SUMMARY_PRESETS).optional(),
   pendingCalls: z.enum(['answer', 'keep']).optional(),
+  toolUse: z.enum(['parts', 'text']).optional(),
   alsoReads: z.array(nameSchema).max(100).readonly().optional(),
   ...atShape,
 })

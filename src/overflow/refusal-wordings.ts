@@ -206,6 +206,8 @@ export const REFUSAL_WORDINGS: readonly RefusalWording[] = [
     /item with id .{1,100} not found|items are not persisted/,
   ),
   says('item', 'openai, azure', 'Expected an ID that begins with X', /expected an id that begins with/),
+  // The container of an item of the code interpreter expired.
+  says('item', 'openai, azure', 'Expected container_id: X', /expected container_id: \w/),
   says(
     'reasoning-missing',
     'anthropic, bedrock, vertex',

@@ -155,7 +155,7 @@ export function wirePathOf(path: string): WirePath | undefined {
 
 /** Ids of calls and items, by their beginning or by the words before them. */
 const IDS = [
-  /\b((?:toolu|srvtoolu|tooluse|call|fc|rs|msg|ws|ig|ci|mcp|cmp|chatcmpl|item)_[\w-]{2,119}\w)/g,
+  /\b((?:toolu|srvtoolu|tooluse|call|fc|rs|msg|ws|ig|ci|cntr|mcp|cmp|chatcmpl|item)_[\w-]{2,119}\w)/g,
   /\b(?:call_id|tool_call_id|tool_use_id|toolUseId|tool call id(?: was)?|ids?|after|function call|messages)[:\s'"`]{1,4}([\w.:|-]{2,119}\w)/gi,
 ]
 

@@ -8,6 +8,8 @@ import {
   outputText,
   type Part,
   type Role,
+  type TextPart,
+  type ToolCallPart,
   type ToolResultPart,
 } from '../messages/message.ts'
 import type { ProviderProfile } from '../tokens/providers.ts'
@@ -177,7 +179,7 @@ function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
     }
     if (part.type === 'tool-call' && role !== 'assistant') {
       note({ kind: 'call-as-text', messageId: draft.id, toolCallId: part.toolCallId })
-      return [{ type: 'text', text: `[Call of tool ${part.toolName}] ${stringifyJson(part.input)}` }]
+      return [callAsText(part)]
     }
     if ((part.type === 'image' || part.type === 'file') && role === 'assistant' && !profile.assistantMedia) {
       note({ kind: 'media-as-text', messageId: draft.id })
@@ -225,6 +227,36 @@ function cleanResult(result: ToolResultPart, messageId: string, note: Note): Too
   note({ kind: 'empty-text-dropped', messageId, toolCallId: result.toolCallId })
   const value = output.value.filter((item) => item.type !== 'text' || item.text.trim() !== '')
   return { ...result, output: { ...output, value } }
+}
+
+/**
+ * Shows calls and results as text, for a request without tools to a provider that accepts neither then. Each result follows its call
+ * already.
+ */
+export function toolUseAsText(drafts: readonly Draft[], note: Note): readonly Draft[] {
+  return drafts.map((draft) => {
+    const { id: messageId, parts } = draft
+    const { role } = draft.message
+    if (!parts.some(({ type }) => type === 'tool-call' || type === 'tool-result')) return draft
+    const shown = parts.flatMap((part): readonly Part[] => {
+      if (part.type !== 'tool-call' && part.type !== 'tool-result') return [part]
+      const { toolCallId } = part
+      note({ kind: part.type === 'tool-call' ? 'call-as-text' : 'result-as-text', messageId, toolCallId })
+      if (part.type === 'tool-call') return [callAsText(part)]
+      const asParts = resultAsParts(part)
+      // Results of tools that a provider ran are in a message of the assistant, which holds no media.
+      return role === 'assistant' ? asParts.map(withoutMedia) : asParts
+    })
+    return redraft(draft, role === 'tool' ? 'user' : role, shown)
+  })
+}
+
+function withoutMedia(part: Part): Part {
+  return part.type === 'image' || part.type === 'file' ? { type: 'text', text: mediaWord(part) } : part
+}
+
+function callAsText({ toolName, input }: ToolCallPart): TextPart {
+  return { type: 'text', text: `[Call of tool ${toolName}] ${stringifyJson(input)}` }
 }
 
 /** The text and the media of a result whose call is not in the view, as parts of a user message. */

@@ -66,18 +66,19 @@ function isMovable(row: ViewMessage): boolean {
  * - `call-renamed`: a call and its result got an id that the provider accepts.
  * - `call-as-text`: a call outside an assistant message became plain text.
  * - `reasoning-dropped`: reasoning was dropped that no message follows, or outside an assistant message; signed
- *   reasoning also at the end of a message, and that of another response in a merged message.
+ *   reasoning also at the end of a message, with a broken signature, and that of another response in a merged message.
  * - `reasoning-invalid`: a block of reasoning was left out, because its model accepts it only after exactly what it
  *   was made after, and something before it has changed since. One for each block.
  * - `reasoning-moved`: signed reasoning came after a text in a message with a call, and leads it now.
  * - `empty-message-dropped`, `empty-text-dropped`: an empty message or text was dropped.
  * - `foreign-part-dropped`: a part that only another provider reads was dropped.
  * - `media-as-text`: an image or file became a text, because the provider does not read its type, cannot load it from
- *   its address, or accepts none from the assistant.
+ *   its address, or accepts none from the assistant; or because it has more pixels or bytes than the provider accepts.
+ * - `image-resized`: an image that is larger than the provider accepts became the smaller one of `resizeImage`.
  * - `media-type-changed`: the stated media type of an image became that of its bytes.
  * - `characters-replaced`: half a pair of surrogates (half an emoji) became U+FFFD.
  * - `input-as-object`: the input of a call became an object: an empty one, the one that its text describes, or
- *   `{ arguments }` with the text.
+ *   `{ arguments }` with the text; or that of pieces in which Gemini streamed it.
  * - `input-shortened`: an input is longer than the provider accepts; its long texts were cut.
  * - `tool-renamed`: the name of a tool in a call or a result became one that the provider accepts.
  * - `mark-dropped`: a cache mark of a former request was dropped.
@@ -110,6 +111,7 @@ export type MendKind =
   | 'empty-text-dropped'
   | 'foreign-part-dropped'
   | 'media-as-text'
+  | 'image-resized'
   | 'media-type-changed'
   | 'characters-replaced'
   | 'input-as-object'

@@ -1,5 +1,9 @@
+import { invalid } from '../errors.ts'
+import { defined } from '../messages/defined.ts'
+import { type ImageSize, imageSizeOf } from '../messages/image-size.ts'
 import { imageTypeOf, sniffedType } from '../messages/media-type.ts'
 import type { FilePart, ImagePart, TextPart } from '../messages/message.ts'
+import { FEW_IMAGES, type MediaItemLimits } from '../tokens/media-limits.ts'
 import type { MediaRules } from '../tokens/providers.ts'
 
 /** The longest name or address in a text, characters. */
@@ -75,9 +79,158 @@ export function trueType(part: ImagePart | FilePart): string | undefined {
 export function unreadableText(part: ImagePart | FilePart, rules: MediaRules): TextPart | undefined {
   const look = lookAt(part)
   const why = whyUnreadable(look, rules)
-  if (why === undefined) return undefined
-  const name = (part.type === 'file' ? part.filename : undefined) ?? look.address ?? ''
-  const kind = part.type === 'image' || part.mediaType.startsWith('image/') ? 'image' : 'file'
+  return why === undefined ? undefined : notShown(part, why, look.address)
+}
+
+/** The text in place of an image or a file. */
+export function notShown(part: ImagePart | FilePart, why: string, address = ''): TextPart {
+  const name = (part.type === 'file' ? part.filename : undefined) ?? address
   const shown = name.slice(0, NAME_LENGTH).replace(/\s+/g, ' ').toWellFormed()
-  return { type: 'text', text: `[${kind}${shown === '' ? '' : ` ${shown}`} is not shown: ${why}]` }
+  return {
+    type: 'text',
+    text: `[${isImage(part) ? 'image' : 'file'}${shown === '' ? '' : ` ${shown}`} is not shown: ${why}]`,
+  }
+}
+
+/** Whether a part is an image, which may also be a file with the type of one. */
+export function isImage(part: ImagePart | FilePart): boolean {
+  return part.type === 'image' || part.mediaType.startsWith('image/')
+}
+
+/*
+ * Images that are larger than a provider accepts. What is known of them is in their headers: an image by its address, and a header that is
+ * not at the beginning, tell nothing.
+ */
+
+/** An image that a provider would refuse for its size, and what it accepts; what is absent is not known or not limited. */
+export type ImageToResize = {
+  /** The bytes of its file. */
+  readonly data: Uint8Array
+  readonly mediaType: string
+  readonly width?: number
+  readonly height?: number
+  readonly maxWidth?: number
+  readonly maxHeight?: number
+  /** Maximum pixels in all. */
+  readonly maxPixels?: number
+  /** Maximum bytes of the file. */
+  readonly maxBytes?: number
+}
+
+/** An image in place of a larger one: bytes or base64, and its media type. */
+export type ResizedImage = { readonly data: Uint8Array | string; readonly mediaType: string }
+
+/**
+ * Returns a smaller image, the same for the same image, since other bytes in a later request would invalidate the prompt cache; `undefined`
+ * when it cannot.
+ */
+export type ResizeImage = (image: ImageToResize) => ResizedImage | undefined
+
+/** An image that is too large, with its base64 or its bytes: `data` is decoded only when it is read. */
+export type LargeImage = ImageToResize & { readonly source: string | Uint8Array }
+
+function largeImage(image: Omit<LargeImage, 'data'>): LargeImage {
+  const { source } = image
+  return {
+    ...image,
+    get data() {
+      return typeof source === 'string' ? Buffer.from(source, 'base64') : source
+    },
+  }
+}
+
+/** Why an image or a file is too large for a provider, and the image, when it may be resized. */
+export type TooLarge = { readonly why: string; readonly image?: LargeImage }
+
+/** What is too large of an image or a file; `undefined` when nothing is, as far as it tells. `isMany`: for a request with many images. */
+export function tooLarge(
+  part: ImagePart | FilePart,
+  limits: MediaItemLimits,
+  isMany: boolean,
+): TooLarge | undefined {
+  const data = part.type === 'image' ? part.image : part.data
+  const source = typeof data === 'string' ? base64In(data) : data
+  if (source === undefined) return undefined
+  const bytes = typeof source === 'string' ? bytesIn(source) : source.byteLength
+  if (!isImage(part)) {
+    const { fileBytes } = limits
+    return fileBytes !== undefined && bytes > fileBytes ? { why: tooManyBytes(bytes, fileBytes) } : undefined
+  }
+  const { side: sideOfFew, sideOfMany, pixels, imageBytes } = limits
+  const side = isMany ? (sideOfMany ?? sideOfFew) : sideOfFew
+  const size = side === undefined && pixels === undefined ? undefined : imageSizeOf(source)
+  const why = whyTooLarge(size, bytes, { side, pixels, bytes: imageBytes, isMany: side !== sideOfFew })
+  if (why === undefined) return undefined
+  const given = part.mediaType?.endsWith('/*') === true ? undefined : part.mediaType
+  const start = typeof source === 'string' ? source : Buffer.from(source.subarray(0, 12)).toString('base64')
+  const mediaType = given ?? imageTypeOf(start) ?? 'image/png'
+  const most = { maxWidth: side, maxHeight: side, maxPixels: pixels, maxBytes: imageBytes }
+  return { why, image: largeImage({ source, mediaType, ...size, ...defined(most) }) }
+}
+
+type MostOfImage = {
+  readonly side: number | undefined
+  readonly pixels: number | undefined
+  readonly bytes: number | undefined
+  readonly isMany: boolean
+}
+
+function whyTooLarge(
+  size: ImageSize | undefined,
+  bytes: number,
+  { side, pixels, bytes: most, isMany }: MostOfImage,
+): string | undefined {
+  if (size !== undefined) {
+    const { width, height } = size
+    const is = `it has ${width} × ${height} pixels, and the provider accepts at most`
+    if (side !== undefined && Math.max(width, height) > side)
+      return `${is} ${side} on a side${isMany ? ` in a request with more than ${FEW_IMAGES} images` : ''}`
+    if (pixels !== undefined && width * height > pixels) return `${is} ${pixels} in all`
+  }
+  return most !== undefined && bytes > most ? tooManyBytes(bytes, most) : undefined
+}
+
+function tooManyBytes(bytes: number, most: number): string {
+  return `it has ${bytes} bytes, and the provider accepts at most ${most}`
+}
+
+/** The base64 of data that is a text; `undefined` for an address and for a data URL of another encoding. */
+function base64In(data: string): string | undefined {
+  const start = data.slice(0, START)
+  if (/^data:/i.test(start)) {
+    const comma = start.indexOf(',')
+    return comma !== -1 && /;base64$/i.test(start.slice(0, comma)) ? data.slice(comma + 1) : undefined
+  }
+  return /^[a-z][a-z0-9+.-]*:/i.test(start) ? undefined : data
+}
+
+/** The bytes that base64 has, at most. */
+function bytesIn(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
+  return Math.floor(((base64.length - padding) * 3) / 4)
+}
+
+/** A smaller image in place of one that is too large; a text when there is none, or when it is too large too. */
+export function smallerMedia(
+  part: ImagePart | FilePart,
+  { why, image }: TooLarge,
+  resize: ResizeImage | undefined,
+  isAccepted: (part: ImagePart | FilePart) => boolean,
+): ImagePart | FilePart | TextPart {
+  const resized = image && resize?.(image)
+  if (resized === undefined) return notShown(part, why)
+  const { data, mediaType } = checkResized(resized)
+  const smaller = part.type === 'image' ? { ...part, image: data, mediaType } : { ...part, data, mediaType }
+  return isAccepted(smaller) ? smaller : notShown(part, `${why}; it was resized to what it does not accept`)
+}
+
+/** What a function for resizing returned. Throws `INVALID_INPUT` for another form. */
+export function checkResized(resized: ResizedImage): ResizedImage {
+  const { data, mediaType } = (resized ?? {}) as Partial<ResizedImage>
+  const isData = (typeof data === 'string' && data !== '') || (data instanceof Uint8Array && data.length > 0)
+  if (!isData || typeof mediaType !== 'string' || !mediaType.startsWith('image/'))
+    throw invalid(
+      'resizeImage: must return { data, mediaType } with bytes or base64 of an image, or undefined',
+    )
+  return resized
 }

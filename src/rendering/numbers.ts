@@ -1,5 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../messages/json.ts'
-import { isReasoning, type Part, type ProviderOptions } from '../messages/message.ts'
+import { isReasoning, type Part, type ProviderOptions, type ToolCallPart } from '../messages/message.ts'
+import { canonicalProvider } from '../tokens/providers.ts'
+import { DUMMY_SIGNATURE } from '../tokens/reasoning-bindings.ts'
 
 /*
  * What a provider numbered: ids of OpenAI's items, signatures of Claude's and Gemini's reasoning. A row that was stored twice, by a retry
@@ -13,6 +15,9 @@ const COMPARED = 80
 const SDK_NAMES = ['openai', 'azure'] as const
 /** The name under which the format of the Responses API keeps an item's fields (`item.id`). */
 const RESPONSES = 'openai-responses'
+
+/** Where Gemini's signatures are, of reasoning, texts and calls. */
+const THOUGHT_SIGNATURE = 'thoughtSignature'
 
 /** The numbers of a history so far. */
 export class Numbers {
@@ -31,6 +36,12 @@ export class Numbers {
       else this.#seen.add(key)
       return part
     }
+    if (
+      part.type === 'tool-call' &&
+      part.providerOptions !== undefined &&
+      isThought(part.providerOptions, text)
+    )
+      return withDummy(part, part.providerOptions)
     return part.type === 'text' || part.type === 'tool-call' ? withoutNumber(part) : undefined
   }
 
@@ -55,8 +66,9 @@ function numberOf(part: Part): PartNumber | undefined {
   }
   const item = providerOptions[RESPONSES]?.item
   if (isObject(item) && typeof item.id === 'string') return numbered(item.id)
-  if (part.type !== 'reasoning') return undefined
-  return numbered(signatureOf(providerOptions) ?? fieldIn(providerOptions, 'thoughtSignature'))
+  const thought = fieldIn(providerOptions, THOUGHT_SIGNATURE)
+  if (part.type === 'reasoning') return numbered(signatureOf(providerOptions) ?? thought)
+  return thought === undefined || thought === DUMMY_SIGNATURE ? undefined : { text: thought, isShared: true }
 }
 
 function numbered(text: string | undefined): PartNumber | undefined {
@@ -66,6 +78,7 @@ function numbered(text: string | undefined): PartNumber | undefined {
 function numberOfItem(provider: string, data: Json, isThinking: boolean): string | undefined {
   if (!isObject(data)) return undefined
   if (isThinking) return textOrNone(data.signature) ?? textOrNone(data.data)
+  if (canonicalProvider(provider) === 'google-ai') return textOrNone(data[THOUGHT_SIGNATURE])
   if (provider !== 'openai' && provider !== 'azure') return undefined
   return textOrNone(isObject(data.item) ? data.item.id : data.id)
 }
@@ -73,6 +86,22 @@ function numberOfItem(provider: string, data: Json, isThinking: boolean): string
 /** The signature of Claude's reasoning, or the data of its redacted reasoning. */
 export function signatureOf(options: ProviderOptions): string | undefined {
   return fieldIn(options, 'signature') ?? fieldIn(options, 'redactedData')
+}
+
+/** Signatures are base64. */
+const SIGNATURE = /^[A-Za-z0-9+/_=-]+$/
+
+/** Whether reasoning has a signature that a stop or a storage broke: an empty one, or one with other signs. Claude refuses it. */
+export function hasBrokenSignature(part: Part): boolean {
+  if (part.type === 'provider')
+    return isReasoning(part) && isObject(part.data) && isBroken(part.data.signature)
+  if (part.type !== 'reasoning') return false
+  for (const name in part.providerOptions) if (isBroken(part.providerOptions[name]!.signature)) return true
+  return false
+}
+
+function isBroken(signature: Json | undefined): boolean {
+  return typeof signature === 'string' && !SIGNATURE.test(signature)
 }
 
 function fieldIn(options: ProviderOptions, field: string): string | undefined {
@@ -87,11 +116,28 @@ function textOrNone(value: Json | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+function isThought(options: ProviderOptions, number: string): boolean {
+  return fieldIn(options, THOUGHT_SIGNATURE) === number
+}
+
+/** A call with the text that Gemini accepts in place of a signature: it refuses some calls without any. */
+function withDummy(call: ToolCallPart, options: ProviderOptions): ToolCallPart {
+  const entries = Object.entries(options).map(
+    ([name, fields]) =>
+      [
+        name,
+        THOUGHT_SIGNATURE in fields ? { ...fields, [THOUGHT_SIGNATURE]: DUMMY_SIGNATURE } : fields,
+      ] as const,
+  )
+  return { ...call, providerOptions: Object.fromEntries(entries) }
+}
+
 function withoutNumber<P extends Part & { readonly providerOptions?: ProviderOptions }>(part: P): P {
   const entries = Object.entries(part.providerOptions ?? {}).map(([name, fields]) => {
     if (name === RESPONSES) return [name, withoutItemId(fields)] as const
-    const { itemId: _, ...others } = fields
-    return [name, SDK_NAMES.some((sdk) => sdk === name) ? others : fields] as const
+    const { itemId, [THOUGHT_SIGNATURE]: _, ...others } = fields
+    const isItem = itemId !== undefined && !SDK_NAMES.some((sdk) => sdk === name)
+    return [name, isItem ? { ...others, itemId } : others] as const
   })
   return { ...part, providerOptions: Object.fromEntries(entries) }
 }

@@ -13,10 +13,19 @@ import type {
 } from '../messages/message.ts'
 import { objectInput } from '../messages/tool-input.ts'
 import { wellFormed } from '../messages/well-formed.ts'
+import { FEW_IMAGES, type MediaItemLimits, mediaItemLimitsOf } from '../tokens/media-limits.ts'
 import { type MediaRules, type ProviderProfile, RESPONSES_MEDIA, readsPartsOf } from '../tokens/providers.ts'
 import { type Draft, draftOf, type MendKind, type Note } from './draft.ts'
-import { trueType, unreadableText } from './media.ts'
-import { Numbers } from './numbers.ts'
+import {
+  isImage,
+  type ResizeImage,
+  smallerMedia,
+  type TooLarge,
+  tooLarge,
+  trueType,
+  unreadableText,
+} from './media.ts'
+import { hasBrokenSignature, Numbers } from './numbers.ts'
 
 /*
  * What is wrong within a part, whatever surrounds it: half an emoji, an input that is no object, a mark of a former request, a file that
@@ -29,11 +38,12 @@ export type PartRules = {
   readonly profile: ProviderProfile
   readonly alsoReads?: readonly string[]
   readonly markable: ReadonlySet<string>
+  readonly resizeImage?: ResizeImage | undefined
 }
 
 /** The drafts with parts that the provider accepts; a draft without such a fault is returned as it is. */
 export function mendParts(drafts: readonly Draft[], rules: PartRules, note: Note): readonly Draft[] {
-  const mender = new PartMender(rules, note)
+  const mender = new PartMender(drafts, rules, note)
   let made: Draft[] | undefined
   for (const [index, draft] of drafts.entries()) {
     const mended = mender.draft(draft)
@@ -69,17 +79,25 @@ class PartMender {
   readonly #note: Note
   readonly #numbers = new Numbers()
   readonly #readsOpenAI: boolean
+  readonly #readsClaude: boolean
   readonly #mediaRules: MediaRules
+  readonly #itemLimits: MediaItemLimits
+  readonly #drafts: readonly Draft[]
+  /** Whether the request has so many images that the provider accepts smaller ones only; absent until it matters. */
+  #hasMany: boolean | undefined
   #messageId = ''
   #keepsMarks = false
 
-  constructor(rules: PartRules, note: Note) {
+  constructor(drafts: readonly Draft[], rules: PartRules, note: Note) {
     this.#rules = rules
     this.#note = note
     const { provider, profile, alsoReads = [] } = rules
     this.#readsOpenAI = readsPartsOf(provider, 'openai')
+    this.#readsClaude = readsPartsOf(provider, 'anthropic')
     const isResponses = this.#readsOpenAI && alsoReads.includes('openai-responses')
     this.#mediaRules = isResponses ? RESPONSES_MEDIA : profile.media
+    this.#itemLimits = mediaItemLimitsOf(provider)
+    this.#drafts = drafts
   }
 
   /** `undefined` when nothing of it is left. */
@@ -133,6 +151,10 @@ class PartMender {
     const once = this.#numbers.once(part)
     if (once !== part) this.#did('repetition-dropped')
     if (once === undefined) return undefined
+    if (this.#readsClaude && hasBrokenSignature(once)) {
+      this.#did('reasoning-dropped')
+      return undefined
+    }
     switch (once.type) {
       case 'text':
       case 'reasoning': {
@@ -187,10 +209,33 @@ class PartMender {
       this.#did('media-as-text')
       return text
     }
+    const large = this.#tooLarge(part)
+    if (large !== undefined) {
+      const smaller = smallerMedia(part, large, this.#rules.resizeImage, (resized) =>
+        this.#isAccepted(resized),
+      )
+      this.#did(smaller.type === 'text' ? 'media-as-text' : 'image-resized')
+      return smaller.type === 'text' ? smaller : this.#withOptions(smaller)
+    }
     const name = part.type === 'file' ? part.filename : undefined
     const data = part.type === 'image' ? part.image : part.data
     const isWhole = (name?.isWellFormed() ?? true) && (typeof data !== 'string' || data.isWellFormed())
     return this.#withOptions(isWhole ? part : this.#wellFormed(part))
+  }
+
+  #tooLarge(part: ImagePart | FilePart): TooLarge | undefined {
+    const large = tooLarge(part, this.#itemLimits, true)
+    if (large === undefined || this.#itemLimits.sideOfMany === undefined) return large
+    this.#hasMany ??= hasMoreImages(this.#drafts, FEW_IMAGES, this.#mediaRules)
+    return this.#hasMany ? large : tooLarge(part, this.#itemLimits, false)
+  }
+
+  #isAccepted(part: ImagePart | FilePart): boolean {
+    return (
+      trueType(part) === undefined &&
+      unreadableText(part, this.#mediaRules) === undefined &&
+      this.#tooLarge(part) === undefined
+    )
   }
 
   #call(call: ToolCallPart): ToolCallPart {
@@ -255,6 +300,24 @@ class PartMender {
     const value = output.value.map((item) => (this.#part(item) ?? item) as ToolResultContent)
     return value.every((item, index) => item === output.value[index]) ? output : { ...output, value }
   }
+}
+
+/** Whether drafts have more images that the provider reads. */
+function hasMoreImages(drafts: readonly Draft[], count: number, rules: MediaRules): boolean {
+  let found = 0
+  const isSent = (part: Part): boolean =>
+    (part.type === 'image' || part.type === 'file') &&
+    isImage(part) &&
+    unreadableText(part, rules) === undefined
+  for (const { parts } of drafts) {
+    for (const part of parts) {
+      if (isSent(part)) found += 1
+      else if (part.type === 'tool-result' && part.output.type === 'content')
+        found += part.output.value.filter(isSent).length
+    }
+    if (found > count) return true
+  }
+  return false
 }
 
 /** Whether the JSON of a value is longer than so many characters. */

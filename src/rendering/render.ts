@@ -8,16 +8,19 @@ import {
   repeatLeftOut,
   settleBoundReasoning,
 } from './bound-reasoning.ts'
-import { arrangeTurns, cleanContents } from './contents.ts'
+import { arrangeTurns, cleanContents, toolUseAsText } from './contents.ts'
 import type { Draft, Mend } from './draft.ts'
 import { SUMMARY_PLACES, withoutForeignParts } from './draft.ts'
 import { withoutPartedUse } from './hosted-use.ts'
+import type { ResizeImage } from './media.ts'
 import { markableRows, mendParts } from './parts.ts'
 import { responsesOf, settleEnds, settleReasoning } from './reasoning.ts'
 import { arrangeToolUse } from './repair-tool-use.ts'
 import { type InsertedRowOptions, presentRows } from './rows.ts'
+import { withJoinedCalls } from './streamed-calls.ts'
 
 export type { Mend, MendKind, SummaryPlace } from './draft.ts'
+export type { ImageToResize, ResizedImage, ResizeImage } from './media.ts'
 export type { InsertedRole, SummaryPreset } from './rows.ts'
 
 /** The version of the renderer. It changes with every change of what a view is rendered to, so that recorded requests tell why they differ. */
@@ -33,10 +36,21 @@ export type RenderOptions = InsertedRowOptions & {
    */
   readonly pendingCalls?: 'answer' | 'keep'
   /**
+   * How calls and results are shown: as they are (`parts`, default), or as texts (`text`), for a request without tools to a provider that
+   * refuses calls and results then (Bedrock). `prepareRequest` chooses `text` for such a request.
+   */
+  readonly toolUse?: 'parts' | 'text'
+  /**
    * Further names whose parts are kept, for a library that reads what it stored itself (`ai-sdk` for
    * `toModelMessages`, `langchain` for `toLangChain`). Default: none.
    */
   readonly alsoReads?: readonly string[]
+}
+
+/** The same, and what cannot be stored with a request. */
+export type ViewRenderOptions = RenderOptions & {
+  /** Makes an image smaller that has more pixels or bytes than the provider accepts. Without it a text replaces such an image. */
+  readonly resizeImage?: ResizeImage | undefined
 }
 
 /** A view rendered for a provider, and what was changed. */
@@ -62,11 +76,12 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * - A longer view begins with the same messages: when rows are appended that answer no earlier call, every
  *   message but the last stays as it was, and the last one too for a provider that does not merge messages.
  *   When appended rows answer such a call, this holds for the messages before the one with that call. A call
- *   that was kept pending counts as answered by the next row.
+ *   that was kept pending counts as answered by the next row. One exception: Anthropic accepts smaller images only when there are more
+ *   than 20, so the 21st may change those before it.
  *
  * Takes linear time. Throws `INVALID_INPUT` for a view or options of another form.
  */
-export function renderView(view: readonly ViewMessage[], options: RenderOptions): Rendering {
+export function renderView(view: readonly ViewMessage[], options: ViewRenderOptions): Rendering {
   const { drafts, mends } = renderedDrafts(view, options, false)
   return { messages: drafts.map(({ message }) => message), mends }
 }
@@ -84,7 +99,7 @@ export type BoundRendering = Rendering & {
  */
 export function renderBoundView(
   view: readonly ViewMessage[],
-  options: RenderOptions,
+  options: ViewRenderOptions,
   facts: ReasoningFacts,
 ): BoundRendering | undefined {
   const { drafts, mends } = renderedDrafts(view, options, true)
@@ -97,7 +112,7 @@ export function renderBoundView(
 /** Renders a view as a recorded request was: without what it left out. `last`: the last position of the log then. */
 export function renderRecorded(
   view: readonly ViewMessage[],
-  options: RenderOptions,
+  options: ViewRenderOptions,
   last: number,
   bound?: BoundPrefix,
 ): Rendering {
@@ -111,7 +126,7 @@ export function renderRecorded(
 /** `isBound`: reasoning stays where it is in an answer, because it is bound to what precedes it. */
 function renderedDrafts(
   view: readonly ViewMessage[],
-  options: RenderOptions,
+  options: ViewRenderOptions,
   isBound: boolean,
 ): { readonly drafts: readonly Draft[]; readonly mends: Mend[] } {
   return readMessages(view, 'renderView', () => {
@@ -120,9 +135,11 @@ function renderedDrafts(
     if (typeof options.provider !== 'string') throw invalid('renderView: options.provider must be a text')
     if (options.summaryPlace !== undefined && !SUMMARY_PLACES.includes(options.summaryPlace))
       throw invalid(`renderView: options.summaryPlace must be one of ${SUMMARY_PLACES.join(', ')}`)
-    const { alsoReads = [] } = options
+    const { alsoReads = [], resizeImage } = options
     if (!Array.isArray(alsoReads) || alsoReads.some((name) => typeof name !== 'string'))
       throw invalid('renderView: options.alsoReads must be a list of texts')
+    if (resizeImage !== undefined && typeof resizeImage !== 'function')
+      throw invalid('renderView: options.resizeImage must be a function')
     const profile = providerProfile(options.provider)
     const mends: Mend[] = []
     const note = (mend: Mend): void => {
@@ -134,13 +151,15 @@ function renderedDrafts(
       afterHidden: afterHidden(view),
     }
 
-    const readable = withoutForeignParts(view, options, note)
+    const readable = withoutForeignParts(withJoinedCalls(view, note), options, note)
     const presented = presentRows(readable, profile, options, note)
-    const partRules = { provider: options.provider, profile, alsoReads, markable: markableRows(view) }
+    const { provider } = options
+    const partRules = { provider, profile, alsoReads, markable: markableRows(view), resizeImage }
     const whole = mendParts(presented, partRules, note)
     const answered = withoutPartedUse(whole, note)
     const cleaned = cleanContents(answered, profile, note)
-    const paired = arrangeToolUse(cleaned, rules, note)
+    const arranged = arrangeToolUse(cleaned, rules, note)
+    const paired = options.toolUse === 'text' ? toolUseAsText(arranged, note) : arranged
     const responses = responsesOf(view)
     const spoken = view.findLast(({ role, kind }) => role !== 'system' || kind !== 'message')?.id
     const settled = settleReasoning(paired, profile, responses, note)

@@ -95,12 +95,12 @@ export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
 export function presentRows(
   view: readonly ViewMessage[],
   profile: ProviderProfile,
-  options: InsertedRowOptions & { readonly provider: string },
+  options: RowOptions,
   note: Note,
 ): readonly Draft[] {
   const { place, role } = mannerOf(options)
   // The provider ignores everything before its own block, so nothing is moved there.
-  const isInline = place === 'inline' || beginsWithBlock(view, options.provider)
+  const isInline = place === 'inline' || beginsWithBlock(view, blockReader(options))
   const parted = isInline ? undefined : partSummaries(view)
   if (parted === undefined)
     return presentInPlace(view, { atHead: true, isFirst: true }, profile, options, note)
@@ -120,15 +120,22 @@ export function presentRows(
   return [...head, ...presentInPlace(rest, { atHead, isFirst: false }, profile, options, note)]
 }
 
+type RowOptions = InsertedRowOptions & { readonly provider: string; readonly alsoReads?: readonly string[] }
+
+/** The provider whose compaction blocks are sent as they are. LangChain's messages have no place for one, so a summary replaces it. */
+function blockReader({ provider, alsoReads = [] }: RowOptions): string {
+  return alsoReads.includes('langchain') ? '' : canonicalProvider(provider)
+}
+
 /** `atHead`: only system messages precede. `isFirst`: nothing was shown yet that a compaction block could replace. */
 function presentInPlace(
   rows: readonly ViewMessage[],
   start: { readonly atHead: boolean; readonly isFirst: boolean },
   profile: ProviderProfile,
-  options: InsertedRowOptions & { readonly provider: string },
+  options: RowOptions,
   note: Note,
 ): readonly Draft[] {
-  const provider = canonicalProvider(options.provider)
+  const provider = blockReader(options)
   const drafts: Draft[] = []
   let { atHead, isFirst } = start
   /** System messages at the head. */
@@ -315,8 +322,7 @@ function settleBlocks(row: ViewMessage, isFirst: boolean, provider: string, note
  * Whether a view is sent with a compaction block of this provider: a recorded one, or one in the first message.
  * A block in a message appended later is neither, so appending changes nothing here.
  */
-function beginsWithBlock(view: readonly ViewMessage[], provider: string): boolean {
-  const name = canonicalProvider(provider)
+function beginsWithBlock(view: readonly ViewMessage[], name: string): boolean {
   if (view.some((row) => blockOfSummary(row)?.provider === name)) return true
   const first = view.find(({ kind, role }) => kind !== 'message' || role !== 'system')
   if (first?.kind !== 'message' || typeof first.content === 'string') return false

@@ -15,6 +15,7 @@ import { draftOf, type Mend, type MendKind } from './draft.ts'
 import { withoutPartedUse } from './hosted-use.ts'
 import { markableRows, mendParts } from './parts.ts'
 import { settleEnds } from './reasoning.ts'
+import { withJoinedCalls } from './streamed-calls.ts'
 
 /** The problems of a history, as sentences for people. */
 const SENTENCES = {
@@ -121,6 +122,7 @@ function findMends(
     kind: 'message' as const,
     createdAt: 0,
   }))
+  withJoinedCalls(rows, note)
   const drafts = messages.map((message, index) => draftOf(`${index}`, message))
   const rules = { provider: provider ?? '', profile, markable: markableRows(rows) }
   mendParts(drafts, rules, note)

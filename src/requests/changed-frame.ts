@@ -6,6 +6,7 @@ import { type RenderOptions, renderBoundView } from '../rendering/render.ts'
 import type { ReasoningRecord, StoredRequest } from '../storage/storage.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { boundPrefixOf, reasoningFacts } from './reasoning.ts'
+import type { ResizedImages } from './resized-images.ts'
 import { missingReasoning, reasoningIn } from './sent-reasoning.ts'
 
 /** What differs from the last recorded request, for a model that checks what precedes its reasoning. */
@@ -24,6 +25,7 @@ type RenderedDraft = {
     readonly estimator: Estimator
     readonly chosen: { readonly key: string }
     readonly reasoning: ReasoningRecord | undefined
+    readonly images: ResizedImages | undefined
   }
   readonly bound: BoundPrefix | undefined
   readonly rendering: RenderOptions
@@ -37,12 +39,16 @@ export function changedFrame({
   rendering,
   messages,
 }: RenderedDraft): ChangedFrame | undefined {
-  const { reasoning, view, estimator, chosen } = snapshot
+  const { reasoning, view, estimator, chosen, images } = snapshot
   const last = reasoning?.answers.findLast((answer) => boundPrefixOf(answer.rendering)?.frame !== undefined)
   const frame = boundPrefixOf(last?.rendering)?.frame
   if (reasoning === undefined || frame === undefined) return undefined
   if (bound?.frame === undefined || bound.frame === frame) return undefined
-  const rendered = renderBoundView(view, rendering, reasoningFacts(reasoning, snapshot.position, frame))
+  const rendered = renderBoundView(
+    view,
+    { ...rendering, resizeImage: images?.lookup },
+    reasoningFacts(reasoning, snapshot.position, frame),
+  )
   const invalidatedReasoning = missingReasoning(
     reasoningIn(rendered?.messages ?? [], estimator),
     reasoningIn(messages, estimator),

@@ -12,11 +12,13 @@ import type { ReasoningRecord } from '../storage/storage.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { measureMessage, type Sizes, SizesSum, tokensOf, tokensOfText } from '../tokens/measure.ts'
 import type { MediaFigures } from '../tokens/media-limits.ts'
+import { providerProfile } from '../tokens/providers.ts'
 import { type ChangedFrame, changedFrame } from './changed-frame.ts'
 import { fileRoom, type RequestFiles } from './files.ts'
 import type { CheckedPrepare, Prompt } from './options.ts'
 import type { PreparedFiles, RenderedMessage } from './prepared.ts'
 import { reasoningFacts } from './reasoning.ts'
+import type { ResizedImages } from './resized-images.ts'
 
 /** How often files are made smaller for the lines around them before they are left out. */
 const MOST_FITTINGS = 8
@@ -37,6 +39,8 @@ export type SessionSnapshot = {
   readonly settings: ResolvedSettings
   /** How the session renders its view. */
   readonly manner: RenderOptions
+  /** Images that the application makes smaller. */
+  readonly images: ResizedImages | undefined
   /** For a model that binds its reasoning to what precedes it. */
   readonly reasoning: ReasoningRecord | undefined
   readonly stats: (request: CheckedStats) => ContextStats
@@ -95,11 +99,24 @@ export async function draftRequest(
 ): Promise<Draft> {
   const { sessionId, options } = parts
   const snapshot = await read(sessionId, options.provider, options.model)
-  const drafted = draftFrom(snapshot, parts, request)
+  const drafted = await draftWithImages(snapshot, parts, request)
   const draft =
     drafted ??
-    draftFrom(await read(sessionId, options.provider, options.model, { whole: true }), parts, request)!
+    (await draftWithImages(
+      await read(sessionId, options.provider, options.model, { whole: true }),
+      parts,
+      request,
+    ))!
   return { ...draft, changed: changedFrame(draft) }
+}
+
+async function draftWithImages(
+  snapshot: SessionSnapshot,
+  parts: RequestParts,
+  request: CheckedStats,
+): Promise<Omit<Draft, 'changed'> | undefined> {
+  const draft = (): Omit<Draft, 'changed'> | undefined => draftFrom(snapshot, parts, request)
+  return snapshot.images === undefined ? draft() : snapshot.images.rendered(draft)
 }
 
 /** `undefined` when the snapshot does not have all that is known of the reasoning, and it is needed. */
@@ -189,13 +206,19 @@ function rendered(
 ): Omit<Draft, 'files' | 'changed'> | undefined {
   const { view, estimator, chosen } = snapshot
   const given = Object.fromEntries(
-    [...RENDERING_KEYS, 'preset', 'pendingCalls', 'alsoReads'].map((name) => [
+    [...RENDERING_KEYS, 'preset', 'pendingCalls', 'toolUse', 'alsoReads'].map((name) => [
       name,
       options[name as keyof CheckedPrepare],
     ]),
   )
   const shown = prompt.length === 0 ? view : view.concat(asRows(prompt))
-  const rendering: RenderOptions = { ...snapshot.manner, ...defined(given) }
+  const hasNoTools = request.tools === undefined || request.tools.length === 0
+  const asText = hasNoTools && providerProfile(chosen.provider).toolUseNeedsTools === true
+  const rendering: RenderOptions = {
+    ...snapshot.manner,
+    ...(asText && { toolUse: 'text' }),
+    ...defined(given),
+  }
   const sent = renderedFor(snapshot, shown, rendering, request)
   if (sent === undefined) return undefined
   const { messages, mends, bound } = sent
@@ -215,13 +238,14 @@ function rendered(
 }
 
 function renderedFor(
-  { reasoning, position }: SessionSnapshot,
+  { reasoning, position, images }: SessionSnapshot,
   shown: readonly ViewMessage[],
   rendering: RenderOptions,
   { system, tools }: CheckedStats,
 ) {
-  if (reasoning === undefined) return { ...renderView(shown, rendering), bound: undefined }
-  return renderBoundView(shown, rendering, reasoningFacts(reasoning, position, frameOf(system, tools)))
+  const how = { ...rendering, resizeImage: images?.lookup }
+  if (reasoning === undefined) return { ...renderView(shown, how), bound: undefined }
+  return renderBoundView(shown, how, reasoningFacts(reasoning, position, frameOf(system, tools)))
 }
 
 function sizesOf(messages: readonly Pick<NewMessage, 'content'>[], estimator: Estimator): Sizes {

@@ -3,7 +3,12 @@ import { defined } from '../messages/defined.ts'
 import { parsedJson, stringifyJson } from '../messages/json.ts'
 import type { Message, NewMessage, PositionRange } from '../messages/message.ts'
 import { type BoundPrefix, frameOf, isSentAlike, markOf } from '../rendering/bound-reasoning.ts'
-import { RENDERER_VERSION, type RenderOptions, renderRecorded } from '../rendering/render.ts'
+import {
+  RENDERER_VERSION,
+  type RenderOptions,
+  type ResizeImage,
+  renderRecorded,
+} from '../rendering/render.ts'
 import { withBytes, withoutBytes } from '../storage/records/row-fields.ts'
 import type {
   AppendedMessage,
@@ -295,7 +300,11 @@ function renderingOf({ rendering, provider }: StoredRequest): RenderOptions {
 }
 
 /** Renders a recorded request again, and compares it with what was sent. */
-export function renderedRequest(sessionId: string, found: FoundRequest): RenderedRequest {
+export function renderedRequest(
+  sessionId: string,
+  found: FoundRequest,
+  resizeImage: ResizeImage | undefined,
+): RenderedRequest {
   const { request, texts, stored, view } = found
   const rendering = renderingOf(request)
   const system = texts.system === undefined ? undefined : (parsed(texts.system) as string)
@@ -303,7 +312,8 @@ export function renderedRequest(sessionId: string, found: FoundRequest): Rendere
   const lines = texts.prompt?.split('\n').slice(0, -1) ?? []
   const prompt = stored.length > 0 ? stored.map(sentMessage) : lines.map(messageOf)
   const shown = prompt.length === 0 ? view : view.concat(asRows(prompt))
-  const { messages } = renderRecorded(shown, rendering, request.position, boundPrefixOf(request.rendering))
+  const bound = boundPrefixOf(request.rendering)
+  const { messages } = renderRecorded(shown, { ...rendering, resizeImage }, request.position, bound)
   const reason = problemOf(found, () => hashOf(system, texts.tools, messages))
   return {
     ...recordedRequest(sessionId, request),

@@ -4,7 +4,7 @@ import { type Message, type NewMessage, type Part, partsOf, type ViewMessage } f
 import { overlaid, withReplacements } from '../messages/overlay.ts'
 import { type Refusal, wirePathOf } from '../overflow/refusal.ts'
 import type { BoundPrefix } from '../rendering/bound-reasoning.ts'
-import { type RenderOptions, renderRecorded } from '../rendering/render.ts'
+import { type RenderOptions, type ResizeImage, renderRecorded } from '../rendering/render.ts'
 import { asRows } from './draft.ts'
 import { isCall, looksBroken, REPAIRS, type RepairForms } from './repair-parts.ts'
 import { type Place, placesAt } from './wire-places.ts'
@@ -39,6 +39,7 @@ type RefusedRequest = {
   readonly position: number
   readonly rendering: RenderOptions
   readonly bound?: BoundPrefix
+  readonly resizeImage?: ResizeImage | undefined
   /** The messages of each request that was refused. */
   readonly refused: readonly (readonly Message[])[]
 }
@@ -253,7 +254,7 @@ function changesRequest(
 /** The messages of a request with this view: without the reasoning that it left out. */
 function sentOf(
   view: readonly ViewMessage[],
-  { rendering, bound, position }: Pick<RefusedRequest, 'rendering' | 'bound' | 'position'>,
+  { rendering, bound, position, resizeImage }: Omit<RefusedRequest, 'refused'>,
 ): readonly Message[] {
-  return renderRecorded(view, rendering, position, bound).messages
+  return renderRecorded(view, { ...rendering, resizeImage }, position, bound).messages
 }

@@ -1,10 +1,9 @@
 import type { Repair } from '../compaction/direct-compactions.ts'
 import { isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
-import type { ViewMessage } from '../messages/message.ts'
 import type { Refusal } from '../overflow/refusal.ts'
 import type { RefusalKind } from '../overflow/refusal-wordings.ts'
-import type { ReadSnapshot } from './draft.ts'
+import type { ReadSnapshot, SessionSnapshot } from './draft.ts'
 import type { CheckedPrepare } from './options.ts'
 import type { PreparedRequest, RequestRepair } from './prepared.ts'
 import { isAtOtherPart, type ProviderBlock, planRepair } from './repair-plan.ts'
@@ -89,8 +88,8 @@ export class Repairs {
     this.#hasUndone = false
     this.#refused.push(request.messages)
     if (last === undefined || refusal === null || !isSameRefusal(last.refusal, refusal)) return
-    const { view } = await this.#read(request)
-    if (isAtOtherPart(view, request, refusal, last.parts)) return
+    const { view, images } = await this.#read(request)
+    if (isAtOtherPart(view, { ...request, resizeImage: images?.lookup }, refusal, last.parts)) return
     this.#hasUndone = true
     try {
       if (last.blocks.length === 0) await this.#port.undo(this.#sessionId, last.compactionId)
@@ -113,13 +112,13 @@ export class Repairs {
     for (let plans = 1; ; plans++) {
       const isOver = this.#isVetoed || this.#options.signal?.aborted
       if (isOver || this.#made.length + this.#sentAgain >= MOST_REPAIRS) return undefined
-      const { view, viewEpoch } = await this.#read(request)
+      const { view, viewEpoch, images } = await this.#read(request)
       if (!this.#hasUndone && viewEpoch !== request.viewEpoch) {
         // Another writer changed the view, perhaps by the same repair.
         this.#sentAgain += 1
         return this.#prepared()
       }
-      const sent = { ...request, refused: this.#refused }
+      const sent = { ...request, refused: this.#refused, resizeImage: images?.lookup }
       const wide = this.#isOneOfMany(refusal) ? planRepair(view, sent, refusal, from, 'all') : undefined
       const plan = wide ?? planRepair(view, sent, refusal, from, reach)
       if (plan === undefined) return undefined
@@ -173,10 +172,13 @@ export class Repairs {
   }
 
   /** The view as the request has it: without messages that were appended since. */
-  async #read({ position }: PreparedRequest): Promise<{ view: readonly ViewMessage[]; viewEpoch: number }> {
+  async #read({
+    position,
+  }: PreparedRequest): Promise<Pick<SessionSnapshot, 'view' | 'viewEpoch' | 'images'>> {
     const { provider, model } = this.#options
-    const { view, viewEpoch } = await this.#port.read(this.#sessionId, provider, model)
-    return { view: view.filter((row) => row.position === undefined || row.position <= position), viewEpoch }
+    const { view, viewEpoch, images } = await this.#port.read(this.#sessionId, provider, model)
+    const shown = view.filter((row) => row.position === undefined || row.position <= position)
+    return { view: shown, viewEpoch, images }
   }
 
   async #prepared(): Promise<PreparedRequest | undefined> {

@@ -9,6 +9,8 @@ import { headOf } from '../messages/characters.ts'
 import type { ViewMessage } from '../messages/message.ts'
 import { type Moment, publicPoint } from '../model/moment.ts'
 import { withToolNames } from '../rendering/named-results.ts'
+import type { ResizeImage } from '../rendering/render.ts'
+import { ResizedImages, type ResizeStoredImage } from '../requests/resized-images.ts'
 import type { Awaitable } from '../storage/jobs.ts'
 import type { Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
 import type { Readings } from '../tokens/calibration.ts'
@@ -20,6 +22,7 @@ export type StoreSettings = {
   readonly estimators: Estimators
   /** Settings of all sessions, weightiest layer first. */
   readonly layers?: readonly Layer[]
+  readonly resizeImage?: ResizeStoredImage | undefined
 }
 
 const MOST_MODELS = 10_000
@@ -31,13 +34,16 @@ export class StoreContext<S extends Storage = Storage> {
   readonly estimators: Estimators
   readonly configuration: Configuration
   readonly events = new Events()
+  /** Images that the application made smaller; absent without a function for it. */
+  readonly images: ResizedImages | undefined
   /** The models of the last stats of sessions, where they are not that of the settings. */
   readonly #models = new Map<string, ChosenModel>()
   /** Models whose assumed windows were reported. */
   readonly #assumed = new Set<string>()
 
-  constructor(storage: S, { estimators, layers = [] }: StoreSettings) {
+  constructor(storage: S, { estimators, layers = [], resizeImage }: StoreSettings) {
     this.storage = storage
+    this.images = resizeImage && new ResizedImages(resizeImage)
     this.estimators = estimators
     this.configuration = new Configuration(layers)
   }
@@ -107,6 +113,12 @@ export class StoreContext<S extends Storage = Storage> {
       estimator: this.estimatorNamed(figures.estimator, sessionId),
       contextWindows: this.configuration.ofStore.settings.contextWindows,
     })
+  }
+
+  /** A rendering, with the images that the application made smaller for it. */
+  async rendered<T>(render: (resizeImage: ResizeImage | undefined) => T): Promise<T> {
+    const { images } = this
+    return images === undefined ? render(undefined) : images.rendered(() => render(images.lookup))
   }
 
   /** The provider and model of a call: the given ones, else those of the session, else those of the settings. */

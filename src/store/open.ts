@@ -27,6 +27,7 @@ import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import { complete } from '../model/work.ts'
+import type { ResizeStoredImage } from '../requests/resized-images.ts'
 import { isAddress, isPostgresUrl, shownPath, storeIn } from '../storage/postgres/drivers.ts'
 import { isPostgresSource, openPostgres, type PostgresSource } from '../storage/postgres/storage.ts'
 import { expireAllDead } from '../storage/sql/lease.ts'
@@ -92,6 +93,13 @@ const openSchema = z.strictObject({
   contextWindows: contextWindowsSchema.optional(),
   /** The summarizer of calls without one. Default: the extractive one, which needs no model. */
   summarizer: summarizerSchema.optional(),
+  /**
+   * Makes an image smaller that has more pixels or bytes than the provider of a request accepts; without it a text replaces such an image
+   * (docs/validity.md). It is called once for an image and remembered while the store is open; after that it must return the same bytes.
+   */
+  resizeImage: z
+    .custom<ResizeStoredImage>((value) => typeof value === 'function', 'must be a function')
+    .optional(),
   /** Settings of all sessions (docs/configuration.md). A session's own `config` and the options of a call override them. */
   config: z.custom<Settings & Spellings>(isObject, 'must be an object').optional(),
   /** A file of settings, JSON or TOML; `config` and the environment override it. Default: the value of `UNDERTEXT_CONFIG`. */
@@ -150,6 +158,7 @@ export async function openStore(
   options: OpenOptions = {},
 ): Promise<Store> {
   const checked = check(openSchema, options, 'openStore')
+  const { resizeImage } = checked
   const layers = await layersOf(checked)
   const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
   if (isPostgresSource(location) || (typeof location === 'string' && isPostgresUrl(location))) {
@@ -158,13 +167,13 @@ export async function openStore(
     const inUrl = storeIn(typeof location === 'string' ? location : '')
     const { schema = inUrl.schema, prepare = inUrl.prepare } = checked
     const storage = await openPostgres(location, { ...checked, schema, prepare }, estimators)
-    return new Store(storage, { estimators, layers })
+    return new Store(storage, { estimators, layers, resizeImage })
   }
   if (checked.schema !== undefined || checked.prepare !== undefined)
     throw invalid('openStore: schema and prepare are options of PostgreSQL')
   const connection =
     typeof location === 'string' ? await openFile(location, checked) : takeConnection(location, checked)
-  return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers })
+  return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers, resizeImage })
 }
 
 /** The store-wide settings, highest precedence first. Options of `openStore` that are settings belong to the layer of its `config`. */

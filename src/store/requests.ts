@@ -34,8 +34,8 @@ import {
   usageOfResponse,
 } from '../requests/record.ts'
 import { newRequest } from '../requests/recorded.ts'
-import type { BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import { missingReasoning, type ReasoningChange, reasoningIn } from '../requests/sent-reasoning.ts'
+import type { BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import type {
   BilledTokens,
   NewRequest,
@@ -270,6 +270,7 @@ async function snapshotOf(
         ...nonDefaults(config, RENDERING_KEYS),
         provider: chosen.provider,
       } as RenderOptions,
+      images: context.images,
       reasoning,
       stats: (request) => context.statsOf(id, figures, readings, { provider, model, request }),
     }
@@ -309,7 +310,10 @@ async function boundHistory(
   const read = async (whole: boolean): Promise<BoundHistory | undefined> => {
     const snapshot = await readSnapshot(context, id, provider, model, { whole, keepsNames: true })
     const { view, position, reasoning = NO_REASONING, manner } = snapshot
-    const rendering = renderBoundView(view, options ?? manner, reasoningFacts(reasoning, position, undefined))
+    const facts = reasoningFacts(reasoning, position, undefined)
+    const rendering = await context.rendered((resizeImage) =>
+      renderBoundView(view, { ...(options ?? manner), resizeImage }, facts),
+    )
     return rendering && { snapshot, rendering }
   }
   return (await read(false)) ?? (await read(true))!
@@ -338,12 +342,11 @@ export async function prefixesBefore(
   const end =
     keepFrom === undefined ? view.length : view.findIndex(({ id: messageId }) => messageId === keepFrom)
   if (reasoning === undefined || end === -1) return undefined
-  const { prefixes } = renderBoundView(
-    view.slice(0, end),
-    manner,
-    reasoningFacts(reasoning, position, undefined),
-  )!
-  return { messageCount: position, viewEpoch, prefixes }
+  const facts = reasoningFacts(reasoning, position, undefined)
+  const rendering = await context.rendered((resizeImage) =>
+    renderBoundView(view.slice(0, end), { ...manner, resizeImage }, facts),
+  )
+  return { messageCount: position, viewEpoch, prefixes: rendering!.prefixes }
 }
 
 /**

@@ -589,8 +589,10 @@ export class Store<S extends Storage = Storage> {
     const { storage } = this.#context
     if (at === undefined && bindsReasoning(chosen.provider, chosen.model))
       return renderBoundHistory(this.#context, id, provider, rendering)
-    const render = async (view: readonly ViewMessage[]): Promise<Rendering> =>
-      renderView(await this.#context.namedView(id, view), rendering)
+    const render = async (view: readonly ViewMessage[]): Promise<Rendering> => {
+      const named = await this.#context.namedView(id, view)
+      return this.#context.rendered((resizeImage) => renderView(named, { ...rendering, resizeImage }))
+    }
     if (at === undefined) return render(await storage.view(id, false))
     const { point, messages } = await storage.past.view(id, at, false)
     return { ...(await render(messages)), moment: publicPoint(point) }
@@ -1235,7 +1237,8 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const key = check(requestKeySchema, request, 'getRequest: request')
     const found = await this.#context.storage.request(id, key)
-    return renderedRequest(id, { ...found, view: await this.#context.namedView(id, found.view) })
+    const view = await this.#context.namedView(id, found.view)
+    return this.#context.rendered((resizeImage) => renderedRequest(id, { ...found, view }, resizeImage))
   }
 
   /**

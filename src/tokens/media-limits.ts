@@ -121,3 +121,39 @@ export function isMediaDue({ images, bytes }: MediaFigures, { due }: MediaBudget
 export function isWithinMedia({ images, bytes }: MediaFigures, most: MediaFigures): boolean {
   return images <= most.images && bytes <= most.bytes
 }
+
+/** What a provider accepts of one image or file. A limit that is absent is unknown, and does not apply. */
+export type MediaItemLimits = {
+  /** Maximum pixels of the width and of the height of an image. */
+  readonly side?: number
+  /** The same in a request with more than `FEW_IMAGES` images. */
+  readonly sideOfMany?: number
+  /** Maximum pixels of an image in all. */
+  readonly pixels?: number
+  /** Maximum bytes of an image, as a file. */
+  readonly imageBytes?: number
+  /** Maximum bytes of any other file. */
+  readonly fileBytes?: number
+}
+
+/** The bytes of a file that has so many MiB in base64. */
+function ofBase64(mebibytes: number): number {
+  return (mebibytes * 1024 * 1024 * 3) / 4
+}
+
+// platform.claude.com: "Vision" (10 MB in base64; 5 MB on Bedrock and Google Cloud). A MB has 1,048,576 bytes: anthropics/claude-code#11181.
+const CLAUDE_SIDES = { side: 8_000, sideOfMany: 2_000 } as const
+const ITEM_LIMITS: ReadonlyMap<string, MediaItemLimits> = new Map<string, MediaItemLimits>([
+  ['anthropic', { ...CLAUDE_SIDES, imageBytes: ofBase64(10) }],
+  ['vertex', { ...CLAUDE_SIDES, imageBytes: ofBase64(5) }],
+  // docs.aws.amazon.com: "Message" of Converse.
+  ['bedrock', { ...CLAUDE_SIDES, imageBytes: 3_750_000, fileBytes: 4_500_000 }],
+  // console.groq.com: "Images and vision".
+  ['groq', { pixels: 33_177_600 }],
+])
+const NO_ITEM_LIMITS: MediaItemLimits = {}
+
+/** The limits of one image or file of a provider; none for most, which reduce large images themselves. */
+export function mediaItemLimitsOf(provider: string): MediaItemLimits {
+  return ITEM_LIMITS.get(canonicalProvider(provider)) ?? NO_ITEM_LIMITS
+}

@@ -100,6 +100,11 @@ export type ProviderProfile = {
   readonly callIds: CallIdRule
   /** The form of the names of tools in calls. */
   readonly toolNames: RegExp
+  /**
+   * A request without tools must have no calls or results. Sources: vxcontrol/pentagi#196, patriceckhart/zot#18, elastic/kibana#246943
+   * (Converse). Anthropic's own API has had no such rule since 27 February 2025: anthropics/anthropic-sdk-python#849.
+   */
+  readonly toolUseNeedsTools?: boolean
   /** The longest text of arguments, characters; absent where no limit is known. */
   readonly maxArguments?: number
   readonly media: MediaRules
@@ -235,7 +240,7 @@ const OPENAI: ProviderProfile = {
 
 const PROFILES: ReadonlyMap<string, ProviderProfile> = new Map([
   ['anthropic', CLAUDE],
-  ['bedrock', { ...CLAUDE, toolNames: TOOL_NAMES.short, media: CONVERSE_MEDIA }],
+  ['bedrock', { ...CLAUDE, toolNames: TOOL_NAMES.short, toolUseNeedsTools: true, media: CONVERSE_MEDIA }],
   // Vertex serves Claude as well as Gemini; Gemini reads no ids, and makes images.
   ['vertex', { ...CLAUDE, assistantMedia: true, media: VERTEX_MEDIA }],
   ['google-ai', { ...STRICT, assistantMedia: true, toolNames: TOOL_NAMES.gemini, media: GEMINI_MEDIA }],

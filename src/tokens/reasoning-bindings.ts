@@ -113,3 +113,9 @@ export function reasoningBinding(provider: string | undefined, model?: string): 
 export function bindsReasoning(provider: string, model: string | undefined): boolean {
   return reasoningBinding(provider, model === '' ? undefined : model).kind === 'prefix'
 }
+
+/**
+ * Replaces a missing signature. Source: the page "Thought signatures" of Google, on calls that come from
+ * another model.
+ */
+export const DUMMY_SIGNATURE = 'skip_thought_signature_validator'

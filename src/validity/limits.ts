@@ -29,16 +29,18 @@ const ANTHROPIC: Limits = {
   images: 600,
   pixels: 8000,
   manyImages: { above: 20, pixels: 2000 },
-  imageBytes: { most: 5 * MIB, of: 'base64' },
+  imageBytes: { most: 10 * MIB, of: 'base64' },
   imageTypes: FOUR,
   fetches: true,
 }
+/** Claude on other hosts. */
+const HOSTED: Limits = { ...ANTHROPIC, imageBytes: { most: 5 * MIB, of: 'base64' }, fetches: false }
 
 const LIMITS: ReadonlyMap<string, Limits> = new Map<string, Limits>([
   ['anthropic', ANTHROPIC],
   // Claude there; lower limits of the whole request are not documented as figures.
-  ['bedrock', { ...ANTHROPIC, fetches: false }],
-  ['vertex', { ...ANTHROPIC, fetches: false }],
+  ['bedrock', HOSTED],
+  ['vertex', HOSTED],
   [
     'converse',
     { pixels: 8000, imageBytes: { most: 3_750_000, of: 'file' }, fileBytes: 4_500_000, imageTypes: FOUR },

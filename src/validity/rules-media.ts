@@ -225,7 +225,7 @@ export const MEDIA_RULES: readonly Rule[] = [
     id: 'media-bytes',
     group: 'media',
     scopes: [...MESSAGES, { form: 'converse' }, { form: 'sdk', providers: ['anthropic'] }],
-    says: 'A picture has at most 5 MiB of base64 in the Messages API, and 3.75 MB in Converse, a document there 4.5 MB.',
+    says: 'A picture has at most 10 MiB of base64 in the Messages API, 5 MiB on Bedrock and Vertex, and 3.75 MB in Converse, a document there 4.5 MB.',
     brokenBy: 'a photo, or a screenshot that was not compressed',
     sources: [
       'earendil-works/pi#424',

@@ -6,7 +6,7 @@ import type { Message, Part, ToolCallPart, ViewMessage } from '../../src/message
 import { type RenderOptions, renderView } from '../../src/rendering/render.ts'
 import { validateHistory } from '../../src/rendering/validate.ts'
 import { randomView } from './random-views.ts'
-import { assistant, call, image, type Row, result, system, text, tool, user, view } from './views.ts'
+import { assistant, call, hosted, image, type Row, result, system, text, tool, user, view } from './views.ts'
 
 /** A rendering for Anthropic, its mends as `kind messageId toolCallId`. */
 function render(
@@ -572,4 +572,118 @@ it('the table of the documentation lists every mend', () => {
   const rows = section.split('\n').filter((line) => line.startsWith('| `'))
   const listed = rows.flatMap((row) => row.split('|')[1]!.match(/[a-z]+(?:-[a-z]+)*/g)!)
   expect(listed.toSorted()).toEqual(kinds.toSorted())
+})
+
+describe('calls and results without tools', () => {
+  const rows = [
+    user('q'),
+    assistant(thinking('hm', 'AAAA'), 'let me see', call('a'), call('b')),
+    tool(
+      result('a', { type: 'content', value: [text('seen') as never, image as never] }),
+      result('b', 'two'),
+    ),
+    user('and?'),
+  ]
+  const asText = plain(
+    user('q'),
+    assistant(
+      thinking('hm', 'AAAA'),
+      'let me see',
+      text('[Call of tool look] {"q":1}'),
+      text('[Call of tool look] {"q":1}'),
+    ),
+    user(text('[Result of tool look] seen'), image, text('[Result of tool look] two'), text('and?')),
+  )
+
+  it('are texts where they are asked for as texts, each reported', () => {
+    const { messages, mends } = render(rows, { provider: 'bedrock', toolUse: 'text' })
+    expect(messages).toEqual(asText)
+    expect(mends).toEqual([
+      'call-as-text m1 a',
+      'call-as-text m1 b',
+      'result-as-text m2 a',
+      'result-as-text m2 b',
+      'merged m3',
+    ])
+    expect(render(rows, { provider: 'bedrock' }).mends).toEqual(['merged m3'])
+  })
+
+  it('are texts within the answer for tools that the provider ran itself', () => {
+    const { messages } = render([user('q'), assistant(hosted('a'), result('a', 'one'), 'ok'), user('x')], {
+      provider: 'bedrock',
+      toolUse: 'text',
+    })
+    expect(messages[1]!.content).toEqual([
+      text('[Call of tool look] {"q":1}'),
+      text('[Result of tool look] one'),
+      text('ok'),
+    ])
+  })
+})
+
+it('a compaction block of Anthropic is a summary in messages of LangChain, which have no place for it', () => {
+  const block: Part = {
+    type: 'provider',
+    provider: 'anthropic',
+    data: { type: 'compaction', content: 'so far' },
+  }
+  const { messages, mends } = render([assistant(block, 'ok'), user('x')], { alsoReads: ['langchain'] })
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  expect(messages[0]!.content).toContain('so far')
+  expect(mends).toEqual(['block-as-summary m0'])
+  expect(render([assistant(block, 'ok'), user('x')]).mends).toEqual([])
+})
+
+describe('a call that Gemini streamed in pieces', () => {
+  const piece = (functionCall: { readonly [field: string]: Json }): Part => ({
+    type: 'provider',
+    provider: 'google',
+    data: { functionCall },
+  })
+  const streamed = calling(
+    {},
+    {
+      providerOptions: {
+        google: { thoughtSignature: 'c2ln', functionCall: { id: null, willContinue: true } },
+      },
+    },
+  )
+  const pieces = [
+    piece({
+      partialArgs: [{ jsonPath: '$.city', stringValue: 'Ro', willContinue: true }],
+      willContinue: true,
+    }),
+    piece({
+      partialArgs: [
+        { jsonPath: '$.city', stringValue: 'me' },
+        { jsonPath: '$.days[0].on', boolValue: true },
+        { jsonPath: "$['a key']", numberValue: 7 },
+        { jsonPath: '$.none', nullValue: 'NULL_VALUE' },
+        { jsonPath: '$.__proto__.x', stringValue: 'y' },
+        { jsonPath: '$.far[999999]', stringValue: 'y' },
+      ],
+      willContinue: true,
+    }),
+    piece({}),
+  ]
+  const whole = calling(
+    { city: 'Rome', days: [{ on: true }], 'a key': 7, none: null, far: [] },
+    { providerOptions: { google: { thoughtSignature: 'c2ln', functionCall: { id: null } } } },
+  )
+
+  it('is one call with its whole input for each provider, and the parts after it stay', () => {
+    for (const provider of ['google-ai', 'anthropic', 'openai']) {
+      const rows = [user('q'), assistant(streamed, ...pieces, 'then', calling({}, { toolCallId: 'b' }))]
+      const answers = [tool(result('a'), result('b'))]
+      const { messages, mends } = render([...rows, ...answers], { provider })
+      expect(messages[1]!.content).toEqual([whole, text('then'), calling({}, { toolCallId: 'b' })])
+      expect(mends).toEqual(['input-as-object m1 a'])
+      expect(codes(plain(...rows, ...answers), provider)).toEqual(['INPUT_NOT_OBJECT'])
+    }
+  })
+
+  it('that was cut off has the input that came', () => {
+    const { messages } = render([user('q'), assistant(streamed, pieces[0]!)], { provider: 'google-ai' })
+    expect((messages[1]!.content as Part[])[0]).toMatchObject({ input: { city: 'Ro' } })
+  })
 })

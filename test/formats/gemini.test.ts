@@ -59,7 +59,7 @@ describe('fromGemini', () => {
           answer('weather', { error: 'no such city' }),
           answer('time', { hour: 12 }),
         ),
-        model({ text: '20 °C.', thoughtSignature: 'c2ln' }),
+        model({ text: '20 °C.', thoughtSignature: 'c2lo' }),
       ],
     })
 
@@ -123,7 +123,7 @@ describe('fromGemini', () => {
       {
         role: 'assistant',
         content: [
-          { type: 'text', text: '20 °C.', providerOptions: { google: { thoughtSignature: 'c2ln' } } },
+          { type: 'text', text: '20 °C.', providerOptions: { google: { thoughtSignature: 'c2lo' } } },
         ],
       },
     ])

@@ -25,8 +25,7 @@ const ANTHROPIC: Sent = {
 }
 const CHAT: Sent = {
   form: 'Chat Completions',
-  // An item of OpenAI's compaction is for the Responses API; `toOpenAI` returns it so that nothing is lost.
-  to: (messages) => ({ messages: toOpenAI(messages).filter((message) => 'role' in message) }),
+  to: (messages) => ({ messages: toOpenAI(messages) }),
 }
 const RESPONSES: Sent = { form: 'Responses API', to: (messages) => ({ input: toOpenAIResponses(messages) }) }
 const GEMINI: Sent = {

@@ -682,7 +682,7 @@ const CASES: readonly Case[] = [
     body: anthropic(
       user({
         type: 'image',
-        source: { ...png.source, data: PNG.slice(0, 80) + 'A'.repeat(5 * 1024 * 1024 - 76) },
+        source: { ...png.source, data: PNG.slice(0, 80) + 'A'.repeat(10 * 1024 * 1024 - 76) },
       }),
     ),
     at: 'messages.0.content.0',

@@ -13,6 +13,7 @@ import {
 } from '../../messages/message.ts'
 import { readMessages } from '../../messages/message-check.ts'
 import { objectInput } from '../../messages/tool-input.ts'
+import { DUMMY_SIGNATURE } from '../../tokens/reasoning-bindings.ts'
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import {
   answeredRunsOf,
@@ -187,12 +188,6 @@ export type GeminiOptions = ConversionOptions & {
   readonly dummySignatures?: boolean | undefined
 }
 
-/**
- * Replaces a missing signature. Source: the page "Thought signatures" of Google, on calls that come from
- * another model.
- */
-export const DUMMY_SIGNATURE = 'skip_thought_signature_validator'
-
 const FORMAT = { name: GOOGLE, flag: 'dummySignatures', byDefault: true } as const
 
 /**
@@ -219,13 +214,33 @@ export function toGemini(given: readonly Message[], options: GeminiOptions = {})
         if (part.type === 'tool-call') conversion.toolNames.set(part.toolCallId, part.toolName)
       return writeMessage(message, leading + i, conversion, dummySignatures)
     })
-    const contents = withAnswersTogether(drafts)
+    const contents = withAnswersTogether(withIdsOfCalls(drafts))
     return systemInstruction === undefined ? { contents } : { systemInstruction, contents }
   })
 }
 
 /** A part to send, and the neutral part it was. */
 type Sent = { readonly part: GeminiPart; readonly source: Part }
+
+/** A result from elsewhere has the id that its call is sent with: none, where the call had none when it was read. */
+function withIdsOfCalls(drafts: readonly Draft[]): Draft[] {
+  const ids = new Map<string, string | undefined>()
+  const answered = (sent: Sent): Sent => {
+    const { part, source } = sent
+    if (source.type === 'tool-call') ids.set(source.toolCallId, part.functionCall?.id)
+    const { functionResponse } = part
+    if (source.type !== 'tool-result' || functionResponse === undefined || !ids.has(source.toolCallId))
+      return sent
+    const { own } = ownOf(partOptions(source.providerOptions)?.fields ?? {}, 'functionResponse')
+    const id = ids.get(source.toolCallId)
+    if (own.id !== undefined || id === functionResponse.id) return sent
+    const { id: _, ...rest } = functionResponse
+    return { part: { ...part, functionResponse: { ...(id !== undefined && { id }), ...rest } }, source }
+  }
+  return drafts.map((draft) =>
+    draft.parts === undefined ? draft : { ...draft, parts: draft.parts.map(answered) },
+  )
+}
 
 /** A content being written. */
 type Draft = {

@@ -1,4 +1,4 @@
-import { compactionBlock } from '../../messages/compaction-block.ts'
+import { compactionBlock, UNREADABLE_SUMMARY } from '../../messages/compaction-block.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import {
   type FilePart,
@@ -111,7 +111,7 @@ function answerContent(
 }
 
 /**
- * Converts neutral messages to Chat Completions: `toOpenAI(fromOpenAI(x))` is x.
+ * Converts neutral messages to Chat Completions: `toOpenAI(fromOpenAI(x))` is x, except for compactions.
  *
  * Of messages from elsewhere: each tool result becomes a message of its own, before the other content of a user
  * message; a result within an assistant message splits it in two. JSON and failures are sent as text, an image
@@ -119,17 +119,17 @@ function answerContent(
  * other providers, reasoning, images and files outside user messages, empty messages, and metadata other than
  * `metadata.openai`. `onNote` receives each of these.
  *
- * A compaction of OpenAI is written as the Responses item that it is (`OpenAICompaction`); the return type does
- * not name it, so that the SDK accepts the list. Throws `INVALID_INPUT` for a part of an unknown type.
+ * A compaction of OpenAI, which only the Responses API reads, becomes a message of the user that says that there is one. Throws
+ * `INVALID_INPUT` for a part of an unknown type.
  */
 export function toOpenAI(messages: readonly Message[], options?: ConversionOptions): OpenAIMessage[] {
   return readMessages(messages, 'toOpenAI', () => {
     const writing = new Writing(OPENAI, options)
-    const sent = writing.sendable(messages).flatMap((message, index): (WireMessage | JsonObject)[] => {
+    const sent = writing.sendable(messages).flatMap((message, index): WireMessage[] => {
       writing.at(index)
       const path = `[${index}]`
       if (message.role === 'assistant') {
-        return [...compactionsOf(message), ...toAssistant(message, path, writing)]
+        return [...compactionsOf(message, path, writing), ...toAssistant(message, path, writing)]
       }
       return toOthers(message, path, writing)
     })
@@ -166,10 +166,14 @@ function noteEmpty(path: string, conversion: Conversion): void {
   conversion.leaveOut(path, 'a message without content is not sent')
 }
 
-/** OpenAI's own compaction blocks, each an item of the list. */
-function compactionsOf({ content }: Message): JsonObject[] {
+/** A message in place of each of OpenAI's own compaction blocks, which only the Responses API reads. */
+function compactionsOf({ content }: Message, path: string, writing: Writing): WireMessage[] {
   if (typeof content === 'string') return []
-  return content.flatMap((part) => (isCompaction(part) ? [{ ...(part.data as JsonObject) }] : []))
+  return content.flatMap((part, i): WireMessage[] => {
+    if (!isCompaction(part)) return []
+    writing.note('changed', placeOf(path, i), 'only the Responses API reads a compaction: a text replaces it')
+    return [{ role: 'user', content: compactionBlock(part)?.text ?? UNREADABLE_SUMMARY }]
+  })
 }
 
 function isCompaction(part: Part): part is ProviderPart {

@@ -331,6 +331,13 @@ export const REFUSALS: readonly Refused[] = [
     ['rs_0ad20f1f8629dc53016924443203408193abb5b3d0b4301e26'],
   ],
   [
+    'pydantic/pydantic-ai#7461',
+    chat('Expected container_id: cntr_68a0b1c2d3e4f5061728394a5b6c7d8e', 'input'),
+    'item',
+    undefined,
+    ['cntr_68a0b1c2d3e4f5061728394a5b6c7d8e'],
+  ],
+  [
     'continuedev/continue#8933',
     bySdk(
       RESPONSES,

@@ -316,6 +316,8 @@ async function beginTurn(
   const { version, ...names } = namesIn(options)
   const definitions = await toolDefinitions(validation.tools)
   const preparation = {
+    // A turn that is not given its tools may have some. Where it has none, the AI SDK leaves out the calls that its provider refuses.
+    ...(definitions === undefined && { toolUse: 'parts' as const }),
     ...defined({ tools: definitions }),
     ...options.request,
     ...defined({ ...names, system, maxOutputTokens, signal }),
