@@ -434,6 +434,35 @@ describe('while a request is repaired', () => {
     expect(await repairsOf()).toHaveLength(1)
   })
 
+  it('another writer compacts what was repaired: the answer comes, and the undo of both restores the view', async () => {
+    const filler = 'x '.repeat(600)
+    await store.append('s', [
+      user('See.', image('bad')),
+      said(filler),
+      user(filler),
+      said(filler),
+      user('Now.'),
+      said('Yes.'),
+    ])
+    const before = await contents()
+    const sent = await ask(async (request, attempt) => {
+      if (attempt === 2)
+        await store.compactSession('s', {
+          enablePrune: false,
+          enableDeduplicate: false,
+          enableTruncate: false,
+          targetTokens: 100,
+          keepRecentTokens: 10,
+        })
+      refusing(undecodable, 'bad')(request)
+    })
+    expect(sent).toHaveLength(2)
+    const made = (await store.listCompactions('s')).filter(({ status }) => status === 'active')
+    expect(made.map(({ kind }) => kind === 'repair')).toEqual([true, false])
+    for (const { id } of made.toReversed()) await store.undoCompaction('s', id)
+    expect(await contents()).toEqual(before)
+  })
+
   it('two calls meet the same poison: both are answered', async () => {
     await store.append('s', [user('See.', image('bad')), said('Seen.')])
     const both = await Promise.all([1, 2, 3].map(() => ask(refusing(undecodable, 'bad'))))
@@ -441,7 +470,7 @@ describe('while a request is repaired', () => {
     expect((await repairsOf()).filter(({ status }) => status === 'active')).toHaveLength(1)
   })
 
-  it('a repair that another writer built on stays, and the error says so', async () => {
+  it('another writer undoes the repair: the error reports as undone what is not in force', async () => {
     await store.append('s', [user('See.', image('bad')), said('Seen.'), user('More.'), said('Yes.')])
     const rows = await store.getMessages('s')
     const error = refusal('messages.0.content.1.image.source.base64: Could not process image')
