@@ -5,7 +5,6 @@
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'
 export type {
   OpenAIAudioPart,
-  OpenAICompaction,
   OpenAIFilePart,
   OpenAIImagePart,
   OpenAIMessage,

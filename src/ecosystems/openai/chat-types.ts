@@ -68,9 +68,6 @@ export type OpenAIToolCall =
   | { id: string; type: 'function'; function: { name: string; arguments: string } }
   | { id: string; type: 'custom'; custom: { name: string; input: string } }
 
-/** A compaction of the Responses API: an item of its own, to be sent back unchanged. */
-export type OpenAICompaction = { type: 'compaction'; role?: never; [field: string]: Json | undefined }
-
 /**
  * A message of Chat Completions, as its SDK accepts it. Further fields that were read are written again without
  * being named here.

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { fromAnthropic, toAnthropic } from '../../../src/anthropic.ts'
 import { PRUNE_PLACEHOLDER } from '../../../src/arrays.ts'
 import { type NewMessage, type Part, type Store, validateHistory } from '../../../src/index.ts'
-import { toOpenAI } from '../../../src/openai.ts'
+import { toOpenAI, toOpenAIResponses } from '../../../src/openai.ts'
 import { storageOf } from '../../support/apply-stage.ts'
 import { call, chat, failure, result, say, units } from '../../support/conversation.ts'
 import { asRecord } from '../../support/record.ts'
@@ -360,8 +360,17 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       await store.append(S, [...chat(2), assistant(sealed), say('assistant', 'Go on.')])
       expect(await shape(store)).toEqual(['summary', 5, 6])
       const { messages, mends } = await store.renderHistory(S, { provider: 'openai' })
+      expect(toOpenAIResponses(messages)[0]).toEqual({
+        type: 'compaction',
+        id: 'cmp_1',
+        encrypted_content: 'gAAAA',
+      })
+      // Chat Completions refuses the item.
       expect(toOpenAI(messages)).toEqual([
-        { type: 'compaction', id: 'cmp_1', encrypted_content: 'gAAAA' },
+        {
+          role: 'user',
+          content: '[Earlier messages were compacted in a form that only their provider can read]',
+        },
         { role: 'assistant', content: 'Go on.' },
       ])
       expect(mends).toEqual([])
