@@ -117,7 +117,8 @@ export const CLIENT_MARKUP: readonly Markup[] = [
   { as: 'notice', pattern: '\\[ERROR\\] You did not use a tool', source: CLINE_PROMPTS },
   {
     as: 'reply',
-    pattern: '\\[TASK RESUMPTION\\]|You seem to be having trouble proceeding\\.',
+    pattern:
+      '\\[TASK RESUMPTION\\]|The user provided the following feedback:|You seem to be having trouble proceeding\\.',
     source: CLINE_PROMPTS,
   },
   {

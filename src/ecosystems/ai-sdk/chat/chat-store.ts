@@ -298,7 +298,7 @@ async function beginTurn(
   if (read.message?.message.role === 'user' && !hasContent(read.message.message, isBlank))
     throw invalid('resume: request.message.parts: must have a text that is not blank, or another part')
   const { appended: _, ...saved } = await changeChat(chat, async ({ stored, isRewound }) => {
-    const target = targetOfRequest(chatId, read, stored, isRewound)
+    const target = targetOfRequest(chatId, read, stored, isRewound, runsOf(validation.tools))
     const toolCallIds = repeatApproved === true ? [] : approvedBefore(stored, target.messages)
     if (toolCallIds.length > 0)
       throw new UndertextError('APPROVAL_STORED', { sessionId: chatId, toolCallIds })
@@ -338,6 +338,15 @@ async function beginTurn(
     onEnd: end,
     request: prepared,
     saved,
+  }
+}
+
+/** Whether the server runs a tool: one that has `execute`. */
+function runsOf(tools: object | undefined): (name: string) => boolean {
+  return (name) => {
+    const tool: unknown =
+      tools !== undefined && Object.hasOwn(tools, name) ? (tools as Record<string, unknown>)[name] : undefined
+    return isObject(tool) && typeof tool.execute === 'function'
   }
 }
 
