@@ -237,6 +237,20 @@ export function wordsOf(text: string): string {
     .join('\n')
 }
 
+/** A text of the same length with spaces in place of what the client added. */
+export function withoutMarkup(text: string): string {
+  const pieces = piecesOf(text)
+  if (pieces.every(({ by }) => by !== 'client')) return text
+  const kept: string[] = []
+  let at = 0
+  for (const piece of pieces) {
+    const from = text.indexOf(piece.text, at)
+    kept.push(' '.repeat(from - at), piece.by === 'client' ? ' '.repeat(piece.text.length) : piece.text)
+    at = from + piece.text.length
+  }
+  return kept.join('') + ' '.repeat(text.length - at)
+}
+
 function firstCharacter(text: string): number {
   let at = 0
   while (at < text.length && text[at]!.trim() === '') at += 1

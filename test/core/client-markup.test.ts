@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { CLIENT_MARKUP, piecesOf, typedText } from '../../src/messages/client-markup.ts'
+import { CLIENT_MARKUP, piecesOf, typedText, withoutMarkup } from '../../src/messages/client-markup.ts'
 import { growth } from '../support/growth.ts'
 
 describe('what a user typed', () => {
@@ -102,6 +102,16 @@ describe('what a user typed', () => {
       { by: 'client', text: '[Request interrupted by user]' },
       { by: 'user', text: 'c' },
     ])
+  })
+
+  it('stays in its place when the rest is blanked', () => {
+    const text =
+      '<task>\nUse <b>uv</b>.\n</task>\n<environment_details>x</environment_details>\nNo response requested.\nNow.'
+    const blank = withoutMarkup(text)
+    expect(blank).toHaveLength(text.length)
+    expect(blank.trim().split(/\s+/)).toEqual(['Use', '<b>uv</b>.', 'Now.'])
+    expect(blank.indexOf('Use')).toBe(text.indexOf('Use'))
+    expect(withoutMarkup('plain <b>text</b>')).toBe('plain <b>text</b>')
   })
 
   it('is found in time that grows with the text alone', () => {
