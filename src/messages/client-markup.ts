@@ -137,7 +137,11 @@ export const CLIENT_MARKUP: readonly Markup[] = [
     pattern: 'Your last (?:output|response|message) did not (?:contain|include|use)',
     source: 'SWE-agent',
   },
-  { as: 'notice', pattern: 'aider chat started at ', source: AIDER },
+  {
+    as: 'notice',
+    pattern: 'aider chat started at |(?:\\S{0,150}aider\\b[^\\n]{0,200}\\n)?Aider v\\d',
+    source: AIDER,
+  },
   { as: 'line', pattern: '\\[Request interrupted by user[^\\]\\n]{0,40}\\]', source: CLAUDE_CODE },
   { as: 'line', pattern: '\\[Image: (?:source|original)[^\\]\\n]{1,180}\\]', source: CLAUDE_CODE },
   { as: 'line', pattern: 'No response requested\\.', source: CLAUDE_CODE },
@@ -178,7 +182,9 @@ const REST = new RegExp(`^(?:${patternOf('rest')})`)
 /** Most texts have no such line. */
 const ANY_LINE = new RegExp(`(?:${patternOf('line')}|${patternOf('rest')})`)
 /** The longest line and the longest beginning that are compared. */
-const HEAD_UNITS = 200
+const HEAD_UNITS = 400
+/** The longest line of a client. */
+const LINE_UNITS = 200
 
 const TAG = /<(\/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>\n]{0,300})?>/g
 
@@ -299,7 +305,7 @@ function linesIn(text: string): readonly Piece[] {
   for (const [index, line] of lines.entries()) {
     const head = line.slice(0, HEAD_UNITS).trim()
     const isRest = REST.test(head)
-    if (!isRest && !(line.length <= HEAD_UNITS && LINE.test(head))) continue
+    if (!isRest && !(line.length <= LINE_UNITS && LINE.test(head))) continue
     close(index)
     typed = isRest ? lines.length : index + 1
     pieces.push({ by: 'client', text: lines.slice(index, typed).join('\n') })

@@ -164,8 +164,16 @@ function beginningOf(output: ToolResultOutput): string {
 const FRAME =
   /^(?:User has answered your questions: |Your questions have been answered: )|\. You can now continue with the user['’]s answers in mind\.$/g
 
+/** What Claude Code writes when a user only approved a plan. */
+const APPROVED = /^User has approved (?:exiting plan mode|your plan)\b/
+/** The answers in `"question"="answer", …`: the questions are the model's. */
+const ANSWERED = /"="([\s\S]{0,4000}?)"(?=, "|$)/g
+
 function withoutFrame(text: string): string {
-  return text.trim().replaceAll(FRAME, '')
+  const bare = text.trim().replaceAll(FRAME, '')
+  if (APPROVED.test(bare)) return ''
+  const answers = bare.startsWith('"') ? Array.from(bare.matchAll(ANSWERED), ([, answer]) => answer!) : []
+  return answers.length === 0 ? bare : answers.join('\n')
 }
 
 /** The fields in which clients put an answer. */

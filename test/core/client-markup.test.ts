@@ -86,6 +86,7 @@ describe('what a user typed', () => {
     'Summarize the task tool output above and continue with your task.',
     'The following tool was executed by the user',
     '<user_info>\nOS: linux\n</user_info>\n\n<rules>\nThe rules section has a number of possible rules.\n<user_rules>\nAlways use tabs.\n</user_rules>\n</rules>',
+    '/home/u/.venv/bin/aider src/a.py\nAider v0.50.1-dev\nModels: claude\nAdded src/a.py to the chat.',
     '<goal_context>\nFinish.\n</goal_context>',
     'The conversation history before this point was compacted into the following summary:\n\n<summary>\nUse uv.\n</summary>',
     'This session is being continued from a previous conversation.\n<system-reminder>a</system-reminder>\nNever use npm.',

@@ -87,7 +87,12 @@ describe('an answer to a question is the user’s word', () => {
     [
       'AskUserQuestion',
       'User has answered your questions: "Which one?"="pnpm". You can now continue with the user\'s answers in mind.',
-      '"Which one?"="pnpm"',
+      'pnpm',
+    ],
+    [
+      'AskUserQuestion',
+      'User has answered your questions: "Which one, "a" or "b"?"="b, never "a"", "When?"="now". You can now continue with the user\'s answers in mind.',
+      'b, never "a"\nnow',
     ],
     ['ask_followup_question', '<answer>\npnpm\n</answer>', 'pnpm'],
     ['request_user_input', { answers: { manager: 'pnpm' } }, 'manager: pnpm'],
@@ -100,6 +105,9 @@ describe('an answer to a question is the user’s word', () => {
     expect(answerIn(given('pnpm'), 'bash')).toBeUndefined()
     expect(answerIn(given('pnpm'), 'my_form')).toBeUndefined()
     expect(answerIn(given('pnpm'), 'my_form', ['my_form'])).toEqual({ text: 'pnpm', isRefusal: false })
+    expect(
+      answerIn(given('User has approved exiting plan mode. You can now proceed.'), 'ExitPlanMode'),
+    ).toBeUndefined()
     expect(isUserTool('askUserQuestion')).toBe(true)
   })
 })
