@@ -317,7 +317,14 @@ export function summarizationPrompt(
   const sections = (options.sections ?? SUMMARY_SECTIONS).map(oneLine)
   const hasPrevious = previousSummary.trim() !== ''
   const earlier = hasPrevious ? withoutTags(previousSummary, SUMMARY_TAGS) : ''
-  const material = wellFormed({ messages, previousSummary: earlier, files, rules })
+  const unframed = (texts: readonly string[]): string[] =>
+    texts.map((text) => withoutTags(text, SUMMARY_TAGS))
+  const material = wellFormed({
+    messages,
+    previousSummary: earlier,
+    files: { read: unframed(files.read), modified: unframed(files.modified) },
+    rules: unframed(rules),
+  })
   const { text, mark } = renderMaterial(material, maxOutputChars, options.userTools)
   const maxWords = wordsFor(maxTokens)
   const named = files.read.length + files.modified.length > 0
