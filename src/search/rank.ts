@@ -19,7 +19,7 @@ export type Candidate = {
   readonly createdAt: number
   /** `wordsOf` the searched text. */
   readonly words: readonly string[]
-  /** How many of them the speaker said; what a user attached follows. Default: all. */
+  /** How many of them are the own words of the speaker; what a user attached follows. Default: all. */
   readonly own?: number
 }
 
@@ -265,7 +265,7 @@ export function asksSomething(text: string): boolean {
   return /[?？]$/.test(text.slice(-200).trimEnd())
 }
 
-/** What `rank` reads of a message: `text` is what its speaker said of its `searchedRow`. */
+/** What `rank` reads of a message: `text` is the own part of its `searchedRow`. */
 export function candidateOf(
   text: string,
   role: Role,

@@ -700,12 +700,12 @@ function candidateIn(
   const end = wordEnd(text, Math.max(LEAST_OF_ONE, Math.min(MOST_OF_ONE, left)))
   // Other words count by their number. A piece of a text would keep all of it in memory.
   const wordsIn = (some: string): string[] => wordsOf(some).map((word) => telling.get(word) ?? '')
-  const said = text.slice(0, own)
-  const words = wordsIn(said.slice(0, end))
+  const typed = text.slice(0, own)
+  const words = wordsIn(typed.slice(0, end))
   const count = words.length
   for (const word of wordsIn(text.slice(own, Math.max(own, end)))) words.push(word)
   const candidate = candidateOf(
-    said,
+    typed,
     decodeRole(role),
     metadata === null ? undefined : parseStoredObject(metadata, 'metadata', name),
     {
@@ -748,12 +748,12 @@ function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boo
 /** Units of a text in which the passage of a hit is looked for. */
 const MAX_PASSAGE = 200_000
 
-/** A passage of what was said; of what a user attached, when only that has words of the query. */
+/** A passage of the own words; of what a user attached, when only that has words of the query. */
 function passageOf({ text, own }: SearchedRow, query: SearchQuery): SearchHit['snippet'] {
-  const said = snippetOf(text.slice(0, Math.min(own, MAX_PASSAGE)), query)
-  if (said.marks.length > 0 || own === text.length) return said
+  const typed = snippetOf(text.slice(0, Math.min(own, MAX_PASSAGE)), query)
+  if (typed.marks.length > 0 || own === text.length) return typed
   const attached = snippetOf(text.slice(own, own + MAX_PASSAGE), query)
-  return attached.marks.length > 0 || own === 0 ? attached : said
+  return attached.marks.length > 0 || own === 0 ? attached : typed
 }
 
 function* hitOf(sql: Sql, found: FoundRow, score: number, query: SearchQuery): Work<SearchHit> {

@@ -63,11 +63,11 @@ export class ConversationReader {
     this.#addSpoken(text, `${isRefusal ? 'refused' : 'asked'}: ${shorten(oneLine(asked), 120)}`, at, position)
   }
 
-  #addSpoken(text: string, said: string, at: number, position: number | undefined): void {
+  #addSpoken(text: string, reply: string, at: number, position: number | undefined): void {
     const shown = endsOf(text, USER_ENDS)
     this.#names.add(text, 'user', at, this.#artifacts.ofSpeaker('User'))
-    const reply = detached(said)
-    this.#texts.push({ by: 'user', text: shown, at, position, own: endsOf(ownWords(text), USER_ENDS), reply })
+    const own = endsOf(ownWords(text), USER_ENDS)
+    this.#texts.push({ by: 'user', text: shown, at, position, own, reply: detached(reply) })
   }
 
   #addText(
