@@ -237,7 +237,7 @@ async function requestSummary(
 ): Promise<WrittenSummary> {
   const asked = await askForSummary(
     summarizer,
-    SummaryMaterial.of(sources, summarizer, level),
+    SummaryMaterial.of(sources, summarizer, { level }),
     { sessionId: '', sections, maxTokens, ...defined({ level }) },
     { timeoutMs, view, signal: undefined, answered: undefined },
   )

@@ -149,7 +149,8 @@ class RunPlanner {
   }
 
   async #givenSummary(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
-    const material = new SummaryMaterial(undefined)
+    const { readTools, userTools } = this.#draft.settings.stages
+    const material = new SummaryMaterial(undefined, { readTools, userTools })
     await this.#draft.readSources(rows, (source) => material.add(source))
     return givenSummary(text, material)
   }

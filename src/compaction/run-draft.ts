@@ -274,7 +274,8 @@ export class RunDraft {
   }
 
   async #read(task: SummaryTask, summarizer: Summarizer, level?: number): Promise<SummaryMaterial> {
-    const material = new SummaryMaterial(summarizer, level)
+    const { readTools, userTools } = this.settings.stages
+    const material = new SummaryMaterial(summarizer, { level, readTools, userTools })
     await this.readSources(task.rows, (source) => material.add(source))
     material.end()
     if (material.reader !== undefined || material.log !== undefined)
@@ -306,6 +307,7 @@ export class RunDraft {
     return {
       sessionId: this.sessionId,
       sections: this.settings.stages.summarySections,
+      userTools: this.settings.stages.userTools,
       // A second answer must be shorter: the first was too long, or not a summary.
       maxTokens:
         retryOf === undefined || retryOf === 'SUMMARY_CONTRADICTS_LOG'

@@ -2,6 +2,7 @@ import { withReadableBlocks } from '../messages/compaction-block.ts'
 import { isObject, type Json, type JsonObject, stringifyJson } from '../messages/json.ts'
 import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../messages/message.ts'
 import { TextAgentReader } from '../messages/text-agent.ts'
+import type { ToolNames } from '../messages/tool-names.ts'
 import { CallReader } from '../summarizers/calls.ts'
 import { type Digest, mergeDigests, ToolCallReader } from '../summarizers/digest.ts'
 import { type ExtractiveReader, extractiveReader, type LogRecord } from '../summarizers/extractive.ts'
@@ -13,6 +14,8 @@ import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf, tokensOfText 
 
 /** What a summary row stores so that the next summary can build on it. */
 type SummaryMemory = { readonly textLength: number; readonly digest: Digest }
+
+type MaterialOptions = ToolNames & { readonly level?: number | undefined }
 
 /**
  * The material of one summary, added row by row. Rows are kept only for a summarizer that receives messages: the extractive one
@@ -37,12 +40,16 @@ export class SummaryMaterial {
   readonly #keepsRows: boolean
   readonly #continues: boolean
   readonly #textAgent = new TextAgentReader()
-  readonly #calls = new CallReader()
+  /** The names of tools of the settings. */
+  readonly names: ToolNames
+  readonly #calls: CallReader
   readonly #digest = new ToolCallReader()
   readonly #digests: Digest[] = []
 
   /** `summarizer`: `undefined` when the text is given. `level`: that of its request. */
-  constructor(summarizer: Summarizer | undefined, level?: number) {
+  constructor(summarizer: Summarizer | undefined, { level, ...names }: MaterialOptions = {}) {
+    this.names = names
+    this.#calls = new CallReader(names)
     this.reader = summarizer && extractiveReader(summarizer)
     this.log = summarizer?.usesModel === true ? new LogReader() : undefined
     this.#keepsRows = summarizer !== undefined && this.reader === undefined
@@ -57,9 +64,9 @@ export class SummaryMaterial {
   static of(
     sources: Iterable<SummarySource>,
     summarizer: Summarizer | undefined,
-    level?: number,
+    options: MaterialOptions = {},
   ): SummaryMaterial {
-    const material = new SummaryMaterial(summarizer, level)
+    const material = new SummaryMaterial(summarizer, options)
     for (const source of sources) material.add(source)
     material.end()
     return material

@@ -184,7 +184,12 @@ export async function writeSummary(
       messages: wellFormedMessages(
         chunk.map((source) => ({ ...readableSource(source, readsAll), kind: source.kind })),
       ),
-      files: wellFormed(filesOf(chunk.map(({ original }) => original))),
+      files: wellFormed(
+        filesOf(
+          chunk.map(({ original }) => original),
+          material.names,
+        ),
+      ),
       ...wellFormed(previous()),
     })
     const problem = await problemOf(answer)

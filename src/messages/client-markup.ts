@@ -1,19 +1,21 @@
 import { indexOfText } from './characters.ts'
+import { listIn } from './lists.ts'
 
 /*
  * What clients write into the messages of a user besides the user's own words: elements with the state of an editor, reminders, commands
- * and their output, notices. It is neither a request nor a rule nor an outcome. Titles, summaries, the ranking of the search, and exports
- * read this one table.
+ * and their output, notices. It is neither a request nor a rule nor an outcome. Titles, summaries, the search, and exports read this one
+ * table.
  */
 
 /** One form of a client's markup. */
 type Markup = {
   /**
-   * `added`: elements that the client added, in any place. `typed`: elements around what the user typed; when a text begins with one, the
-   * rest is the client's. `notice`: beginnings of a text that the client wrote as a whole. `reply`: the same, around what the user typed.
-   * `line`: whole lines of the client. `rest`: lines from which on a text is the client's.
+   * `added`: elements that the client added, in any place. `attached`: the same with what the user attached, or what a command of the user
+   * printed, which the search finds. `typed`: elements around what the user typed; when a text begins with one, the rest is the client's.
+   * `request`: the same, also after other elements. `notice`: beginnings of a text that the client wrote as a whole. `reply`: the same,
+   * around what the user typed. `line`: whole lines of the client. `rest`: lines from which on a text is the client's.
    */
-  readonly as: 'added' | 'typed' | 'notice' | 'reply' | 'line' | 'rest'
+  readonly as: 'added' | 'attached' | 'typed' | 'request' | 'notice' | 'reply' | 'line' | 'rest'
   /** A pattern, without anchors: names of elements, or the beginning of texts or lines. */
   readonly pattern: string
   /** Whose it is, and where it can be seen. */
@@ -21,45 +23,75 @@ type Markup = {
 }
 
 const CLAUDE_CODE = 'Claude Code, its transcripts (~/.claude/projects)'
-const CLINE = 'Cline and Roo Code, src/core/prompts/responses.ts and src/core/task'
-const CODEX = 'Codex, codex-rs/core (rollout files)'
-const COPILOT = 'Copilot Chat for VS Code, src/extension/prompts/node'
-const CURSOR = 'Cursor, exported chats'
-const GEMINI = 'Gemini CLI, packages/core'
-const OPENCODE = 'opencode, packages/opencode/src/session/prompt'
+const CLINE_PROMPTS =
+  'Cline (cline/cline), Roo Code (RooCodeInc/Roo-Code) and Kilo Code (Kilo-Org/kilocode), src/core/prompts/responses.ts'
+const CLINE_TASK =
+  'Cline, src/core/task/index.ts; Roo Code and Kilo Code, src/core/task/Task.ts and src/core/environment'
+const CLINE_MENTIONS = 'Cline, Roo Code and Kilo Code, src/core/mentions/index.ts'
+const CODEX = 'Codex (openai/codex), codex-rs/core/src/context/contextual_user_message.rs'
+const CODEX_PROMPTS =
+  'Codex (openai/codex), codex-rs/core/src/context and codex-rs/tui/prompt_for_init_command.md'
+const COPILOT =
+  'Copilot Chat (microsoft/vscode-copilot-chat), src/extension/prompts/node/agent/agentPrompt.tsx'
+const CURSOR = 'Cursor, its transcripts (~/.cursor/projects/*/agent-transcripts)'
+const GEMINI = 'Gemini CLI (google-gemini/gemini-cli), packages/core/src/utils/environmentContext.ts'
+const GEMINI_FILES = 'Gemini CLI, packages/cli/src/ui/hooks/atCommandProcessor.ts'
+const OPENCODE = 'opencode (sst/opencode), packages/opencode/src/session/prompt.ts'
+const OPENCODE_INIT = 'opencode, packages/opencode/src/command/template/initialize.txt'
+const PI = 'pi (badlogic/pi-mono), packages/coding-agent/src/core/messages.ts'
 const AIDER = 'aider, .aider.chat.history.md'
 
 export const CLIENT_MARKUP: readonly Markup[] = [
-  { as: 'added', pattern: '\\w{1,30}[-_](?:reminder|notification)', source: CLAUDE_CODE },
-  { as: 'added', pattern: 'ide_\\w{1,30}', source: CLAUDE_CODE },
-  { as: 'added', pattern: '(?:local-)?command-(?!args$)[a-z]{1,20}', source: CLAUDE_CODE },
-  { as: 'added', pattern: 'bash-[a-z]{1,20}|user-memory-input|user-prompt-submit-hook', source: CLAUDE_CODE },
-  { as: 'added', pattern: 'environment_details|explicit_instructions|task_progress', source: CLINE },
+  { as: 'added', pattern: '\\w{1,30}[-_](?:reminder|notification)', source: `${CLAUDE_CODE}; ${CODEX}` },
+  { as: 'added', pattern: 'ide_(?!selection$)\\w{1,30}', source: CLAUDE_CODE },
   {
     as: 'added',
-    pattern: '(?:file|folder|url)_content|workspace_diagnostics|git_working_state',
-    source: CLINE,
+    pattern: 'command-(?!args$)[a-z]{1,20}|local-command-(?!std(?:out|err)$)[a-z]{1,20}',
+    source: CLAUDE_CODE,
   },
   {
     as: 'added',
-    pattern: 'environment_context|user_instructions|turn_aborted|permissions|skill',
+    pattern:
+      'user-memory-input|(?:user-prompt-submit|session-start|(?:pre|post)-tool-use|stop)-hook|new-diagnostics',
+    source: CLAUDE_CODE,
+  },
+  {
+    as: 'attached',
+    pattern: 'ide_selection|bash-(?:input|stdout|stderr)|local-command-std(?:out|err)',
+    source: CLAUDE_CODE,
+  },
+  { as: 'added', pattern: 'environment_details|explicit_instructions|task_progress', source: CLINE_TASK },
+  {
+    as: 'attached',
+    pattern: '(?:file|folder|url)_content|workspace_diagnostics|git_working_state|git_commit|terminal_output',
+    source: CLINE_MENTIONS,
+  },
+  {
+    as: 'added',
+    pattern:
+      '(?:environment|extension|goal)_context|user_instructions|turn_aborted|hook_prompt|permissions|skill',
     source: CODEX,
   },
+  { as: 'attached', pattern: 'user_shell_command', source: CODEX },
   {
     as: 'added',
-    pattern: '(?:environment|workspace|repository)_?info|editorcontext|reminderinstructions|attachments?',
+    pattern:
+      '(?:environment|workspace|repository)_?info|editorcontext|repocontext|toolreferences|reminderinstructions',
     source: COPILOT,
   },
+  { as: 'attached', pattern: 'attachments?', source: COPILOT },
   {
     as: 'added',
-    pattern: 'user_info|open_and_recently_viewed_files|additional_data|attached_files',
+    pattern:
+      'user_info|open_and_recently_viewed_files|git_status|agent_transcripts|agent_skills|mcp_file_system|image_files|timestamp',
     source: CURSOR,
   },
+  { as: 'attached', pattern: 'additional_data|attached_files', source: CURSOR },
   { as: 'added', pattern: 'session_context', source: GEMINI },
   { as: 'typed', pattern: 'command-args', source: CLAUDE_CODE },
-  { as: 'typed', pattern: 'task|feedback|user_message|user_feedback|answer', source: CLINE },
-  { as: 'typed', pattern: 'user_query', source: CURSOR },
-  { as: 'typed', pattern: 'userrequest', source: COPILOT },
+  { as: 'typed', pattern: 'task|feedback|user_message|user_feedback|answer', source: CLINE_TASK },
+  { as: 'request', pattern: 'user_query', source: CURSOR },
+  { as: 'request', pattern: 'userrequest', source: COPILOT },
   { as: 'notice', pattern: 'Caveat: The messages below', source: CLAUDE_CODE },
   {
     as: 'notice',
@@ -67,21 +99,34 @@ export const CLIENT_MARKUP: readonly Markup[] = [
     source: CLAUDE_CODE,
   },
   { as: 'notice', pattern: 'Base directory for this skill: ', source: CLAUDE_CODE },
+  { as: 'notice', pattern: 'Stop hook feedback:', source: CLAUDE_CODE },
   {
     as: 'notice',
     pattern: 'Please analyze this codebase and create an? (?:CLAUDE|AGENTS)\\.md file',
-    source: `${CLAUDE_CODE}; ${OPENCODE}`,
+    source: `${CLAUDE_CODE}; ${OPENCODE_INIT}`,
   },
   {
     as: 'notice',
     pattern: 'Generate a file named AGENTS\\.md that serves as a contributor guide',
-    source: CODEX,
+    source: CODEX_PROMPTS,
   },
-  { as: 'notice', pattern: '# AGENTS\\.md instructions for ', source: CODEX },
-  { as: 'notice', pattern: '<permissions instructions', source: CODEX },
+  { as: 'notice', pattern: '# AGENTS\\.md instructions for ', source: CODEX_PROMPTS },
+  { as: 'notice', pattern: '<permissions instructions', source: CODEX_PROMPTS },
+  { as: 'notice', pattern: '<rules>\\s{0,3}The rules section has ', source: CURSOR },
   { as: 'notice', pattern: 'This is the Gemini CLI\\. We are setting up the context', source: GEMINI },
-  { as: 'notice', pattern: '\\[ERROR\\] You did not use a tool', source: CLINE },
-  { as: 'reply', pattern: '\\[TASK RESUMPTION\\]', source: CLINE },
+  { as: 'notice', pattern: '\\[ERROR\\] You did not use a tool', source: CLINE_PROMPTS },
+  {
+    as: 'reply',
+    pattern:
+      '\\[TASK RESUMPTION\\]|The user provided the following feedback:|You seem to be having trouble proceeding\\.',
+    source: CLINE_PROMPTS,
+  },
+  {
+    as: 'notice',
+    pattern:
+      'The conversation history before this point was compacted into the following summary:|The following is a summary of a branch that this conversation came back from:',
+    source: PI,
+  },
   {
     as: 'notice',
     pattern: 'No tool calls found in |There is no code from the last |Here is a demonstration of how to ',
@@ -92,15 +137,32 @@ export const CLIENT_MARKUP: readonly Markup[] = [
     pattern: 'Your last (?:output|response|message) did not (?:contain|include|use)',
     source: 'SWE-agent',
   },
-  { as: 'notice', pattern: 'aider chat started at ', source: AIDER },
+  {
+    as: 'notice',
+    pattern: 'aider chat started at |(?:\\S{0,150}aider\\b[^\\n]{0,200}\\n)?Aider v\\d',
+    source: AIDER,
+  },
   { as: 'line', pattern: '\\[Request interrupted by user[^\\]\\n]{0,40}\\]', source: CLAUDE_CODE },
+  { as: 'line', pattern: '\\[Image: (?:source|original)[^\\]\\n]{1,180}\\]', source: CLAUDE_CODE },
   { as: 'line', pattern: 'No response requested\\.', source: CLAUDE_CODE },
   { as: 'line', pattern: 'Continue from where you left off\\.', source: CLAUDE_CODE },
+  {
+    as: 'line',
+    pattern:
+      'Summarize the task tool output above and continue with your task\\.|The following tool was executed by the user|Continue if you have next steps(?:, or stop and ask for clarification if you are unsure how to proceed\\.)?',
+    source: OPENCODE,
+  },
+  {
+    as: 'rest',
+    pattern: '(?:Called|Result of calling) the [A-Z][a-z]{2,12} tool(?: with the following input)?:',
+    source: `${CLAUDE_CODE}; ${OPENCODE}`,
+  },
+  { as: 'rest', pattern: '--- Content from referenced files ---', source: GEMINI_FILES },
   {
     as: 'rest',
     pattern:
       '# (?:task_progress (?:RECOMMENDED|List|CREATION)|TODO LIST (?:CREATION|UPDATE|RECOMMENDED)|Current Progress:)',
-    source: CLINE,
+    source: CLINE_TASK,
   },
 ]
 
@@ -110,7 +172,9 @@ const patternOf = (as: Markup['as']): string =>
     .join('|')
 
 const ADDED = new RegExp(`^(?:${patternOf('added')})$`)
-const TYPED = new RegExp(`^(?:${patternOf('typed')})$`)
+const ATTACHED = new RegExp(`^(?:${patternOf('attached')})$`)
+const TYPED = new RegExp(`^(?:${patternOf('typed')}|${patternOf('request')})$`)
+const REQUEST = new RegExp(`<(?:${patternOf('request')})(?=[\\s>])`, 'i')
 const NOTICE = new RegExp(`^(?:${patternOf('notice')})`)
 const REPLY = new RegExp(`^(?:${patternOf('reply')})`)
 const LINE = new RegExp(`^(?:${patternOf('line')})$`)
@@ -118,12 +182,14 @@ const REST = new RegExp(`^(?:${patternOf('rest')})`)
 /** Most texts have no such line. */
 const ANY_LINE = new RegExp(`(?:${patternOf('line')}|${patternOf('rest')})`)
 /** The longest line and the longest beginning that are compared. */
-const HEAD_UNITS = 200
+const HEAD_UNITS = 400
+/** The longest line of a client. */
+const LINE_UNITS = 200
 
 const TAG = /<(\/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>\n]{0,300})?>/g
 
-/** A piece of a text: what the user typed, or what the client added. */
-export type Piece = { readonly by: 'user' | 'client'; readonly text: string }
+/** A piece of a text: what the user typed, what the client added, or what the user attached and the client wrote out. */
+export type Piece = { readonly by: 'user' | 'client' | 'attachment'; readonly text: string }
 
 /**
  * The pieces of a text, in order; together they are the text without the tags around typed pieces. An element that is never closed counts
@@ -131,18 +197,35 @@ export type Piece = { readonly by: 'user' | 'client'; readonly text: string }
  */
 export function piecesOf(text: string): readonly Piece[] {
   const head = headAt(text, firstCharacter(text))
-  if (NOTICE.test(head)) return [{ by: 'client', text }]
-  if (REPLY.test(head)) return typedIn(text) ?? [{ by: 'client', text }]
+  if (NOTICE.test(head)) return clients(text)
+  if (REPLY.test(head)) return typedIn(text) ?? clients(text)
   if (!text.includes('<')) return linesIn(text)
+  const request = requestIn(text)
   const pieces: Piece[] = []
   let at = 0
-  for (const { from, to } of addedIn(text)) {
-    for (const piece of spokenIn(text.slice(at, from))) pieces.push(piece)
-    pieces.push({ by: 'client', text: text.slice(from, to) })
+  for (const { name, from, to } of addedIn(text.slice(0, request))) {
+    for (const piece of request === undefined
+      ? spokenIn(text.slice(at, from))
+      : clients(text.slice(at, from)))
+      pieces.push(piece)
+    pieces.push({ by: ATTACHED.test(name) ? 'attachment' : 'client', text: text.slice(from, to) })
     at = to
   }
-  for (const piece of spokenIn(text.slice(at))) pieces.push(piece)
+  for (const piece of clients(text.slice(at, request ?? at))) pieces.push(piece)
+  for (const piece of spokenIn(text.slice(request ?? at))) pieces.push(piece)
   return pieces
+}
+
+/** Where the element with the user's request begins, when all before it is elements of the client. */
+function requestIn(text: string): number | undefined {
+  const at = text.search(REQUEST)
+  if (at <= 0) return undefined
+  const before = text.slice(0, at)
+  return withoutElements(before, () => true).trim() === '' ? at : undefined
+}
+
+function clients(text: string): readonly Piece[] {
+  return text === '' ? [] : [{ by: 'client', text }]
 }
 
 /** What a user typed of a text; empty if nothing was typed. */
@@ -158,6 +241,20 @@ export function wordsOf(text: string): string {
     .filter(({ by }) => by === 'user')
     .map((piece) => piece.text)
     .join('\n')
+}
+
+/** A text of the same length with spaces in place of what the client added. */
+export function withoutMarkup(text: string): string {
+  const pieces = piecesOf(text)
+  if (pieces.every(({ by }) => by !== 'client')) return text
+  const kept: string[] = []
+  let at = 0
+  for (const piece of pieces) {
+    const from = text.indexOf(piece.text, at)
+    kept.push(' '.repeat(from - at), piece.by === 'client' ? ' '.repeat(piece.text.length) : piece.text)
+    at = from + piece.text.length
+  }
+  return kept.join('') + ' '.repeat(text.length - at)
 }
 
 function firstCharacter(text: string): number {
@@ -195,8 +292,9 @@ function typedIn(text: string): readonly Piece[] | undefined {
   return pieces
 }
 
-/** The lines of a text, those of the client apart. */
+/** The lines of a text, those of the client apart; all of one that begins with a notice. */
 function linesIn(text: string): readonly Piece[] {
+  if (NOTICE.test(headAt(text, firstCharacter(text)))) return clients(text)
   if (!ANY_LINE.test(text)) return [{ by: 'user', text }]
   const lines = text.split('\n')
   const pieces: Piece[] = []
@@ -205,9 +303,9 @@ function linesIn(text: string): readonly Piece[] {
     if (to > typed) pieces.push({ by: 'user', text: lines.slice(typed, to).join('\n') })
   }
   for (const [index, line] of lines.entries()) {
-    const head = line.length <= HEAD_UNITS ? line.trim() : ''
+    const head = line.slice(0, HEAD_UNITS).trim()
     const isRest = REST.test(head)
-    if (!isRest && !LINE.test(head)) continue
+    if (!isRest && !(line.length <= LINE_UNITS && LINE.test(head))) continue
     close(index)
     typed = isRest ? lines.length : index + 1
     pieces.push({ by: 'client', text: lines.slice(index, typed).join('\n') })
@@ -217,32 +315,59 @@ function linesIn(text: string): readonly Piece[] {
   return pieces
 }
 
-type Range = { readonly from: number; readonly to: number }
+/** An element of a text: its name in lower case, and the places of its tags. */
+type Element = { readonly name: string; readonly from: number; readonly to: number }
 
 /** The outermost added elements. */
-function addedIn(text: string): readonly Range[] {
-  const open = new Map<string, number[]>()
-  const found: Range[] = []
+function addedIn(text: string): readonly Element[] {
+  const { found, open } = elementsIn(text, (name) => ADDED.test(name) || ATTACHED.test(name))
+  const cut = open.find(({ from }) => beginsLine(text, from))
+  // Of a text that was cut within an element, as the head of a file is.
+  if (cut === undefined || found.some(({ from, to }) => from < cut.from && cut.from < to)) return found
+  return [...found.filter(({ to }) => to <= cut.from), { ...cut, to: text.length }]
+}
+
+/**
+ * The outermost closed elements with selected names, and the opening tags of those that are never closed, in order. `isOne` receives the
+ * places of both tags. Takes linear time.
+ */
+function elementsIn(
+  text: string,
+  isSought: (name: string) => boolean,
+  isOne: (opening: number, closing: number) => boolean = () => true,
+): { readonly found: readonly Element[]; readonly open: readonly Omit<Element, 'to'>[] } {
+  const opened = new Map<string, number[]>()
+  const found: Element[] = []
   for (const { 0: tag, 1: slash, 2: given = '', index } of text.matchAll(TAG)) {
     const name = given.toLowerCase()
-    if (!ADDED.test(name)) continue
-    const opened = open.get(name)
+    if (!isSought(name)) continue
     if (slash === '') {
-      if (opened === undefined) open.set(name, [index])
-      else opened.push(index)
+      listIn(opened, name).push(index)
       continue
     }
-    const from = opened?.pop()
-    if (from === undefined) continue
+    const from = opened.get(name)?.pop()
+    if (from === undefined || !isOne(from, index)) continue
     while (found.length > 0 && found.at(-1)!.from > from) found.pop()
-    found.push({ from, to: index + tag.length })
+    found.push({ name, from, to: index + tag.length })
   }
-  let cut = Number.POSITIVE_INFINITY
-  for (const places of open.values())
-    cut = Math.min(cut, places.find((at) => beginsLine(text, at)) ?? Number.POSITIVE_INFINITY)
-  // Of a text that was cut within an element, as the head of a file is.
-  if (cut === Number.POSITIVE_INFINITY || found.some(({ from, to }) => from < cut && cut < to)) return found
-  return [...found.filter(({ to }) => to <= cut), { from: cut, to: text.length }]
+  const open = [...opened].flatMap(([name, places]) => places.map((from) => ({ name, from })))
+  return { found, open: open.sort((a, b) => a.from - b.from) }
+}
+
+/** A text without the outermost elements with selected names. An element that is never closed is kept. */
+export function withoutElements(
+  text: string,
+  isSought: (name: string) => boolean,
+  isOne?: (opening: number, closing: number) => boolean,
+): string {
+  if (!text.includes('</')) return text
+  let kept = ''
+  let end = 0
+  for (const { from, to } of elementsIn(text, isSought, isOne).found) {
+    kept += `${text.slice(end, from)}\n`
+    end = to
+  }
+  return kept + text.slice(end)
 }
 
 function beginsLine(text: string, at: number): boolean {

@@ -1,3 +1,4 @@
+import { withoutMarkup } from '../messages/client-markup.ts'
 import { isObject, type Json, stringifyJson } from '../messages/json.ts'
 import { mediaWord, outputText, type Part, partsOf, type StoredMessage } from '../messages/message.ts'
 import { isRecallTool } from '../messages/tool-names.ts'
@@ -26,6 +27,22 @@ export function rowText(message: Pick<StoredMessage, 'content'>): RowText {
     if (text !== '') texts.push(separator, text)
   }
   return { text: texts.join(''), starts, ends }
+}
+
+/** The same text with spaces in place of what a client added to a user's message: its words are no reason to find it. */
+export function soughtText(
+  message: Pick<StoredMessage, 'content' | 'role' | 'kind'>,
+  { text, starts, ends }: RowText,
+): string {
+  if (message.role !== 'user' || message.kind !== 'message') return text
+  const sought: string[] = []
+  let from = 0
+  for (const [at, part] of partsOf(message).entries()) {
+    const own = text.slice(starts[at], ends[at])
+    sought.push(text.slice(from, starts[at]), part.type === 'text' ? withoutMarkup(own) : own)
+    from = ends[at]!
+  }
+  return sought.join('') + text.slice(from)
 }
 
 function partText(part: Part): string {

@@ -27,7 +27,7 @@ import {
 } from './answer.ts'
 import { type Passage, passagesOf, WHOLE } from './passages.ts'
 import { BAD_CURSOR, wrong } from './problems.ts'
-import { isRecall, rowText } from './row-text.ts'
+import { isRecall, rowText, soughtText } from './row-text.ts'
 import { rowsAt } from './rows.ts'
 import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
 
@@ -135,7 +135,13 @@ async function search(
   }
 }
 
-type Found = { readonly hit: SearchHit; readonly row: StoredMessage; readonly text: string }
+type Found = {
+  readonly hit: SearchHit
+  readonly row: StoredMessage
+  readonly text: string
+  /** The text in which the words of the query are sought. */
+  readonly sought: string
+}
 type Pool = {
   /** Best hits first. */
   readonly found: readonly Found[]
@@ -217,7 +223,9 @@ async function readPool(
   const rows = await rowsOfHits(store, hits)
   const found = hits.flatMap((hit) => {
     const row = rows.get(hit)
-    return row === undefined ? [] : [{ hit, row, text: rowText(row).text }]
+    if (row === undefined) return []
+    const read = rowText(row)
+    return [{ hit, row, text: read.text, sought: soughtText(row, read) }]
   })
   return {
     ...{ found, complete, start: { skip: 0, moment, pages, counts } },
@@ -251,7 +259,7 @@ async function rowsOfHits(
 function passagesIn({ found }: Pool, query: string): Passage[] {
   const own = passagesOf(
     readQuery(query),
-    found.map(({ text }) => text),
+    found.map(({ sought }) => sought),
   )
   const top = own[0]?.score ?? 1
   const best = new Map<number, number>()

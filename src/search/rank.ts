@@ -19,6 +19,8 @@ export type Candidate = {
   readonly createdAt: number
   /** `wordsOf` the searched text. */
   readonly words: readonly string[]
+  /** How many of them are the own words of the speaker; what a user attached follows. Default: all. */
+  readonly own?: number
 }
 
 /** What the whole collection knows of words. */
@@ -50,6 +52,8 @@ export const WEIGHTS = {
   speaker: 0.4,
   name: 0.2,
   role: 0.2,
+  /** A word that is only in what a user attached. */
+  attached: 0.5,
   /** Instructions and outputs are long and seldom what is meant. */
   system: 0.5,
   tool: 0.1,
@@ -73,7 +77,7 @@ export function rank<Row extends Candidate>(
   const weights = weightsOf(query, asked.words, collection)
   const indexes = new Map(query.words.map(({ word }, index) => [word, index]))
   const length = rows.reduce((sum, { words }) => sum + words.length, 0) / rows.length
-  const matches = rows.map((row) => matchesOf(row.words, indexes, length))
+  const matches = rows.map((row) => matchesOf(row, indexes, length))
   const neighbours = neighboursOf(rows)
 
   const scored = rows.map((row, at) => {
@@ -149,7 +153,11 @@ export function rarity(word: string, { documents, documentsWith }: Collection): 
   return Math.log(1 + (documents - found + 0.5) / (found + 0.5))
 }
 
-function matchesOf(words: readonly string[], indexes: ReadonlyMap<string, number>, length: number): Matches {
+function matchesOf(
+  { words, own = words.length }: Pick<Candidate, 'words' | 'own'>,
+  indexes: ReadonlyMap<string, number>,
+  length: number,
+): Matches {
   const matches: Matches = { words: [], places: [], counts: new Float64Array(indexes.size) }
   const share = 1 - WEIGHTS.b + (WEIGHTS.b * words.length) / Math.max(1, length)
   for (let at = 0; at < words.length; at++) {
@@ -157,7 +165,7 @@ function matchesOf(words: readonly string[], indexes: ReadonlyMap<string, number
     if (index === undefined) continue
     matches.words.push(index)
     matches.places.push(at)
-    matches.counts[index]! += 1 / share
+    matches.counts[index]! += (at < own ? 1 : WEIGHTS.attached) / share
   }
   return matches
 }
@@ -257,7 +265,7 @@ export function asksSomething(text: string): boolean {
   return /[?？]$/.test(text.slice(-200).trimEnd())
 }
 
-/** What `rank` reads of a message: `text` is its `searchedText`. */
+/** What `rank` reads of a message: `text` is the own part of its `searchedRow`. */
 export function candidateOf(
   text: string,
   role: Role,

@@ -1,6 +1,7 @@
 import { codePointStart } from '../messages/characters.ts'
+import { piecesOf } from '../messages/client-markup.ts'
 import type { Json } from '../messages/json.ts'
-import { type Message, type Part, partsOf, type ToolResultOutput } from '../messages/message.ts'
+import { type Message, type Part, partsOf, type RowKind, type ToolResultOutput } from '../messages/message.ts'
 import { IRREGULAR, STOP_WORDS } from './english.ts'
 import { stemOf } from './stem.ts'
 
@@ -417,6 +418,33 @@ export function searchedText(message: Pick<Message, 'content'>): string {
     .map(partText)
     .filter((text) => text !== '')
     .join('\n')
+}
+
+/** What is searched of a row: the speaker's own words, and after these `own` units what a user attached. */
+export type SearchedRow = { readonly text: string; readonly own: number }
+
+/** The same without what a client added to the messages of a user. */
+export function searchedRow({
+  role,
+  kind,
+  content,
+}: Pick<Message, 'role' | 'content'> & { readonly kind: RowKind }): SearchedRow {
+  if (role !== 'user' || kind !== 'message') {
+    const text = searchedText({ content })
+    return { text, own: text.length }
+  }
+  const [own, attached]: [string[], string[]] = [[], []]
+  for (const part of partsOf({ content }))
+    if (part.type !== 'text') own.push(partText(part))
+    else {
+      const pieces = piecesOf(part.text)
+      for (const { by, text } of pieces) {
+        const found = withoutEncoded(pieces.length === 1 ? text : text.trim())
+        if (by !== 'client') (by === 'user' ? own : attached).push(found)
+      }
+    }
+  const words = own.filter((text) => text !== '').join('\n')
+  return { text: [words, ...attached].filter((text) => text !== '').join('\n'), own: words.length }
 }
 
 function partText(part: Part): string {

@@ -68,7 +68,8 @@ export function previewingFor(context: StoreContext, requested: boolean | undefi
       const { settings } = context.configuration.ofSession(config)
       const isOn = requested ?? (settings.previewToolOutputs && settings.auto)
       if (!isOn || !settings.enabled) return undefined
-      return { maxBytes: settings.maxToolOutputBytes, maxLines: settings.maxToolOutputLines }
+      const { maxToolOutputBytes: maxBytes, maxToolOutputLines: maxLines, userTools } = settings
+      return { maxBytes, maxLines, userTools }
     },
     begin: (session) => ({
       id: uuidv7(),

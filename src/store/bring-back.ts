@@ -62,7 +62,7 @@ async function conclusionOf(
   from: number,
 ): Promise<{ text: string; summarizer: string }> {
   const { settings } = context.configuration.ofSession(fork.config)
-  const { summarizationProvider: provider, summarizationModel: model } = settings
+  const { summarizationProvider: provider, summarizationModel: model, readTools, userTools } = settings
   const { summarizer = extractiveSummarizer } = chosenSummarizer(settings.summarizer, provider, model)
   const rows = await ownRows(context, fork, from)
   if (rows.length === 0) throw invalid('bringBack: the fork has no messages of its own to summarize')
@@ -78,10 +78,11 @@ async function conclusionOf(
     sessionId: fork.id,
     sections: settings.summarySections ?? SUMMARY_SECTIONS,
     maxTokens: MAX_TOKENS,
-    ...defined({ provider, model }),
+    ...defined({ provider, model, userTools }),
   }
+  const names = defined({ readTools, userTools })
   const view = { estimator, provider: context.modelFor(fork).key }
-  const asked = await askForSummary(summarizer, SummaryMaterial.of(sources, summarizer), request, {
+  const asked = await askForSummary(summarizer, SummaryMaterial.of(sources, summarizer, names), request, {
     timeoutMs: settings.summaryTimeoutMs,
     signal: undefined,
     view,

@@ -1,3 +1,4 @@
+import { defined } from '../messages/defined.ts'
 import { type Message, partsOf } from '../messages/message.ts'
 import { CallReader, type CallsRead, outputHead } from './calls.ts'
 import type { FileChange } from './extractive/artifacts.ts'
@@ -63,7 +64,7 @@ export type EarlierLog = {
 function summarizeMessages(request: SummaryRequest): SummaryAnswer {
   request.signal?.throwIfAborted()
   const reader = new ExtractiveReader()
-  const calls = new CallReader()
+  const calls = new CallReader(defined({ userTools: request.userTools }))
   for (const message of request.messages) reader.add(message, calls.add(message))
   return reader.answer(request)
 }

@@ -4,6 +4,19 @@ import type { AnswerProblem, Summarizer, SummaryAnswer } from './summarizer.ts'
 
 /** Only a text up to this many characters counts as a refusal, or as an instruction: a longer one has content. */
 const REFUSAL_CHARS = 400
+/** The beginnings of a refusal in other languages: German, French, Spanish, Portuguese, Italian, Russian, Chinese, Japanese. */
+const OTHER_REFUSAL = new RegExp(
+  [
+    '^(?:(?:es )?tut mir (?:sehr )?leid(?!\\p{L})|entschuldigung,|leider (?:kann|darf|ist es mir)(?!\\p{L})|ich (?:kann|darf|werde) (?:(?:das|dies\\w{0,2}|dabei|ihnen|dir|die|den|diese\\w?)(?!\\p{L})[^.!?\\n]{0,120} )?nicht(?!\\p{L})|ich bin nicht in der lage(?!\\p{L})',
+    'désolée?[\\s,.!]|je suis (?:vraiment )?désolée?(?!\\p{L})|je ne (?:peux|suis) pas(?!\\p{L})|malheureusement, je ne(?!\\p{L})',
+    'lo siento(?!\\p{L})|lamentablemente, no(?!\\p{L})|no puedo(?!\\p{L})|no me es posible(?!\\p{L})',
+    'desculpe(?!\\p{L})|sinto muito(?!\\p{L})|infelizmente,? não(?!\\p{L})|(?:eu )?não posso(?!\\p{L})|mi dispiace(?!\\p{L})|non posso(?!\\p{L})',
+    'извините|к сожалению, я(?!\\p{L})|я не (?:могу|имею)',
+    '(?:非常|很|十分)?(?:抱歉|对不起|對不起)|我(?:无法|不能|無法)',
+    '(?:大変|誠に)?申し訳(?:あり|ござい)|すみませんが|恐れ入りますが)',
+  ].join('|'),
+  'iu',
+)
 /** The beginnings of a refusal, in English. */
 const REFUSAL =
   /^(?:(?:i['’]?m|i am) (?:really |very |so )?sorry\b|sorry,|i apologi[sz]e\b|unfortunately, i\b|(?:i['’]?m|i am) (?:unable|not able|not allowed|not permitted)\b|i (?:can(?:no|['’])t|cannot|could not|couldn['’]t|won['’]t|will not|must decline|have to decline)\b)/i
@@ -21,17 +34,20 @@ const INSTRUCTION = new RegExp(
   ].join(''),
   'i',
 )
+/** The same announcements in other languages. */
+const OTHER_INSTRUCTION =
+  /^(?:ich werde (?:jetzt|nun|zuerst|zunächst)\b|du (?:musst|bist (?:jetzt|ein\w?))\b|je vais (?:maintenant|d['’]abord)\b|tu dois\b|(?:ahora )?voy a \p{L}{1,20}r\b|debes\b|vou agora\b|(?:я сейчас|сейчас я)\s|(?:现在)?我(?:现在|将要?|先来?|来)(?:总结|读取|查看|调用|检查)|你(?:必须|现在是)|(?:それでは|これから)[^。\n]{0,80}ます)/iu
 /** The beginning of a call in the notation of a model's template, or of a message in the name of the system. */
 const PROTOCOL =
-  /^(?:<\/?(?:function_calls|tool_calls?|tool_use|invoke|function|antml:|system|system-reminder|tool_response|tool_result)[\s=:>]|\[TOOL_CALLS\]|<[|｜](?:tool|python_tag|im_start|start|channel|system|recipient)|✿FUNCTION✿|```tool_(?:code|call)|(?:assistant )?to=[\w.]{1,80}|functions\.\w)/i
+  /^(?:<\/?(?:function_calls|tool_calls?|tool_use|invoke|function|antml:|system|system-reminder|tool_response|tool_result)[\s=:>]|\[TOOL_CALLS\]|<minimax:tool_call|<seed:tool_call|<[|｜](?:tool|python_tag|im_start|start|channel|system|recipient|DSML|assistant|action_start|plugin)|✿FUNCTION✿|```tool_(?:code|call)|\{\s{0,20}"function_?call"\s{0,20}:|(?:assistant )?to=[\w.]{1,80}|functions\.\w)/i
 
 /** The tags around reasoning that a model writes into its text. */
 const THINKING = ['think', 'thinking', 'thought', 'reasoning', 'analysis', 'scratchpad'] as const
 
 /**
  * Judges a model's answer: returns the text without the reasoning that some models write before it, or the reason why it is not a
- * summary. A text that was cut by its limit is not a summary, because the rules come last. Only English refusals are known, and only
- * short texts without a heading or a list count as one; a finish reason identifies the others.
+ * summary. A text that was cut by its limit is not a summary, because the rules come last. Refusals are known in the most common
+ * languages, and only short texts without a heading or a list count as one; a finish reason identifies the others.
  */
 export function judgeAnswer(
   answer: SummaryAnswer | undefined,
@@ -73,7 +89,7 @@ function reasonOf(answer: SummaryAnswer | undefined): 'length' | 'content-filter
 
 /** The text after complete blocks of reasoning at its beginning; empty when such a block is not closed. */
 function withoutThinking(shown: string): string {
-  let text = shown.trim()
+  let text = afterReasoning(shown.trim())
   for (;;) {
     const tag = THINKING.find((name) => text.slice(0, name.length + 2).toLowerCase() === `<${name}>`)
     if (tag === undefined) return text
@@ -84,25 +100,37 @@ function withoutThinking(shown: string): string {
 }
 
 function closing(text: string, tag: string): number | undefined {
-  const close = `</${tag}>`
-  const at = text.indexOf(close)
-  return at === -1 ? undefined : at + close.length
+  const at = text.search(new RegExp(`</${tag}>`, 'i'))
+  return at === -1 ? undefined : at + tag.length + 3
+}
+
+/** The text after reasoning whose beginning is in the prompt: some templates end with `<think>`. */
+function afterReasoning(text: string): string {
+  const end = /(?:^|\n)[ \t]{0,8}<\/think(?:ing)?>[ \t]{0,8}(?:\n|$)/i.exec(text)
+  if (end === null) return text
+  const before = text.slice(0, end.index)
+  return /<think|```/i.test(before) ? text : text.slice(end.index + end[0].length).trim()
 }
 
 function isRefusal(text: string): boolean {
-  return text.length <= REFUSAL_CHARS && REFUSAL.test(text) && !SUMMARY_LINE.test(text)
+  const isOne = REFUSAL.test(text) || OTHER_REFUSAL.test(text)
+  return text.length <= REFUSAL_CHARS && isOne && !SUMMARY_LINE.test(text)
 }
 
 /** Whether a text is the call of a tool, or a message of the system, with at most a short sentence beside it. */
 function isProtocol(text: string): boolean {
   if (PROTOCOL.test(text)) return true
   const { form, text: rest } = commandsIn(text, undefined)
-  return (form === 'marked' || form === 'thought') && rest.length <= REFUSAL_CHARS && !SUMMARY_LINE.test(rest)
+  // A sentence that only quotes a call goes on after it.
+  const isLast =
+    form === 'thought' || (form === 'marked' && /(?:[>}\])`]|REPLACE)\s{0,20}$/.test(text.slice(-40)))
+  return isLast && rest.length <= REFUSAL_CHARS && !SUMMARY_LINE.test(rest)
 }
 
 /** Whether a short text tells someone what to do, or what the writer is about to do. */
 function isInstruction(text: string): boolean {
-  return text.length <= REFUSAL_CHARS && INSTRUCTION.test(text) && !SUMMARY_LINE.test(text)
+  const isOne = INSTRUCTION.test(text) || OTHER_INSTRUCTION.test(text)
+  return text.length <= REFUSAL_CHARS && isOne && !SUMMARY_LINE.test(text)
 }
 
 /** The summarizer of a run, and the requested model when it cannot be used. */

@@ -83,6 +83,8 @@ export interface SummaryRequest {
   readonly files: { readonly read: readonly string[]; readonly modified: readonly string[] }
   /** The user's rules in force, word for word, oldest first, each with the position of its message. */
   readonly rules?: readonly string[]
+  /** The tools with which a person answers (setting `userTools`): their results are words of the user. Default: the usual names. */
+  readonly userTools?: readonly string[]
   /** The provider and model of the caller's config, for summarizers that can choose. */
   readonly provider?: string
   readonly model?: string

@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { chatStore, type SdkUIMessage } from '../../src/ai-sdk.ts'
 import { openStore } from '../../src/index.ts'
+import { partsOf } from '../../src/messages/message.ts'
+import { isSpoken } from '../../src/messages/user-answers.ts'
 import { Browser, plain } from './chat-browser.ts'
 import { call, finishOf, type Said, type StreamPart, scripted, sent, text, usage } from './models.ts'
 
@@ -160,6 +162,57 @@ describe('a whole list', () => {
     ])
     expect(served.sent()).toEqual(['user: one', 'assistant: call c1', 'tool: result c1 blue', 'user: two'])
     expect(await served.store.listCompactions(served.id)).toEqual([])
+  })
+})
+
+describe('an output that a browser gives', () => {
+  it('is the user’s word: a compaction leaves it, a summary quotes it, and the rest of the answer follows it', async () => {
+    await using served = await serve([[call('c1', { question: 'Which?' }, 'ask')], [text('second')]], false)
+    const { chat, chats, store, id } = served
+    await chat.sendMessage({ text: 'one' })
+    await chat.addToolOutput({ tool: 'ask', toolCallId: 'c1', output: 'Blue, and never green.' } as never)
+    await chat.sendMessage()
+    await served.expectSaid(['user: one', 'assistant: tool-ask output-available | second'])
+    expect(await store.listCompactions(id)).toEqual([])
+    const [result] = partsOf((await store.getMessages(id)).find(({ role }) => role === 'tool')!)
+    expect(result).toMatchObject({ output: { value: 'Blue, and never green.' } })
+    expect(isSpoken(result as never)).toBe(true)
+    // What the browser shows has no mark.
+    expect(JSON.stringify(await chats.load(id))).not.toContain('answered')
+
+    await store.append(id, [
+      { role: 'user', content: 'Go on. '.repeat(50) },
+      { role: 'assistant', content: 'Done.' },
+    ])
+    const all = { targetTokens: 1, pruneProtectTokens: 0, pruneMinimumSavings: 0, minimumSavings: 0 }
+    await store.compactSession(id, { ...all, stages: ['prune'] })
+    expect(await store.listCompactions(id)).toEqual([])
+    const summary = await store.compactSession(id, { range: { from: 1, to: 5 } })
+    expect(summary?.compactions).toHaveLength(1)
+    const [row] = await store.getEffectiveHistory(id)
+    expect(String(row?.content)).toContain('"Blue, and never green."')
+  })
+
+  it('is a program’s when the server runs the tool, or when it is a page', async () => {
+    const open = (name: string) =>
+      ({ type: `tool-${name}`, toolCallId: name, state: 'input-available', input: {} }) as const
+    const there = {
+      id: 'a1',
+      role: 'assistant',
+      parts: [{ type: 'step-start' }, open('look'), open('ask'), open('page')],
+    } as const
+    await using store = await openStore(':memory:')
+    const chats = chatStore(store, { tools: { ...tools, page: tools.ask } })
+    const id = await chats.create()
+    const question = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'hi' }] } as const
+    await chats.save({ chatId: id, messages: [question, there] })
+    const output: Record<string, string> = { look: 'seen', ask: 'blue', page: 'word '.repeat(3_000) }
+    const parts = there.parts.map((part) =>
+      'toolCallId' in part ? { ...part, state: 'output-available', output: output[part.toolCallId] } : part,
+    )
+    await chats.resume({ id, message: { ...there, parts } })
+    const results = (await store.getMessages(id)).filter(({ role }) => role === 'tool').flatMap(partsOf)
+    expect(results.map((part) => isSpoken(part as never))).toEqual([false, true, false])
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { CLIENT_MARKUP, piecesOf, typedText } from '../../src/messages/client-markup.ts'
+import { CLIENT_MARKUP, piecesOf, typedText, withoutMarkup } from '../../src/messages/client-markup.ts'
 import { growth } from '../support/growth.ts'
 
 describe('what a user typed', () => {
@@ -36,6 +36,36 @@ describe('what a user typed', () => {
       '<attachments>\n<attachment id="a">x</attachment>\n</attachments>\n<userRequest>\nUse uv.\n</userRequest>',
       'Use uv.',
     ],
+    [
+      'to Copilot after its context',
+      '<context>\nThe current date is 27 November.\n</context>\n<editorContext>\nThe current file is a.py.\n</editorContext>\n<repoContext>\nBranch: main\n</repoContext>\n<userRequest>\nUse uv.\n</userRequest>',
+      'Use uv.',
+    ],
+    [
+      'about a template of Cursor',
+      'My template:\n<user_query>\n{{q}}\n</user_query>\nMake it shorter.',
+      'My template:\n<user_query>\n{{q}}\n</user_query>\nMake it shorter.',
+    ],
+    [
+      'after several errors, to Cline',
+      'You seem to be having trouble proceeding. The user has provided the following feedback to help guide you:\n<feedback>\nUse uv.\n</feedback>',
+      'Use uv.',
+    ],
+    [
+      'before files of Gemini CLI',
+      'Use uv. @a.py\n--- Content from referenced files ---\nContent from @a.py:\nnever stop\n--- End of content ---',
+      'Use uv. @a.py',
+    ],
+    [
+      'before a file that opencode read',
+      `Use uv.\nCalled the Read tool with the following input: {"filePath":"/${'a/'.repeat(120)}b.py"}\nnever stop`,
+      'Use uv.',
+    ],
+    [
+      'beside a command to Codex',
+      '<user_shell_command>\n<command>\nls\n</command>\n</user_shell_command>\nUse uv.',
+      'Use uv.',
+    ],
     ['beside an interruption', '[Request interrupted by user for tool use]\nUse uv.', 'Use uv.'],
     ['before a block that was cut', 'Use uv.\n<environment_details>\n# Files', 'Use uv.'],
     ['about such marks', 'Never print <system-reminder> tags.', 'Never print <system-reminder> tags.'],
@@ -53,6 +83,13 @@ describe('what a user typed', () => {
     '<environment_context>\n<cwd>/repo</cwd>\n</environment_context>',
     '<local-command-stdout>ok</local-command-stdout>',
     '<system-reminder>never closed',
+    'Summarize the task tool output above and continue with your task.',
+    'The following tool was executed by the user',
+    '<user_info>\nOS: linux\n</user_info>\n\n<rules>\nThe rules section has a number of possible rules.\n<user_rules>\nAlways use tabs.\n</user_rules>\n</rules>',
+    '/home/u/.venv/bin/aider src/a.py\nAider v0.50.1-dev\nModels: claude\nAdded src/a.py to the chat.',
+    '<goal_context>\nFinish.\n</goal_context>',
+    'The conversation history before this point was compacted into the following summary:\n\n<summary>\nUse uv.\n</summary>',
+    'This session is being continued from a previous conversation.\n<system-reminder>a</system-reminder>\nNever use npm.',
   ])('is nothing of %j', (text) => {
     expect(typedText(text)).toBe('')
   })
@@ -61,11 +98,21 @@ describe('what a user typed', () => {
     const text = 'a\n<ide_selection>b</ide_selection>\n[Request interrupted by user]\nc'
     expect(piecesOf(text)).toEqual([
       { by: 'user', text: 'a\n' },
-      { by: 'client', text: '<ide_selection>b</ide_selection>' },
+      { by: 'attachment', text: '<ide_selection>b</ide_selection>' },
       { by: 'user', text: '' },
       { by: 'client', text: '[Request interrupted by user]' },
       { by: 'user', text: 'c' },
     ])
+  })
+
+  it('stays in its place when the rest is blanked', () => {
+    const text =
+      '<task>\nUse <b>uv</b>.\n</task>\n<environment_details>x</environment_details>\nNo response requested.\nNow.'
+    const blank = withoutMarkup(text)
+    expect(blank).toHaveLength(text.length)
+    expect(blank.trim().split(/\s+/)).toEqual(['Use', '<b>uv</b>.', 'Now.'])
+    expect(blank.indexOf('Use')).toBe(text.indexOf('Use'))
+    expect(withoutMarkup('plain <b>text</b>')).toBe('plain <b>text</b>')
   })
 
   it('is found in time that grows with the text alone', () => {

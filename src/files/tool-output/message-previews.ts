@@ -12,8 +12,16 @@ import { bareNotice, type Notice, PREVIEW_SHARES, previewWithin } from './previe
  * stored; a preview is a replacement like any other.
  */
 
-/** The limits of a tool output that is shown in full: bytes of UTF-8, lines. */
-export type ToolOutputLimits = { readonly maxBytes: number; readonly maxLines: number }
+/**
+ * The limits of a tool output that is shown in full: bytes of UTF-8, lines. Outputs of `userTools` are answers of a person, which have no
+ * limit.
+ */
+export type ToolOutputLimits = {
+  readonly maxBytes: number
+  readonly maxLines: number
+  /** Default: the usual names. */
+  readonly userTools?: readonly string[] | undefined
+}
 
 /** A text in place of one tool result. */
 export type PartPreview = Pick<PlannedReplacement, 'part' | 'text' | 'saved'>
@@ -36,7 +44,7 @@ const PREVIEW_MINIMUM_SAVINGS = 0.1
 export function previewsOf(
   { role, content }: Pick<Message, 'role' | 'content'>,
   results: readonly Pick<ResultEntry, 'part'>[],
-  limits: ToolOutputLimits,
+  { userTools, ...limits }: ToolOutputLimits,
   estimator: Estimator,
 ): PartPreview[] {
   if (typeof content === 'string' || role === 'assistant' || role === 'system') return []
@@ -48,7 +56,7 @@ export function previewsOf(
     if (type === 'content' && value.some((item) => item.type !== 'text')) continue
     const output = outputText(result.output)
     // The answer of a person is shown whole, as a message of the user is.
-    if (!isLarge(output, limits) || answerIn(result, result.toolName) !== undefined) continue
+    if (!isLarge(output, limits) || answerIn(result, result.toolName, userTools) !== undefined) continue
     const { preview: text } = previewWithin(
       output,
       { ...limits, ...PREVIEW_SHARES },
@@ -65,7 +73,10 @@ export function previewsOf(
 }
 
 /** Whether an output exceeds a limit; counts no further than necessary. */
-function isLarge(output: string, { maxBytes, maxLines }: ToolOutputLimits): boolean {
+function isLarge(
+  output: string,
+  { maxBytes, maxLines }: Pick<ToolOutputLimits, 'maxBytes' | 'maxLines'>,
+): boolean {
   if (output.length <= SHORTEST_PREVIEWED) return false
   // One unit takes one to three bytes.
   if (output.length > maxBytes || (output.length * 3 > maxBytes && byteLength(output) > maxBytes)) return true

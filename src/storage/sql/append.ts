@@ -339,7 +339,11 @@ function* writeBatch(
 const NO_SETTINGS: SessionSettings = { config: undefined, provider: undefined, model: undefined }
 
 function sameLimits(a: ToolOutputLimits | undefined, b: ToolOutputLimits | undefined): boolean {
-  return a?.maxBytes === b?.maxBytes && a?.maxLines === b?.maxLines
+  return (
+    a?.maxBytes === b?.maxBytes &&
+    a?.maxLines === b?.maxLines &&
+    (a?.userTools === b?.userTools || a?.userTools?.join('\n') === b?.userTools?.join('\n'))
+  )
 }
 
 type Head = {

@@ -14,7 +14,7 @@ import {
   tellingWords,
 } from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
-import { distinctWordsOf, searchedText, UNITS_AT_ONCE, wordsOf } from '../../search/words.ts'
+import { distinctWordsOf, type SearchedRow, searchedRow, UNITS_AT_ONCE, wordsOf } from '../../search/words.ts'
 import type { Indexed, SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
 import { decodeContent, parseStoredObject } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeKind, encodeRole, rowId } from './row-codec.ts'
@@ -114,7 +114,7 @@ type IndexPage = {
   readonly before: Progress
   readonly positions: number
   readonly ordinals: number
-  readonly rows: readonly { readonly place: number; readonly content: string }[]
+  readonly rows: readonly (RowText & { readonly place: number })[]
   /** Whether no other rows are left. */
   readonly isLast: boolean
 }
@@ -160,6 +160,13 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
   return { sessions: first === -1 ? done : Math.min(done, first), rows }
 }
 
+/** A row as its text is read from it. */
+type RowText = { readonly role: unknown; readonly kind: unknown; readonly content: string }
+
+function textOf({ role, kind, content }: RowText, name: string | number): SearchedRow {
+  return searchedRow({ role: decodeRole(role), kind: decodeKind(kind), content: contentOf(content, name) })
+}
+
 type RowWords = { readonly place: number; readonly words: readonly string[] }
 
 /** The words of each row. Pauses, so that other work of the process goes on while a page or a long text is split. */
@@ -168,8 +175,8 @@ function* wordsOfPages(pages: readonly IndexPage[]): Generator<void, RowWords[][
   let units = 0
   for (const { rows } of pages) {
     const found: RowWords[] = []
-    for (const { place, content } of rows) {
-      const text = searchedText({ content: contentOf(content, place) })
+    for (const { place, ...row } of rows) {
+      const { text } = textOf(row, place)
       units += text.length
       if (units > UNITS_AT_ONCE) {
         yield
@@ -192,7 +199,7 @@ function* readIndexPage(
   if (found === undefined) return undefined
   const { messages, inserted, ...before } = found
   if (before.positions >= messages && before.ordinals >= inserted) return undefined
-  const rows: { place: number; content: string }[] = []
+  const rows: (RowText & { place: number })[] = []
   const take = function* (place: 'position' | 'ordinal', after: number): Work<number> {
     const isIn = place === 'position' ? '' : 'm.position is null and'
     const lengths = yield* sql.all(
@@ -208,16 +215,16 @@ function* readIndexPage(
       last = at as number
     }
     const contents = yield* sql.all(
-      `select m.${place}, c.content, m.kind ${WITH_CONTENT}
+      `select m.${place}, c.content, m.kind, m.role ${WITH_CONTENT}
        where {family m} m.session = ? and ${isIn} m.${place} > ? and m.${place} <= ? order by m.${place}`,
       ...[before.no, after, last],
     )
-    for (const [at, content, kind] of contents) {
+    for (const [at, content, kind, role] of contents) {
       if (kind === MARKER) continue
       const number = at as number
       rows.push({
         place: place === 'position' ? positionPlace(number) : ordinalPlace(number),
-        content: content as string,
+        ...{ role, kind, content: content as string },
       })
     }
     // After the last row that there is: numbers without a row are not looked for again.
@@ -502,7 +509,7 @@ type FoundRow = Candidate & {
   readonly place: Place
   readonly row: Row
   /** What is searched of it; absent for a long text, which is read again for a hit. */
-  readonly text?: string
+  readonly searched?: SearchedRow
 }
 
 /** The hits of a block of candidates, best first. */
@@ -637,7 +644,7 @@ function* readRows(
         if (!words.has(word)) candidate.row.words.push(word)
       }
     }
-    found.push({ ...candidate.row, row, ...(!isLong && { text: candidate.text }) })
+    found.push({ ...candidate.row, row, ...(!isLong && { searched: candidate.searched }) })
   }
   return found
 }
@@ -680,19 +687,25 @@ function candidateIn(
   left: number,
 ): {
   readonly row: Candidate & { readonly place: Place; readonly words: string[] }
-  readonly text: string
+  readonly searched: SearchedRow
   readonly read: number
   /** Whether a part of the text was not read. */
   readonly isCut: boolean
 } {
-  const [, , , role, position, , , , createdAt, , content, metadata, sessionId] = row
+  const [, , kind, role, position, , , , createdAt, , content, metadata, sessionId] = row
   const name = `session ${sessionId}, row ${place.place}`
-  const text = content === null ? '' : searchedText({ content: contentOf(content as string, name) })
+  const searched =
+    content === null ? { text: '', own: 0 } : textOf({ role, kind, content: content as string }, name)
+  const { text, own } = searched
   const end = wordEnd(text, Math.max(LEAST_OF_ONE, Math.min(MOST_OF_ONE, left)))
   // Other words count by their number. A piece of a text would keep all of it in memory.
-  const words = wordsOf(text.slice(0, end)).map((word) => telling.get(word) ?? '')
+  const wordsIn = (some: string): string[] => wordsOf(some).map((word) => telling.get(word) ?? '')
+  const typed = text.slice(0, own)
+  const words = wordsIn(typed.slice(0, end))
+  const count = words.length
+  for (const word of wordsIn(text.slice(own, Math.max(own, end)))) words.push(word)
   const candidate = candidateOf(
-    text,
+    typed,
     decodeRole(role),
     metadata === null ? undefined : parseStoredObject(metadata, 'metadata', name),
     {
@@ -704,7 +717,7 @@ function candidateIn(
     words,
   )
   const isCut = content === null || end < text.length
-  return { row: { ...candidate, words, place }, text, read: end, isCut }
+  return { row: { ...candidate, words, place, own: count }, searched, read: end, isCut }
 }
 
 /** The longest word that is not cut where a text is cut. */
@@ -735,15 +748,25 @@ function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boo
 /** Units of a text in which the passage of a hit is looked for. */
 const MAX_PASSAGE = 200_000
 
+/** A passage of the own words; of what a user attached, when only that has words of the query. */
+function passageOf({ text, own }: SearchedRow, query: SearchQuery): SearchHit['snippet'] {
+  const typed = snippetOf(text.slice(0, Math.min(own, MAX_PASSAGE)), query)
+  if (typed.marks.length > 0 || own === text.length) return typed
+  const attached = snippetOf(text.slice(own, own + MAX_PASSAGE), query)
+  return attached.marks.length > 0 || own === 0 ? attached : typed
+}
+
 function* hitOf(sql: Sql, found: FoundRow, score: number, query: SearchQuery): Work<SearchHit> {
   const { row, place } = found
   const [, , kind, role, position, ordinal, anchor, id, createdAt, , , , sessionId, incarnation, hiddenBy] =
     row
-  let { text } = found
-  if (text === undefined) {
+  let { searched } = found
+  if (searched === undefined) {
     const [again] = yield* readStored(sql, [place], WHOLE)
-    text =
-      again === undefined ? '' : searchedText({ content: contentOf(again[CONTENT] as string, place.place) })
+    searched =
+      again === undefined
+        ? { text: '', own: 0 }
+        : textOf({ role, kind, content: again[CONTENT] as string }, place.place)
   }
   return {
     sessionId: sessionId as string,
@@ -754,7 +777,7 @@ function* hitOf(sql: Sql, found: FoundRow, score: number, query: SearchQuery): W
     anchor: anchor as number,
     createdAt: createdAt as number,
     score,
-    snippet: snippetOf(text.slice(0, MAX_PASSAGE), query),
+    snippet: passageOf(searched, query),
     ...(hiddenBy === null ? {} : { hiddenBy: hiddenBy as string }),
   }
 }

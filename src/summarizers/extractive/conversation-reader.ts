@@ -1,8 +1,8 @@
 import { detached, headOf } from '../../messages/characters.ts'
 import { typedText, wordsOf } from '../../messages/client-markup.ts'
-import type { Message, RowKind } from '../../messages/message.ts'
+import { type Message, partsOf, type RowKind } from '../../messages/message.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
-import type { Answer } from '../../messages/user-answers.ts'
+import { type Answer, approvalReason } from '../../messages/user-answers.ts'
 import { type Call, type CallsRead, questionOf } from '../calls.ts'
 import { ends, oneLine, shorten } from '../text.ts'
 import { Artifacts } from './artifacts.ts'
@@ -45,6 +45,11 @@ export class ConversationReader {
     const at = this.#at++
     const text = message.role === 'system' || message.role === 'tool' ? '' : textOf(message)
     if (text.trim() !== '') this.#addText(message, text, at, position)
+    if (message.role === 'tool')
+      for (const part of partsOf(message)) {
+        const reason = approvalReason(part)
+        if (reason !== undefined) this.#addSpoken(reason, 'approved a call', at, position)
+      }
     for (const call of made) this.#begin(call, text)
     for (const call of ended) {
       this.#end(call)
@@ -54,11 +59,15 @@ export class ConversationReader {
 
   /** What a person answered through a tool is quoted like a message of the user. */
   #addAnswer(call: Call, { text, isRefusal }: Answer, at: number, position: number | undefined): void {
+    const asked = isRefusal ? callLabel(call, shellCommand(call)) : (questionOf(call.input) ?? call.name)
+    this.#addSpoken(text, `${isRefusal ? 'refused' : 'asked'}: ${shorten(oneLine(asked), 120)}`, at, position)
+  }
+
+  #addSpoken(text: string, reply: string, at: number, position: number | undefined): void {
     const shown = endsOf(text, USER_ENDS)
     this.#names.add(text, 'user', at, this.#artifacts.ofSpeaker('User'))
-    const asked = isRefusal ? callLabel(call, shellCommand(call)) : (questionOf(call.input) ?? call.name)
-    const reply = detached(`${isRefusal ? 'refused' : 'asked'}: ${shorten(oneLine(asked), 120)}`)
-    this.#texts.push({ by: 'user', text: shown, at, position, own: endsOf(ownWords(text), USER_ENDS), reply })
+    const own = endsOf(ownWords(text), USER_ENDS)
+    this.#texts.push({ by: 'user', text: shown, at, position, own, reply: detached(reply) })
   }
 
   #addText(

@@ -1,3 +1,5 @@
+import { withoutElements } from '../../messages/client-markup.ts'
+
 /*
  * The user's own words, without quoted, pasted or forwarded text: rules of other people are not the user's.
  */
@@ -42,41 +44,16 @@ const FOREIGN_LINE = new RegExp(
  * sources. Text that only mentions such marks is kept, and so is an unclosed block. Linear time.
  */
 export function ownWords(text: string): string {
-  const bare = withoutBlocks(text, (name, isAtEdge) => isAtEdge && !OWN_TAGS.test(name))
+  const bare = withoutElements(
+    text,
+    (name) => !OWN_TAGS.test(name),
+    (opening, closing) => isAtEdge(text, opening) && isAtEdge(text, closing),
+  )
     .replaceAll(TILDE_FENCE, '')
     .replaceAll(QUOTES, '')
   const mail = bare.search(FORWARDED)
   const lines = (mail < 0 ? bare : bare.slice(0, mail)).split('\n')
   return lines.filter((line) => !FOREIGN_LINE.test(line.slice(0, 400))).join('\n')
-}
-
-const TAG = /<(\/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>\n]{0,300})?>/g
-
-/** A text without the outermost blocks between selected tags. An unclosed block is kept. */
-function withoutBlocks(text: string, isDropped: (name: string, isAtEdge: boolean) => boolean): string {
-  if (!text.includes('</')) return text
-  const open = new Map<string, number[]>()
-  const dropped: { readonly from: number; readonly to: number }[] = []
-  for (const { 0: tag, 1: slash, 2: given = '', index } of text.matchAll(TAG)) {
-    const name = given.toLowerCase()
-    const opened = open.get(name)
-    if (slash === '') {
-      if (opened === undefined) open.set(name, [index])
-      else opened.push(index)
-      continue
-    }
-    const from = opened?.pop()
-    if (from === undefined || !isDropped(name, isAtEdge(text, from) && isAtEdge(text, index))) continue
-    while (dropped.length > 0 && dropped.at(-1)!.from > from) dropped.pop()
-    dropped.push({ from, to: index + tag.length })
-  }
-  let kept = ''
-  let end = 0
-  for (const { from, to } of dropped) {
-    kept += `${text.slice(end, from)}\n`
-    end = to
-  }
-  return kept + text.slice(end)
 }
 
 /** Whether the tag at a place begins or ends its line. */

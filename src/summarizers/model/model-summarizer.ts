@@ -214,8 +214,9 @@ async function repeated<T>(
 
 function promptOptions(
   { maxOutputChars = MAX_OUTPUT_CHARS }: Checked,
-  { previousSummary, level, sections, maxTokens, files, rules, retryOf }: Omit<SummaryRequest, 'messages'>,
+  request: Omit<SummaryRequest, 'messages'>,
 ): Parameters<typeof summarizationPrompt>[1] {
+  const { previousSummary, level, sections, maxTokens, files, rules, userTools, retryOf } = request
   return {
     previousSummary,
     level,
@@ -223,6 +224,7 @@ function promptOptions(
     maxTokens,
     files,
     rules,
+    userTools,
     retryOf,
     maxOutputChars,
   }

@@ -4,11 +4,11 @@ import { check, readable } from '../../messages/check.ts'
 import { piecesOf, typedText } from '../../messages/client-markup.ts'
 import { SUMMARY_TAGS, withoutTags } from '../../messages/frame-tags.ts'
 import { type Json, jsonProblem } from '../../messages/json.ts'
-import type { Message, ToolResultOutput, ToolResultPart } from '../../messages/message.ts'
+import type { Message, Part, ToolResultOutput, ToolResultPart } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
 import { outcomeOf } from '../../messages/outcome.ts'
 import { TextAgentReader } from '../../messages/text-agent.ts'
-import { type Answer, answerIn } from '../../messages/user-answers.ts'
+import { type Answer, answerIn, approvalReason } from '../../messages/user-answers.ts'
 import { wellFormed } from '../../messages/well-formed.ts'
 import { estimateTokens } from '../../tokens/measure.ts'
 import { topicsOf } from '../extractive/topics.ts'
@@ -47,7 +47,7 @@ type Block = { readonly from: string; readonly text: string }
  * A message as text: images and files as placeholders, calls with name and arguments, tool results of at most
  * `maxOutputChars` characters, from both ends. Reasoning is left out.
  */
-function blocksOf(message: MaterialMessage, maxOutputChars: number, calls: CallsById): Block[] {
+function blocksOf(message: MaterialMessage, { maxOutputChars, calls, userTools }: Reading): Block[] {
   const { content, role } = message
   // Each by itself: a message with many results would lose the middle ones.
   const limited = (text: string): string => (role === 'tool' ? shortenMiddle(text, maxOutputChars) : text)
@@ -55,18 +55,22 @@ function blocksOf(message: MaterialMessage, maxOutputChars: number, calls: Calls
     typeof content === 'string'
       ? [limited(content)]
       : content.map((part) =>
-          part.type === 'tool-result' ? answerText(part, maxOutputChars, calls) : limited(partText(part)),
+          part.type === 'tool-result'
+            ? answerText(part, { maxOutputChars, calls, userTools })
+            : limited(partText(part)),
         )
   const all = [...parts, ...callsText(message.tool_calls)].filter((some) => some !== '').join('\n')
   const isUsers = role === 'user' && (message.kind ?? 'message') === 'message'
   const pieces = isUsers ? piecesOf(all) : []
-  const added = pieces.flatMap((piece) => (piece.by === 'client' ? [piece.text.trim()] : [])).join('\n')
+  const added = pieces.flatMap((piece) => (piece.by === 'user' ? [] : [piece.text.trim()])).join('\n')
   const text = added === '' ? all : typedText(all)
   const who = message.kind === 'summary' ? 'earlier summary' : oneLine(role).slice(0, ROLE_CHARS)
   const own: Block[] = [
     { from: who, text },
     { from: CLIENT, text: shortenMiddle(added, maxOutputChars) },
-    ...(typeof content === 'string' ? [] : content.flatMap((part) => answerBlock(part, calls))),
+    ...(typeof content === 'string'
+      ? []
+      : content.flatMap((part) => answerBlock(part, { calls, userTools }))),
   ]
   return own.map((block) => ({ ...block, text: withoutTags(block.text, SUMMARY_TAGS) }))
 }
@@ -75,16 +79,25 @@ function blocksOf(message: MaterialMessage, maxOutputChars: number, calls: Calls
 const CLIENT = "the user's client"
 
 /** The words of a user in a result, as a message of the user. */
-function answerBlock(part: AnyPart, calls: CallsById): Block[] {
-  const answer = answerOf(part, nameOf(part, calls))
+function answerBlock(part: AnyPart, { calls, userTools }: Pick<Reading, 'calls' | 'userTools'>): Block[] {
+  const reason = part.type === 'provider' ? approvalReason(part as unknown as Part) : undefined
+  if (reason !== undefined) return [{ from: 'user, approving a call', text: reason }]
+  const answer = answerOf(part, nameOf(part, calls), userTools)
   if (answer === undefined) return []
   const name = oneLine(nameOf(part, calls)).slice(0, ROLE_CHARS)
   return [{ from: `user, ${answer.isRefusal ? 'refusing' : 'in answer to'} ${name}`, text: answer.text }]
 }
 
-function answerOf(part: AnyPart, name: string): Answer | undefined {
+function answerOf(part: AnyPart, name: string, userTools: readonly string[] | undefined): Answer | undefined {
   if (part.type !== 'tool-result' || resultText(part.output) === '') return undefined
-  return answerIn(part as unknown as ToolResultPart, name)
+  return answerIn(part as unknown as ToolResultPart, name, userTools)
+}
+
+/** How messages are read: the calls so far, the names of tools with which a person answers, and the size of an output. */
+type Reading = {
+  readonly maxOutputChars: number
+  readonly calls: CallsById
+  readonly userTools: readonly string[] | undefined
 }
 
 type AnyPart = { readonly type: string; readonly [field: string]: unknown }
@@ -92,11 +105,11 @@ type AnyPart = { readonly type: string; readonly [field: string]: unknown }
 type CallsById = Map<unknown, AnyPart>
 
 /** A result with what became of its call: `[result of bash, failed]`. */
-function answerText(part: AnyPart, maxOutputChars: number, calls: CallsById): string {
+function answerText(part: AnyPart, { maxOutputChars, calls, userTools }: Reading): string {
   const { toolCallId, output } = part
   const call = calls.get(toolCallId)
   const name = nameOf(part, calls)
-  const answer = answerOf(part, name)
+  const answer = answerOf(part, name, userTools)
   // Its words follow as a message of the user.
   if (answer !== undefined)
     return `[result of ${name}, ${answer.isRefusal ? 'refused' : 'given'} by the user]`
@@ -144,13 +157,14 @@ function markFor(texts: readonly string[]): string {
 export function renderMaterial(
   { messages, previousSummary, files, rules }: Material,
   maxOutputChars: number,
+  userTools?: readonly string[],
 ): { readonly text: string; readonly mark: string } {
   const calls: CallsById = new Map()
   const blocks = withTextCalls(messages)
     .flatMap((message) => {
       if (typeof message.content !== 'string')
         for (const part of message.content) if (part.type === 'tool-call') calls.set(part.toolCallId, part)
-      return blocksOf(message, maxOutputChars, calls)
+      return blocksOf(message, { maxOutputChars, calls, userTools })
     })
     .filter(({ text }) => text !== '')
   // As JSON, so that a path with line breaks stays on one line.
@@ -259,6 +273,8 @@ const optionsSchema = z.strictObject({
   files: z.strictObject({ read: paths, modified: paths }).optional(),
   /** The user's rules in force, word for word. */
   rules: z.array(z.string()).readonly().optional(),
+  /** The tools with which a person answers. Default: the usual names. */
+  userTools: z.array(z.string()).readonly().optional(),
   /** Why the previous answer was rejected. */
   retryOf: z.enum(ANSWER_PROBLEMS).optional(),
   /** The maximum characters of one tool output, UTF-16 units. Default 8,000. */
@@ -301,8 +317,15 @@ export function summarizationPrompt(
   const sections = (options.sections ?? SUMMARY_SECTIONS).map(oneLine)
   const hasPrevious = previousSummary.trim() !== ''
   const earlier = hasPrevious ? withoutTags(previousSummary, SUMMARY_TAGS) : ''
-  const material = wellFormed({ messages, previousSummary: earlier, files, rules })
-  const { text, mark } = renderMaterial(material, maxOutputChars)
+  const unframed = (texts: readonly string[]): string[] =>
+    texts.map((text) => withoutTags(text, SUMMARY_TAGS))
+  const material = wellFormed({
+    messages,
+    previousSummary: earlier,
+    files: { read: unframed(files.read), modified: unframed(files.modified) },
+    rules: unframed(rules),
+  })
+  const { text, mark } = renderMaterial(material, maxOutputChars, options.userTools)
   const maxWords = wordsFor(maxTokens)
   const named = files.read.length + files.modified.length > 0
   const prompt = [

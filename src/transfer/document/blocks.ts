@@ -1,4 +1,5 @@
 import { BROKEN_OFF, brokenOff } from '../../messages/broken-off.ts'
+import { piecesOf } from '../../messages/client-markup.ts'
 import { compactionBlock } from '../../messages/compaction-block.ts'
 import { stringifyJson } from '../../messages/json.ts'
 import {
@@ -34,6 +35,8 @@ export type Block =
   | Prose
   | Code
   | { readonly type: 'reasoning'; readonly text: string }
+  /** What a client added to the message of a user. */
+  | { readonly type: 'added'; readonly text: string }
   | { readonly type: 'picture'; readonly picture: Picture; readonly words: string }
   /** An image or a file that is only named, with its URL if it has one; or that an answer was broken off. */
   | { readonly type: 'media'; readonly words: string; readonly address?: string | undefined }
@@ -60,12 +63,26 @@ export type Block =
 /** The blocks of a message, in order. */
 export function blocksOf(row: StoredMessage, settings: DocumentSettings): Block[] {
   const why = brokenOff(row)
+  const isUsers = row.role === 'user' && row.kind === 'message'
   const blocks = partsOf(row).flatMap((part, index): Block[] => {
-    const blocks = blocksOfPart(part, settings)
+    const blocks = isUsers && part.type === 'text' ? writtenBlocks(part.text) : blocksOfPart(part, settings)
     const shown = row.shown?.find((one) => one.part === index)
     return shown === undefined ? blocks : [replacementOf(shown, part, blocks, settings)]
   })
   return why === undefined ? blocks : [...blocks, { type: 'media', words: BROKEN_OFF[why] }]
+}
+
+/** What a user typed, and what the client added, which neighbours of its kind join. */
+function writtenBlocks(text: string): Block[] {
+  const blocks: (Prose | { readonly type: 'added'; readonly text: string })[] = []
+  for (const piece of piecesOf(text)) {
+    if (piece.text.trim() === '') continue
+    const type = piece.by === 'user' ? 'prose' : 'added'
+    const last = blocks.at(-1)
+    if (last?.type === type) blocks.splice(-1, 1, { type, text: `${last.text}\n${piece.text}` })
+    else blocks.push({ type, text: piece.text })
+  }
+  return blocks.length === 0 ? [{ type: 'prose', text }] : blocks
 }
 
 function replacementOf(

@@ -120,6 +120,12 @@ function printBlock(block: Block, printer: Printer, document: SessionDocument): 
       return printer.prose(block.text)
     case 'reasoning':
       return printer.folded('reasoning', 'Reasoning', printer.prose(block.text))
+    case 'added':
+      return printer.folded(
+        'added',
+        'Added by the client',
+        printer.code({ type: 'code', text: block.text, language: '', left: undefined }),
+      )
     case 'code':
       return printer.code(block)
     case 'picture':

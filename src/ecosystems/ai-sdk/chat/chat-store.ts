@@ -303,7 +303,7 @@ async function beginTurn(
   if (read.message?.message.role === 'user' && !hasContent(read.message.message, isBlank))
     throw invalid('resume: request.message.parts: must have a text that is not blank, or another part')
   const { appended: _, ...saved } = await changeChat(chat, async ({ stored, isRewound }) => {
-    const target = targetOfRequest(chatId, read, stored, isRewound)
+    const target = targetOfRequest(chatId, read, stored, isRewound, runsOf(validation.tools))
     const toolCallIds = repeatApproved === true ? [] : approvedBefore(stored, target.messages)
     if (toolCallIds.length > 0)
       throw new UndertextError('APPROVAL_STORED', { sessionId: chatId, toolCallIds })
@@ -386,6 +386,15 @@ function withoutAdditions(options: PrepareRequestOptions): PrepareRequestOptions
     ...rest
   } = options
   return rest
+}
+
+/** Whether the server runs a tool: one that has `execute`. */
+function runsOf(tools: object | undefined): (name: string) => boolean {
+  return (name) => {
+    const tool: unknown =
+      tools !== undefined && Object.hasOwn(tools, name) ? (tools as Record<string, unknown>)[name] : undefined
+    return isObject(tool) && typeof tool.execute === 'function'
+  }
 }
 
 /** Calls at the end of a chat whose approval was stored before the request, and that have no result: their tools may be running. */

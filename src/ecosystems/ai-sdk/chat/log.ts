@@ -2,7 +2,8 @@ import { isUndertextError, UndertextError } from '../../../errors.ts'
 import { addedParts, ownParts } from '../../../messages/added.ts'
 import { defined } from '../../../messages/defined.ts'
 import { canonicalJson } from '../../../messages/json.ts'
-import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import { type NewMessage, type Part, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import { withoutGivenMark } from '../../../messages/user-answers.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
 import { Conversion } from '../../conversion.ts'
@@ -345,12 +346,18 @@ function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]
 function commonResults(a: NewMessage, b: NewMessage): number {
   if (a.role !== 'tool' || b.role !== 'tool') return 0
   if (canonicalJson(a.metadata ?? {}) !== canonicalJson(b.metadata ?? {})) return 0
-  const [left, right] = [partsOf(a), partsOf(b)]
+  const [left, right] = [comparedParts(a), comparedParts(b)]
   const most = Math.min(left.length, right.length)
   const isSame = canonicalJson(left.slice(0, most)) === canonicalJson(right.slice(0, most))
   return isSame ? most : 0
 }
 
-function bodyOf({ role, content, metadata }: NewMessage): string {
-  return canonicalJson([role, content, metadata ?? {}])
+function bodyOf(row: NewMessage): string {
+  const content = row.role === 'tool' ? comparedParts(row) : row.content
+  return canonicalJson([row.role, content, row.metadata ?? {}])
+}
+
+/** Versions from a browser or of a stream have no mark of who gave a result. */
+function comparedParts(row: NewMessage): readonly Part[] {
+  return partsOf(row).map(withoutGivenMark)
 }

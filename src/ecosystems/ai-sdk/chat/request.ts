@@ -1,5 +1,7 @@
 import { invalid, UndertextError } from '../../../errors.ts'
 import { isObject } from '../../../messages/json.ts'
+import { type NewMessage, partsOf } from '../../../messages/message.ts'
+import { givenByUser } from '../../../messages/user-answers.ts'
 import type { SdkPart, SdkUIMessage, UIMessageLike } from '../types.ts'
 import type { Target, TargetMessage } from './log.ts'
 import { type GivenMessage, isSameOrOlder, readGiven, type StoredUIMessage } from './log.ts'
@@ -10,18 +12,40 @@ const OPEN = ['input-streaming', 'input-available', 'approval-requested', 'appro
 /**
  * A stored message with the results of its calls from a browser: outputs (`addToolOutput`) and approval responses. Everything else stays as
  * stored: a browser cannot change arguments, known outputs, texts or metadata, and its further parts (an answer that was never stored) are
- * ignored. Returns `undefined` for a message that is not a version of the stored one.
+ * ignored. Outputs of tools that the server does not run are words of the user. Returns `undefined` for a message that is not a version
+ * of the stored one.
  */
-function withOutcomes(given: UIMessageLike, { message: former }: StoredUIMessage): GivenMessage | undefined {
+function withOutcomes(
+  given: UIMessageLike,
+  { message: former }: StoredUIMessage,
+  runs: RunsTool,
+): GivenMessage | undefined {
   const shown: readonly unknown[] = Array.isArray(given.parts) ? given.parts : []
   if (given.role !== former.role || shown.length < former.parts.length) return undefined
   const parts: SdkPart[] = []
+  const brought = new Set<unknown>()
   for (const [index, part] of (former.parts as readonly SdkPart[]).entries()) {
     const now = shown[index]
     if (!isObject(now) || !isVersionOf(now as SdkPart, part)) return undefined
-    parts.push(typeof part.toolCallId === 'string' ? withOutcome(part, now as SdkPart) : part)
+    const outcome = typeof part.toolCallId === 'string' ? withOutcome(part, now as SdkPart) : part
+    if (outcome !== part && outcome.state === 'output-available') brought.add(part.toolCallId)
+    parts.push(outcome)
   }
-  return readGiven({ ...former, parts } as unknown as SdkUIMessage, 'request.message')
+  const read = readGiven({ ...former, parts } as unknown as SdkUIMessage, 'request.message')
+  return { ...read, rows: read.rows.map((row) => withGivenMarks(row, brought, runs)) }
+}
+
+/** Whether the server runs the tool of a name. */
+export type RunsTool = (toolName: string) => boolean
+
+function withGivenMarks(row: NewMessage, brought: ReadonlySet<unknown>, runs: RunsTool): NewMessage {
+  if (row.role !== 'tool') return row
+  const content = partsOf(row).map((part) =>
+    part.type === 'tool-result' && brought.has(part.toolCallId) && !runs(part.toolName ?? '')
+      ? givenByUser(part)
+      : part,
+  )
+  return { ...row, content }
 }
 
 function isVersionOf(now: SdkPart, part: SdkPart): boolean {
@@ -124,17 +148,20 @@ function endOf(messages: readonly UIMessageLike[]): Pick<ReadRequest, 'earlier' 
 }
 
 /**
- * Returns a chat after a request, before the answer. `isRewound` returns whether a message with that id was rewound. Throws
- * `MESSAGE_NOT_FOUND` for an unknown message, and `INVALID_INPUT` for a changed text of an assistant.
+ * Returns a chat after a request, before the answer. `isRewound` returns whether a message with that id was rewound, `runs` whether the
+ * server runs a tool. Throws `MESSAGE_NOT_FOUND` for an unknown message, and `INVALID_INPUT` for a changed text of an assistant.
  */
 export function targetOfRequest(
   chatId: string,
   read: ReadRequest,
   stored: readonly StoredUIMessage[],
   isRewound: (id: string) => boolean,
+  runs: RunsTool,
 ): Target {
-  const messages = read.isRegeneration ? regenerated(chatId, read, stored) : submitted(chatId, read, stored)
-  return { messages: withEarlier(read, messages, isRewound), isConflict: false }
+  const messages = read.isRegeneration
+    ? regenerated(chatId, read, stored)
+    : submitted(chatId, read, stored, runs)
+  return { messages: withEarlier(read, messages, isRewound, runs), isConflict: false }
 }
 
 function regenerated(
@@ -160,6 +187,7 @@ function submitted(
   chatId: string,
   { message, messageId }: ReadRequest,
   stored: readonly StoredUIMessage[],
+  runs: RunsTool,
 ): readonly TargetMessage[] {
   if (message === undefined) return stored
   const { id, role } = message.message
@@ -169,7 +197,7 @@ function submitted(
     if (role !== 'assistant' || former === undefined || at !== stored.length - 1)
       throw invalid('request.message: must be a user’s, or the assistant’s that the chat ends with')
     if (isSameOrOlder(message, former)) return stored
-    const updated = withOutcomes(message.message, former)
+    const updated = withOutcomes(message.message, former, runs)
     if (updated === undefined)
       throw invalid('request.message: must have the assistant’s own text, and only outcomes of its calls')
     return isSameOrOlder(updated, former) ? stored : [...stored.slice(0, at), updated]
@@ -192,6 +220,7 @@ function withEarlier(
   { message, earlier, before }: ReadRequest,
   wanted: readonly TargetMessage[],
   isRewound: (id: string) => boolean,
+  runs: RunsTool,
 ): readonly TargetMessage[] {
   const isLast = wanted.at(-1)?.message.id === message?.message.id
   const [known, last] = isLast ? [wanted.slice(0, -1), wanted.slice(-1)] : [wanted, []]
@@ -199,7 +228,7 @@ function withEarlier(
   const former = known[index]
   const updated =
     former !== undefined && 'isOtherOrigin' in former && former.message.id === before?.id
-      ? withOutcomes(before, former)
+      ? withOutcomes(before, former, runs)
       : undefined
   const now =
     updated === undefined || isSameOrOlder(updated, former as StoredUIMessage)
