@@ -73,6 +73,7 @@ function report(found: Found): void {
   const growth = found['append to it, and to many']
   const { small, thousand, long } = found.views
   const { stats } = found
+  const bound = found['reasoning bound to its prefix']
   const prune = found['prune and truncate']
   const undo = found['undo and redo']
   const overlapping = found['undo and redo of overlaps']
@@ -87,6 +88,8 @@ function report(found: Found): void {
     view_ratio: Math.max(thousand.ours / thousand.bare, long.ours / long.bare),
     view_growth: long.ours / thousand.ours,
     view_small_ratio: small.ours / small.bare,
+    bound_view_ratio: Math.max(bound.view, bound.changed),
+    bound_prepare_ratio: bound.prepare,
     stats_ratio: Math.max(stats.thousand.stats, stats.thousand.needs) / stats.thousand.bare,
     stats_growth: stats.long.stats / stats.thousand.stats,
     compact_ms: prune.total,
@@ -126,6 +129,10 @@ function report(found: Found): void {
     [`  of ${messages} stored over 1,000 stored`, figures.view_growth, '<= 1.2'],
     ['view, a summary and 50 of 10,000: over select', figures.view_small_ratio, '<= 1.5'],
     ['  ms', small.ours],
+    ['view of 2,000 rows with bound reasoning over unbound', bound.view, '<= 1.03'],
+    ['  after a change of old rows', bound.changed, '<= 1.03'],
+    ['  ms', bound.milliseconds],
+    ['  prepareRequest', bound.prepare],
     ['stats: time over one prepared read', figures.stats_ratio, '<= 5'],
     ['  getContextStats, microseconds', stats.thousand.stats * 1_000],
     ['  needsCompaction, microseconds', stats.thousand.needs * 1_000],

@@ -1,5 +1,6 @@
 import { openStore } from 'undertext'
 import { appendAgainstBare, appendGrowth } from './append.ts'
+import { boundAgainstFree } from './bound.ts'
 import { coldStart } from './cold-start.ts'
 import {
   compactionTime,
@@ -45,6 +46,8 @@ export const SECTIONS = {
     const [thousand, long] = await viewAgainstBare(folder, ['thousand.db', 'long.db'], 10)
     return { small: small!, thousand: thousand!, long: long! }
   },
+
+  'reasoning bound to its prefix': async (folder: Folder) => boundAgainstFree(folder),
 
   stats: async (folder: Folder) => {
     const [thousand, long] = await statsAgainstBare(folder, ['thousand.db', 'long.db'])

@@ -70,7 +70,7 @@ function isChangeable(view: View, { kind, pinned, sizes }: ViewRow, index: numbe
   return hasMedia && kind === 'message' && !pinned && !view.turns.pending.has(index)
 }
 
-/** The parts of a row that show media. Text files and files with a URL are none: they cost tokens only. */
+/** The parts of a row that show media. Text files and files with a URL are not media: they cost tokens only. */
 function mediaOf({ estimator }: View, row: ViewRow, parts: readonly Part[]): Medium[] {
   return parts.flatMap((original, part): Medium[] => {
     if (row.shown.some((entry) => entry.part === part)) return []

@@ -14,10 +14,10 @@ import { result, say, units } from '../support/conversation.ts'
 const CHECKS = { provider: 'anthropic', model: 'claude-opus-5-5' } as const
 const OLDER = { provider: 'anthropic', model: 'claude-opus-5' } as const
 
-const thought = (size: number): Part => ({
+const thought = (size: number, signature = 'sig'): Part => ({
   type: 'reasoning',
   text: units(size, 'r'),
-  providerOptions: { anthropic: { signature: 'sig' } },
+  providerOptions: { anthropic: { signature } },
 })
 const searching = (id: string, ...before: Part[]): NewMessage => ({
   role: 'assistant',
@@ -90,6 +90,45 @@ describe('pruning for a model that checks what precedes its reasoning', () => {
       expect(await changed(store, { ...options, pruneMinimumSavings: 276 })).toEqual([11, 15])
     })
   })
+})
+
+it('a run at the end of a turn spares the tool loop: within it nothing runs, and what the next turn writes stays valid', async () => {
+  const store = await openStore(':memory:', {
+    estimator: 'neurolink',
+    env: false,
+    // The history of 1,407 tokens is above the threshold of 80 %.
+    contextWindows: { anthropic: 1_700 },
+  })
+  const turn = { ...CHECKS, maxOutputTokens: 100 }
+  try {
+    await store.append('s', [...TURNS, say('user', units(10))])
+    const within = await store.afterTurn('s', {
+      ...turn,
+      messages: [searching('c5', thought(10))],
+      stopReason: 'tool_use',
+    })
+    expect(within.run).toBeNull()
+    await store.append('s', [result('c5', units(10))])
+    const end = await store.afterTurn('s', {
+      ...turn,
+      messages: [say('assistant', units(10))],
+      stopReason: 'end_turn',
+    })
+    expect(end.run!.compacted).toBe(true)
+    const request = await store.prepareRequest('s', { ...turn, prompt: 'And then?' })
+    await store.recordResponse('s', { request, messages: [searching('c6', thought(12, 'new'))] })
+    const { messages, compacted } = await store.prepareRequest('s', {
+      ...turn,
+      prompt: [result('c6', units(10))],
+    })
+    expect(compacted).toBe(false)
+    const kept = messages.flatMap(({ content }) =>
+      typeof content === 'string' ? [] : content.filter((part) => part.type === 'reasoning'),
+    )
+    expect(kept).toEqual([thought(12, 'new')])
+  } finally {
+    await store.close()
+  }
 })
 
 /** Blocks of reasoning, and their units, in the messages of a view that stay and are after an index of the view before. */

@@ -4,7 +4,7 @@ import { mapped, type Work } from '../../model/work.ts'
 import type { AnsweredRequest, ReasoningRecord } from '../requests.ts'
 import { compactionsNumbered, type StoredCompaction } from './compactions.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
-import { requireSession, type StoredSession } from './sessions.ts'
+import { requireHead, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 
 /*
@@ -20,34 +20,49 @@ const REQUEST =
   'select no, answer_first, answer_last, provider, model, rendering, audit, position from undertext_requests'
 
 /**
- * Reads the newest answer with a recorded request, and what happened since; with `whole`, or without such an answer, all answers and
- * turnings. Throws `SESSION_NOT_FOUND`.
+ * Reads the newest answer with a recorded request, and what happened since; all answers and turnings with `whole`, without such an answer,
+ * and where something before it turned since. Throws `SESSION_NOT_FOUND`.
  */
 export function* readReasoning(sql: Sql, id: string, whole: boolean): Work<ReasoningRecord> {
   return yield* sql.read('prepareRequest', function* () {
-    const session = yield* requireSession(sql, id)
+    const session = yield* requireHead(sql, id)
     const newest = yield* sql.get(
       `${REQUEST} where {family} session = ? and answer_last is not null order by answer_last desc limit 1`,
       session.no,
     )
-    const isWhole = whole || newest === undefined
-    const answers = isWhole ? yield* answersOf(sql, session) : [answered(newest)]
+    const since =
+      whole || newest === undefined ? undefined : yield* turningsSince(sql, session.no, newest[6] as number)
+    // What turned before the newest answer makes another prefix of what its request had, so that the request does not decide.
+    const isWhole =
+      since === undefined || changedPlaces(since).some((place) => place < (newest![1] as number))
+    const answers = isWhole ? yield* answersOf(sql, session) : [answered(newest!)]
     const open = yield* sql.all(
       `${REQUEST} where {family} session = ? and no > ? and answer_last is null order by no desc limit ?`,
-      ...[session.no, isWhole ? 0 : newest[0], MOST_OPEN],
+      ...[session.no, isWhole ? 0 : newest![0], MOST_OPEN],
     )
     return {
       isWhole,
       answers,
       open: open.map((row) => ({ rendering: renderingOf(row), position: row[7] as number })),
-      ...(yield* turningsSince(sql, session.no, isWhole ? 0 : (newest[6] as number))),
+      ...(isWhole ? yield* turningsSince(sql, session.no, 0) : since),
       unknownTo: isWhole ? yield* unknownTo(sql, session) : 0,
     }
   })
 }
 
+/** The first places of the compactions that are in another state than before these turnings. */
+function changedPlaces({ turnings, touches }: Pick<ReasoningRecord, 'turnings' | 'touches'>): number[] {
+  const first = new Map(
+    turnings.toReversed().map(({ compaction, inForce }) => [compaction, inForce] as const),
+  )
+  const last = new Map(turnings.map(({ compaction, inForce }) => [compaction, inForce] as const))
+  return [...touches].flatMap(([compaction, place]) =>
+    first.get(compaction) === last.get(compaction) ? [place] : [],
+  )
+}
+
 /** The answers of a session, and of those that it is a fork of up to where it left them, by position. */
-function* answersOf(sql: Sql, session: StoredSession): Work<AnsweredRequest[]> {
+function* answersOf(sql: Sql, session: Pick<StoredSession, 'no'>): Work<AnsweredRequest[]> {
   const answers = yield* mapped(yield* lineOf(sql, session), function* ({ no, last, origin }) {
     const rows = yield* sql.all(
       `${REQUEST} where {family} session = ? and answer_last is not null and answer_first between ? and ? order by answer_first`,
@@ -138,7 +153,7 @@ function* firstReplaced(
 }
 
 /** Up to where requests have no record: imported messages, and those of a fork whose original is gone. */
-function* unknownTo(sql: Sql, session: StoredSession): Work<number> {
+function* unknownTo(sql: Sql, session: Pick<StoredSession, 'no'>): Work<number> {
   let unknown = 0
   for (const { no, last, origin } of yield* lineOf(sql, session)) {
     const rows = yield* sql.all(
@@ -164,7 +179,7 @@ function* unknownTo(sql: Sql, session: StoredSession): Work<number> {
 /** A session and those that it is a fork of, with the last position that is theirs, and that of their own original. */
 function* lineOf(
   sql: Sql,
-  session: StoredSession,
+  session: Pick<StoredSession, 'no'>,
 ): Work<{ readonly no: number; readonly last: number; readonly origin: number }[]> {
   const line: { no: number; last: number; origin: number }[] = []
   let [no, last]: [number | undefined, number] = [session.no, Number.MAX_SAFE_INTEGER]
