@@ -75,6 +75,8 @@ function isMovable(row: ViewMessage): boolean {
  * - `media-as-text`: an image or file became a text, because the provider does not read its type, cannot load it from
  *   its address, or accepts none from the assistant.
  * - `media-type-changed`: the stated media type of an image became that of its bytes.
+ * - `failure-unmarked`: the result of a tool that failed holds more than text, which the provider refuses; it is sent
+ *   whole, with a text that says that the tool failed in place of the mark.
  * - `characters-replaced`: half a pair of surrogates (half an emoji) became U+FFFD.
  * - `input-as-object`: the input of a call became an object: an empty one, the one that its text describes, or
  *   `{ arguments }` with the text.
@@ -111,6 +113,7 @@ export type MendKind =
   | 'foreign-part-dropped'
   | 'media-as-text'
   | 'media-type-changed'
+  | 'failure-unmarked'
   | 'characters-replaced'
   | 'input-as-object'
   | 'input-shortened'

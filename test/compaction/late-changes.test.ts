@@ -9,6 +9,7 @@ import {
   type ViewMessage,
 } from '../../src/index.ts'
 import { result, say, units } from '../support/conversation.ts'
+import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 
 /** Two models of one provider, with windows of one size: the first checks what precedes its reasoning. */
 const CHECKS = { provider: 'anthropic', model: 'claude-opus-5-5' } as const
@@ -17,7 +18,7 @@ const OLDER = { provider: 'anthropic', model: 'claude-opus-5' } as const
 const thought = (size: number): Part => ({
   type: 'reasoning',
   text: units(size, 'r'),
-  providerOptions: { anthropic: { signature: 'sig' } },
+  providerOptions: { anthropic: { signature: 'c2ln' } },
 })
 const searching = (id: string, ...before: Part[]): NewMessage => ({
   role: 'assistant',
@@ -150,6 +151,7 @@ it('a run for a model that checks its reasoning makes as much room as is require
       async ({ turns: all, share, pin, ...options }) => {
         await withStore(conversation(all), async (store) => {
           const before = await store.getEffectiveHistory('s')
+          await expectSessionAccepted(store, 's', 's', providerOfStep(before.length))
           await store.pin('s', [before[pin % before.length]!.id])
           const { tokensBefore } = (await store.previewCompaction('s', { ...OLDER, targetTokens: 1 }))!
           const given = { ...options, targetTokens: Math.floor(tokensBefore * share) }
