@@ -311,7 +311,7 @@ describe('items whose neighbours are hidden', () => {
       second,
       output,
       { ...output, call_id: 'b' },
-      { ...reasoning, id: 'rs_2' },
+      { ...reasoning, id: 'rs_2', encrypted_content: 'gAAAAAother' },
       said,
     ]
     const view = fromOpenAIResponses(given).map((message, i) => ({
