@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { fromAnthropic } from '../src/anthropic.ts'
 import { isUndertextError, type NewMessage, openStore, type Store, type ToolCall } from '../src/index.ts'
+import { expectSessionAccepted } from './support/requests.ts'
 import { sharedPath } from './support/shared.ts'
 
 /*
@@ -112,6 +113,7 @@ describe.skipIf(session === undefined || summaries === undefined)('the coding se
     // The requests that were billed held every output whole.
     await using store = await openStore(':memory:', { config: { previewToolOutputs: false } })
     const predictions = await replay(store, lines, JSON.parse(readFileSync(summaries!, 'utf8')) as Summary[])
+    await expectSessionAccepted(store, 's')
     expect(predictions.length).toBe(471)
     const errors = predictions
       .slice(20)

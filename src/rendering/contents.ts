@@ -185,7 +185,8 @@ function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
       note({ kind: 'media-as-text', messageId: draft.id })
       return [{ type: 'text', text: mediaWord(part) }]
     }
-    if (part.type === 'tool-result' && !profile.emptyText) return [cleanResult(part, draft.id, note)]
+    if (part.type === 'tool-result' && !profile.emptyText)
+      return [unmarkedResult(cleanResult(part, draft.id, note), profile, draft.id, note)]
     return [part]
   })
 
@@ -208,7 +209,7 @@ function isClean(part: Part, role: Role, profile: ProviderProfile): boolean {
     case 'file':
       return role !== 'tool' && (role !== 'assistant' || profile.assistantMedia)
     case 'tool-result':
-      return profile.emptyText || !holdsEmptyText(part)
+      return profile.emptyText || !(holdsEmptyText(part) || isRefusedFailure(part, profile))
     case 'provider':
       return role === 'assistant' || !isReasoning(part)
   }
@@ -257,6 +258,32 @@ function withoutMedia(part: Part): Part {
 
 function callAsText({ toolName, input }: ToolCallPart): TextPart {
   return { type: 'text', text: `[Call of tool ${toolName}] ${stringifyJson(input)}` }
+}
+
+/** The first text of a failure that cannot be marked as one. */
+const FAILURE_TEXT = '[The tool failed]'
+
+/** Whether a result is marked as failed and holds what its provider takes from no failure. */
+function isRefusedFailure({ output }: ToolResultPart, { failedMedia }: ProviderProfile): boolean {
+  return !failedMedia && output.type === 'content' && output.isError === true && !output.value.every(isText)
+}
+
+function isText({ type }: { readonly type: string }): boolean {
+  return type === 'text'
+}
+
+/** The result without the mark of a failure, where the provider refuses it together with the content. */
+function unmarkedResult(
+  result: ToolResultPart,
+  profile: ProviderProfile,
+  messageId: string,
+  note: Note,
+): ToolResultPart {
+  const { output } = result
+  if (output.type !== 'content' || !isRefusedFailure(result, profile)) return result
+  note({ kind: 'failure-unmarked', messageId, toolCallId: result.toolCallId })
+  const value = [{ type: 'text', text: FAILURE_TEXT } as const, ...output.value]
+  return { ...result, output: { type: 'content', value } }
 }
 
 /** The text and the media of a result whose call is not in the view, as parts of a user message. */

@@ -76,6 +76,8 @@ function isMovable(row: ViewMessage): boolean {
  *   its address, or accepts none from the assistant; or because it has more pixels or bytes than the provider accepts.
  * - `image-resized`: an image that is larger than the provider accepts became the smaller one of `resizeImage`.
  * - `media-type-changed`: the stated media type of an image became that of its bytes.
+ * - `failure-unmarked`: the result of a tool that failed holds more than text, which the provider refuses; it is sent
+ *   whole, with a text that says that the tool failed in place of the mark.
  * - `characters-replaced`: half a pair of surrogates (half an emoji) became U+FFFD.
  * - `input-as-object`: the input of a call became an object: an empty one, the one that its text describes, or
  *   `{ arguments }` with the text; or that of pieces in which Gemini streamed it.
@@ -113,6 +115,7 @@ export type MendKind =
   | 'media-as-text'
   | 'image-resized'
   | 'media-type-changed'
+  | 'failure-unmarked'
   | 'characters-replaced'
   | 'input-as-object'
   | 'input-shortened'

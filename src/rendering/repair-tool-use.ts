@@ -42,7 +42,12 @@ class CallIds {
 }
 
 /** The length of the stem that a number is appended to. */
-const STEM_LENGTHS: { readonly [R in Exclude<CallIdRule, 'any'>]: number } = { words: 50, nine: 4, short: 30 }
+const STEM_LENGTHS: { readonly [R in Exclude<CallIdRule, 'any'>]: number } = {
+  words: 50,
+  nine: 4,
+  short: 30,
+  filled: 50,
+}
 
 /** An id of the required form, made of the original characters; the end is kept, since ids differ at their ends. */
 function fitted(id: string, rule: Exclude<CallIdRule, 'any'>): string {

@@ -61,9 +61,9 @@ export function claudeModel(
 /**
  * A provider's rule for the ids of tool calls. `words`: letters, digits, `_` and `-`, at most 64, unique in a history. `nine`: exactly nine
  * letters and digits, unique. `short`: at most 40 characters, because Chat Completions refuses longer ones (`string_above_max_length`); the
- * Responses API accepts 64. `any`: no rule.
+ * Responses API accepts 64. `filled`: not empty, because servers of this format pair results by ids. `any`: no rule.
  */
-export type CallIdRule = 'any' | 'words' | 'nine' | 'short'
+export type CallIdRule = 'any' | 'words' | 'nine' | 'short' | 'filled'
 
 /** The rules with unique ids. */
 export function wantsUniqueIds(rule: CallIdRule): boolean {
@@ -97,6 +97,8 @@ export type ProviderProfile = {
   readonly emptyText: boolean
   /** An assistant's message may hold images and files. */
   readonly assistantMedia: boolean
+  /** The result of a tool that failed may hold more than text. */
+  readonly failedMedia: boolean
   readonly callIds: CallIdRule
   /** The form of the names of tools in calls. */
   readonly toolNames: RegExp
@@ -115,6 +117,7 @@ export const CALL_ID_FORMS: { readonly [R in Exclude<CallIdRule, 'any'>]: RegExp
   words: /^[a-zA-Z0-9_-]{1,64}$/,
   nine: /^[a-zA-Z0-9]{9}$/,
   short: /^[\s\S]{1,40}$/,
+  filled: /^[\s\S]/,
 }
 
 const CLAUDE_IMAGES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
@@ -207,7 +210,8 @@ const LENIENT: ProviderProfile = {
   userAfterResults: true,
   emptyText: true,
   assistantMedia: true,
-  callIds: 'any',
+  failedMedia: true,
+  callIds: 'filled',
   toolNames: TOOL_NAMES.long,
   media: COMMON_MEDIA,
 }
@@ -219,6 +223,7 @@ const STRICT: ProviderProfile = {
   userAfterResults: true,
   emptyText: false,
   assistantMedia: false,
+  failedMedia: true,
   callIds: 'any',
   toolNames: TOOL_NAMES.long,
   media: COMMON_MEDIA,
@@ -226,6 +231,7 @@ const STRICT: ProviderProfile = {
 
 const CLAUDE: ProviderProfile = {
   ...STRICT,
+  failedMedia: false,
   callIds: 'words',
   media: CLAUDE_MEDIA,
 }

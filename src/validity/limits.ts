@@ -1,15 +1,20 @@
 /* What the providers say of pictures, files and sizes, as of November 2026. The rules that use a figure name its source. */
 
+/** The larger of the two meanings of MB, so that what a provider may accept is never a finding. */
 const MIB = 1024 * 1024
 
 /** The limits of a provider; a missing one is unknown or none. */
 export type Limits = {
   /** Most bytes of a whole request. */
   readonly requestBytes?: number
+  /** Whether that limit is one of requests with pictures in base64 alone. */
+  readonly onlyWithImages?: boolean
   /** Most pictures of a request. */
   readonly images?: number
   /** Most pixels of a side of a picture. */
   readonly pixels?: number
+  /** Most pixels of a picture. */
+  readonly area?: number
   /** From so many pictures on, fewer pixels are allowed. */
   readonly manyImages?: { readonly above: number; readonly pixels: number }
   /** Most bytes of a picture, in base64 or as a file. */
@@ -38,17 +43,26 @@ const HOSTED: Limits = { ...ANTHROPIC, imageBytes: { most: 5 * MIB, of: 'base64'
 
 const LIMITS: ReadonlyMap<string, Limits> = new Map<string, Limits>([
   ['anthropic', ANTHROPIC],
-  // Claude there; lower limits of the whole request are not documented as figures.
-  ['bedrock', HOSTED],
-  ['vertex', HOSTED],
+  ['bedrock', { ...HOSTED, requestBytes: 20 * MIB }],
+  ['vertex', { ...HOSTED, requestBytes: 30 * MIB }],
+  // Bedrock itself limits neither the number nor the size of pictures; its models do.
   [
     'converse',
-    { pixels: 8000, imageBytes: { most: 3_750_000, of: 'file' }, fileBytes: 4_500_000, imageTypes: FOUR },
+    {
+      images: 600,
+      pixels: 8000,
+      imageBytes: { most: 3_750_000, of: 'file' },
+      fileBytes: 4_500_000,
+      imageTypes: FOUR,
+    },
   ],
-  ['openai', { imageTypes: FOUR, fetches: true }],
-  ['azure', { imageTypes: FOUR, fetches: true }],
-  ['google-ai', { imageTypes: GOOGLE, images: 3600 }],
+  ['openai', { requestBytes: 512 * MIB, images: 1500, imageTypes: FOUR, fetches: true }],
+  ['azure', { images: 50, imageTypes: FOUR, fetches: true }],
+  ['google-ai', { requestBytes: 100 * MIB, imageTypes: GOOGLE, images: 3600 }],
   ['gemini-on-vertex', { imageTypes: GOOGLE, images: 3000 }],
+  ['mistral', { images: 8, imageBytes: { most: 10 * MIB, of: 'file' } }],
+  ['groq', { requestBytes: 4 * MIB, onlyWithImages: true, images: 5, area: 33_177_600 }],
+  ['xai', { imageBytes: { most: 20 * MIB, of: 'file' }, imageTypes: ['image/jpeg', 'image/png'] }],
 ])
 
 /** Most pictures of a request for Claude models whose window has 200,000 tokens. */
@@ -61,7 +75,11 @@ export function limitsOf(form: string, provider: string): Limits {
   return LIMITS.get(provider) ?? {}
 }
 
-/** Most images and documents of one message of Converse. */
-export const CONVERSE_MESSAGE = { images: 20, documents: 5 } as const
+/** Most documents of a request of Converse. */
+export const CONVERSE_DOCUMENTS = 5
+/** Most messages of a request of Chat Completions, and most calls of one of them. */
+export const CHAT_LISTS = { messages: 2048, calls: 128 } as const
+/** Most characters of a text in OpenAI's APIs, and of a message on Azure. */
+export const MOST_TEXT = { openai: 10_485_760, azure: 1_048_576 } as const
 /** Most characters of the arguments of a call that OpenAI takes. */
 export const MOST_ARGUMENTS = 1_048_576

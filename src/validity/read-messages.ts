@@ -223,7 +223,8 @@ const CONVERSE_MEDIA = [
 function converseMedia({ format, source }: PlainObject, kind: Media['kind']): Media {
   const type = typeof format === 'string' ? `${kind === 'image' ? 'image' : 'document'}/${format}` : undefined
   if (!isObject(source)) return { kind, type }
-  const { bytes } = source
+  const { bytes, s3Location } = source
+  if (isObject(s3Location)) return { kind, type, url: s3Location.uri ?? null }
   if (bytes instanceof Bytes) return { kind, type, bytes }
   if (bytes !== undefined) return { kind, type, base64: bytes }
   return { kind, type, isText: source.text !== undefined || source.content !== undefined }

@@ -43,6 +43,8 @@ export const SDK_GOOGLE: Scope = { form: 'sdk', providers: GOOGLE_HOSTS }
 export const SDK_CLAUDE: Scope = { form: 'sdk', providers: ['anthropic', 'bedrock'] }
 export const SDK_OPENAI: Scope = { form: 'sdk', providers: OPENAI_HOSTS }
 export const CHAT_OPENAI: Scope = { form: 'chat', providers: OPENAI_HOSTS }
+export const CHAT_GROQ: Scope = { form: 'chat', providers: ['groq'] }
+export const CHAT_XAI: Scope = { form: 'chat', providers: ['xai'] }
 export const CHAT_MISTRAL: Scope = { form: 'chat', providers: ['mistral'] }
 export const RESPONSES: Scope = { form: 'responses' }
 

@@ -1,4 +1,4 @@
-import { MOST_ARGUMENTS } from './limits.ts'
+import { CHAT_LISTS, MOST_ARGUMENTS } from './limits.ts'
 import { pairedCalls } from './pairs.ts'
 import {
   CHAT_MISTRAL,
@@ -327,6 +327,55 @@ export const CALL_RULES: readonly Rule[] = [
         for (const block of blocks)
           if (block.kind === 'result' && block.raw.is_error === true && block.blocks.every(isEmptyText))
             report(block.path, 'an empty result with is_error')
+    },
+  },
+  {
+    id: 'failure-text',
+    group: 'calls',
+    scopes: MESSAGES,
+    says: 'The result of a tool that failed has only text.',
+    brokenBy: 'a tool that failed and returned a screenshot',
+    sources: ['vellum-ai/vellum-assistant#18387', 'caozhiyuan/copilot-api#196'],
+    check: ({ turns }, report) => {
+      for (const { blocks } of turns)
+        for (const block of blocks)
+          if (
+            block.kind === 'result' &&
+            block.raw.is_error === true &&
+            block.blocks.some(({ kind }) => kind !== 'text')
+          )
+            report(block.path, 'more than text in a result with is_error')
+    },
+  },
+  {
+    id: 'result-name',
+    group: 'calls',
+    scopes: GEMINI,
+    says: 'Every result has the name of its tool, in the form of names.',
+    brokenBy: 'a result of a format that knows the name from the call alone',
+    sources: ['router-for-me/CLIProxyAPI#2104', 'langflow-ai/langflow#9437'],
+    check: ({ form, provider, turns }, report) => {
+      for (const { blocks } of turns)
+        for (const block of blocks)
+          if (
+            block.kind === 'result' &&
+            !(typeof block.name === 'string' && nameForm(form, provider).test(block.name))
+          )
+            report(block.path, 'a result without the name of its tool')
+    },
+  },
+  {
+    id: 'call-count',
+    group: 'calls',
+    scopes: [CHAT_OPENAI],
+    says: 'A message has at most 128 calls.',
+    brokenBy: 'a model that calls a tool for each file of a folder',
+    sources: ['pydantic/pydantic-ai#1105', 'openai/openai-dotnet#317', 'github/copilot-cli#669'],
+    check: ({ turns }, report) => {
+      for (const { blocks, path } of turns) {
+        const calls = blocks.filter(({ kind }) => kind === 'call').length
+        if (calls > CHAT_LISTS.calls) report(path, `${calls} calls, and ${CHAT_LISTS.calls} are allowed`)
+      }
     },
   },
 ]

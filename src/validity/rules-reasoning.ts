@@ -195,6 +195,53 @@ export const REASONING_RULES: readonly Rule[] = [
     },
   },
   {
+    id: 'item-not-stored',
+    group: 'reasoning',
+    scopes: [RESPONSES],
+    says: 'A request with `store: false` has the encrypted content of each item of reasoning, and refers to no item.',
+    brokenBy: 'a request without `include: ["reasoning.encrypted_content"]`, an item that is sent as its id',
+    sources: [
+      'run-llama/llama_index#20333',
+      'jrkropp/open-webui-developer-toolkit#715',
+      'continuedev/continue#11785',
+    ],
+    check: ({ body, turns }, report) => {
+      if (body.store !== false) return
+      for (const { blocks, path, raw } of turns) {
+        const [block] = blocks
+        if (raw.type === 'item_reference') report(path, 'a reference to an item that is not stored')
+        else if (block?.kind === 'thinking' && raw.id != null && !block.signature)
+          report(path, 'an item of reasoning that is not stored, without its encrypted content')
+      }
+    },
+  },
+  {
+    id: 'reasoning-missing',
+    group: 'reasoning',
+    scopes: [{ form: 'chat', providers: ['deepseek'] }],
+    says: 'Where the model thinks (`thinking` is enabled, deepseek-reasoner), a message with calls has its `reasoning_content`.',
+    brokenBy: 'a client that drops fields that it does not know, a session of another provider',
+    sources: [
+      'https://api-docs.deepseek.com/guides/thinking_mode',
+      'abhigyanpatwari/GitNexus#43',
+      'JohnnyZ93/oai-compatible-copilot#215',
+      'Gitlawb/openclaude#878',
+    ],
+    check: ({ body, model, turns }, report) => {
+      const { thinking } = body
+      const thinks =
+        typeof thinking === 'object' && thinking !== null && 'type' in thinking
+          ? thinking.type === 'enabled'
+          : model !== undefined && /reasoner/i.test(model)
+      if (!thinks) return
+      // Its older models want the reasoning of the current turn alone.
+      const words = turns.findLastIndex(({ role }) => role === 'user')
+      for (const { blocks, path, raw } of turns.slice(words + 1))
+        if (blocks.some(({ kind }) => kind === 'call') && typeof raw.reasoning_content !== 'string')
+          report(path, 'a message with calls without reasoning_content')
+    },
+  },
+  {
     id: 'thought-signature',
     group: 'reasoning',
     scopes: GEMINI,
@@ -307,12 +354,26 @@ export const REASONING_RULES: readonly Rule[] = [
   {
     id: 'cache-mark-place',
     group: 'marks',
-    scopes: MESSAGES,
-    says: 'No block of thinking has a mark that asks for a cache.',
+    scopes: [...MESSAGES, { form: 'converse' }],
+    says: 'No block of thinking has a mark that asks for a cache; a cachePoint of Converse follows other content, and no document but a PDF.',
     brokenBy: 'a mark that is set on the last block, whatever that is',
-    sources: ['UKGovernmentBEIS/inspect_ai#3967'],
-    check: ({ marks }, report) => {
+    sources: [
+      'UKGovernmentBEIS/inspect_ai#3967',
+      'strands-agents/harness-sdk#1966',
+      'zed-industries/zed#59436',
+    ],
+    check: ({ form, marks, turns }, report) => {
       for (const { on, path } of marks) if (THINKING_TYPES.has(on)) report(path, 'a mark on thinking')
+      if (form !== 'converse') return
+      for (const { blocks } of turns)
+        for (const [i, { kind, path, raw }] of blocks.entries()) {
+          if (kind !== 'other' || raw.cachePoint === undefined) continue
+          const before = blocks[i - 1]
+          const isDocument = before?.kind === 'media' && before.media.kind === 'file'
+          if (before === undefined) report(path, 'a cachePoint without content before it')
+          else if (isDocument && before.media.type !== 'document/pdf')
+            report(path, 'a cachePoint after a document that is no PDF')
+        }
     },
   },
 ]

@@ -1,5 +1,17 @@
-import { CHAT_MISTRAL, CLAUDE, EVERY_FORM, OPENAI_HOSTS, type Rule, SDK_CLAUDE, SDK_GOOGLE } from './rule.ts'
-import type { Form, Request, Turn } from './wire.ts'
+import { takesPrefill } from './claude-models.ts'
+import { CHAT_LISTS } from './limits.ts'
+import {
+  CHAT_MISTRAL,
+  CHAT_OPENAI,
+  CLAUDE,
+  EVERY_FORM,
+  MESSAGES,
+  OPENAI_HOSTS,
+  type Rule,
+  SDK_CLAUDE,
+  SDK_GOOGLE,
+} from './rule.ts'
+import type { Block, Form, Request, Turn } from './wire.ts'
 
 /* Rules about the roles of messages and their order. */
 
@@ -153,17 +165,66 @@ export const ROLE_RULES: readonly Rule[] = [
   {
     id: 'last-not-assistant',
     group: 'roles',
-    scopes: [CHAT_MISTRAL],
-    says: "The last message is the user's or a tool's, or begins the answer with `prefix`.",
-    brokenBy: 'a request that is sent without a prompt',
-    sources: ['0xPlaygrounds/rig#1130', 'huggingface/smolagents#757'],
-    check: ({ turns }, report) => {
+    scopes: [CHAT_MISTRAL, ...MESSAGES, { form: 'converse' }, SDK_CLAUDE],
+    says: "The last message is the user's or a tool's. Mistral's models continue an answer with `prefix`, Claude's before version 4.6 any answer, and newer ones that of a tool of their provider.",
+    brokenBy: 'a request that is sent without a prompt, a prompt that was hidden, an answer that broke off',
+    sources: [
+      '0xPlaygrounds/rig#1130',
+      'huggingface/smolagents#757',
+      'anthropics/claude-code#52433',
+      'router-for-me/CLIProxyAPI#5319',
+      'anomalyco/opencode#29760',
+      'strands-agents/sdk-python#1694',
+    ],
+    check: ({ form, model, turns }, report) => {
       const last = turns.at(-1)
-      if (last?.role === 'assistant' && last.raw.prefix !== true)
-        report(last.path, "the last message is the assistant's")
+      if (last?.role !== 'assistant') return
+      const continues =
+        form === 'chat'
+          ? last.raw.prefix === true
+          : model === undefined || takesPrefill(model) || last.blocks.some(isPaused)
+      if (!continues) report(last.path, "the last message is the assistant's")
+    },
+  },
+  {
+    id: 'answer-empty',
+    group: 'roles',
+    scopes: [CHAT_OPENAI, CHAT_MISTRAL],
+    says: "An assistant's message has a content or calls; Mistral's content is not empty.",
+    brokenBy: 'an answer that was stopped at once, a call or reasoning that was filtered out',
+    sources: ['solbrowse/extension#16', 'docker/docker-agent#63', 'vercel/ai#13744'],
+    check: ({ provider, turns }, report) => {
+      for (const { blocks, path, raw, role } of turns) {
+        if (role !== 'assistant' || blocks.some(({ kind }) => kind === 'call')) continue
+        const isAbsent = raw.content === undefined || raw.content === null
+        const isSpoken = [raw.refusal, raw.audio].some((field) => field !== undefined && field !== null)
+        const isSilent =
+          provider === 'mistral' && blocks.every((block) => block.kind === 'text' && block.text === '')
+        if ((isAbsent && !isSpoken) || isSilent) report(path, 'neither content nor calls')
+      }
+    },
+  },
+  {
+    id: 'message-count',
+    group: 'roles',
+    scopes: [CHAT_OPENAI],
+    says: 'A request has at most 2,048 messages.',
+    brokenBy: 'an agent with small steps and a large window',
+    sources: [
+      'obot-platform/obot#1009',
+      'https://learn.microsoft.com/en-us/azure/ai-services/openai/quotas-limits',
+    ],
+    check: ({ turns }, report) => {
+      if (turns.length > CHAT_LISTS.messages)
+        report(LISTS.chat, `${turns.length} messages, and ${CHAT_LISTS.messages} are allowed`)
     },
   },
 ]
+
+/** Blocks with which the API goes on by itself: an answer that it paused. */
+function isPaused({ kind }: Block): boolean {
+  return kind === 'own-call' || kind === 'own-result' || kind === 'compaction'
+}
 
 const LISTS: { readonly [F in Form]: string } = {
   messages: 'messages',

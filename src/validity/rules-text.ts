@@ -1,4 +1,5 @@
-import { CLAUDE, EVERY_FORM, type Rule, SDK_GOOGLE } from './rule.ts'
+import { MOST_TEXT } from './limits.ts'
+import { CHAT_OPENAI, CLAUDE, EVERY_FORM, RESPONSES, type Rule, SDK_GOOGLE } from './rule.ts'
 import { allBlocks, type Block } from './wire.ts'
 
 /* Rules about texts, and about the form of the body. */
@@ -94,6 +95,24 @@ export const TEXT_RULES: readonly Rule[] = [
           block.text.trim() === ''
         )
           report(block.path, 'a text of white space alone')
+    },
+  },
+  {
+    id: 'text-length',
+    group: 'text',
+    scopes: [CHAT_OPENAI, RESPONSES],
+    says: 'A text has at most 10,485,760 characters, on Azure 1,048,576.',
+    brokenBy: 'the output of a command or a file that was read whole',
+    sources: [
+      'VectorlyApp/bluebox#31',
+      'Shopify/roast#52',
+      'https://learn.microsoft.com/en-us/azure/ai-services/openai/quotas-limits',
+    ],
+    check: (request, report) => {
+      const most = request.provider === 'azure' ? MOST_TEXT.azure : MOST_TEXT.openai
+      for (const block of allBlocks(request))
+        if (block.kind === 'text' && block.text.length > most)
+          report(block.path, `${block.text.length} characters, and ${most} are allowed`)
     },
   },
   {

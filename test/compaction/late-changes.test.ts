@@ -9,12 +9,13 @@ import {
   type ViewMessage,
 } from '../../src/index.ts'
 import { result, say, units } from '../support/conversation.ts'
+import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 
 /** Two models of one provider, with windows of one size: the first checks what precedes its reasoning. */
 const CHECKS = { provider: 'anthropic', model: 'claude-opus-5-5' } as const
 const OLDER = { provider: 'anthropic', model: 'claude-opus-5' } as const
 
-const thought = (size: number, signature = 'sig'): Part => ({
+const thought = (size: number, signature = 'c2ln'): Part => ({
   type: 'reasoning',
   text: units(size, 'r'),
   providerOptions: { anthropic: { signature } },
@@ -189,6 +190,7 @@ it('a run for a model that checks its reasoning makes as much room as is require
       async ({ turns: all, share, pin, ...options }) => {
         await withStore(conversation(all), async (store) => {
           const before = await store.getEffectiveHistory('s')
+          await expectSessionAccepted(store, 's', 's', providerOfStep(before.length))
           await store.pin('s', [before[pin % before.length]!.id])
           const { tokensBefore } = (await store.previewCompaction('s', { ...OLDER, targetTokens: 1 }))!
           const given = { ...options, targetTokens: Math.floor(tokensBefore * share) }

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { type Message, openStore, type Store, type Summarizer } from '../../src/index.ts'
 import { missingAfterSummary } from '../../src/model/laws.ts'
+import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 
 /** Writes more than it may, or fails. */
 const wordy: Summarizer = {
@@ -73,6 +74,7 @@ it('whatever the summarizer, target and pins, no run that summarizes leaves a ho
             const targetTokens = Math.floor(stats!.breakdown.conversationHistory * share)
             const options = { targetTokens, summarizer, withoutModel, truncationFraction: fraction }
             expect(await missingAfter(store, () => store.compactSession('s', options))).toBe(0)
+            await expectSessionAccepted(store, 's', 's', providerOfStep(from))
           }
         } finally {
           await store.close()

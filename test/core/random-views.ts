@@ -29,17 +29,28 @@ const words = fc.oneof(
 const output: fc.Arbitrary<ToolResultOutput> = fc.oneof(
   words.map((value) => ({ type: 'text' as const, value })),
   words.map((value) => ({ type: 'error-text' as const, value })),
-  fc.record({
-    type: fc.constant('content' as const),
-    value: fc.array(
-      fc.oneof(
-        words.map((text) => ({ type: 'text' as const, text })),
-        fc.constant({ type: 'image' as const, image: 'aGk=' }),
-        fc.constant({ type: 'provider' as const, provider: 'x', data: { type: 'search' } }),
-      ),
-      { maxLength: 2 },
-    ),
-  }),
+  fc
+    .record(
+      {
+        type: fc.constant('content' as const),
+        value: fc.array(
+          fc.oneof(
+            words.map((text) => ({ type: 'text' as const, text })),
+            fc.constant({ type: 'image' as const, image: 'aGk=' }),
+            fc.constant({ type: 'provider' as const, provider: 'x', data: { type: 'search' } }),
+          ),
+          { maxLength: 2 },
+        ),
+        isError: fc.boolean(),
+      },
+      { requiredKeys: ['type', 'value'] },
+    )
+    .map((given) => {
+      // Gemini's form of a failure has a text, and reads as one with it.
+      const { isError: _, ...plain } = given
+      const [first] = given.value
+      return first?.type === 'text' && first.text === '#' ? given : plain
+    }),
 )
 
 const text: fc.Arbitrary<Part> = words.map((text) => ({ type: 'text', text }))

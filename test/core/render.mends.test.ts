@@ -469,6 +469,42 @@ describe('images and files', () => {
   })
 })
 
+describe('the result of a tool that failed', () => {
+  const shown = { type: 'text', text: 'no such button' } as const
+  const failed = (value: readonly object[], isError: boolean): Row =>
+    tool({ ...result('a'), output: { type: 'content', value, ...(isError && { isError }) } } as Part)
+
+  it('and holds an image is sent whole and unmarked to Claude, which takes only text from failures', () => {
+    const rows = [user('click'), assistant(call('a')), failed([shown, image], true)]
+    const said = { type: 'text', text: '[The tool failed]' }
+    for (const provider of ['anthropic', 'bedrock', 'vertex'])
+      expect(render(rows, { provider })).toEqual({
+        messages: plain(rows[0]!, rows[1]!, failed([said, shown, image], false)),
+        mends: ['failure-unmarked m2 a'],
+      })
+    for (const provider of ['openai', 'google-ai', 'mistral'])
+      expect(render(rows, { provider }).messages.at(-1)).toMatchObject({
+        content: [{ output: { isError: true } }],
+      })
+  })
+
+  it('and holds text alone keeps its mark', () => {
+    const rows = [user('click'), assistant(call('a')), failed([shown], true)]
+    expect(render(rows)).toEqual({ messages: plain(...rows), mends: [] })
+  })
+})
+
+describe('the empty id of a call', () => {
+  it('is replaced for servers of the form of Chat Completions, whoever runs them', () => {
+    const rows = [user('q'), assistant(call('')), tool(result(''))]
+    for (const provider of ['ollama', 'huggingface', 'litellm', 'an-unknown-server'])
+      expect(render(rows, { provider })).toEqual({
+        messages: plain(user('q'), assistant(call('call')), tool(result('call'))),
+        mends: ['call-renamed m1 '],
+      })
+  })
+})
+
 describe('white space', () => {
   it('at the end of a last message of the assistant is dropped where the provider goes on with it', () => {
     const rows = [user('q'), assistant('The answer is \n')]
@@ -533,7 +569,9 @@ describe('a rendering of a view with such faults', () => {
       const { messages } = renderView(rows, { provider })
       expect(validateHistory(messages, provider)).toEqual([])
       expect(JSON.stringify(messages)).not.toMatch(/\\ud[89a-f]/)
-      expect(JSON.stringify(messages)).not.toContain('ephemeral')
+      // Leading system messages keep their marks.
+      const first = messages.findIndex(({ role }) => role !== 'system')
+      if (first !== -1) expect(JSON.stringify(messages.slice(first))).not.toContain('ephemeral')
       expect(renderView(asView(messages), { provider })).toEqual({ messages, mends: [] })
     })
   })

@@ -7,6 +7,7 @@ import { partsOf } from '../../src/messages/message.ts'
 import { toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
 import { wirePathOf } from '../../src/overflow/refusal.ts'
 import { placesAt } from '../../src/requests/wire-places.ts'
+import { expectAccepted } from '../support/requests.ts'
 import { randomView } from './random-views.ts'
 
 /*
@@ -93,6 +94,7 @@ it.each(FORMS)(
     fc.assert(
       fc.property(randomView.filter(isApart), (view) => {
         const { messages } = renderView(numbered(view) as never, { provider })
+        expectAccepted(messages, provider)
         for (const [path, text] of wire(messages)) {
           const [mark] = /«\d+»/.exec(text) ?? []
           if (mark === undefined) continue

@@ -6,6 +6,7 @@ import { estimatorNamed } from '../../src/tokens.ts'
 import { outcomeOf, PREVIEWING, SESSION, type Step, sequence } from '../random/differential.ts'
 import { checkRequests, checkSearch, type Sent, send } from '../random/reading.ts'
 import { storageOf } from '../support/apply-stage.ts'
+import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 
 /*
  * Random sequences of verbs on a session that is forked at random moments: a fork has the view of the moment, what is done to it has the
@@ -169,6 +170,7 @@ async function forkOf(store: Store, id: string, fork: string): Promise<void> {
   expect(session.forkedFrom).toEqual({ sessionId: id, position: session.messageCount })
   expect(await stateOf(store, fork)).toEqual(await stateOf(store, id))
   for (const one of [id, fork]) expect((await store.verifySession(one)).findings, one).toEqual([])
+  await expectSessionAccepted(store, fork, fork, providerOfStep(session.messageCount))
 }
 
 /** The conclusion of a fork is a new last message of its original, and nothing else changes anywhere. */

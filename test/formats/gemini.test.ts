@@ -12,6 +12,7 @@ import { type Message, type Part, type ToolResultOutput, withOutputText } from '
 import { renderView } from '../../src/rendering/render.ts'
 import { validateHistory } from '../../src/rendering/validate.ts'
 import { frozen } from '../support/failures.ts'
+import { expectViewAccepted } from '../support/requests.ts'
 import { sharedPath } from '../support/shared.ts'
 import { geminiContents, geminiInstruction } from './gemini-contents.ts'
 
@@ -548,6 +549,7 @@ describe('the round trip', () => {
       position: i + 1,
       createdAt: 0,
     }))
+    expectViewAccepted(view, ['google-ai'])
     const { contents } = toGemini(renderView(view, { provider: 'google-ai' }).messages)
     const held = contents.map(({ parts = [] }) => ({
       calls: parts.flatMap(({ functionCall }) => functionCall?.id ?? []),

@@ -5,6 +5,7 @@ import { renderView } from '../../src/rendering/render.ts'
 import { providerProfile } from '../../src/tokens/providers.ts'
 import { randomView } from '../core/random-views.ts'
 import { ofOneForm, problemsIn, SENT, sentAndRead } from '../support/formats.ts'
+import { expectViewAccepted } from '../support/requests.ts'
 
 /*
  * What a rendering promises of roles and parts must hold of what is sent, too: a form that leaves something out must not
@@ -17,6 +18,7 @@ describe.each(SENT)('a rendering for %s in the form %s', (provider, _name, forma
   it('is valid when it is read again, with all calls and their results', () => {
     fc.assert(
       fc.property(randomView, (view) => {
+        expectViewAccepted(view, [provider])
         const { messages } = renderView(ofOneForm(view, provider, format), { provider })
         // Gemini's answers and items are told apart by ids alone.
         if ((format.name === 'gemini' || format.isItemwise) && messages.some(repeatsIds)) return

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { isUndertextError, openStore, type Store } from '../../src/index.ts'
 import { estimatorNamed } from '../../src/tokens.ts'
 import { outcomeOf, PREVIEWING, SESSION, type Step, sequence } from '../random/differential.ts'
+import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 import { SEED } from '../support/seed.ts'
 import { newFolder } from '../support/temporary.ts'
 import { everythingOf, linesOf, restoreLines } from './support.ts'
@@ -68,6 +69,7 @@ async function checkUndos(store: Store, other: Store): Promise<void> {
       }
       expect(await other.getEffectiveHistory(SESSION)).toEqual(await store.getEffectiveHistory(SESSION))
       expect((await other.verifySession(SESSION)).findings).toEqual([])
+      await expectSessionAccepted(other, SESSION, verb, providerOfStep(ids.length))
       const [figures, others] = [await store.getSession(SESSION), await other.getSession(SESSION)]
       expect({ ...others, updatedAt: 0 }).toEqual({ ...figures, updatedAt: 0 })
     }

@@ -11,6 +11,7 @@ import {
 } from '../../src/langchain.ts'
 import { partsOf } from '../../src/messages/message.ts'
 import { fromOpenAI } from '../../src/openai.ts'
+import { expectAccepted } from '../support/requests.ts'
 import { sharedPath } from '../support/shared.ts'
 
 /*
@@ -54,7 +55,9 @@ async function everyView(messages: readonly Message[], provider: string): Promis
   const tokens = (await store.getContextStats('s', provider))!.breakdown.conversationHistory
   for (const share of [1, 0.5, 0.1]) {
     if (share < 1) await store.compactSession('s', { provider, targetTokens: Math.floor(tokens * share) })
-    expectSound((await store.renderHistory('s', { provider })).messages, provider)
+    const { messages: rendered } = await store.renderHistory('s', { provider })
+    expectSound(rendered, provider)
+    expectAccepted(rendered, provider, `at ${share}`)
   }
   const history = new UndertextChatMessageHistory({ store, sessionId: 's', view: 'full' })
   expect(

@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import { identifiersOf, Words } from '../../bench/retention/identifiers.ts'
 import { type Message, type NewMessage, openStore, validateHistory } from '../../src/index.ts'
 import { partsOf } from '../../src/messages/message.ts'
+import { expectAccepted } from '../support/requests.ts'
 import { CONSTRAINTS, FIRST_REQUEST, type Step, stepsOf } from './long-script.ts'
 
 /*
@@ -61,6 +62,7 @@ export async function longConversation(turns: number, contextWindow: number): Pr
         requests += 1
         runs += request.runs.filter(({ compacted }) => compacted).length
         expect(validateHistory(messages, PROVIDER), what).toEqual([])
+        expectAccepted(messages, PROVIDER, what)
         expect(stats.estimatedInputTokens, what).toBeLessThanOrEqual(stats.availableInputTokens)
         largest = Math.max(largest, stats.estimatedInputTokens)
         available = stats.availableInputTokens

@@ -20,7 +20,7 @@ import { withoutTime } from '../crashes/standing.ts'
 import { applyStage, storageOf } from '../support/apply-stage.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
-import { expectAccepted } from '../support/requests.ts'
+import { expectAccepted, expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 
 /*
  * Random sequences of verbs, run against the SQLite store and against the pure model: after every step the same
@@ -672,6 +672,7 @@ async function checkRendering(store: Store, index: number): Promise<void> {
   const { messages } = await store.renderHistory(SESSION, { provider: 'anthropic' })
   expect(validateHistory(messages, 'anthropic'), `rendering after step ${index}`).toEqual([])
   expectAccepted(messages, 'anthropic')
+  await expectSessionAccepted(store, SESSION, `after step ${index}`, providerOfStep(index))
   const sent = toAnthropic(messages).messages
   const holding = sent.flatMap(({ content }, at) =>
     typeof content !== 'string' &&

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import type { PreparedRequest, SearchHit, Store } from '../../src/index.ts'
+import { expectAccepted } from '../support/requests.ts'
 
 /* What a random sequence must leave true of the recorded requests and of the search. */
 
@@ -22,6 +23,7 @@ export async function send(store: Store, session: string, number: number): Promi
       tools: [{ name: 'read', number: number % 2 }],
     }),
   })
+  expectAccepted(request.messages, provider, `request ${number}`)
   await store.recordUsage(session, { inputTokens: 900, request })
   const { system, tools, messages } = request
   return { system, tools, messages }

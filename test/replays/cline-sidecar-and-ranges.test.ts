@@ -9,6 +9,7 @@ import {
   type Store,
 } from '../../src/index.ts'
 import { failureOf } from '../support/failures.ts'
+import { expectSessionAccepted } from '../support/requests.ts'
 import { newFolder } from '../support/temporary.ts'
 import { Replay } from './counting.ts'
 import { PADDING } from './messages.ts'
@@ -66,6 +67,7 @@ async function preview(
 }
 
 async function shown(store: Store): Promise<(string | Message['content'])[]> {
+  await expectSessionAccepted(store, SESSION)
   return (await store.getEffectiveHistory(SESSION)).map(({ content }) => content)
 }
 
@@ -206,6 +208,7 @@ describe('cline-sidecar-and-ranges, ranges', () => {
       const [from, to] = one.expected
       const stored = await store.getMessages(SESSION)
       const hidden = stored.flatMap((message, at) => (message.hidden ? [at] : []))
+      await expectSessionAccepted(store, SESSION, `${messageCount} ${keep}`)
       expect(hidden, `${messageCount} ${keep}`).toEqual(between(from, to))
       replay.settle(one, 'equal')
     }
@@ -226,6 +229,7 @@ describe('cline-sidecar-and-ranges, ranges', () => {
         )
       const kept = (await store.getEffectiveHistory(SESSION)).map(({ position }) => position! - 1)
       expect(kept).toEqual(one.expected.keptIndices)
+      await expectSessionAccepted(store, SESSION)
       replay.settle(one, 'equal')
     }
   })

@@ -12,6 +12,7 @@ import {
 import { partsOf } from '../../src/messages/message.ts'
 import { findCut } from '../../src/stages/cut-points.ts'
 import { failureOf } from '../support/failures.ts'
+import { expectSessionAccepted } from '../support/requests.ts'
 import { type GoldenCase, Replay } from './counting.ts'
 import { PADDING, planningView } from './messages.ts'
 
@@ -97,6 +98,7 @@ describe('pi-session-tree', () => {
       const { entries } = one.input
       const nothingToCover = await replayPath(store, entries)
       const view = toPi(await store.getEffectiveHistory(SESSION))
+      await expectSessionAccepted(store, SESSION, one.name)
       const compactions = entries.filter(({ type }) => type === 'compaction').length
       if (nothingToCover > 0 && nothingToCover === compactions) {
         // They show a summary beside everything it was made of.
@@ -111,6 +113,7 @@ describe('pi-session-tree', () => {
         await store.undoCompaction(SESSION, id)
       const all = entries.filter(({ type }) => type === 'message').map(({ message }) => message)
       expect(toPi(await store.getEffectiveHistory(SESSION)), `${one.name}, undone`).toEqual(all)
+      await expectSessionAccepted(store, SESSION, `${one.name}, undone`)
     }
   })
 
@@ -200,6 +203,7 @@ describe('pi-session-tree', () => {
     const settings = { targetTokens: 400, keepRecentTokens: 300, enableTruncate: false, summarizer }
     expect(await store.compactSession(SESSION, settings)).toMatchObject({ compacted: true })
     const view = await store.getEffectiveHistory(SESSION)
+    await expectSessionAccepted(store, SESSION)
     const shown = view.map(({ kind, id, content }) => (kind === 'summary' ? content : id))
     expect(shown).toEqual(trap!.expected.viewAfter)
     const words = asked.map((message) => partsOf(message))

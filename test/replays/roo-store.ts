@@ -15,6 +15,7 @@ import type { View } from '../../src/model/view.ts'
 import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { storageOf } from '../../src/store/store.ts'
 import { measureMessage } from '../../src/tokens/measure.ts'
+import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 import type { RooMessage } from './roo-data.ts'
 import { isInserted, isOwnedBy, isOwner, ownersInOrder, owns, textOf } from './roo-owners.ts'
 
@@ -51,6 +52,7 @@ export class RooStore {
   readonly store: Store
   readonly #estimator: WordlessEstimator
   #sessions = 0
+  #renderings = 0
 
   private constructor(store: Store, estimator: WordlessEstimator) {
     this.store = store
@@ -141,7 +143,10 @@ export class RooStore {
       sessionId,
       compactions,
       rowIds,
-      shown: async () => (await this.store.getEffectiveHistory(sessionId)).map(indexOf),
+      shown: async () => {
+        await expectSessionAccepted(this.store, sessionId, sessionId, providerOfStep(this.#renderings++))
+        return (await this.store.getEffectiveHistory(sessionId)).map(indexOf)
+      },
       tags: async () => {
         const tags: Tags[] = messages.map(() => ({}))
         for (const row of await this.store.getMessages(sessionId)) {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { isUndertextError, type Summarizer } from '../../src/index.ts'
+import { expectSessionAccepted } from '../support/requests.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
 import { isInserted, textOf } from './roo-owners.ts'
 import { NotImportable, RooStore } from './roo-store.ts'
@@ -68,6 +69,7 @@ it.skipIf(cases.length === 0)('condenses what Roo Code condensed, by shape', asy
       result!.messages.map(({ kind, content }) => ({ kind, content })),
       name,
     ).toEqual([{ kind: 'summary', content: expected.summary }])
+    await expectSessionAccepted(roo.store, sessionId, name)
     const rendering = { provider: 'anthropic', summaryRole: 'user', summaryHeader: HEADER } as const
     const { messages } = await roo.store.renderHistory(sessionId, rendering)
     expect(messages, name).toEqual([{ role: 'user', content: `${HEADER}\n\n${expected.summary}` }])

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { toAnthropic } from '../../src/anthropic.ts'
 import { validateHistory } from '../../src/index.ts'
+import { expectSessionAccepted } from '../support/requests.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
 import { RooStore } from './roo-store.ts'
 import { Tallies } from './tallies.ts'
@@ -111,6 +112,7 @@ async function rendered(roo: RooStore, view: readonly RooMessage[]): Promise<str
   const rendering = { provider: 'anthropic', summaryRole: 'user', summaryHeader: '' } as const
   const result = await roo.store.renderHistory(sessionId, rendering)
   expect(validateHistory(result.messages, 'anthropic')).toEqual([])
+  await expectSessionAccepted(roo.store, sessionId)
   expect(await roo.store.getMessages(sessionId), 'no row is changed').toEqual(rows)
   return (toAnthropic(result.messages).messages as unknown as RooMessage[]).map(shapeOf)
 }

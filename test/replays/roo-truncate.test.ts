@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { expect, it } from 'vitest'
 import { TRUNCATION_MARKER, truncateWithSlidingWindow } from '../../src/arrays.ts'
 import type { ChatMessage } from '../../src/index.ts'
+import { expectSessionAccepted } from '../support/requests.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
 import { RooStore } from './roo-store.ts'
 import { Tallies } from './tallies.ts'
@@ -88,6 +89,7 @@ it.skipIf(cases.length === 0)('the truncate stage hides the same rows in the sto
       targetTokens: 0,
       truncationFraction: input.fracToRemove,
     })
+    await expectSessionAccepted(roo.store, session.sessionId, name)
     const ids = result!.messages.map(({ id }) => id)
     const hidden = before.filter((index) => !ids.includes(session.rowIds[index]!))
     expect(hidden, name).toEqual(HIDDEN[at]!.hidden)

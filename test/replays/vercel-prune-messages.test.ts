@@ -12,6 +12,7 @@ import {
 } from '../../src/index.ts'
 import { partsOf } from '../../src/messages/message.ts'
 import { estimateTokens } from '../../src/tokens.ts'
+import { expectSessionAccepted } from '../support/requests.ts'
 import { Replay } from './counting.ts'
 import { PADDING } from './messages.ts'
 
@@ -134,8 +135,10 @@ describe('vercel-prune-messages', () => {
         const { messages } = await store.renderHistory(SESSION, { provider })
         expect(validateHistory(messages, provider), `${one.name} ${provider}`).toEqual([])
       }
+      await expectSessionAccepted(store, SESSION, one.name)
       for (const { id } of await store.listCompactions(SESSION)) await store.undoCompaction(SESSION, id)
       expect(await view(), `${one.name}, undone`).toEqual(input.messages)
+      await expectSessionAccepted(store, SESSION, `${one.name}, undone`)
     }
   })
 })

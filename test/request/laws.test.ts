@@ -4,6 +4,7 @@ import { ContextBudgetExceededError, type NewMessage, openStore, validateHistory
 import { tokensOfText } from '../../src/tokens/measure.ts'
 import { estimateMessagesTokens, estimatorNamed } from '../../src/tokens.ts'
 import { call, result, say } from '../support/conversation.ts'
+import { expectAccepted } from '../support/requests.ts'
 
 const RUNS = process.env.LONG === '1' ? 1_500 : 50
 
@@ -103,6 +104,7 @@ describe('a prepared request [S2-003]', () => {
           expect(tokens).toBeLessThanOrEqual(request.stats.estimatedInputTokens)
           expect(request.stats.availableInputTokens).toBeLessThanOrEqual(window)
           expect(validateHistory(request.messages, provider)).toEqual([])
+          expectAccepted(request.messages, provider)
           expect(request.position).toBe(history.length)
         } finally {
           await store.close()

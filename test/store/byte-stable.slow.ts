@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type NewMessage, openStore, type Store, type SummaryPlace } from '../../src/index.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'
+import { expectAccepted } from '../support/requests.ts'
 import { newFolder } from '../support/temporary.ts'
 
 /*
@@ -110,6 +111,7 @@ async function formsOf(store: Store): Promise<Map<string, string[]>> {
   for (const provider of PROVIDERS) {
     for (const summaryPlace of PLACES) {
       const { messages } = await store.renderHistory(S, { provider, summaryPlace })
+      expectAccepted(messages, provider, summaryPlace)
       forms.set(
         `${provider}, ${summaryPlace}`,
         messages.map((message) => JSON.stringify(message)),

@@ -9,6 +9,7 @@ import { toSqlite } from '../../src/storage/sqlite/connection.ts'
 import { neurolinkEstimator } from '../../src/tokens.ts'
 import { chat } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
+import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 import { newFolder } from '../support/temporary.ts'
 
 const folder = newFolder()
@@ -78,6 +79,7 @@ describe('any nesting of condensations, with undos and redos', () => {
         const store = await openStore(':memory:', { estimator: 'neurolink' })
         await store.append('s', chat(12))
         for (const one of steps) await take(store, one)
+        await expectSessionAccepted(store, 's', 's', providerOfStep(steps.length))
         await check(store)
         await store.close()
       }),

@@ -4,6 +4,7 @@ import { type NewMessage, openStore, Store, type UndoIfFitsOptions } from '../..
 import { neurolinkEstimator } from '../../src/tokens.ts'
 import { call, result, say, units } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
+import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 
 type Step =
   | { readonly verb: 'compact'; readonly stage: Stage; readonly share: number }
@@ -118,6 +119,7 @@ describe('undoIfFits, after any compactions', () => {
           if (kind === 'manual') expect(told.compactionIds).not.toContain(id)
         }
         expect((await store.verifySession('s')).findings).toEqual([])
+        await expectSessionAccepted(store, 's', 's', providerOfStep(view.length))
 
         if (told.next !== undefined) {
           refused++

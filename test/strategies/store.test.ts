@@ -19,6 +19,7 @@ import {
 import { saying } from '../plain/support.ts'
 import { call, chat, failure, result, say, units } from '../support/conversation.ts'
 import { failureOf } from '../support/failures.ts'
+import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 
 /* Strategies as stages of a store: what they hide stays stored, and undo brings it back. */
 
@@ -385,6 +386,7 @@ describe('any strategy as a stage', () => {
             expect(run!.messages.length).toBeLessThanOrEqual(visible)
             expect(run!.tokensAfter).toBe((await store.getContextStats(S))!.estimated)
             expect((await store.verifySession(S)).findings).toEqual([])
+            await expectSessionAccepted(store, S, S, providerOfStep(done.length + blocks.length))
             if (run!.compacted) done.push(run!.runId)
           }
           for (const id of done.reverse()) await store.undoCompaction(S, id)

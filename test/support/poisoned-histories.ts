@@ -4,6 +4,7 @@ import { chat } from './conversation.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { randomFrom } from './random.ts'
 import { POISONS, PROVIDERS, serve } from './refusing-server.ts'
+import { expectSessionAccepted } from './requests.ts'
 
 /** How a poisoned history was answered. */
 export type Answered = {
@@ -70,6 +71,7 @@ export async function answerPoisoned(
     JSON.stringify((await store.getMessages('s')).map(({ id, role, content }) => [id, role, content])),
   ).toBe(log)
   expect((await store.verifySession('s')).findings).toEqual([])
+  await expectSessionAccepted(store, 's', 's', [provider.name])
   const after = await store.getEffectiveHistory('s')
   const besides = before.filter(
     ({ content }, at) =>

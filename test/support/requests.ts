@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { toSdkPrompt } from '../../src/ai-sdk.ts'
 import { toAnthropic } from '../../src/anthropic.ts'
 import { toGemini } from '../../src/google.ts'
-import { type Message, type RequestFinding, validateRequest } from '../../src/index.ts'
+import { type Message, type RequestFinding, type Store, validateRequest } from '../../src/index.ts'
 import { endsInResult, partsOf, type ViewMessage } from '../../src/messages/message.ts'
 import { toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
 import { renderView } from '../../src/rendering/render.ts'
@@ -48,8 +48,10 @@ const FORMS: { readonly [provider: string]: readonly Sent[] } = {
   vertex: [ANTHROPIC, GEMINI],
   'google-ai': [GEMINI, sdk('google-ai')],
   openai: [CHAT, RESPONSES, sdk('openai')],
-  azure: [CHAT, RESPONSES],
+  azure: [CHAT, RESPONSES, sdk('azure')],
   mistral: [CHAT, sdk('mistral')],
+  huggingface: [CHAT],
+  ollama: [CHAT],
 }
 
 /** The providers whose requests have rules. */
@@ -68,8 +70,26 @@ export function findingsOf(
 }
 
 /** Throws for messages that a provider would refuse. */
-export function expectAccepted(messages: readonly Message[], provider: string): void {
-  expect(findingsOf(messages, provider)).toEqual([])
+export function expectAccepted(messages: readonly Message[], provider: string, what = 'a rendering'): void {
+  expect(findingsOf(messages, provider), `${what}, for ${provider}`).toEqual([])
+}
+
+/** Renders a session as it is now for every provider, and throws for what one would refuse. */
+export async function expectSessionAccepted(
+  store: Store,
+  session: string,
+  what = session,
+  providers: readonly string[] = CHECKED_PROVIDERS,
+): Promise<void> {
+  for (const provider of providers) {
+    if (provider === 'vertex') expectViewAccepted(await store.getEffectiveHistory(session), [provider], what)
+    else expectAccepted((await store.renderHistory(session, { provider })).messages, provider, what)
+  }
+}
+
+/** One provider after the other, for sequences whose every step is rendered. */
+export function providerOfStep(step: number): string[] {
+  return [CHECKED_PROVIDERS[step % CHECKED_PROVIDERS.length]!]
 }
 
 /**
@@ -79,18 +99,19 @@ export function expectAccepted(messages: readonly Message[], provider: string): 
 export function expectViewAccepted(
   view: readonly ViewMessage[],
   providers: readonly string[] = CHECKED_PROVIDERS,
+  what = 'a view',
 ): void {
   const rows = endsOpen(view.at(-1))
     ? view
     : [...view, { ...PROMPT, id: 'prompt', kind: 'message' as const, createdAt: 0 }]
   for (const provider of providers) {
-    if (provider !== 'vertex') expectAccepted(renderView(rows, { provider }).messages, provider)
+    if (provider !== 'vertex') expectAccepted(renderView(rows, { provider }).messages, provider, what)
     // Vertex speaks two forms, and a model reads one of them.
     else
       for (const { form, owner, to } of FORMS.vertex!) {
         const format = FORMATS.find((one) => one.owner === owner)!
         const { messages } = renderView(ofOneForm(rows, provider, format), { provider })
-        expect(validateRequest(to(messages), provider), form).toEqual([])
+        expect(validateRequest(to(messages), provider), `${what}, ${form}`).toEqual([])
       }
   }
 }

@@ -4,6 +4,7 @@ import { toAnthropic } from '../../src/anthropic.ts'
 import { openStore } from '../../src/index.ts'
 import { toOpenAI } from '../../src/openai.ts'
 import { importFile } from '../../src/transfer.ts'
+import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 import { sharedPath } from '../support/shared.ts'
 
 /* Real conversations, imported from their files, come out as they went in. */
@@ -27,6 +28,7 @@ it.skipIf(codingSession === undefined)('a coding session of Anthropic’s', asyn
   ])
   const view = await store.getEffectiveHistory('coding-session.anthropic')
   expect(toAnthropic(view).messages).toEqual(lines)
+  await expectSessionAccepted(store, 'coding-session.anthropic')
   expect(view[0]!.createdAt).toBe(Date.parse(lines[0]!.timestamp))
   expect((await store.verifySession('coding-session.anthropic')).findings).toEqual([])
 })
@@ -37,6 +39,8 @@ it.skipIf(airlineSupport === undefined)('a hundred conversations of OpenAI’s, 
   const { source, totals } = await importFile(store, airlineSupport!)
   expect(source).toBe('openai')
   expect(totals).toMatchObject({ conversations: lines.length, imported: lines.length, problems: 0 })
-  for (const { id, messages } of lines)
+  for (const [at, { id, messages }] of lines.entries()) {
     expect(toOpenAI(await store.getEffectiveHistory(id))).toEqual(messages)
+    await expectSessionAccepted(store, id, id, providerOfStep(at))
+  }
 })

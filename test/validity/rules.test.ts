@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { validateRequest } from '../../src/index.ts'
 import { RULES } from '../../src/validity/rules.ts'
+import { PNG, pngOf } from './bodies.ts'
 
 /* One body that breaks each rule, and bodies that keep all of them; by hand, from the sources that the rule names. */
 
@@ -17,16 +18,7 @@ type Case = {
 }
 
 const said = { role: 'user', content: 'Hello' }
-const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC'
 const png = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } }
-
-/** A PNG whose header states a size; nothing behind the header is read. */
-function pngOf(width: number, height: number): string {
-  const bytes = Buffer.from(PNG, 'base64')
-  bytes.writeUInt32BE(width, 16)
-  bytes.writeUInt32BE(height, 20)
-  return bytes.toString('base64')
-}
 
 const anthropic = (...messages: unknown[]): Body => ({ messages })
 const user = (...content: unknown[]) => ({ role: 'user', content })
@@ -48,6 +40,8 @@ const item = (fields: Body) => ({ input: [said, fields] })
 const functionCall = { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{}' }
 const functionOutput = { type: 'function_call_output', call_id: 'c1', output: 'ok' }
 const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'AAAA' }
+
+const converseFile = (name?: string) => ({ document: { format: 'pdf', name, source: { bytes: 'aGk=' } } })
 
 const geminiCall = (name: string) => ({ role: 'model', parts: [{ functionCall: { name, args: {} } }] })
 const geminiAnswer = (name: string) => ({ functionResponse: { name, response: {} } })
@@ -693,6 +687,106 @@ const CASES: readonly Case[] = [
     body: anthropic({ role: 'user', content: 'x'.repeat(32 * 1024 * 1024) }),
     at: '',
   },
+  {
+    rule: 'text-length',
+    provider: 'openai',
+    body: { messages: [said, { role: 'assistant', content: 'x' }, user(text('x'.repeat(10_485_761)))] },
+    at: 'messages.2.content.0',
+  },
+  {
+    rule: 'last-not-assistant',
+    provider: 'bedrock',
+    model: 'us.anthropic.claude-opus-4-6-v1',
+    body: anthropic(user({ text: 'x' }), { role: 'assistant', content: [{ text: 'y' }] }),
+    at: 'messages.1',
+  },
+  {
+    rule: 'answer-empty',
+    provider: 'openai',
+    body: { messages: [said, { role: 'assistant' }, said] },
+    at: 'messages.1',
+  },
+  {
+    rule: 'message-count',
+    provider: 'azure',
+    body: { messages: Array.from({ length: 2049 }, () => said) },
+    at: 'messages',
+  },
+  {
+    rule: 'failure-text',
+    provider: 'anthropic',
+    body: anthropic(said, assistant(use('a')), user({ ...answer('a', [text('no'), png]), is_error: true })),
+    at: 'messages.2.content.0',
+  },
+  {
+    rule: 'result-name',
+    provider: 'gemini',
+    body: {
+      contents: [
+        { role: 'user', parts: [{ text: 'x' }] },
+        { role: 'model', parts: [{ functionCall: { id: 'a', name: 'f', args: {} } }] },
+        { role: 'user', parts: [{ functionResponse: { id: 'a', response: {} } }] },
+      ],
+    },
+    at: 'contents.2.parts.0',
+  },
+  {
+    rule: 'call-count',
+    provider: 'openai',
+    body: {
+      messages: [
+        said,
+        asks(...Array.from({ length: 129 }, (_, n) => chatCall(`c${n}`))),
+        ...Array.from({ length: 129 }, (_, n) => tool(`c${n}`)),
+      ],
+    },
+    at: 'messages.1',
+  },
+  {
+    rule: 'item-not-stored',
+    provider: 'openai',
+    body: {
+      store: false,
+      input: [said, { type: 'reasoning', id: 'rs_1', summary: [] }, functionCall, functionOutput],
+    },
+    at: 'input.1',
+  },
+  {
+    rule: 'item-not-stored',
+    provider: 'openai',
+    body: { store: false, input: [{ type: 'item_reference', id: 'msg_1' }, said] },
+    at: 'input.0',
+  },
+  {
+    rule: 'reasoning-missing',
+    provider: 'deepseek',
+    body: { thinking: { type: 'enabled' }, messages: [said, asks(chatCall('a')), tool('a')] },
+    at: 'messages.1',
+  },
+  ...['a.pdf', 'x'.repeat(201), undefined].map((name) => ({
+    rule: 'document-name',
+    provider: 'bedrock',
+    body: anthropic(user({ text: 'x' }, converseFile(name))),
+    at: 'messages.0.content.1',
+  })),
+  {
+    rule: 'document-name-twice',
+    provider: 'bedrock',
+    body: anthropic(user({ text: 'x' }, converseFile('a'), converseFile('a'))),
+    at: 'messages.0.content.2',
+  },
+  {
+    rule: 'document-alone',
+    provider: 'bedrock',
+    body: anthropic(user(converseFile('a'))),
+    at: 'messages.0.content.0',
+  },
+  {
+    rule: 'image-count',
+    provider: 'bedrock',
+    body: anthropic(user({ text: 'x' }, ...['a', 'b', 'c', 'd', 'e', 'f'].map(converseFile))),
+    at: 'messages.0.content.6',
+  },
 ]
 
 describe('a body that breaks a rule', () => {
@@ -707,5 +801,96 @@ describe('a body that breaks a rule', () => {
 
   it('is there for every rule', () => {
     expect(new Set(CASES.map(({ rule }) => rule))).toEqual(new Set(RULES.map(({ id }) => id)))
+  })
+})
+
+describe('a body that keeps all rules, at their edges', () => {
+  it.each<readonly [string, string, string | undefined, Body]>([
+    [
+      'an answer that Claude paused is sent back last',
+      'anthropic',
+      'claude-opus-5',
+      anthropic(
+        said,
+        assistant({ type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }),
+      ),
+    ],
+    [
+      'Claude before 4.6 goes on with an answer',
+      'anthropic',
+      'claude-haiku-4-5-20251001',
+      anthropic(said, assistant(text('It is'))),
+    ],
+    [
+      '128 calls',
+      'openai',
+      undefined,
+      {
+        messages: [
+          said,
+          asks(...Array.from({ length: 128 }, (_, n) => chatCall(`c${n}`))),
+          ...Array.from({ length: 128 }, (_, n) => tool(`c${n}`)),
+        ],
+      },
+    ],
+    ['2,048 messages', 'openai', undefined, { messages: Array.from({ length: 2048 }, () => said) }],
+    [
+      'a refusal alone',
+      'openai',
+      undefined,
+      {
+        messages: [said, { role: 'assistant', content: null, refusal: 'No.' }, said],
+      },
+    ],
+    [
+      'a failure of text',
+      'anthropic',
+      undefined,
+      anthropic(said, assistant(use('a')), user({ ...answer('a', [text('no')]), is_error: true })),
+    ],
+    [
+      'reasoning of another turn',
+      'deepseek',
+      'deepseek-reasoner',
+      { messages: [said, asks(chatCall('a')), tool('a'), { role: 'assistant', content: 'x' }, said] },
+    ],
+    [
+      'a request of texts',
+      'groq',
+      undefined,
+      { messages: [{ role: 'user', content: 'x'.repeat(4 * 1024 * 1024) }] },
+    ],
+    [
+      'a file of a bucket',
+      'gemini',
+      undefined,
+      {
+        contents: [
+          { role: 'user', parts: [{ fileData: { mimeType: 'image/png', fileUri: 'gs://b/a.png' } }] },
+        ],
+      },
+    ],
+    [
+      'a picture of a bucket',
+      'bedrock',
+      undefined,
+      anthropic(user({ image: { format: 'png', source: { s3Location: { uri: 's3://b/a.png' } } } })),
+    ],
+    [
+      '21 pictures',
+      'bedrock',
+      undefined,
+      anthropic(
+        user(...Array.from({ length: 21 }, () => ({ image: { format: 'png', source: { bytes: PNG } } }))),
+      ),
+    ],
+    [
+      'a cachePoint after a PDF',
+      'bedrock',
+      undefined,
+      anthropic(user({ text: 'x' }, converseFile('a'), { cachePoint: { type: 'default' } })),
+    ],
+  ])('%s', (_, provider, model, body) => {
+    expect(validateRequest(body, provider, model === undefined ? {} : { model })).toEqual([])
   })
 })

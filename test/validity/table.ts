@@ -15,11 +15,14 @@ const PROVIDERS: { readonly [name: string]: string } = {
   anthropic: 'Anthropic',
   azure: 'Azure',
   bedrock: 'Bedrock',
+  deepseek: 'DeepSeek',
   'google-ai': 'Google',
+  groq: 'Groq',
   huggingface: 'Hugging Face',
   mistral: 'Mistral',
   openai: 'OpenAI',
   sagemaker: 'SageMaker',
+  xai: 'xAI',
 }
 const GROUPS: { readonly [G in Rule['group']]: string } = {
   text: 'Texts and the form of the body',

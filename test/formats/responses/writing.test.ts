@@ -7,6 +7,7 @@ import { fromOpenAIResponses } from '../../../src/ecosystems/openai/from-respons
 import { toOpenAIResponses } from '../../../src/ecosystems/openai/to-responses.ts'
 import { renderView } from '../../../src/index.ts'
 import type { Message, Part } from '../../../src/messages/message.ts'
+import { expectViewAccepted } from '../../support/requests.ts'
 import { sharedPath } from '../../support/shared.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
@@ -310,7 +311,7 @@ describe('items whose neighbours are hidden', () => {
       second,
       output,
       { ...output, call_id: 'b' },
-      { ...reasoning, id: 'rs_2' },
+      { ...reasoning, id: 'rs_2', encrypted_content: 'gAAAAAother' },
       said,
     ]
     const view = fromOpenAIResponses(given).map((message, i) => ({
@@ -319,6 +320,7 @@ describe('items whose neighbours are hidden', () => {
       kind: 'message' as const,
       createdAt: 0,
     }))
+    expectViewAccepted(view, ['openai'])
     const { messages } = renderView(view, { provider: 'openai' })
     // A rendering puts each answer directly behind its call.
     const order = [0, 1, 2, 4, 3, 5, 6, 7].map((i) => given[i])

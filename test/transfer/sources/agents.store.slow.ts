@@ -7,6 +7,7 @@ import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
 import { pi } from '../../../src/transfer/sources/pi.ts'
 import { roo } from '../../../src/transfer/sources/roo.ts'
 import { messagesAfter, rooSequences } from '../../replays/roo-data.ts'
+import { expectSessionAccepted, providerOfStep } from '../../support/requests.ts'
 import { acts, fileOf } from './claude-code-acts.ts'
 import { eventsOf, type Folded, foldEvents, goldenOf, inputOf, linesOf } from './support.ts'
 
@@ -28,6 +29,7 @@ async function imported(
   )
   const done = await store.importSession(id, told, { source: 'test' })
   const keys = new Map((await store.getMessages(id)).map((row) => [row.id, row.idempotencyKey] as const))
+  await expectSessionAccepted(store, id, id, providerOfStep(sessions))
   const view = (await store.getEffectiveHistory(id)).map((row) =>
     row.kind === 'message' ? keys.get(row.id)! : `[${String(row.content)}]`,
   )
