@@ -239,7 +239,10 @@ class ServedModel extends BaseChatModel {
         ? [{ type: 'tool_call', id: String(block.id), name: String(block.name), args: block.input as object }]
         : [],
     )
-    const usage_metadata: unknown = usage && { ...usage, total_tokens: usage.input_tokens + usage.output_tokens }
+    const usage_metadata: unknown = usage && {
+      ...usage,
+      total_tokens: usage.input_tokens + usage.output_tokens,
+    }
     const message = new AIMessage({
       content: content as never,
       tool_calls,
