@@ -150,6 +150,27 @@ describe('a request whose provider reports no usage', () => {
     }))
 })
 
+it('renderHistory for another host of the session’s Claude leaves out the same reasoning', () =>
+  withStore(async (store) => {
+    await store.createSession({ id: 's', ...BOUND })
+    const reasoning = {
+      type: 'reasoning' as const,
+      text: 'Hm.',
+      providerOptions: { anthropic: { signature: 'sig' } },
+    }
+    await store.append('s', [
+      { role: 'user', content: 'Q' },
+      { role: 'user', content: 'And?' },
+    ])
+    await store.append('s', [{ role: 'assistant', content: [reasoning, { type: 'text', text: 'A' }] }])
+    const [first] = await store.getMessages('s')
+    const kept = await store.renderHistory('s', { provider: 'bedrock' })
+    expect(kept.mends.map(({ kind }) => kind)).not.toContain('reasoning-invalid')
+    await store.hideMessages('s', [first!.id])
+    const { mends } = await store.renderHistory('s', { provider: 'bedrock' })
+    expect(mends.map(({ kind }) => kind)).toContain('reasoning-invalid')
+  }))
+
 it('a cache mark on a prompt, which is not sent again, leaves the reasoning after it valid', () =>
   withStore(async (store) => {
     const rule = new PrefixRule({ silent: 0 })
