@@ -3,6 +3,11 @@ import type { ProviderOptions } from './message.ts'
 /** Fields that mark where a provider may cache. They belong to one request, not to the conversation. */
 const CACHE_MARKS: ReadonlySet<string> = new Set(['cacheControl', 'cache_control', 'cachePoint'])
 
+/** Whether a field is a cache mark, by its name. */
+export function isCacheMark(name: string): boolean {
+  return CACHE_MARKS.has(name)
+}
+
 /** Removes the cache marks of options: a stored mark would be sent again with every request. `undefined` when nothing is left. */
 export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | undefined {
   const sent = withoutMarks(options)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { withoutCacheMarks, withoutMarks } from '../messages/cache-marks.ts'
+import { isCacheMark, withoutCacheMarks, withoutMarks } from '../messages/cache-marks.ts'
+import { isObject } from '../messages/json.ts'
 import {
   isReasoning,
   type Message,
@@ -183,13 +184,17 @@ function hashedBytes(_key: string, value: unknown): unknown {
   return value instanceof Uint8Array ? createHash('sha256').update(value).digest('hex') : value
 }
 
-/** A part as JSON, without marks of the prompt cache, which are not compared. */
+/** The same, without marks of the prompt cache, which are not compared, and without options that only had marks. */
+function withoutMarksOrBytes(key: string, value: unknown): unknown {
+  if (isCacheMark(key)) return undefined
+  if (key === 'providerOptions' && isObject(value)) return withoutCacheMarks(value as ProviderOptions)
+  return hashedBytes(key, value)
+}
+
+/** A part as JSON, its options last. */
 function jsonOf(part: Part): string {
-  const { providerOptions, ...rest } = withoutMarks(part) as Part & {
-    readonly providerOptions?: ProviderOptions
-  }
-  const options = providerOptions && withoutCacheMarks(providerOptions)
-  return JSON.stringify({ ...rest, providerOptions: options }, hashedBytes)
+  const { providerOptions, ...rest } = part as Part & { readonly providerOptions?: ProviderOptions }
+  return JSON.stringify({ ...rest, providerOptions }, withoutMarksOrBytes)
 }
 
 function hex(value: number): string {

@@ -122,7 +122,7 @@ export const prepareSchema = z
       .array(z.looseObject({ content: z.string(), path: z.string().optional() }))
       .readonly()
       .optional(),
-    /** Adds notes of the session and its owner to the system prompt. Default: none. */
+    /** Adds notes of the session and its owner to the system prompt (for bound reasoning, to the end). Default: none. */
     notes: notesSchema.optional(),
     /** Summarizes files that are too large. Default: they are cut. */
     summarizeFile: z

@@ -66,7 +66,7 @@ export type PreparedRequest = {
   readonly messages: readonly RenderedMessage[]
   /** The changes made for the provider. */
   readonly mends: readonly Mend[]
-  /** Its messages that are not stored, files included: `recordResponse` appends them. */
+  /** Its messages that are not stored, with files and, for a model that binds its reasoning, what was added: `recordResponse` appends them. */
   readonly prompt: readonly NewMessage[]
   /** The files; absent when there were none. */
   readonly files?: PreparedFiles

@@ -44,7 +44,7 @@ import type {
   SessionFigures,
 } from '../storage/storage.ts'
 import { NO_SIZES } from '../tokens/measure.ts'
-import { canonicalProvider } from '../tokens/providers.ts'
+import { canonicalProvider, hostsClaude } from '../tokens/providers.ts'
 import { bindsReasoning } from '../tokens/reasoning-bindings.ts'
 import type { AppendResult } from './append.ts'
 import type { StoreContext } from './context.ts'
@@ -231,6 +231,19 @@ export async function readSnapshot(
   throw new UndertextError('STORE_BUSY', { waitedMs: Date.now() - started })
 }
 
+/** Whether a call of a session is for a model that binds its reasoning. A provider without a model is another host of the session's Claude. */
+export function bindsIn(
+  context: Pick<StoreContext, 'modelFor'>,
+  session: Pick<Session, 'provider' | 'model'>,
+  provider: string | undefined,
+  model: string | undefined,
+): boolean {
+  const chosen = context.modelFor(session, provider, model)
+  if (chosen.model !== undefined || !hostsClaude(chosen.provider))
+    return bindsReasoning(chosen.provider, chosen.model)
+  return bindsReasoning(chosen.provider, context.modelFor(session).model)
+}
+
 /** `undefined` when the session was purged between the reads. */
 async function snapshotOf(
   context: StoreContext,
@@ -249,8 +262,7 @@ async function snapshotOf(
   const config = configuration.ofSession(figures.config)
   try {
     const view = session === undefined ? [] : await context.namedView(id, await storage.view(id, false))
-    const binds = bindsReasoning(chosen.provider, chosen.model)
-    const reasoning = !binds
+    const reasoning = !bindsIn(context, figures, provider, model)
       ? undefined
       : session === undefined
         ? NO_REASONING

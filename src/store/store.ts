@@ -168,7 +168,6 @@ import { withRequestNames } from '../tokens/budget.ts'
 import { tokensOf } from '../tokens/measure.ts'
 import { listPrices } from '../tokens/prices.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
-import { bindsReasoning } from '../tokens/reasoning-bindings.ts'
 import {
   type AppendResult,
   appendMessages,
@@ -182,6 +181,7 @@ import { type BringBackResult, bringBack } from './bring-back.ts'
 import { StoreContext, type StoreSettings, when } from './context.ts'
 import { notesForRequest, type RecalledNote, recallNotes, rememberNote } from './notes.ts'
 import {
+  bindsIn,
   checkPrompt,
   prefixesBefore,
   readSnapshot,
@@ -587,7 +587,7 @@ export class Store<S extends Storage = Storage> {
     const chosen = this.#context.modelFor(session, provider)
     const rendering = { ...ofSession, ...rest, provider: chosen.provider } as RenderOptions
     const { storage } = this.#context
-    if (at === undefined && bindsReasoning(chosen.provider, chosen.model))
+    if (at === undefined && bindsIn(this.#context, session, provider, undefined))
       return renderBoundHistory(this.#context, id, provider, rendering)
     const render = async (view: readonly ViewMessage[]): Promise<Rendering> => {
       const named = await this.#context.namedView(id, view)

@@ -20,6 +20,11 @@ const COMPACTIONS: ReadonlySet<string> = new Set([ANTHROPIC_EDITS.compact, OPENA
 const CLAUDE_HOSTS: ReadonlySet<string> = new Set(['anthropic', 'bedrock', 'vertex'])
 const OPENAI_HOSTS: ReadonlySet<string> = new Set(['openai', 'azure'])
 
+/** Whether a provider serves models of Claude in Anthropic's form. */
+export function hostsClaude(provider: string): boolean {
+  return CLAUDE_HOSTS.has(canonicalProvider(provider))
+}
+
 /** Claude's versions that edit, and that compact, as major × 100 + minor. */
 const EDITS_FROM = 400
 const COMPACTS_FROM = 406

@@ -129,14 +129,15 @@ export const recorded: Path = async (store, server, sessionId, text, extras = {}
 }
 
 /** The view rendered, sent, and the answer appended: the store does not know what was sent. */
-export const unrecorded: Path = async (store, server, sessionId, text, { adds = {} } = {}) => {
+export const unrecorded: Path = async (store, server, sessionId, text, extras = {}) => {
+  const { provider = 'anthropic', adds = {} } = extras
   await store.append(sessionId, [{ role: 'user', content: text }])
   const { files: _, notes: _notes, ...hooks } = adds
   for (;;) {
-    if (await store.needsCompaction(sessionId, 'anthropic', MODEL)) await store.compactSession(sessionId)
-    const { added } = await store.beforeTurn(sessionId, { ...hooks, model: MODEL, auto: false })
+    if (await store.needsCompaction(sessionId)) await store.compactSession(sessionId)
+    const { added } = await store.beforeTurn(sessionId, { ...hooks, auto: false })
     if (added !== undefined) await store.append(sessionId, [added])
-    const { messages } = await store.renderHistory(sessionId, { provider: 'anthropic' })
+    const { messages } = await store.renderHistory(sessionId, { provider })
     const body = toAnthropic([{ role: 'system', content: SYSTEM }, ...messages], { forRequest: true })
     const answer = await post(server, { ...body, tools: TOOLS })
     const results = resultsOf(answer.content)
@@ -239,7 +240,10 @@ class ServedModel extends BaseChatModel {
         ? [{ type: 'tool_call', id: String(block.id), name: String(block.name), args: block.input as object }]
         : [],
     )
-    const usage_metadata: unknown = usage && { ...usage, total_tokens: usage.input_tokens + usage.output_tokens }
+    const usage_metadata: unknown = usage && {
+      ...usage,
+      total_tokens: usage.input_tokens + usage.output_tokens,
+    }
     const message = new AIMessage({
       content: content as never,
       tool_calls,

@@ -128,7 +128,13 @@ export async function runSession(
           `${who} ${turn} in ${id}: ${'and so on '.repeat(pick([1, 5, 40]))}`,
           extras,
         )
-      await (crowded && pick([true, false, false]) ? Promise.all([say('Ann'), say('Ben')]) : say('Ann'))
+      try {
+        await (crowded && pick([true, false, false]) ? Promise.all([say('Ann'), say('Ben')]) : say('Ann'))
+      } catch (error) {
+        // Pinned messages and an open tool loop stay, and may fill the window: such a session ends.
+        if (calm || !isUndertextError(error, 'CONTEXT_BUDGET_EXCEEDED')) throw error
+        return
+      }
       if (calm) continue
       for (let changes = pick([0, 0, 1, 1, 2]); changes > 0; changes--)
         id = await change(pick(kinds), pick(stores), id, pick, `f${turn}-${changes}`)

@@ -586,7 +586,7 @@ const MUTATIONS: readonly Mutation[] = [
     form: 'messages',
     provider: 'anthropic',
     isLarge: true,
-    change: (body) => speak(body, picture(PNG.slice(0, 80) + 'A'.repeat(5 * 1024 * 1024 - 76))),
+    change: (body) => speak(body, picture(PNG.slice(0, 80) + 'A'.repeat(10 * 1024 * 1024 - 76))),
   },
   {
     rule: 'media-bytes',
