@@ -249,7 +249,7 @@ export function resolveSettings(config: RunConfig, subject: RunSubject): RunSett
     requestedTarget === undefined || historyTokens > usual ? usual : historyAt(requestedTarget)
   const { threshold = DEFAULT_COMPACTION_THRESHOLD } = config
   const media = mediaBudget(
-    mediaLimitsOf(chosen.key, contextWindow, config.mediaLimits),
+    mediaLimitsOf(chosen, contextWindow, config.mediaLimits),
     threshold,
     targetAt(threshold, given),
   )

@@ -49,7 +49,7 @@ export const compactionConfigSchema = z
      * of the application. Each runs only while the history is over the target.
      */
     stages: stagesSchema.optional(),
-    /** Limits of a request besides tokens: `images` and `bytes`. Default: those of the provider (docs/limits.md). */
+    /** Limits of a request besides tokens: `images`, `imagesBesideLarge` and `bytes`. Default: those of the provider (docs/limits.md). */
     mediaLimits: mediaLimitsSchema.optional(),
     /** The newest so many images and files that stay when older ones are shown as a text. Default 3. */
     keepRecentMedia: z.int().nonnegative().optional(),

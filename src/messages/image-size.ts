@@ -1,0 +1,59 @@
+/** Width and height of an image, pixels. */
+export type ImageSize = { readonly width: number; readonly height: number }
+
+/** The bytes that are read first, which hold the size of most images, and those that are read where a JPEG has long metadata before it. */
+const READ_FIRST = 1_024
+const READ_AT_MOST = 256 * 1_024
+
+/**
+ * The size of an image by its header; `undefined` for data that is no PNG, JPEG, GIF or WebP, or whose size is not at its beginning. Text is
+ * base64. Sources: the specifications of the formats.
+ */
+export function imageSizeOf(data: string | Uint8Array): ImageSize | undefined {
+  const size = sizeIn(beginningOf(data, READ_FIRST))
+  return size === 'later' ? onlySize(sizeIn(beginningOf(data, READ_AT_MOST))) : size
+}
+
+function onlySize(size: ImageSize | 'later' | undefined): ImageSize | undefined {
+  return size === 'later' ? undefined : size
+}
+
+function beginningOf(data: string | Uint8Array, bytes: number): Buffer {
+  return typeof data === 'string'
+    ? Buffer.from(data.slice(0, Math.ceil(bytes / 3) * 4), 'base64')
+    : Buffer.from(data.buffer, data.byteOffset, Math.min(data.byteLength, bytes))
+}
+
+/** `later`: the header is longer than the bytes. */
+function sizeIn(bytes: Buffer): ImageSize | 'later' | undefined {
+  const is = (text: string, at = 0): boolean => bytes.toString('latin1', at, at + text.length) === text
+  if (is('\x89PNG\r\n\x1a\n'))
+    return bytes.length < 24 ? undefined : { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
+  if (is('GIF8'))
+    return bytes.length < 10 ? undefined : { width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) }
+  if (is('\xff\xd8\xff')) return sizeInJpeg(bytes)
+  if (!is('RIFF') || !is('WEBP', 8) || bytes.length < 30) return undefined
+  if (is('VP8X', 12)) return { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 }
+  if (is('VP8L', 12)) {
+    const packed = bytes.readUInt32LE(21)
+    return { width: (packed & 0x3fff) + 1, height: ((packed >>> 14) & 0x3fff) + 1 }
+  }
+  if (!is('VP8 ', 12)) return undefined
+  return { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff }
+}
+
+/** Segments of a JPEG from C0 to CF hold its size, except for these: tables, and a reserved one. */
+const WITHOUT_SIZE: ReadonlySet<number> = new Set([0xc4, 0xc8, 0xcc])
+
+function sizeInJpeg(bytes: Buffer): ImageSize | 'later' | undefined {
+  let at = 2
+  while (at + 9 <= bytes.length) {
+    if (bytes[at] !== 0xff) return undefined
+    const kind = bytes[at + 1]!
+    if (kind >= 0xc0 && kind <= 0xcf && !WITHOUT_SIZE.has(kind))
+      return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) }
+    // Bytes of FF may fill the space before a segment.
+    at += kind === 0xff ? 1 : 2 + Math.max(2, bytes.readUInt16BE(at + 2))
+  }
+  return 'later'
+}
