@@ -184,7 +184,7 @@ export function contextStats(
   const sizes = withPending(figures.visibleSizes, request.pendingMedia)
   const used = mediaFigures(sizes, budget.estimatedInputTokens)
   const withinBudget = budget.withinBudget && isWithinMedia(used, media.limit)
-  const isDue = budget.shouldCompact || isMediaDue(used, media)
+  const isDue = budget.shouldCompact || (settings.enableMedia !== false && isMediaDue(used, media))
   const isHeldBack = figures.undoneAutomatic > 0 && isDue && withinBudget
   const stats: { -readonly [K in keyof ContextStats]: ContextStats[K] } = {
     estimatedInputTokens: budget.estimatedInputTokens,

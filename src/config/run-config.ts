@@ -59,6 +59,7 @@ export type CompactionOptions = z.output<typeof compactionConfigSchema>
 /** Options that decide which stages a run has. */
 const STAGE_OPTIONS = [
   'stages',
+  'enableMedia',
   'enablePrune',
   'enableDeduplicate',
   'enableSummarize',
@@ -133,6 +134,7 @@ export function arrayRunConfig(options: CompactionOptions): RunConfig {
 
 function switchesBy(isOn: (name: StageSwitch) => boolean) {
   return {
+    media: isOn('enableMedia'),
     prune: isOn('enablePrune'),
     deduplicate: isOn('enableDeduplicate'),
     summarize: isOn('enableSummarize'),

@@ -36,6 +36,8 @@ const { maxOutputTokens: maxTokens, ...requestParts } = requestSchema.shape
 /** All options of a compaction. Every one is optional. */
 export const compactionConfigSchema = z
   .strictObject({
+    /** The stage `media`, default true. Without it, compaction is not due because of images or bytes. */
+    enableMedia: z.boolean().optional(),
     /** Stage 1, default true. */
     enablePrune: z.boolean().optional(),
     /** Stage 2, default true. */

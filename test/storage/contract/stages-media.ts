@@ -291,6 +291,9 @@ export function describeMedia({ open, keeps }: Contract): void {
       const preview = (await store.previewCompaction(S, { ...mistral, trigger: 'auto' }))!
       const run = (await store.compactSession(S, preview))!
       expect(run.messages).toEqual(preview.messages)
+      // 30 bytes are 40 of base64.
+      const change = { imagesBefore: 8, imagesAfter: 3, mediaBytesBefore: 320, mediaBytesAfter: 120 }
+      expect([run, preview]).toMatchObject([change, change])
       const after = JSON.stringify(await store.getEffectiveHistory(S))
       await store.undoCompaction(S, run.runId)
       expect(JSON.stringify(await store.getEffectiveHistory(S))).toBe(before)

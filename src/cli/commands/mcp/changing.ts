@@ -5,7 +5,7 @@ import type { Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 import { STAGES } from '../../commands.ts'
 import { providerAndModel } from '../../options.ts'
-import { count, counted, fromTo } from '../../output/figures.ts'
+import { count, counted, fromTo, mediaText } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { findCompaction } from '../../references.ts'
 import { WHY_NOTHING } from '../compact/plan.ts'
@@ -53,6 +53,10 @@ const outcomeShape = {
   why_not: z.string().nullable().describe('why nothing was done'),
   tokens_before: z.int(),
   tokens_after: z.int(),
+  images_before: z.int(),
+  images_after: z.int(),
+  media_bytes_before: z.int().describe('bytes of images and files, in base64'),
+  media_bytes_after: z.int(),
   target_tokens: z.int(),
   reached_target: z.boolean(),
   fits: z.boolean(),
@@ -79,6 +83,7 @@ function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | Com
         tokens_before: 0,
         tokens_after: 0,
       },
+      ...{ images_before: 0, images_after: 0, media_bytes_before: 0, media_bytes_after: 0 },
       ...{ target_tokens: 0, reached_target: true, fits: true, invalidated_reasoning: null, compactions: [] },
     }
   const { compacted, reason: why, tokensBefore, tokensAfter, targetTokens, reachedTarget, fits } = found
@@ -88,6 +93,10 @@ function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | Com
     why_not: compacted ? null : WHY_NOTHING[why ?? 'NOTHING_TO_COMPACT'],
     tokens_before: tokensBefore,
     tokens_after: tokensAfter,
+    images_before: found.imagesBefore,
+    images_after: found.imagesAfter,
+    media_bytes_before: found.mediaBytesBefore,
+    media_bytes_after: found.mediaBytesAfter,
     target_tokens: targetTokens,
     reached_target: reachedTarget,
     fits,
@@ -116,7 +125,13 @@ async function outcomeText(
   const names = new Names(scope, maxTokens)
   const { invalidated_reasoning: lost } = outcome
   const isLost = lost !== null && lost.blocks > 0
-  const first = `${done}: ${fromTo(outcome.tokens_before, outcome.tokens_after)}.${isLost ? ` ${counted(lost.blocks, 'block')} of reasoning (${lost.tokens} tokens) that stay can no longer be sent.` : ''}`
+  const changed = mediaText({
+    imagesBefore: outcome.images_before,
+    imagesAfter: outcome.images_after,
+    mediaBytesBefore: outcome.media_bytes_before,
+    mediaBytesAfter: outcome.media_bytes_after,
+  })
+  const first = `${done}: ${fromTo(outcome.tokens_before, outcome.tokens_after)}${changed}.${isLost ? ` ${counted(lost.blocks, 'block')} of reasoning (${lost.tokens} tokens) that stay can no longer be sent.` : ''}`
   const steps = outcome.compactions.map(
     (one) =>
       `${names.name(one.stage)}: ${counted(one.rows_hidden, 'row')} hidden, ${counted(one.parts_replaced, 'part')} replaced, ${counted(one.rows_inserted, 'row')} inserted; ${fromTo(one.tokens_before, one.tokens_after)}`,
