@@ -16,11 +16,11 @@ GRANT SELECT ON ALL TABLES IN SCHEMA undertext TO undertext_app;
 GRANT INSERT ON undertext.contents, undertext.audit TO undertext_app;
 -- Written once except for tags and figures.
 GRANT INSERT, UPDATE (condense_parent, truncation_parent, retired_by, pinned, shown, tools, size_text, size_reasoning, size_calls,
-  size_results, size_media, size_images, size_bytes) ON undertext.messages TO undertext_app;
+  size_results, size_media, size_images, size_bytes, size_large) ON undertext.messages TO undertext_app;
 GRANT INSERT, UPDATE (status, trigger, actor, reason, params, rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after,
   summarizer, model, prompt_version, usage, cost, error, changed_at, rank, undone_with_run, turned)
   ON undertext.compactions TO undertext_app;
-GRANT INSERT, UPDATE (saved_text, saved_reasoning, saved_results, saved_media, saved_images, saved_bytes) ON undertext.replacements TO undertext_app;
+GRANT INSERT, UPDATE (saved_text, saved_reasoning, saved_results, saved_media, saved_images, saved_bytes, saved_large) ON undertext.replacements TO undertext_app;
 GRANT INSERT, UPDATE (replaced_by, forgotten_at) ON undertext.notes TO undertext_app;
 GRANT INSERT, UPDATE (answer_first, answer_last) ON undertext.requests TO undertext_app;
 GRANT INSERT, UPDATE (reference_count) ON undertext.blobs TO undertext_app;

@@ -29,6 +29,14 @@ type OfRun = {
   readonly percent: number
 }
 
+/** Images of the history, and bytes of its images and files in base64, as in `CompactionResult`. */
+type MediaChange = {
+  readonly imagesBefore: number
+  readonly imagesAfter: number
+  readonly mediaBytesBefore: number
+  readonly mediaBytesAfter: number
+}
+
 /** A run has work: its first stage has a plan, or a summarizer is called. */
 export type CompactionStartedEvent = OfRun & {
   readonly phase: 'started'
@@ -46,18 +54,19 @@ export type CompactionStageEvent = OfRun & {
 }
 
 /** The run is in force. */
-export type CompactionCompletedEvent = OfRun & {
-  readonly phase: 'completed'
-  readonly tokensAfter: number
-  readonly compactionIds: readonly string[]
-  readonly reachedTarget: boolean
-  /** Summaries that were requested and not accepted. */
-  readonly failedSummaries: number
-  /** The stage or the summarizer that replaced a failed summary. */
-  readonly fallback?: string
-  /** As in `CompactionResult`. */
-  readonly invalidatedReasoning?: ReasoningSize
-}
+export type CompactionCompletedEvent = OfRun &
+  MediaChange & {
+    readonly phase: 'completed'
+    readonly tokensAfter: number
+    readonly compactionIds: readonly string[]
+    readonly reachedTarget: boolean
+    /** Summaries that were requested and not accepted. */
+    readonly failedSummaries: number
+    /** The stage or the summarizer that replaced a failed summary. */
+    readonly fallback?: string
+    /** As in `CompactionResult`. */
+    readonly invalidatedReasoning?: ReasoningSize
+  }
 
 /** The run ended without an effect. The history is unchanged. */
 export type CompactionFailedEvent = OfRun & {
@@ -241,7 +250,7 @@ export type StoreEventName = (typeof STORE_EVENTS)[number]
 export type StoreListener<E extends StoreEventName> = (event: StoreEvents[E]) => unknown
 
 /** The plan of a run before its commit. */
-export type BeforeCompaction = {
+export type BeforeCompaction = MediaChange & {
   readonly sessionId: string
   readonly runId: string
   readonly trigger: string

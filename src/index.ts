@@ -366,7 +366,7 @@ export {
 export type { EstimateSource } from './tokens/calibration.ts'
 export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.ts'
 export type { Sizes } from './tokens/measure.ts'
-export type { MediaFigures, MediaUse } from './tokens/media-limits.ts'
+export type { MediaFigures, MediaMost, MediaUse, RequestMedia } from './tokens/media-limits.ts'
 export type { Figure, FigureSource, ModelProfile } from './tokens/profiles.ts'
 export type { ToolSet } from './tokens/tool-definitions.ts'
 export type { ContextWindow, WindowSource } from './tokens/windows.ts'

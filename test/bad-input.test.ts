@@ -551,6 +551,7 @@ describe('compaction configs', () => {
     })
   }
   for (const name of [
+    'enableMedia',
     'enablePrune',
     'enableDeduplicate',
     'enableSummarize',

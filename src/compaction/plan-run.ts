@@ -37,7 +37,7 @@ import {
 } from '../stages/stage.ts'
 import { bareCondensePlan, planFurtherSummaries, summarize } from '../stages/summarize.ts'
 import type { CommitStep, ReasoningRecord, Snapshot, Storage } from '../storage/storage.ts'
-import { isMediaDue, type MediaFigures, mediaFigures, withPending } from '../tokens/media-limits.ts'
+import { isMediaDue, mediaFigures, type RequestMedia, withPending } from '../tokens/media-limits.ts'
 import { bindsReasoning } from '../tokens/reasoning-bindings.ts'
 import {
   completePlan,
@@ -360,22 +360,14 @@ class RunPlanner {
 export function mediaIn(
   { sizes, tokens }: View,
   { scale, othersTokens, pendingMedia }: RunSettings,
-): MediaFigures {
+): RequestMedia {
   return mediaFigures(withPending(sizes, pendingMedia), scale * tokens + othersTokens)
 }
 
 function mediaNeed(view: View, settings: RunSettings): MediaNeed {
-  const { images, bytes } = mediaIn(view, settings)
-  const above = (most: MediaFigures): MediaFigures => ({
-    images: images - most.images,
-    bytes: bytes - most.bytes,
-  })
   const { media } = settings
-  return {
-    isDue: isMediaDue({ images, bytes }, media),
-    aboveTarget: above(media.target),
-    aboveLimit: above(media.limit),
-  }
+  const used = mediaIn(view, settings)
+  return { isDue: isMediaDue(used, media), used, target: media.target, limit: media.limit }
 }
 
 /** Whether a run reduces images or bytes that were due, whatever it saves in tokens. */

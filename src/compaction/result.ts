@@ -10,7 +10,7 @@ import type { CommitStep, FailedAttempt, RunStart, SummaryRecord } from '../stor
 import type { SummaryUsage } from '../summarizers/summarizer.ts'
 import { isMediaDue, isWithinMedia } from '../tokens/media-limits.ts'
 import { mediaIn } from './plan-run.ts'
-import type { PendingSummary, PlannedRun } from './run-draft.ts'
+import { mediaChange, type PendingSummary, type PlannedRun } from './run-draft.ts'
 import { SummaryCost, type SummaryNotes } from './write-summary.ts'
 
 /** One compaction of a preview: what it would hide, replace and insert. */
@@ -40,6 +40,10 @@ export class CompactionPreview {
   declare readonly tokensBefore: number
   declare readonly tokensAfter: number
   declare readonly tokensSaved: number
+  declare readonly imagesBefore: number
+  declare readonly imagesAfter: number
+  declare readonly mediaBytesBefore: number
+  declare readonly mediaBytesAfter: number
   declare readonly messages: ViewMessage[]
   declare readonly compactions: PlannedCompaction[]
   declare readonly targetTokens: number
@@ -112,6 +116,12 @@ export type CompactionResult = {
   readonly tokensBefore: number
   readonly tokensAfter: number
   readonly tokensSaved: number
+  /** Images of the history before and after. */
+  readonly imagesBefore: number
+  readonly imagesAfter: number
+  /** Bytes of its images and files in base64, before and after. */
+  readonly mediaBytesBefore: number
+  readonly mediaBytesAfter: number
   /** The effective history afterwards. */
   readonly messages: ViewMessage[]
   /** The id of the run, to undo and redo all of it; also when nothing was applied but something failed. */
@@ -195,6 +205,7 @@ function figuresOf(planned: PlannedRun, idle?: IdleReason) {
     tokensBefore,
     tokensAfter: after.tokens,
     tokensSaved: tokensBefore - after.tokens,
+    ...mediaChange(planned),
     targetTokens: settings.targetTokens,
     reachedTarget: after.tokens <= settings.targetTokens,
     fits:

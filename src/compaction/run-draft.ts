@@ -471,3 +471,14 @@ function problemOf({ problem, text, answer }: WrittenSummary): AnswerProblem | u
 function levelOf({ level }: SummaryTask): { level?: number } {
   return level === undefined || level === 0 ? {} : { level }
 }
+
+/** The images and files of the history before a run and after it. */
+export function mediaChange({ snapshot, after }: Pick<PlannedRun, 'snapshot' | 'after'>) {
+  const { sizes } = snapshot.view
+  return {
+    imagesBefore: sizes.images,
+    imagesAfter: after.sizes.images,
+    mediaBytesBefore: sizes.mediaBytes,
+    mediaBytesAfter: after.sizes.mediaBytes,
+  }
+}

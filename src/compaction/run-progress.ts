@@ -12,7 +12,7 @@ import type {
   Storage,
   SummaryRecord,
 } from '../storage/storage.ts'
-import type { PlannedRun, SummaryListener } from './run-draft.ts'
+import { mediaChange, type PlannedRun, type SummaryListener } from './run-draft.ts'
 
 /**
  * Emits the events of one run: `started` once there is something to do, a `stage` for each plan, then `completed` or `failed`,
@@ -94,6 +94,7 @@ export class RunEvents {
       phase: 'completed',
       ...this.#figures(after.tokens),
       tokensAfter: after.tokens,
+      ...mediaChange(planned),
       compactionIds: steps.map(({ id }) => id),
       reachedTarget: after.tokens <= settings.targetTokens,
       failedSummaries: failed.length,
@@ -152,6 +153,7 @@ export function beforeCompaction(
     trigger,
     tokensBefore: snapshot.view.tokens,
     tokensAfter: after.tokens,
+    ...mediaChange({ snapshot, after }),
     compactions: steps.map((step) => ({
       id: step.id,
       stage: stageOf(step.plan),

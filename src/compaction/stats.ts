@@ -31,6 +31,7 @@ import {
   mediaBudget,
   mediaFigures,
   mediaLimitsOf,
+  mostImages,
   withPending,
 } from '../tokens/media-limits.ts'
 import { type ModelProfile, type ProfileSubject, profileOf } from '../tokens/profiles.ts'
@@ -62,7 +63,7 @@ export type ContextStats = {
   readonly messageCount: number
   /** Whether the request fits: its tokens, and its images and bytes where the provider's limits of these are known. */
   readonly withinBudget: boolean
-  /** Images of the request, and their limit where it is known. */
+  /** Images of the request, and their limit where it is known. Claude's is 20 when one has a side above 2,000 pixels. */
   readonly images: MediaUse
   /** Bytes of the request: images and files in base64, and an estimate of the text, four bytes for each token. */
   readonly bytes: MediaUse
@@ -176,14 +177,14 @@ export function contextStats(
     threshold,
   })
   const { calibration = NO_CALIBRATION, measurement } = readings
-  const limits = mediaLimitsOf(chosen.key, contextWindow.tokens, settings.mediaLimits)
+  const limits = mediaLimitsOf(chosen, contextWindow.tokens, settings.mediaLimits)
   // A threshold in tokens says nothing about media.
   const share = request.threshold ?? settings.threshold ?? DEFAULT_COMPACTION_THRESHOLD
   const media = mediaBudget(limits, share, 0)
   const sizes = withPending(figures.visibleSizes, request.pendingMedia)
   const used = mediaFigures(sizes, budget.estimatedInputTokens)
   const withinBudget = budget.withinBudget && isWithinMedia(used, media.limit)
-  const isDue = budget.shouldCompact || isMediaDue(used, media)
+  const isDue = budget.shouldCompact || (settings.enableMedia !== false && isMediaDue(used, media))
   const isHeldBack = figures.undoneAutomatic > 0 && isDue && withinBudget
   const stats: { -readonly [K in keyof ContextStats]: ContextStats[K] } = {
     estimatedInputTokens: budget.estimatedInputTokens,
@@ -192,8 +193,8 @@ export function contextStats(
     shouldCompact: isDue && !isHeldBack,
     messageCount: figures.visibleCount,
     withinBudget,
-    images: useOf(used.images, limits.images),
-    bytes: useOf(used.bytes, limits.bytes),
+    images: useOf(used.images, mostImages(used.largeImages, media.limit)),
+    bytes: useOf(used.bytes, media.limit.bytes),
     breakdown: budget.breakdown,
     fixed: fixedPart(request, budget.breakdown, Math.round(expected.ratio * (raw.unseen ?? 0))),
     provider: chosen.provider,
@@ -231,8 +232,8 @@ export function contextStats(
   return stats
 }
 
-function useOf(used: number, limit: number | undefined): MediaUse {
-  return limit === undefined ? { used } : { used, limit }
+function useOf(used: number, limit: number): MediaUse {
+  return limit === Number.POSITIVE_INFINITY ? { used } : { used, limit }
 }
 
 function fixedPart(

@@ -152,6 +152,7 @@ export const DEFAULTS = frozenCopy({
   maxNotes: DEFAULT_MAX_NOTES,
   ...BACKGROUND_DEFAULTS,
   target: DEFAULT_COMPACTION_TARGET,
+  enableMedia: true,
   enablePrune: true,
   enableDeduplicate: true,
   enableSummarize: true,

@@ -59,6 +59,7 @@ export type CompactionOptions = z.output<typeof compactionConfigSchema>
 /** Options that decide which stages a run has. */
 const STAGE_OPTIONS = [
   'stages',
+  'enableMedia',
   'enablePrune',
   'enableDeduplicate',
   'enableSummarize',
@@ -133,6 +134,7 @@ export function arrayRunConfig(options: CompactionOptions): RunConfig {
 
 function switchesBy(isOn: (name: StageSwitch) => boolean) {
   return {
+    media: isOn('enableMedia'),
     prune: isOn('enablePrune'),
     deduplicate: isOn('enableDeduplicate'),
     summarize: isOn('enableSummarize'),
@@ -249,7 +251,7 @@ export function resolveSettings(config: RunConfig, subject: RunSubject): RunSett
     requestedTarget === undefined || historyTokens > usual ? usual : historyAt(requestedTarget)
   const { threshold = DEFAULT_COMPACTION_THRESHOLD } = config
   const media = mediaBudget(
-    mediaLimitsOf(chosen.key, contextWindow, config.mediaLimits),
+    mediaLimitsOf(chosen, contextWindow, config.mediaLimits),
     threshold,
     targetAt(threshold, given),
   )

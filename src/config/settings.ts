@@ -36,6 +36,8 @@ const { maxOutputTokens: maxTokens, ...requestParts } = requestSchema.shape
 /** All options of a compaction. Every one is optional. */
 export const compactionConfigSchema = z
   .strictObject({
+    /** The stage `media`, default true. Without it, compaction is not due because of images or bytes. */
+    enableMedia: z.boolean().optional(),
     /** Stage 1, default true. */
     enablePrune: z.boolean().optional(),
     /** Stage 2, default true. */
@@ -49,7 +51,7 @@ export const compactionConfigSchema = z
      * of the application. Each runs only while the history is over the target.
      */
     stages: stagesSchema.optional(),
-    /** Limits of a request besides tokens: `images` and `bytes`. Default: those of the provider (docs/limits.md). */
+    /** Limits of a request besides tokens: `images`, `imagesBesideLarge` and `bytes`. Default: those of the provider (docs/limits.md). */
     mediaLimits: mediaLimitsSchema.optional(),
     /** The newest so many images and files that stay when older ones are shown as a text. Default 3. */
     keepRecentMedia: z.int().nonnegative().optional(),

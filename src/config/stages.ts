@@ -39,6 +39,7 @@ export const stagesSchema = z.custom<readonly StageSetting[]>().superRefine((val
 
 /** Whether each part of the pipeline may act. */
 type Switches = {
+  readonly media: boolean
   readonly prune: boolean
   readonly deduplicate: boolean
   readonly summarize: boolean
@@ -59,6 +60,7 @@ const OWN_DEFAULTS: StageDefaults = { retained: MAX_RETAINED_MESSAGES }
 
 /** The switch of each stage, by its name. A sliding window truncates, so `enableTruncate` is its switch. */
 const SWITCH_OF: ReadonlyMap<string, keyof Switches> = new Map([
+  ['media', 'media'],
   ['prune', 'prune'],
   ['clear_tool_results', 'prune'],
   ['deduplicate', 'deduplicate'],

@@ -228,6 +228,7 @@ function sameTags(a: ViewRow, b: ViewRow): boolean {
     a.sizes.media === b.sizes.media &&
     a.sizes.images === b.sizes.images &&
     a.sizes.mediaBytes === b.sizes.mediaBytes &&
+    a.sizes.largeImages === b.sizes.largeImages &&
     a.shown.length === b.shown.length &&
     a.shown.every(
       (shown, at) => shown.part === b.shown[at]!.part && shown.compaction === b.shown[at]!.compaction,

@@ -230,6 +230,7 @@ export function indexMessage(
     sum.media += sizes.media
     sum.images += sizes.images
     sum.mediaBytes += sizes.mediaBytes
+    sum.largeImages += sizes.largeImages
     if (entry.type === 'tool-call') calls.push(indexCall(entry, part))
     else if (entry.type === 'tool-result') results.push(indexResult(entry, part, sizes))
     else if (isUnsentPart(entry)) continue
@@ -252,7 +253,7 @@ function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): In
 function indexResult(
   result: Extract<Part, { type: 'tool-result' }>,
   part: number,
-  { toolResults, media, images, mediaBytes }: Sizes,
+  { toolResults, media, images, mediaBytes, largeImages }: Sizes,
 ): ResultEntry {
   const { toolCallId: id, toolName: name } = result
   const failed = isFailed(result.output)
@@ -265,7 +266,9 @@ function indexResult(
     ...(name !== undefined && { name }),
     ...(isSpoken(result) && { spoken: true as const }),
   }
-  return media === 0 ? entry : { ...entry, attached: { images, mediaBytes } }
+  // An estimator may count no tokens for images.
+  const hasMedia = media > 0 || images > 0 || mediaBytes > 0
+  return hasMedia ? { ...entry, attached: { images, mediaBytes, largeImages } } : entry
 }
 
 /*

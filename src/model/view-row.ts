@@ -24,7 +24,7 @@ export type ResultEntry = {
   readonly media: number
   readonly failed: boolean
   /** Its images and the bytes of its media; absent for a result without media. */
-  readonly attached?: Pick<Sizes, 'images' | 'mediaBytes'>
+  readonly attached?: Pick<Sizes, 'images' | 'mediaBytes' | 'largeImages'>
   /** Whether it has words of a person: the reason of a refusal. Absent when it has none. */
   readonly spoken?: true
 }

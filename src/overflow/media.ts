@@ -18,6 +18,8 @@ const MEDIA: readonly RegExp[] = [
   /image dimensions? exceeds? (?:the )?max|for many-image requests/,
   /image exceeds [\d.]+ ?[km]b maximum/,
   /too many images(?: and documents)?(?:: (?:\d+ \+ \d+|image_count) > (\d+))?/,
+  /too much media: \d+ document pages \+ \d+ images > (\d+)/,
+  /maximum number of images \((\d+)\)/,
   // Azure, Groq and servers with OpenAI's protocol.
   /too many images[^.]{0,60}(?:\. max is|supports up to|maximum is) (\d+)/,
   /request contains \d+ images, exceeding the maximum of (\d+)/,
@@ -76,8 +78,9 @@ function isSaid(text: string, at: number): boolean {
 
 /** The limit after a wording without a number of its own: `> 20`, `max is 10`, `up to 5`. */
 function mostIn(text: string, at: number): number | undefined {
-  const found = /too many images[^\n]{0,80}?(?:>|max(?:imum)? is|up to|at most) ?(\d{1,5})\b/.exec(
-    text.slice(at, at + 200),
-  )
+  const found =
+    /too many images[^\n]{0,80}?(?:>|max(?:imum)? is|max allowed is|maximum of|up to|at most) ?(\d{1,5})\b/.exec(
+      text.slice(at, at + 200),
+    )
   return found === null ? undefined : Number(found[1])
 }

@@ -177,10 +177,10 @@ export function promptSize(
   snapshot: SessionSnapshot,
   prompt: readonly NewMessage[],
 ): { readonly pendingTokens: number; readonly pendingMedia?: MediaFigures } {
-  const { images, mediaBytes } = sizesOf(prompt, snapshot.estimator)
+  const { images, mediaBytes, largeImages } = sizesOf(prompt, snapshot.estimator)
   const pendingTokens = promptTokens(snapshot, prompt)
   if (images === 0 && mediaBytes === 0) return { pendingTokens }
-  return { pendingTokens, pendingMedia: { images, bytes: mediaBytes } }
+  return { pendingTokens, pendingMedia: { images, bytes: mediaBytes, largeImages } }
 }
 
 /** Tokens that a prompt adds to a view, by the estimator. */

@@ -63,11 +63,12 @@ export function lastResort(
   const call = readCall(compaction ?? {}, 'compaction')
   if ((call.enableTruncate ?? settings.enableTruncate) === false) return undefined
   const stages = stagesOf(call.stages ?? settings.stages ?? DEFAULT_STAGES, {
-    ...{ prune: true, deduplicate: true, truncate: true, cut: true },
+    ...{ media: true, prune: true, deduplicate: true, truncate: true, cut: true },
     summarize: (call.enableSummarize ?? settings.enableSummarize) !== false,
   })
   const room = (call.emergencyCut ?? settings.emergencyCut) === false ? ['truncate'] : ['truncate', 'cut']
-  return ['media', ...(stages.some(requestsSummaries) ? ['summarize'] : []), ...room]
+  const media = (call.enableMedia ?? settings.enableMedia) === false ? [] : ['media']
+  return [...media, ...(stages.some(requestsSummaries) ? ['summarize'] : []), ...room]
 }
 
 /** The caller's settings of a compaction without a range and a target, which only a manual run has. */

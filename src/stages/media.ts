@@ -6,7 +6,7 @@ import { type Plan, type PlannedReplacement, savedBy } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { measurePart, type Sizes } from '../tokens/measure.ts'
-import type { MediaFigures } from '../tokens/media-limits.ts'
+import { isWithinMedia, type MediaMost, type RequestMedia } from '../tokens/media-limits.ts'
 import type { BareContext, PlanningStage } from './stage.ts'
 
 const optionsSchema = z.strictObject({
@@ -95,35 +95,48 @@ function dueMedia(
   { media: need, settings }: BareContext,
 ): readonly Medium[] {
   if (need?.isDue !== true) return []
+  const { used, target, limit } = need
   const answer = view.rows.findLast(({ kind, role }) => kind === 'message' && role === 'assistant')
   const isSeen = ({ row }: Medium): boolean => answer !== undefined && row.anchor < answer.anchor
-  const rest = { ...need.aboveTarget }
+  const { keepRecentMedia } = settings
+  const old = (keepRecentMedia === 0 ? media : media.slice(0, -keepRecentMedia)).filter(
+    (one) => isSeen(one) && !view.isPointerTarget(one.row.key, one.part),
+  )
   const chosen = new Set<Medium>()
-  const take = (from: readonly Medium[], above: Mutable): void => {
-    for (const medium of from) {
-      if (above.images <= 0 && above.bytes <= 0) return
-      if (chosen.has(medium)) continue
-      chosen.add(medium)
-      above.images -= medium.sizes.images
-      above.bytes -= medium.sizes.mediaBytes
+  let left = used
+  const choose = (medium: Medium): void => {
+    chosen.add(medium)
+    const { images, mediaBytes, largeImages } = medium.sizes
+    left = {
+      images: left.images - images,
+      bytes: left.bytes - mediaBytes,
+      largeImages: left.largeImages - largeImages,
     }
   }
-  const { keepRecentMedia } = settings
-  const old = keepRecentMedia === 0 ? media : media.slice(0, -keepRecentMedia)
-  take(
-    old.filter((one) => isSeen(one) && !view.isPointerTarget(one.row.key, one.part)),
-    rest,
-  )
-  const overLimit = { ...need.aboveLimit }
-  for (const { sizes } of chosen) {
-    overLimit.images -= sizes.images
-    overLimit.bytes -= sizes.mediaBytes
+  const take = (from: readonly Medium[], most: MediaMost): void => {
+    for (const medium of from) {
+      if (isWithinMedia(left, most)) return
+      if (!chosen.has(medium)) choose(medium)
+    }
   }
-  take(media, overLimit)
+  for (const medium of largeAlone(old, used, target)) choose(medium)
+  take(old, target)
+  take(media, limit)
   return media.filter((one) => chosen.has(one))
 }
 
-type Mutable = { -readonly [K in keyof MediaFigures]: number }
+/** All large images, where no large one stays without them, and fewer images go than by the limit beside them; otherwise nothing. */
+function largeAlone(old: readonly Medium[], used: RequestMedia, target: MediaMost): readonly Medium[] {
+  const most = Math.min(target.images, target.imagesBesideLarge)
+  if (most === target.images) return []
+  const large = old.filter(({ sizes }) => sizes.largeImages > 0)
+  const sum = { images: 0, largeImages: 0 }
+  for (const { sizes } of large) {
+    sum.images += sizes.images
+    sum.largeImages += sizes.largeImages
+  }
+  return sum.largeImages === used.largeImages && sum.images < used.images - most ? large : []
+}
 
 function replacementOf({ estimator }: View, { row, part, original, sizes }: Medium): PlannedReplacement {
   const text = textFor(row, original)

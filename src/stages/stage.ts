@@ -3,7 +3,7 @@ import type { Part } from '../messages/message.ts'
 import type { Plan, PlannedInsert, PlannedReplacement, RequiredPart } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import type { MediaFigures } from '../tokens/media-limits.ts'
+import type { MediaMost, RequestMedia } from '../tokens/media-limits.ts'
 
 /*
  * The stages of this package. The figures of their plans are trusted, because computing the savings of thousands of placeholders would
@@ -22,14 +22,16 @@ export function isOurs(stage: Stage): boolean {
   return 'plan' in stage && OURS.has(stage.plan)
 }
 
-/** What a run has to take out of a request besides tokens: images, and bytes in base64. */
+/** The images and bytes of a request, and what they are compared with. */
 export type MediaNeed = {
   /** Whether images or bytes have reached the usage at which compaction is due. */
   readonly isDue: boolean
-  /** What is above the target of the run; negative below it. */
-  readonly aboveTarget: MediaFigures
-  /** What is above the limit of the provider; negative below it. */
-  readonly aboveLimit: MediaFigures
+  /** What the request has. */
+  readonly used: RequestMedia
+  /** What the run reduces it to; Infinity where no limit is known. */
+  readonly target: MediaMost
+  /** The most that the provider accepts; Infinity where no limit is known. */
+  readonly limit: MediaMost
 }
 
 /** The resolved settings of the stages: plain values, defaults filled in and scaled to the window. */

@@ -1,6 +1,7 @@
 import { invalid } from '../errors.ts'
 import { readable } from '../messages/check.ts'
 import { compactionBlock } from '../messages/compaction-block.ts'
+import { imageSizeOf } from '../messages/image-size.ts'
 import { stringifyJson } from '../messages/json.ts'
 import {
   isSilent,
@@ -30,7 +31,7 @@ export {
 
 /**
  * Provider-neutral sizes by category: whole, additive numbers. The four text categories are in units of the estimator (for `neurolink`:
- * Σ ceil(length / 4)); `media` is in tokens without a multiplier. The last two are not tokens: providers also limit the number of images
+ * Σ ceil(length / 4)); `media` is in tokens without a multiplier. The last three are not tokens: providers also limit images
  * and the bytes of a request.
  */
 export type Sizes = {
@@ -43,6 +44,8 @@ export type Sizes = {
   readonly images: number
   /** Bytes of images and files as a request carries them, in base64. Those with a URL are not in it, and text files count as text. */
   readonly mediaBytes: number
+  /** The number of images with a side above 2,000 pixels, as far as their first bytes tell. */
+  readonly largeImages: number
 }
 
 export const NO_SIZES: Sizes = {
@@ -53,6 +56,7 @@ export const NO_SIZES: Sizes = {
   media: 0,
   images: 0,
   mediaBytes: 0,
+  largeImages: 0,
 }
 
 export function addSizes(a: Sizes, b: Sizes): Sizes {
@@ -64,6 +68,7 @@ export function addSizes(a: Sizes, b: Sizes): Sizes {
     media: a.media + b.media,
     images: a.images + b.images,
     mediaBytes: a.mediaBytes + b.mediaBytes,
+    largeImages: a.largeImages + b.largeImages,
   }
 }
 
@@ -76,6 +81,7 @@ export function subtractSizes(a: Sizes, b: Sizes): Sizes {
     media: a.media - b.media,
     images: a.images - b.images,
     mediaBytes: a.mediaBytes - b.mediaBytes,
+    largeImages: a.largeImages - b.largeImages,
   }
 }
 
@@ -88,6 +94,7 @@ export class SizesSum {
   #media = 0
   #images = 0
   #mediaBytes = 0
+  #largeImages = 0
 
   constructor(start: Sizes = NO_SIZES) {
     this.add(start)
@@ -101,6 +108,7 @@ export class SizesSum {
     this.#media += sizes.media
     this.#images += sizes.images
     this.#mediaBytes += sizes.mediaBytes
+    this.#largeImages += sizes.largeImages
   }
 
   subtract(sizes: Sizes): void {
@@ -111,6 +119,7 @@ export class SizesSum {
     this.#media -= sizes.media
     this.#images -= sizes.images
     this.#mediaBytes -= sizes.mediaBytes
+    this.#largeImages -= sizes.largeImages
   }
 
   get value(): Sizes {
@@ -122,6 +131,7 @@ export class SizesSum {
       media: this.#media,
       images: this.#images,
       mediaBytes: this.#mediaBytes,
+      largeImages: this.#largeImages,
     }
   }
 }
@@ -186,7 +196,7 @@ function measureItem(item: ToolResultContent, estimator: Estimator, kind: TextKi
     case 'text':
       return { ...NO_SIZES, text: estimator.measureText(item.text, kind) }
     case 'image':
-      return { ...NO_SIZES, media: estimator.mediaTokens, images: 1, mediaBytes: sentBytes(item.image) }
+      return measureImage(item.image, estimator.mediaTokens)
     case 'file':
       return measureFile(item.data, item.mediaType, estimator, kind)
     case 'provider':
@@ -224,16 +234,38 @@ function measureFile(
   estimator: Estimator,
   kind: TextKind,
 ): Sizes {
+  const tokens = estimator.fileTokens ?? estimator.mediaTokens
+  if (mediaType.startsWith('image/')) return measureImage(data, tokens)
   if (!mediaType.startsWith('text/') || isUrl(data))
-    return {
-      ...NO_SIZES,
-      media: estimator.fileTokens ?? estimator.mediaTokens,
-      images: mediaType.startsWith('image/') ? 1 : 0,
-      mediaBytes: sentBytes(data),
-    }
+    return { ...NO_SIZES, media: tokens, mediaBytes: sentBytes(data) }
   const text = typeof data === 'string' ? data : Buffer.from(data).toString('utf8')
   return { ...NO_SIZES, text: estimator.measureText(text, kind) }
 }
+
+/** Anthropic's limit for the sides of an image beside many others. */
+const LARGE_PIXELS = 2_000
+
+function measureImage(data: string | Uint8Array, media: number): Sizes {
+  return {
+    ...NO_SIZES,
+    media,
+    images: 1,
+    mediaBytes: sentBytes(data),
+    largeImages: isLarge(data) ? 1 : 0,
+  }
+}
+
+function isLarge(data: string | Uint8Array): boolean {
+  if (isUrl(data)) return false
+  const comma =
+    typeof data === 'string' && data.startsWith('data:') ? data.slice(0, LONGEST_TYPE).indexOf(',') : -1
+  const size = imageSizeOf(comma === -1 ? data : (data as string).slice(comma + 1, comma + 1 + MOST_READ))
+  return size !== undefined && Math.max(size.width, size.height) > LARGE_PIXELS
+}
+
+/** The characters before the base64 of a data URL, and those of it that hold the size of an image. */
+const LONGEST_TYPE = 200
+const MOST_READ = 350_000
 
 /** The bytes of base64, which requests carry. A data URL's few characters before its base64 count too. */
 function sentBytes(data: string | Uint8Array): number {

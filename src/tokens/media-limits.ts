@@ -1,65 +1,79 @@
 import { z } from 'zod'
+import { defined } from '../messages/defined.ts'
 import type { Sizes } from './measure.ts'
 import { canonicalProvider } from './providers.ts'
 
 /*
  * Providers refuse requests with too many images or bytes, far below the context window. The limits are those of their pages in November
- * 2026; limits of single images are in docs/limits.md, because only a decoder of images could check them.
+ * 2026.
  */
 
 /** What a request may hold besides tokens. A limit that is absent is unknown, and does not apply. */
 export type MediaLimits = {
   /** Maximum images of one request. */
   readonly images?: number | undefined
+  /** Maximum images of one request in which one has a side above 2,000 pixels. */
+  readonly imagesBesideLarge?: number | undefined
   /** Maximum bytes of one request, with images and files in base64. */
   readonly bytes?: number | undefined
 }
 
+const limit = z.int().positive().optional()
+
 export const mediaLimitsSchema = z.strictObject({
-  images: z.int().positive().optional(),
-  bytes: z.int().positive().optional(),
+  images: limit,
+  imagesBesideLarge: limit,
+  bytes: limit,
 })
 
 /** The smaller of the two meanings. */
 const MB = 1_000_000
 
-/** Images of Anthropic's models with a window of 200,000 tokens, and of those with more. */
+/** Models with this window, and those whose window is larger. */
 const CLAUDE_SMALL_WINDOW = 200_000
 const CLAUDE_IMAGES = 100
 const CLAUDE_MORE_IMAGES = 600
-/**
- * Above this number of images Anthropic accepts none that is wider or higher than 2,000 pixels, instead of 8,000. A request that was
- * refused for it is reduced to this number.
- */
+/** Anthropic accepts no image above 2,000 pixels beside more. A request that was refused for it is reduced to this number. */
 export const FEW_IMAGES = 20
 
-const LIMITS: ReadonlyMap<string, MediaLimits> = new Map([
-  // platform.claude.com: "Vision" (100 or 600 images), "Request size limits" (32 MB; 20 MB on Bedrock, 30 MB on Vertex).
-  ['anthropic', { bytes: 32 * MB }],
-  // docs.aws.amazon.com: "Message" of Converse.
-  ['bedrock', { images: 20, bytes: 20 * MB }],
-  ['vertex', { bytes: 30 * MB }],
-  // ai.google.dev: "Image understanding" and "File input methods" (inline data).
-  ['google-ai', { images: 3_600, bytes: 20 * MB }],
-  // platform.openai.com: "Images and vision".
-  ['openai', { images: 500, bytes: 50 * MB }],
-  // learn.microsoft.com: "Azure OpenAI quotas and limits".
-  ['azure', { images: 50 }],
-  // docs.mistral.ai: "Vision".
-  ['mistral', { images: 8 }],
-  // console.groq.com: "Images and vision".
-  ['groq', { images: 5, bytes: 4 * MB }],
-])
+/** platform.claude.com, "Images and vision" and "API overview". */
+const CLAUDE: MediaLimits = { imagesBesideLarge: FEW_IMAGES, bytes: 32 * MB }
 
-/** The limits of a provider, for a model with this context window; those given take precedence. */
-export function mediaLimitsOf(provider: string, contextWindow: number, given: MediaLimits = {}): MediaLimits {
+/** The limits of a host for Claude's models, and for all others. */
+type Row = { readonly claude?: MediaLimits; readonly others?: MediaLimits }
+
+const LIMITS: ReadonlyMap<string, Row> = new Map<string, Row>([
+  ['anthropic', { claude: CLAUDE, others: CLAUDE }],
+  // docs.aws.amazon.com, "Anthropic Claude Messages API" (bytes); "API restrictions" (Bedrock itself limits neither number nor size of images).
+  ['bedrock', { claude: { ...CLAUDE, bytes: 20 * MB }, others: { bytes: 20 * MB } }],
+  // platform.claude.com, "Claude on Vertex AI"; docs.cloud.google.com, "Image understanding".
+  ['vertex', { claude: { ...CLAUDE, bytes: 30 * MB }, others: { images: 3_000 } }],
+  // learn.microsoft.com, "Azure OpenAI quotas and limits", and Azure/azure-rest-api-specs#46145. Foundry also serves Claude.
+  ['azure', { claude: CLAUDE, others: { images: 50 } }],
+  // ai.google.dev, "Image understanding", and "File input methods" (inline data).
+  ['google-ai', { others: { images: 3_600, bytes: 100 * MB } }],
+  // developers.openai.com, "Images and vision".
+  ['openai', { others: { images: 1_500, bytes: 512 * MB } }],
+  // docs.mistral.ai, "Vision".
+  ['mistral', { others: { images: 8 } }],
+  // console.groq.com, "Images and vision".
+  ['groq', { others: { images: 5, bytes: 4 * MB } }],
+])
+/** Where a session names no model, these hosts are taken to serve Claude, whose limits are lower. */
+const CLAUDE_HOSTS: ReadonlySet<string> = new Set(['anthropic', 'bedrock', 'vertex'])
+
+/** The limits of a provider for a model with this context window; those given take precedence. */
+export function mediaLimitsOf(
+  { provider, model }: { readonly provider: string; readonly model?: string | undefined },
+  contextWindow: number,
+  given: MediaLimits = {},
+): MediaLimits {
   const name = canonicalProvider(provider)
-  const { images, bytes } = LIMITS.get(name) ?? {}
-  const ofClaude = contextWindow > CLAUDE_SMALL_WINDOW ? CLAUDE_MORE_IMAGES : CLAUDE_IMAGES
-  return {
-    images: given.images ?? (name === 'anthropic' ? ofClaude : images),
-    bytes: given.bytes ?? bytes,
-  }
+  const { claude, others } = LIMITS.get(name) ?? {}
+  const isClaude = model === undefined ? CLAUDE_HOSTS.has(name) : model.toLowerCase().includes('claude')
+  const images = contextWindow > CLAUDE_SMALL_WINDOW ? CLAUDE_MORE_IMAGES : CLAUDE_IMAGES
+  const usual = isClaude && claude !== undefined ? { images, ...claude } : others
+  return { ...usual, ...defined(given) }
 }
 
 /** Bytes of a token of text in a request, on average: tokens are counted, the bytes of texts are not. */
@@ -68,6 +82,7 @@ const BYTES_PER_TOKEN = 4
 export const pendingMediaSchema = z.strictObject({
   images: z.int().nonnegative(),
   bytes: z.int().nonnegative(),
+  largeImages: z.int().nonnegative().optional(),
 })
 
 /** Sizes with media that are not part of the history yet. */
@@ -77,49 +92,79 @@ export function withPending(sizes: Sizes, pending: MediaFigures | undefined): Si
     ...sizes,
     images: sizes.images + pending.images,
     mediaBytes: sizes.mediaBytes + pending.bytes,
+    largeImages: sizes.largeImages + (pending.largeImages ?? 0),
   }
 }
 
 /** The images and bytes of a request with these sizes of the history: its media, and an estimate of its text from all its tokens. */
-export function mediaFigures({ images, mediaBytes, media }: Sizes, tokens: number): MediaFigures {
-  return { images, bytes: mediaBytes + BYTES_PER_TOKEN * Math.max(0, Math.ceil(tokens) - media) }
+export function mediaFigures(
+  { images, mediaBytes, media, largeImages }: Sizes,
+  tokens: number,
+): RequestMedia {
+  const bytes = mediaBytes + BYTES_PER_TOKEN * Math.max(0, Math.ceil(tokens) - media)
+  return { images, bytes, largeImages }
 }
 
-/** The images and bytes of a request, or a limit of them: Infinity where none is known. */
-export type MediaFigures = { readonly images: number; readonly bytes: number }
+/** The images and bytes of a request. */
+export type MediaFigures = {
+  readonly images: number
+  readonly bytes: number
+  /** Those images that have a side above 2,000 pixels. Default: 0. */
+  readonly largeImages?: number | undefined
+}
+export type RequestMedia = MediaFigures & { readonly largeImages: number }
 
 /** A figure of a request and its limit; without one, none is known. */
 export type MediaUse = { readonly used: number; readonly limit?: number }
 
+/** A limit, or a share of it: Infinity where none is known. */
+export type MediaMost = {
+  readonly images: number
+  /** Images where one of them is large. */
+  readonly imagesBesideLarge: number
+  readonly bytes: number
+}
+
 /** What the images and bytes of a request are compared with. */
 export type MediaBudget = {
   /** Once these are reached, media are due. */
-  readonly due: MediaFigures
+  readonly due: MediaMost
   /** What they are reduced to. */
-  readonly target: MediaFigures
+  readonly target: MediaMost
   /** The most that the provider accepts. */
-  readonly limit: MediaFigures
+  readonly limit: MediaMost
 }
 
 /** The budget by the limits of a provider, the usage at which compaction is due, and the share to which it reduces. */
 export function mediaBudget(limits: MediaLimits, threshold: number, target: number): MediaBudget {
-  const { images = Number.POSITIVE_INFINITY, bytes = Number.POSITIVE_INFINITY } = limits
-  // 0 × Infinity is not a number.
-  const of = (share: number, limit: number): number =>
-    limit === Number.POSITIVE_INFINITY ? limit : share * limit
+  const {
+    images = Number.POSITIVE_INFINITY,
+    bytes = Number.POSITIVE_INFINITY,
+    imagesBesideLarge = images,
+  } = limits
+  const shareOf = (share: number, round: (images: number) => number): MediaMost => {
+    // 0 × Infinity is not a number.
+    const of = (most: number): number => (most === Number.POSITIVE_INFINITY ? most : share * most)
+    return { images: round(of(images)), imagesBesideLarge: round(of(imagesBesideLarge)), bytes: of(bytes) }
+  }
   return {
-    due: { images: Math.ceil(of(threshold, images)), bytes: of(threshold, bytes) },
-    target: { images: Math.floor(of(target, images)), bytes: of(target, bytes) },
-    limit: { images, bytes },
+    due: shareOf(threshold, Math.ceil),
+    target: shareOf(target, Math.floor),
+    limit: { images, imagesBesideLarge, bytes },
   }
 }
 
-export function isMediaDue({ images, bytes }: MediaFigures, { due }: MediaBudget): boolean {
-  return images >= due.images || bytes >= due.bytes
+/** The most images of a request with or without large ones. */
+export function mostImages(largeImages: number, { images, imagesBesideLarge }: MediaMost): number {
+  return largeImages > 0 ? Math.min(images, imagesBesideLarge) : images
 }
 
-export function isWithinMedia({ images, bytes }: MediaFigures, most: MediaFigures): boolean {
-  return images <= most.images && bytes <= most.bytes
+export function isMediaDue({ images, bytes, largeImages }: RequestMedia, { due }: MediaBudget): boolean {
+  return images >= mostImages(largeImages, due) || bytes >= due.bytes
+}
+
+export function isWithinMedia({ images, bytes, largeImages }: RequestMedia, most: MediaMost): boolean {
+  return images <= mostImages(largeImages, most) && bytes <= most.bytes
 }
 
 /** What a provider accepts of one image or file. A limit that is absent is unknown, and does not apply. */

@@ -344,6 +344,12 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
     isRead: STAGE_NAMES.includes('sliding_window'),
   },
 
+  enableMedia: {
+    value: false,
+    talk: PICTURES,
+    see: async (trial) => (await run(trial, { trigger: 'auto', mediaLimits: { images: 5 } })).stagesUsed,
+    expected: [['media'], []],
+  },
   enablePrune: { value: false, talk: TOOLS, see: stagesUsed(PRUNES), expected: [['prune'], []] },
   // 6,900 tokens of outputs: a quarter of 83,200 protects more, and a tenth of it, 8,320, is not saved.
   minimumSavings: {

@@ -11,7 +11,7 @@ import { saying } from '../plain/support.ts'
 import { chat } from '../support/conversation.ts'
 import { S } from './cases.ts'
 
-const ON = { prune: true, deduplicate: true, summarize: true, truncate: true, cut: true }
+const ON = { media: true, prune: true, deduplicate: true, summarize: true, truncate: true, cut: true }
 const DEFAULTS = { retained: 50, placeholder: undefined }
 const own = { name: 'mine', plan: () => undefined }
 

@@ -5,8 +5,10 @@ import BetterSqlite3 from 'better-sqlite3'
 import { beforeEach, expect, test } from 'vitest'
 import { migrationsFile, migrationsModule } from '../../migrations/embed.ts'
 import { openStore } from '../../src/index.ts'
+import { BUILT_IN_ESTIMATORS } from '../../src/tokens.ts'
 import { chat } from '../support/conversation.ts'
 import { newFolder } from '../support/temporary.ts'
+import { formerTools, imageFigures, MEDIA_SIZES, storeImages } from './media-story.ts'
 
 /*
  * Files of older versions of the schema: built by their own migrations, filled by their own columns, opened by this version.
@@ -70,4 +72,53 @@ test('what was reported and learnt before the tables were keyed is still there',
   const after = new BetterSqlite3(file, { readonly: true })
   expect(rowsOf(after)).toEqual(before)
   after.close()
+})
+
+/** Takes away from a file what the migrations from `versions` on added for images. */
+function takeImages(file: string, versions: number): void {
+  const database = new BetterSqlite3(file)
+  const had = versions < 15 ? MEDIA_SIZES : (['large'] as const)
+  for (const size of had) {
+    for (const table of ['messages', 'sessions'])
+      database.exec(`alter table undertext_${table} drop column size_${size}`)
+    database.exec(`alter table undertext_replacements drop column saved_${size}`)
+  }
+  const rows = database
+    .prepare('select key, tools from undertext_messages where tools is not null')
+    .raw()
+    .all()
+  if (versions < 15)
+    for (const [key, tools] of rows as [number, string][])
+      database.prepare('update undertext_messages set tools = ? where key = ?').run(formerTools(tools), key)
+  database.prepare("update undertext_meta set value = ? where key = 'schema'").run(String(versions))
+  database.close()
+}
+
+test.each([14, 15])('the images of a file of version %i are counted when it is opened', async (versions) => {
+  const file = join(folder, 'images.db')
+  const made = await openStore(file, { estimator: 'neurolink' })
+  await storeImages(made)
+  const figures = await imageFigures(made)
+  await made.close()
+  // Two images of 2,560 pixels in the first session: one is shown as a text.
+  expect(figures).toMatchObject([{ sizes: { largeImages: 1 } }, {}, { sizes: { images: 0 } }])
+  takeImages(file, versions)
+  await using store = await openStore(file, { estimator: 'neurolink' })
+  expect(await imageFigures(store)).toEqual(figures)
+  const database = new BetterSqlite3(file)
+  expect(database.prepare("select 1 from undertext_meta where key = 'uncounted media'").all()).toEqual([])
+  database.close()
+})
+
+test('images of a session whose estimator is not given are counted once it is', async () => {
+  const file = join(folder, 'images.db')
+  const own = { ...BUILT_IN_ESTIMATORS.find(({ name }) => name === 'neurolink')!, name: 'own' }
+  const made = await openStore(file, { estimator: own })
+  await storeImages(made)
+  const figures = await imageFigures(made)
+  await made.close()
+  takeImages(file, 14)
+  await (await openStore(file)).close()
+  await using store = await openStore(file, { estimator: own })
+  expect(await imageFigures(store)).toEqual(figures)
 })

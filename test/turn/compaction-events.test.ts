@@ -42,6 +42,8 @@ const SUMMARIZE = {
   targetTokens: 300,
 } satisfies CompactionConfig
 
+const NO_IMAGES = { imagesBefore: 0, imagesAfter: 0, mediaBytesBefore: 0, mediaBytesAfter: 0 }
+
 describe('a run', () => {
   it('tells of its start, its stages and its end, with the figures of its result', async () => {
     const run = (await store.compactSession('s', {
@@ -81,6 +83,7 @@ describe('a run', () => {
         phase: 'completed',
         ...of(tokensAfter),
         tokensAfter,
+        ...NO_IMAGES,
         compactionIds: [prune!.id, truncate!.id],
         reachedTarget: true,
         failedSummaries: 0,
@@ -292,6 +295,7 @@ describe('a hook before the commit', () => {
         trigger: 'manual',
         tokensBefore: run.tokensBefore,
         tokensAfter: run.tokensAfter,
+        ...NO_IMAGES,
         compactions: [
           {
             id: one!.id,

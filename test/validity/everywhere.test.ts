@@ -20,6 +20,8 @@ const OTHERS: ReadonlySet<string> = new Set([
   'support/prefix-paths.ts',
   // Random settings; its views are of one kind.
   'config/layers.test.ts',
+  // Random are only the sizes of images.
+  'core/large-images.test.ts',
   // A log in the form of another program.
   'claude-agent-sdk/session-store.test.ts',
 ])

@@ -5,7 +5,7 @@ import type { Summarizer } from '../../summarizers/summarizer.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { providerAndModel } from '../options.ts'
-import { count, fromTo } from '../output/figures.ts'
+import { count, fromTo, mediaOf, mediaText } from '../output/figures.ts'
 import { commandLine, shortIds } from '../output/ids.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { chooseBackend, summarizerBy } from './chat/backend.ts'
@@ -132,7 +132,8 @@ async function reportResult(
   if (json !== undefined) {
     const { fits, reachedTarget, tokensSaved } = result
     const why = { reason: reason ?? null, offTarget: result.offTarget ?? null }
-    const figures = { tokensBefore, tokensAfter, tokensSaved, reachedTarget, fits, ...why }
+    const tokens = { tokensBefore, tokensAfter, tokensSaved }
+    const figures = { ...tokens, ...mediaOf(result), reachedTarget, fits, ...why }
     context.printJson({ ...json, ...figures, dryRun: false, compacted, run: runId, failed })
     return
   }
@@ -145,7 +146,7 @@ async function reportResult(
   }
   const name = out.isTerminal ? await shortRunId(store, sessionId, runId) : runId
   writeLines(out, [
-    `${style.green('Done.')} History ${fromTo(tokensBefore, tokensAfter)}, as run ${name}.`,
+    `${style.green('Done.')} History ${fromTo(tokensBefore, tokensAfter)}${mediaText(result)}, as run ${name}.`,
     style.dim(`Undo it: ${commandLine('undo', sessionId, name)}`),
   ])
 }

@@ -1,3 +1,4 @@
+import type { CompactionResult } from '../../compaction/result.ts'
 import type { Sink } from '../command.ts'
 
 let thousands: Intl.NumberFormat | undefined
@@ -41,6 +42,32 @@ export function reasoningText({
     lost !== undefined && lost.blocks > 0 && `invalidates ${size(lost)}`,
     again !== undefined && again.blocks > 0 && `restores ${size(again)}`,
   )
+}
+
+type MediaChange = Pick<
+  CompactionResult,
+  'imagesBefore' | 'imagesAfter' | 'mediaBytesBefore' | 'mediaBytesAfter'
+>
+
+/** The fields of a result or a preview about images and files. */
+export function mediaOf({
+  imagesBefore,
+  imagesAfter,
+  mediaBytesBefore,
+  mediaBytesAfter,
+}: MediaChange): MediaChange {
+  return { imagesBefore, imagesAfter, mediaBytesBefore, mediaBytesAfter }
+}
+
+/** `, 7 → 3 images (2.1 MB → 900 KB)`; nothing where images and files stay as they are. */
+export function mediaText({
+  imagesBefore,
+  imagesAfter,
+  mediaBytesBefore,
+  mediaBytesAfter,
+}: MediaChange): string {
+  if (imagesBefore === imagesAfter && mediaBytesBefore === mediaBytesAfter) return ''
+  return `, ${count(imagesBefore)} → ${count(imagesAfter)} images (${bytes(mediaBytesBefore)} → ${bytes(mediaBytesAfter)})`
 }
 
 /** A share as percent: `81.2 %`; below a tenth of one, `<0.1 %`. */

@@ -132,4 +132,10 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"size_bytes\" bigint DEFAULT 0 NOT NULL;",
     "-- The new columns of existing sessions are counted when the store is opened (recount.ts).\nINSERT INTO {schema}.\"meta\" (key, value) SELECT 'uncounted media', '1' WHERE EXISTS (SELECT 1 FROM {schema}.\"sessions\");",
   ], // 0007_media_sizes
+  [
+    "ALTER TABLE {schema}.\"messages\" ADD COLUMN \"size_large\" bigint DEFAULT 0 NOT NULL;",
+    "ALTER TABLE {schema}.\"replacements\" ADD COLUMN \"saved_large\" bigint DEFAULT 0 NOT NULL;",
+    "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"size_large\" bigint DEFAULT 0 NOT NULL;",
+    "-- The new columns of existing sessions are counted when the store is opened (recount.ts).\nINSERT INTO {schema}.\"meta\" (key, value) SELECT 'uncounted media', '1' WHERE EXISTS (SELECT 1 FROM {schema}.\"sessions\")\n  AND NOT EXISTS (SELECT 1 FROM {schema}.\"meta\" WHERE key = 'uncounted media');",
+  ], // 0008_large_images
 ]

@@ -66,6 +66,8 @@ export const sessions = undertext.table(
     sizeImages: long('size_images').notNull().default(0),
     /** Of images and files, in base64. */
     sizeBytes: long('size_bytes').notNull().default(0),
+    /** Images with a side above 2,000 pixels. */
+    sizeLarge: long('size_large').notNull().default(0),
     hiddenCondensed: long('hidden_condensed').notNull().default(0),
     hiddenTruncated: long('hidden_truncated').notNull().default(0),
     hiddenByHand: long('hidden_by_hand').notNull().default(0),
@@ -127,6 +129,8 @@ export const messages = undertext.table(
     sizeImages: long('size_images').notNull().default(0),
     /** Of images and files, in base64. */
     sizeBytes: long('size_bytes').notNull().default(0),
+    /** Images with a side above 2,000 pixels. */
+    sizeLarge: long('size_large').notNull().default(0),
     tools: text(),
     createdAt: long('created_at').notNull(),
     idempotencyKey: text('idempotency_key'),
@@ -248,6 +252,7 @@ export const replacements = undertext.table(
     savedMedia: long('saved_media').notNull(),
     savedImages: long('saved_images').notNull().default(0),
     savedBytes: long('saved_bytes').notNull().default(0),
+    savedLarge: long('saved_large').notNull().default(0),
   },
   (table) => [
     primaryKey({

@@ -585,6 +585,7 @@ function* insertMessages(
         sizes.media,
         sizes.images,
         sizes.mediaBytes,
+        sizes.largeImages,
         one.tools,
         message.createdAt ?? now,
         message.idempotencyKey ?? null,

@@ -15,7 +15,7 @@ import {
 import type { Row } from './sql.ts'
 
 /** The columns of sizes, without their prefix, in the order of `sizeColumns`. */
-export const SIZES = ['text', 'reasoning', 'calls', 'results', 'media', 'images', 'bytes'] as const
+export const SIZES = ['text', 'reasoning', 'calls', 'results', 'media', 'images', 'bytes', 'large'] as const
 export const SIZE_COLUMNS = SIZES.map((size) => `size_${size}`)
 /** The sizes that a replacement changes, and their columns: calls are never replaced. */
 export const SAVED_SIZES = SIZES.filter((size) => size !== 'calls')
@@ -32,13 +32,14 @@ export function sizesOf(values: readonly unknown[], from = 0): Sizes {
     media: at(4),
     images: at(5),
     mediaBytes: at(6),
+    largeImages: at(7),
   }
 }
 
 /** The values of `SIZE_COLUMNS`. */
 export function sizeColumns(sizes: Sizes): number[] {
-  const { text, reasoning, toolCalls, toolResults, media, images, mediaBytes } = sizes
-  return [text, reasoning, toolCalls, toolResults, media, images, mediaBytes]
+  const { text, reasoning, toolCalls, toolResults, media, images, mediaBytes, largeImages } = sizes
+  return [text, reasoning, toolCalls, toolResults, media, images, mediaBytes, largeImages]
 }
 
 /** Sizes from the values of `SAVED_COLUMNS` that begin at an index. */
@@ -49,8 +50,8 @@ export function savedSizes(values: readonly unknown[], from = 0): Sizes {
 
 /** The values of `SAVED_COLUMNS`. */
 export function savedColumns(saved: Sizes): number[] {
-  const { text, reasoning, toolResults, media, images, mediaBytes } = saved
-  return [text, reasoning, toolResults, media, images, mediaBytes]
+  const { text, reasoning, toolResults, media, images, mediaBytes, largeImages } = saved
+  return [text, reasoning, toolResults, media, images, mediaBytes, largeImages]
 }
 
 /** SQL that adds given sizes to the counters of a session. */

@@ -48,9 +48,9 @@ const TOOLS_NAME = 'index of calls and results'
 
 /** The columns that few rows have, by the key of the row. */
 const RARE_ROWS =
-  'm.ordinal > 0 or m.id is not null or m.shown is not null or m.size_reasoning <> 0 or m.size_media <> 0'
+  'm.ordinal > 0 or m.id is not null or m.shown is not null or m.size_reasoning <> 0 or m.size_media <> 0 or m.size_images <> 0 or m.size_bytes <> 0'
 const RARE_COLUMNS =
-  'm.key, m.ordinal, m.id, cast(m.shown as text), m.size_reasoning, m.size_media, m.size_images, m.size_bytes'
+  'm.key, m.ordinal, m.id, cast(m.shown as text), m.size_reasoning, m.size_media, m.size_images, m.size_bytes, m.size_large'
 
 /**
  * One page of the index, between two anchors; exported for the test of its plan. Reads no content. The rows are in the order of the
@@ -135,6 +135,7 @@ type Rare = readonly [
   media: number,
   images: number,
   mediaBytes: number,
+  largeImages: number,
 ]
 
 /** Throws `STORE_CORRUPT`. */
@@ -176,6 +177,7 @@ function appendPage(
       media: rare === undefined ? 0 : rare[5],
       images: rare === undefined ? 0 : rare[6],
       mediaBytes: rare === undefined ? 0 : rare[7],
+      largeImages: rare === undefined ? 0 : rare[8],
     }
     const row = new IndexedRow(key, sizes, rare, page, index)
     const before = rows.at(-1)

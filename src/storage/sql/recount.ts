@@ -182,6 +182,12 @@ export function* countMedia(sql: Sql, { byName }: Estimators): Work<void> {
   })
 }
 
+const MEDIA_COLUMNS = ['size_images', 'size_bytes', 'size_large']
+
+function hasMedia({ media, images, mediaBytes }: Sizes): boolean {
+  return media > 0 || images > 0 || mediaBytes > 0
+}
+
 function* hasUncounted(sql: Sql): Work<boolean> {
   return (yield* sql.get('select 1 from undertext_meta where key = ?', UNCOUNTED)) !== undefined
 }
@@ -193,10 +199,10 @@ function* countMediaOf(sql: Sql, id: string, estimator: Estimator): Work<boolean
       if (session === undefined) return true
       const { no } = session
       const write = (row: Recounted): Step<void> =>
-        row.index.sizes.media === 0 ? new Done(undefined) : writeRecounted(sql, row)
+        hasMedia(row.index.sizes) ? writeRecounted(sql, row) : new Done(undefined)
       yield* recountRows(sql, no, estimator, write, () => {})
       yield* sql.run(
-        `update undertext_sessions set (size_images, size_bytes) = (select coalesce(sum(size_images), 0), coalesce(sum(size_bytes), 0)
+        `update undertext_sessions set (${MEDIA_COLUMNS.join(', ')}) = (select ${MEDIA_COLUMNS.map((name) => `coalesce(sum(${name}), 0)`).join(', ')}
            from undertext_messages where {family} session = ? and ${VISIBLE}) where {family} no = ?`,
         no,
         no,

@@ -8,7 +8,7 @@ import { damaged, parseStoredLists } from './content-codec.ts'
  * The `tools` column: the calls and results of a row, as a JSON array without its brackets, so that the columns of many rows can be
  * joined and parsed as one flat array. First the number of entries, then each entry:
  * a call: -1 - part, id, name, 0 or [path, from?, to?, variant?] (the variant is last, and the only text after the path);
- * a result: part, id, units, 0 or [tokens, images, bytes] of its media, 1 when it failed plus 2 when it has words of a person, name or 0.
+ * a result: part, id, units, 0 or [tokens, images, bytes, large images] of its media, 1 when it failed plus 2 when it has words of a person, name or 0.
  */
 
 const CALL_FIELDS = 4
@@ -28,11 +28,15 @@ export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 're
   return JSON.stringify(values).slice(1, -1)
 }
 
-/** A row of an earlier version has the tokens alone, until `countMedia`. */
-type EncodedMedia = number | readonly [media: number, images: number, mediaBytes: number]
+/** A row of an earlier version has the tokens alone, until `countMedia`. No large images are left out. */
+type EncodedMedia =
+  | number
+  | readonly [media: number, images: number, mediaBytes: number, largeImages?: number]
 
 function encodeMedia(media: number, attached: ResultEntry['attached']): EncodedMedia {
-  return attached === undefined ? media : [media, attached.images, attached.mediaBytes]
+  if (attached === undefined) return media
+  const { images, mediaBytes, largeImages } = attached
+  return largeImages === 0 ? [media, images, mediaBytes] : [media, images, mediaBytes, largeImages]
 }
 
 function encodeFile({ path, range, variant }: IndexedCall): EncodedFile | 0 {
@@ -84,7 +88,11 @@ function isSoundResult(values: readonly unknown[], at: number): boolean {
 
 function isSoundMedia(media: unknown): boolean {
   if (typeof media === 'number') return true
-  return Array.isArray(media) && media.length === 3 && media.every((one) => typeof one === 'number')
+  return (
+    Array.isArray(media) &&
+    (media.length === 3 || media.length === 4) &&
+    media.every((one) => typeof one === 'number')
+  )
 }
 
 /** The calls among the values from `start` on. Most rows have one entry, which needs no loop. */
@@ -158,7 +166,9 @@ function decodeResult(values: readonly unknown[], at: number): ResultEntry {
     ...{ part, id, units, media, failed },
     ...(name !== 0 && { name: name as string }),
     ...((bits & SPOKEN) !== 0 && { spoken: true as const }),
-    ...(typeof encoded !== 'number' && { attached: { images: encoded[1], mediaBytes: encoded[2] } }),
+    ...(typeof encoded !== 'number' && {
+      attached: { images: encoded[1], mediaBytes: encoded[2], largeImages: encoded[3] ?? 0 },
+    }),
   }
 }
 

@@ -84,6 +84,11 @@ export function* readFigures(sql: Sql, id: string): Work<SessionFigures | undefi
   return row && decodeFigures(row, `session ${id}`)
 }
 
+/** Where the columns after the sizes begin. */
+const AFTER_SIZES = 6 + SIZE_COLUMNS.length
+/** Where those after the figures begin. */
+const AFTER_FIGURES = AFTER_SIZES + 6
+
 export function decodeFigures(row: Row, name: string): SessionFigures {
   const number = (at: number): number => storedNumber(row[at], name)
   return {
@@ -94,15 +99,19 @@ export function decodeFigures(row: Row, name: string): SessionFigures {
     messageCount: number(4),
     visibleCount: number(5),
     visibleSizes: sizesOf(SIZE_COLUMNS.map((_, at) => number(6 + at))),
-    hidden: { condensed: number(13), truncated: number(14), byHand: number(15) },
-    activeCompactions: number(16),
-    viewEpoch: number(17),
-    undoneAutomatic: number(18),
+    hidden: {
+      condensed: number(AFTER_SIZES),
+      truncated: number(AFTER_SIZES + 1),
+      byHand: number(AFTER_SIZES + 2),
+    },
+    activeCompactions: number(AFTER_SIZES + 3),
+    viewEpoch: number(AFTER_SIZES + 4),
+    undoneAutomatic: number(AFTER_SIZES + 5),
   }
 }
 
 function decodeSession(row: Row): StoredSession {
-  const name = `session no. ${row[19]}`
+  const name = `session no. ${row[AFTER_FIGURES]}`
   const text = (at: number): string | undefined => storedText(row[at], name)
   const number = (at: number): number => storedNumber(row[at], name)
   // The config of the figures is shared by all its readers; this one is returned to callers.
@@ -116,26 +125,28 @@ function decodeSession(row: Row): StoredSession {
     ...counters
   } = decodeFigures(row, name)
   return {
-    no: number(19),
-    id: row[20] as string,
-    incarnation: row[21] as string,
-    owner: text(22),
-    title: text(23),
+    no: number(AFTER_FIGURES),
+    id: row[AFTER_FIGURES + 1] as string,
+    incarnation: row[AFTER_FIGURES + 2] as string,
+    owner: text(AFTER_FIGURES + 3),
+    title: text(AFTER_FIGURES + 4),
     provider,
     model,
     config: parseJson(row[2], name),
-    metadata: parseJson(row[24], name),
+    metadata: parseJson(row[AFTER_FIGURES + 5], name),
     estimator,
-    createdAt: number(25),
-    updatedAt: number(26),
-    archivedAt: (row[27] as number | null) ?? undefined,
+    createdAt: number(AFTER_FIGURES + 6),
+    updatedAt: number(AFTER_FIGURES + 7),
+    archivedAt: (row[AFTER_FIGURES + 8] as number | null) ?? undefined,
     ...counters,
-    inserted: number(28),
-    retired: number(29),
-    version: number(30),
+    inserted: number(AFTER_FIGURES + 9),
+    retired: number(AFTER_FIGURES + 10),
+    version: number(AFTER_FIGURES + 11),
     viewEpoch,
     undoneAutomatic,
-    ...(row[32] !== null && { forkedFrom: { sessionId: row[32] as string, position: number(31) } }),
+    ...(row[AFTER_FIGURES + 13] !== null && {
+      forkedFrom: { sessionId: row[AFTER_FIGURES + 13] as string, position: number(AFTER_FIGURES + 12) },
+    }),
   }
 }
 

@@ -140,4 +140,10 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "ALTER TABLE `undertext_sessions` ADD `size_bytes` integer DEFAULT 0 NOT NULL;",
     "-- The new columns of existing sessions are counted when the store is opened (recount.ts).\nINSERT INTO undertext_meta (key, value) SELECT 'uncounted media', '1' WHERE EXISTS (SELECT 1 FROM undertext_sessions);",
   ], // 0014_media_sizes
+  [
+    "ALTER TABLE `undertext_messages` ADD `size_large` integer DEFAULT 0 NOT NULL;",
+    "ALTER TABLE `undertext_replacements` ADD `saved_large` integer DEFAULT 0 NOT NULL;",
+    "ALTER TABLE `undertext_sessions` ADD `size_large` integer DEFAULT 0 NOT NULL;",
+    "-- The new columns of existing sessions are counted when the store is opened (recount.ts).\nINSERT OR IGNORE INTO undertext_meta (key, value) SELECT 'uncounted media', '1' WHERE EXISTS (SELECT 1 FROM undertext_sessions);",
+  ], // 0015_large_images
 ]

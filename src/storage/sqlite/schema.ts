@@ -47,6 +47,8 @@ export const sessions = sqliteTable(
     sizeImages: integer('size_images').notNull().default(0),
     /** Of images and files, in base64. */
     sizeBytes: integer('size_bytes').notNull().default(0),
+    /** Images with a side above 2,000 pixels. */
+    sizeLarge: integer('size_large').notNull().default(0),
     hiddenCondensed: integer('hidden_condensed').notNull().default(0),
     hiddenTruncated: integer('hidden_truncated').notNull().default(0),
     hiddenByHand: integer('hidden_by_hand').notNull().default(0),
@@ -106,6 +108,8 @@ export const messages = sqliteTable(
     sizeImages: integer('size_images').notNull().default(0),
     /** Of images and files, in base64. */
     sizeBytes: integer('size_bytes').notNull().default(0),
+    /** Images with a side above 2,000 pixels. */
+    sizeLarge: integer('size_large').notNull().default(0),
     /** Calls and results, with the facts for planning, as JSON arrays. */
     tools: text(),
     createdAt: integer('created_at').notNull(),
@@ -241,6 +245,7 @@ export const replacements = sqliteTable(
     savedMedia: integer('saved_media').notNull(),
     savedImages: integer('saved_images').notNull().default(0),
     savedBytes: integer('saved_bytes').notNull().default(0),
+    savedLarge: integer('saved_large').notNull().default(0),
   },
   (table) => [
     primaryKey({ columns: [table.compaction, table.message, table.part] }),

@@ -29,6 +29,18 @@ const REFUSALS: readonly (readonly [error: unknown, kind: string, most?: number]
   ],
   ['An error occurred (ValidationException): too many images and documents: 21 + 0 > 20', 'media', 20],
   ['The model returned the following errors: messages: too many images: image_count > 20', 'media', 20],
+  [
+    anthropic(400, 'invalid_request_error', 'Too much media: 0 document pages + 103 images > 100'),
+    'media',
+    100,
+  ],
+  ['Exceeded maximum number of images (50) allowed in the request.', 'media', 50],
+  ['500 too many images in the message, max allowed is 16', 'media', 16],
+  [
+    'Too many images in request: 11 images provided, but the model supports a maximum of 10 images.',
+    'media',
+    10,
+  ],
   ['At most 5 image(s) may be provided in one request.', 'media', 5],
   ['error, status code: 400, message: Too many images in request. Max is 10.', 'media', 10],
   [

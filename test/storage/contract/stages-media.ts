@@ -32,6 +32,21 @@ const screenshot = (id: string, bytes: number): NewMessage => ({
 const pictures = (count: number, bytes?: number): NewMessage[] =>
   Array.from({ length: count }, () => [picture(bytes), say('assistant', 'seen')]).flat()
 
+/** A PNG's header, which states its pixels, and no image: 24 bytes. */
+const png = (width: number, height: number): Uint8Array => {
+  const bytes = Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\rIHDR........', 'latin1')
+  bytes.writeUInt32BE(width, 16)
+  bytes.writeUInt32BE(height, 20)
+  return bytes
+}
+/** An image of so many pixels, and an answer. */
+const sized = (width: number, height = 10): NewMessage[] => [
+  { role: 'user', content: [{ type: 'image', image: png(width, height), mediaType: 'image/png' }] },
+  say('assistant', 'seen'),
+]
+const some = <T>(count: number, make: () => readonly T[]): T[] => Array.from({ length: count }, make).flat()
+
+const claude = { provider: 'anthropic', model: 'claude-opus-5' }
 const mistral = { provider: 'mistral', model: 'pixtral-large' }
 
 /** The positions of messages that show an image. */
@@ -98,6 +113,103 @@ export function describeMedia({ open, keeps }: Contract): void {
       await appendAll(store, pictures(2))
       expect(await store.getContextStats(S, 'mistral')).toMatchObject({ withinBudget: false })
       expect(await store.getContextStats(S, 'acme')).toMatchObject({ shouldCompact: false })
+    })
+  })
+
+  describe('large images', () => {
+    test('are those with a side above 2,000 pixels, in messages, files, tool results, and as bytes, base64 or data URL', async () => {
+      const store = await open()
+      const encoded = Buffer.from(png(10, 2_001)).toString('base64')
+      const content: Part[] = [
+        { type: 'image', image: png(2_001, 10) }, // large
+        { type: 'image', image: png(2_000, 2_000) },
+        { type: 'image', image: encoded }, // large
+        { type: 'image', image: `data:image/png;base64,${encoded}` }, // large
+        { type: 'file', data: png(9_000, 1), mediaType: 'image/png' }, // large
+        { type: 'file', data: png(9_000, 1), mediaType: 'application/pdf' },
+        { type: 'image', image: 'https://example.com/9000x9000.png' },
+      ]
+      const result: NewMessage = {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: 'a',
+            toolName: 'look',
+            output: { type: 'content', value: [{ type: 'image', image: png(2_560, 1_440) }] }, // large
+          },
+        ],
+      }
+      await appendAll(store, [{ role: 'user', content }, call('a', 'look'), result, say('assistant', 'ok')])
+      const stats = (await store.getContextStats(S))!
+      expect(stats.sizes).toMatchObject({ images: 7, largeImages: 5 })
+      // Pruning the result takes its image out of the figures; undo adds it again.
+      const run = (await store.compactSession(S, {
+        stages: ['prune'],
+        pruneProtectTokens: 0,
+        pruneMinimumSavings: 0,
+        targetTokens: 0,
+      }))!
+      expect(run.compacted).toBe(true)
+      expect((await store.getContextStats(S))!.sizes).toMatchObject({ images: 6, largeImages: 4 })
+      await store.undoCompaction(S, run.runId)
+      expect((await store.getContextStats(S))!.sizes).toEqual(stats.sizes)
+      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+    })
+
+    test('lower the limit of Claude to 20 images, and of no other model', async () => {
+      const store = await open()
+      await appendAll(
+        store,
+        some(15, () => sized(2_000)),
+      )
+      const stats = async (model: object) =>
+        (await store.getContextStats(S, ...(Object.values(model) as [string, string])))!
+      expect((await stats(claude)).images).toEqual({ used: 15, limit: 600 })
+      await appendAll(store, sized(2_001))
+      expect(await stats(claude)).toMatchObject({ images: { used: 16, limit: 20 }, shouldCompact: true })
+      await appendAll(
+        store,
+        some(5, () => sized(10)),
+      )
+      expect(await stats(claude)).toMatchObject({ images: { used: 21, limit: 20 }, withinBudget: false })
+      const gemini = { provider: 'google', model: 'gemini-3-pro' }
+      expect(await stats(gemini)).toMatchObject({ images: { used: 21, limit: 3_600 }, shouldCompact: false })
+      expect(
+        await store.getContextStats(S, ...(Object.values(claude) as [string, string]), {
+          pendingMedia: { images: 1, bytes: 0 },
+        }),
+      ).toMatchObject({ images: { used: 22, limit: 20 } })
+    })
+
+    test('alone are shown as a text where that is enough and changes less', async () => {
+      const store = await open()
+      // Positions 1 to 23 without pixels above 2,000, then two with them, at 25 and 27, then five more: 19 images.
+      await appendAll(store, [
+        ...some(12, () => sized(100)),
+        ...some(2, () => sized(2_560, 1_440)),
+        ...some(5, () => sized(100)),
+      ])
+      const run = (await store.compactSession(S, { ...claude, trigger: 'auto' }))!
+      expect(run.stagesUsed).toEqual(['media'])
+      const hidden = [25, 27]
+      const all = Array.from({ length: 19 }, (_, index) => 2 * index + 1)
+      expect(await shownImages(store)).toEqual(all.filter((position) => !hidden.includes(position)))
+      expect(await store.getContextStats(S, 'anthropic', 'claude-opus-5')).toMatchObject({
+        shouldCompact: false,
+      })
+    })
+
+    test('that must stay reduce all images to two fifths of 20, newest kept', async () => {
+      const store = await open()
+      // A screen of a high resolution: all images are large.
+      await appendAll(
+        store,
+        some(30, () => sized(2_560, 1_440)),
+      )
+      const run = (await store.compactSession(S, { ...claude, trigger: 'auto' }))!
+      expect(run.fits).toBe(true)
+      expect(await shownImages(store)).toEqual([45, 47, 49, 51, 53, 55, 57, 59])
     })
   })
 
@@ -179,6 +291,9 @@ export function describeMedia({ open, keeps }: Contract): void {
       const preview = (await store.previewCompaction(S, { ...mistral, trigger: 'auto' }))!
       const run = (await store.compactSession(S, preview))!
       expect(run.messages).toEqual(preview.messages)
+      // 30 bytes are 40 of base64.
+      const change = { imagesBefore: 8, imagesAfter: 3, mediaBytesBefore: 320, mediaBytesAfter: 120 }
+      expect([run, preview]).toMatchObject([change, change])
       const after = JSON.stringify(await store.getEffectiveHistory(S))
       await store.undoCompaction(S, run.runId)
       expect(JSON.stringify(await store.getEffectiveHistory(S))).toBe(before)

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { openStore } from '../../../src/index.ts'
 import { migrate, statementsFor } from '../../../src/storage/postgres/migrate.ts'
 import { MIGRATIONS } from '../../../src/storage/postgres/migrations.ts'
 import { failureOf } from '../../support/failures.ts'
 import { type Database, enginesOf, newSchema, postgresServer } from '../../support/postgres.ts'
+import { formerTools, imageFigures, MEDIA_SIZES, storeImages } from '../media-story.ts'
 import { ROWS } from './rows.ts'
 
 /* Bringing up a schema of PostgreSQL, and refusing one. */
@@ -107,6 +109,34 @@ describe.each(enginesOf(await postgresServer()))('migrating %s', (_, start) => {
       ['"b"'],
     ])
     await open({ readonly: true })
+  })
+
+  it.each([7, 8])('counts the images of a store of version %i when it is opened', async (versions) => {
+    const options = { schema, estimator: 'neurolink' }
+    const connections = { acquire: () => server.driver.acquire(), end: async () => {} }
+    const made = await openStore(connections, options)
+    await storeImages(made)
+    const figures = await imageFigures(made)
+    await made.close()
+    for (const size of versions < 8 ? MEDIA_SIZES : ['large']) {
+      for (const table of ['messages', 'sessions'])
+        await server.sql(`alter table ${schema}.${table} drop column size_${size}`)
+      await server.sql(`alter table ${schema}.replacements drop column saved_${size}`)
+    }
+    const rows = await server.sql(`select family, key, tools from ${schema}.messages where tools is not null`)
+    if (versions < 8)
+      for (const [family, key, tools] of rows)
+        await server.sql(
+          `update ${schema}.messages set tools = $1 where family = $2 and key = $3`,
+          formerTools(tools as string),
+          family,
+          key,
+        )
+    await server.sql(`update ${schema}.meta set value = '${versions}' where key = 'schema'`)
+    const store = await openStore(connections, options)
+    expect(await imageFigures(store)).toEqual(figures)
+    expect(await server.sql(`select 1 from ${schema}.meta where key = 'uncounted media'`)).toEqual([])
+    await store.close()
   })
 
   it('refuses a schema of a newer version', async () => {

@@ -1,7 +1,7 @@
 import type { CompactionPreview, OffTarget, PlannedCompaction } from '../../../compaction/result.ts'
 import { positionWords } from '../../../transfer/document/options.ts'
 import type { Output, Style } from '../../command.ts'
-import { count, counted, fromTo, listing, percent, reasoningText } from '../../output/figures.ts'
+import { count, counted, fromTo, listing, mediaText, percent, reasoningText } from '../../output/figures.ts'
 import { paragraph, sentence, widthOf } from '../../output/layout.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { type Column, table } from '../../output/table.ts'
@@ -177,7 +177,7 @@ function totalLines(preview: CompactionPreview, output: Output): string[] {
   const { tokensBefore, tokensAfter, tokensSaved, targetTokens, reachedTarget, fits } = preview
   const { firstChanged } = preview
   const share = tokensBefore === 0 ? 0 : tokensSaved / tokensBefore
-  const figures = `  history ${fromTo(tokensBefore, tokensAfter)}, saves ${count(tokensSaved)} (${percent(share)})`
+  const figures = `  history ${fromTo(tokensBefore, tokensAfter)}, saves ${count(tokensSaved)} (${percent(share)})${mediaText(preview)}`
   const target: Piece = reachedTarget ? [green, 'reached'] : [yellow, 'not reached']
   const why = preview.offTarget === undefined ? '' : ` (${WHY_OFF_TARGET[preview.offTarget]})`
   const fit: Piece = fits ? [green, 'fits the window'] : [red, 'does not fit the window']

@@ -6,6 +6,7 @@ import { withReplacements } from '../../../messages/overlay.ts'
 import type { CompactionKind } from '../../../model/plan.ts'
 import type { Store } from '../../../store/store.ts'
 import { sessionRows, spokenRows } from '../../../transfer/session-rows.ts'
+import { mediaOf } from '../../output/figures.ts'
 import { viewContent } from '../../output/message-text.ts'
 import { tokenCounter } from '../../token-counter.ts'
 
@@ -218,6 +219,7 @@ export function planJson({ sessionId, provider, model, preview }: ShownPlan, pla
     tokensBefore: preview.tokensBefore,
     tokensAfter: preview.tokensAfter,
     tokensSaved: preview.tokensSaved,
+    ...mediaOf(preview),
     targetTokens: preview.targetTokens,
     reachedTarget: preview.reachedTarget,
     offTarget: preview.offTarget ?? null,

@@ -5,7 +5,7 @@ import type { Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 import { STAGES } from '../../commands.ts'
 import { providerAndModel } from '../../options.ts'
-import { count, counted, fromTo, listing, reasoningText } from '../../output/figures.ts'
+import { count, counted, fromTo, listing, mediaText, reasoningText } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { findCompaction } from '../../references.ts'
 import { WHY_NOTHING } from '../compact/plan.ts'
@@ -55,6 +55,10 @@ const outcomeShape = {
   why_not: z.string().nullable().describe('why nothing was done'),
   tokens_before: z.int(),
   tokens_after: z.int(),
+  images_before: z.int(),
+  images_after: z.int(),
+  media_bytes_before: z.int().describe('bytes of images and files, in base64'),
+  media_bytes_after: z.int(),
   target_tokens: z.int(),
   reached_target: z.boolean(),
   fits: z.boolean(),
@@ -80,6 +84,7 @@ function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | Com
         tokens_before: 0,
         tokens_after: 0,
       },
+      ...{ images_before: 0, images_after: 0, media_bytes_before: 0, media_bytes_after: 0 },
       ...{ target_tokens: 0, reached_target: true, fits: true, invalidated_reasoning: null, compactions: [] },
     }
   const { compacted, reason: why, tokensBefore, tokensAfter, targetTokens, reachedTarget, fits } = found
@@ -89,6 +94,10 @@ function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | Com
     why_not: compacted ? null : WHY_NOTHING[why ?? 'NOTHING_TO_COMPACT'],
     tokens_before: tokensBefore,
     tokens_after: tokensAfter,
+    images_before: found.imagesBefore,
+    images_after: found.imagesAfter,
+    media_bytes_before: found.mediaBytesBefore,
+    media_bytes_after: found.mediaBytesAfter,
     target_tokens: targetTokens,
     reached_target: reachedTarget,
     fits,
@@ -116,7 +125,13 @@ async function outcomeText(
   const scope = await countingFor(access.store, outcome.session_id)
   const names = new Names(scope, maxTokens)
   const reasoning = reasoningText({ invalidatedReasoning: outcome.invalidated_reasoning ?? undefined })
-  const figures = listing(fromTo(outcome.tokens_before, outcome.tokens_after), reasoning)
+  const media = mediaText({
+    imagesBefore: outcome.images_before,
+    imagesAfter: outcome.images_after,
+    mediaBytesBefore: outcome.media_bytes_before,
+    mediaBytesAfter: outcome.media_bytes_after,
+  })
+  const figures = listing(`${fromTo(outcome.tokens_before, outcome.tokens_after)}${media}`, reasoning)
   const first = `${done}: ${figures}.`
   const steps = outcome.compactions.map(
     (one) =>
