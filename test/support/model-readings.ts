@@ -68,7 +68,7 @@ export class ModelReadings {
       viewEpoch,
       estimator,
       estimate,
-      at: Date.now(),
+      at: usage.at ?? Date.now(),
     })
     this.#measurements.set(key(session.incarnation, provider, model), measurement)
     this.#calibrations.set(key(provider, model, estimator), calibration)
@@ -78,11 +78,11 @@ export class ModelReadings {
 
   #bill(
     { incarnation }: Session,
-    { provider, model }: UsageReport,
+    { provider, model, at = Date.now() }: UsageReport,
     billed: NonNullable<UsageReport['billed']>,
     isStale: boolean,
   ): void {
-    const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = billed
+    const { requests = 1, inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = billed
     const [read = 0, created = 0] = [cacheReadTokens, cacheCreationTokens]
     if (inputTokens + read + created + outputTokens === 0) return
     const name = key(incarnation, provider, model)
@@ -101,13 +101,13 @@ export class ModelReadings {
     this.#usage.set(name, {
       provider,
       ...(model !== '' && { model }),
-      requests: (known?.requests ?? 0) + 1,
+      requests: (known?.requests ?? 0) + requests,
       inputTokens: (known?.inputTokens ?? 0) + inputTokens,
       cacheReadTokens: (known?.cacheReadTokens ?? 0) + read,
       cacheCreationTokens: (known?.cacheCreationTokens ?? 0) + created,
       outputTokens: (known?.outputTokens ?? 0) + outputTokens,
       ...last,
-      at: Date.now(),
+      at,
     })
   }
 

@@ -251,7 +251,7 @@ function* noteReport(
   const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)
   const estimate = { history, standing: usage.standing, pending: usage.pending }
   const { viewEpoch, estimator } = session
-  const report = { tokens, viewEpoch, estimator, estimate, at: Date.now() }
+  const report = { tokens, viewEpoch, estimator, estimate, at: usage.at ?? Date.now() }
   const { measurement } = recordReport(before, report)
   yield* writeMeasurement(sql, session.no, usage, measurement)
   const outcome = {
