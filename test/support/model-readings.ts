@@ -9,6 +9,7 @@ import {
 } from '../../src/storage/storage.ts'
 import {
   type Calibration,
+  type FixedPart,
   type Measurement,
   type Readings,
   recordReport,
@@ -30,7 +31,7 @@ export class ModelReadings {
   readonly #usage = new Map<string, ModelUsage>()
   readonly #limits = new Map<string, LearnedLimit>()
   /** The system prompt and tools of the last report of each session. */
-  readonly #fixed = new Map<string, number>()
+  readonly #fixed = new Map<string, FixedPart>()
 
   constructor(estimator: Estimator) {
     this.#estimator = estimator
@@ -72,7 +73,7 @@ export class ModelReadings {
     })
     this.#measurements.set(key(session.incarnation, provider, model), measurement)
     this.#calibrations.set(key(provider, model, estimator), calibration)
-    this.#fixed.set(session.incarnation, standing)
+    this.#fixed.set(session.incarnation, { provider, tokens: standing })
     return { recorded: true, before, after: this.read(session, provider, model), estimate }
   }
 

@@ -347,6 +347,8 @@ function commonResults(a: NewMessage, b: NewMessage): number {
   return isSame ? most : 0
 }
 
-function bodyOf({ role, content, metadata }: NewMessage): string {
-  return canonicalJson([role, content, metadata ?? {}])
+/** The same message, whatever this package added to its metadata: a browser does not have that. */
+function bodyOf({ role, content, metadata = {} }: NewMessage): string {
+  const { undertext: _, ...given } = metadata
+  return canonicalJson([role, content, given])
 }
