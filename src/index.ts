@@ -154,6 +154,7 @@ export type {
   MessageEvent,
   SessionImport,
 } from './history/import/import-types.ts'
+export type { ImportedUsage } from './history/import/imported-usage.ts'
 export type { RestoreOptions, SessionRestore } from './history/restore-session.ts'
 export type * from './message-types.ts'
 export type {

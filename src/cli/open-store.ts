@@ -1,5 +1,5 @@
 import { knownVariables, unknownVariables } from '../config/environment.ts'
-import { type OpenOptions, openStore } from '../store/open.ts'
+import { type OpenOptions, openForCommand } from '../store/open.ts'
 import { contextOf, type Store, storageOf } from '../store/store.ts'
 import { isTokenizerName } from '../tokens/tokenizer.ts'
 import type { Context, Location } from './command.ts'
@@ -30,7 +30,7 @@ export async function openAt(
   if (url === undefined) await prepareFile(location, access)
   for (const name of unknownVariables(env))
     err.write(style.yellow(`undertext: nothing reads ${name}; docs/configuration.md has the variables.\n`))
-  return openStore(url ?? path, {
+  return openForCommand(url ?? path, {
     env: knownVariables(env),
     readonly: access === 'read',
     ...(config !== undefined && { config }),

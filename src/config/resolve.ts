@@ -304,7 +304,8 @@ function layerOf(layers: readonly Layer[], name: SettingName): Layer | undefined
   return isOverridden ? undefined : layers[at]
 }
 
-function mergeWindows(high: ContextWindows, low: ContextWindows): ContextWindows {
+/** Two tables as one: entries of the first take precedence. */
+export function mergeWindows(high: ContextWindows, low: ContextWindows): ContextWindows {
   // A map, because a provider may be called `__proto__`.
   const providers = new Map(Object.entries(low))
   for (const [provider, entry] of Object.entries(high)) {
@@ -352,9 +353,8 @@ type Model = { readonly provider: string | undefined; readonly model: string | u
 
 /** The settings of a store, alone or with those of a session and a call. */
 export class Configuration {
-  /** The settings of all sessions. */
-  readonly ofStore: ResolvedConfig
-  readonly #layers: readonly Layer[]
+  #ofStore: ResolvedConfig
+  #layers: readonly Layer[]
   readonly #model: Pick<LayerValues, 'provider' | 'model'>
   /** A storage returns the same object for the same stored text, so the config of a session is read once. */
   readonly #sessions = new WeakMap<JsonObject, { readonly layer: Layer; readonly resolved: ResolvedConfig }>()
@@ -362,8 +362,21 @@ export class Configuration {
   /** `layers`: those of the store, highest precedence first. */
   constructor(layers: readonly Layer[]) {
     this.#layers = layers
-    this.ofStore = resolveLayers(layers)
+    this.#ofStore = resolveLayers(layers)
     this.#model = nonDefaults(this.ofStore, ['provider', 'model'])
+  }
+
+  /** The settings of all sessions. */
+  get ofStore(): ResolvedConfig {
+    return this.#ofStore
+  }
+
+  /** Adds windows that an application gave to the store, below those of this store. Before any other call. */
+  addWindows(contextWindows: ContextWindows): void {
+    const own = this.#layers.filter(({ source }) => source === 'store')
+    const others = this.#layers.filter(({ source }) => source !== 'store')
+    this.#layers = [...own, { source: 'store', values: { contextWindows } }, ...others]
+    this.#ofStore = resolveLayers(this.#layers)
   }
 
   /** The settings of a session with this config. */

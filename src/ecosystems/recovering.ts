@@ -6,11 +6,11 @@ import type { NewMessage, PositionRange } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { describedBy } from '../requests/options.ts'
 import type { PreparedRequest } from '../requests/prepared.ts'
-import type { ReportedUsage } from '../requests/provider-usage.ts'
 import type { UsageReportInput } from '../requests/record.ts'
 import type { AppendResult } from '../store/append.ts'
 import { unlessUnknown } from '../store/arguments.ts'
 import type { Store } from '../store/store.ts'
+import type { ReportedUsage } from '../tokens/provider-usage.ts'
 
 /*
  * What models that recover from overflows share in every library: the model is called through

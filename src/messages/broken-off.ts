@@ -48,14 +48,22 @@ export function brokenOff({ role, metadata }: Pick<Message, 'role' | 'metadata'>
     if (!isObject(kept)) continue
     if (name === OWN && (kept.brokenOff === 'length' || kept.brokenOff === 'stopped')) return kept.brokenOff
     if (name === 'ai-sdk' && isStreaming(kept.ui)) return 'stopped'
-    for (const fields of [kept, kept.message]) {
-      if (!isObject(fields)) continue
-      const { stop_reason, stopReason, finish_reason, finishReason } = fields
-      const why = brokenOffBy(stop_reason ?? stopReason ?? finish_reason ?? finishReason)
+    const entry = isObject(kept.entry) ? kept.entry : {}
+    for (const fields of [kept, kept.message, kept.response_metadata, entry.message]) {
+      const why = isObject(fields) ? whyIn(fields) : undefined
       if (why !== undefined) return why
     }
   }
   return undefined
+}
+
+/** Why a response has no end, by its fields in the forms of providers, agents and SDKs. */
+function whyIn(fields: JsonObject): BrokenOff | undefined {
+  const { stop_reason, stopReason, finish_reason, finishReason, status, incomplete_details: details } = fields
+  const named = brokenOffBy(stop_reason ?? stopReason ?? finish_reason ?? finishReason)
+  if (named !== undefined || status !== 'incomplete') return named
+  // Of the Responses API.
+  return (isObject(details) ? brokenOffBy(details.reason) : undefined) ?? 'stopped'
 }
 
 /** Whether a row of a chat has a part that had not arrived in full. */

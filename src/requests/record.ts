@@ -9,10 +9,10 @@ import type { NewMessage } from '../messages/message.ts'
 import type { NextStep } from '../messages/stop-reason.ts'
 import type { BoundPrefix } from '../rendering/bound-reasoning.ts'
 import type { RenderOptions } from '../rendering/render.ts'
+import { readUsage } from '../tokens/provider-usage.ts'
 import type { ChangedFrame } from './changed-frame.ts'
 import { describedBy, type Prompt, requestParts } from './options.ts'
 import type { PreparedFiles, PreparedRequest, RenderedMessage } from './prepared.ts'
-import { readUsage } from './provider-usage.ts'
 import type { AppendedTurn } from './turn-hooks.ts'
 
 const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usageSchema.shape

@@ -3,8 +3,10 @@ import type { Turnings } from '../model/reasoning.ts'
 
 /* Requests to a model: a moment of a session's view, how it was rendered, and what was sent with it. */
 
-/** Billed tokens of one request; input excludes tokens read from or written to the cache. */
+/** Billed tokens; input excludes tokens read from or written to the cache. */
 export type BilledTokens = {
+  /** The number of requests, where it is not one. */
+  readonly requests?: number
   readonly inputTokens: number
   /** `undefined` when the provider did not report it. */
   readonly cacheReadTokens: number | undefined

@@ -235,6 +235,8 @@ export type UsageReport = {
   readonly pending: number
   /** The billed tokens; `undefined` for a failed request. */
   readonly billed: BilledTokens | undefined
+  /** When the provider reported it, milliseconds since 1970. Default: now. */
+  readonly at?: number | undefined
   /** What was sent, to be recorded with it. */
   readonly request?: NewRequest | undefined
 }

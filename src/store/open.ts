@@ -20,12 +20,12 @@ import {
 } from '../config/environment.ts'
 import type { Spellings } from '../config/read-settings.ts'
 import { frozenCopy, readSettings } from '../config/read-settings.ts'
-import { resolveLayers } from '../config/resolve.ts'
+import { mergeWindows, resolveLayers } from '../config/resolve.ts'
 import type { Layer, Settings } from '../config/settings.ts'
 import type { StatsOptions } from '../config/store-options.ts'
 import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
-import { isObject } from '../messages/json.ts'
+import { isObject, parsedJson } from '../messages/json.ts'
 import { complete } from '../model/work.ts'
 import type { ResizeStoredImage } from '../requests/resized-images.ts'
 import { isAddress, isPostgresUrl, shownPath, storeIn } from '../storage/postgres/drivers.ts'
@@ -37,13 +37,13 @@ import { migrate, refuseOthers } from '../storage/sqlite/migrate.ts'
 import { finishClearing } from '../storage/sqlite/residue.ts'
 import { SqliteSql } from '../storage/sqlite/sqlite-sql.ts'
 import { type SqliteStorage, sqliteStorage } from '../storage/sqlite/storage.ts'
-import type { Estimators } from '../storage/storage.ts'
+import type { Estimators, Storage } from '../storage/storage.ts'
 import { summarizerSchema } from '../summarizers/summarizer.ts'
 import { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from '../tokens/estimators/built-in.ts'
 import { type Estimator, isEstimator } from '../tokens/estimators/estimator-schema.ts'
 import { isTokenizerName, TOKENIZER_NAMES, tokenizerEstimator } from '../tokens/tokenizer.ts'
-import { contextWindowsSchema } from '../tokens/windows.ts'
-import { Store } from './store.ts'
+import { type ContextWindows, contextWindowsSchema, windowsProblem } from '../tokens/windows.ts'
+import { contextOf, Store } from './store.ts'
 
 /** The mode of a new file: conversations are readable by their owner only, whatever the umask. */
 const PRIVATE = 0o600
@@ -160,6 +160,49 @@ export async function openStore(
   const checked = check(openSchema, options, 'openStore')
   const { resizeImage } = checked
   const layers = await layersOf(checked)
+  const store = await open(location, checked, layers)
+  const windows = layers[0]?.values.contextWindows
+  if (windows !== undefined && !checked.readonly) await keepWindows(contextOf(store).storage, windows)
+  return store
+}
+
+/** Opens a store as `openStore` does, for the command line: it reads the windows that applications gave, and adds none. */
+export async function openForCommand(location: string, options: OpenOptions): Promise<Store> {
+  const checked = check(openSchema, options, 'openStore')
+  const store = await open(location, checked, await layersOf(checked))
+  const { storage, configuration } = contextOf(store)
+  const windows = await keptWindows(storage).catch(() => undefined)
+  if (windows !== undefined) configuration.addWindows(windows)
+  return store
+}
+
+/** The key of the mark with the windows that applications gave. */
+const WINDOWS = 'windows'
+
+/**
+ * Stores the windows that an application gives, so that the command line, which does not run in the application, counts with them. The
+ * store works without: a role may not be allowed to, and another program may hold the lock.
+ */
+async function keepWindows(storage: Storage, given: ContextWindows): Promise<void> {
+  try {
+    const kept = await keptWindows(storage)
+    const all = JSON.stringify(kept === undefined ? given : mergeWindows(given, kept))
+    if (all !== JSON.stringify(kept)) await storage.histories.writeMark(WINDOWS, all)
+  } catch {
+    // Only figures of the command line depend on it.
+  }
+}
+
+async function keptWindows(storage: Storage): Promise<ContextWindows | undefined> {
+  const kept = parsedJson((await storage.histories.mark(WINDOWS)) ?? '')
+  return kept === undefined || windowsProblem(kept) !== undefined ? undefined : (kept as ContextWindows)
+}
+
+async function open(
+  location: Database | PostgresSource,
+  checked: CheckedOptions,
+  layers: readonly Layer[],
+): Promise<Store> {
   const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
   if (isPostgresSource(location) || (typeof location === 'string' && isPostgresUrl(location))) {
     if (checked.durability === 'normal')

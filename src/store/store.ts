@@ -1352,6 +1352,7 @@ export class Store<S extends Storage = Storage> {
     const host = {
       storage: context.storage,
       estimator: context.estimators.standard.name,
+      modelFor: (session: Pick<Session, 'provider' | 'model'>) => context.modelFor(session),
       recordAppended: recordAppended.bind(undefined, context),
     }
     return importSession(host, checkId(sessionId), given.events, given.options)

@@ -3,7 +3,7 @@ import { invalid } from '../errors.ts'
 import { check, readable, shareSchema } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
-import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
+import { type Estimate, expectedTokens, type FixedPart, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
 import type { Estimator } from './estimators/estimator-schema.ts'
 import {
   estimateMessagesTokens,
@@ -264,7 +264,7 @@ export function estimateRequest(
   request: CheckedRequest,
   conversationHistory: number,
   estimator: Estimator = neurolinkEstimator,
-  lastFixed = 0,
+  lastFixed?: FixedPart,
 ): BudgetBreakdown {
   const textTokens = (text: string): number => tokensOfText(text, estimator, provider)
   const prompt = (text: string | undefined): number =>
@@ -277,8 +277,23 @@ export function estimateRequest(
     currentPrompt: prompt(request.prompt) + (request.pendingTokens ?? 0),
     toolDefinitions: sumOf(request.tools, tool),
     fileAttachments: sumOf(request.files, ({ content }) => textTokens(content)),
-    ...(lastFixed > 0 && !hasFixedPart(request) && { unseen: lastFixed }),
+    ...(!hasFixedPart(request) && unseenOf(lastFixed, provider, estimator)),
   }
+}
+
+/** Enough units that rounding does not matter. */
+const MANY_UNITS = 1_000_000
+
+/** The fixed part of the last request as another provider counts it. */
+function unseenOf(
+  last: FixedPart | undefined,
+  provider: string,
+  estimator: Estimator,
+): Pick<BudgetBreakdown, 'unseen'> {
+  if (last === undefined || last.tokens === 0) return {}
+  if (last.provider === provider) return { unseen: last.tokens }
+  const ratio = estimator.toTokens(MANY_UNITS, provider) / estimator.toTokens(MANY_UNITS, last.provider)
+  return { unseen: Math.round(ratio * last.tokens) }
 }
 
 /** The same in the form in which it is compared with a provider's reports. */

@@ -90,13 +90,16 @@ export type LearnedTokens = { readonly window: number | undefined; readonly inpu
 
 export const NOTHING_LEARNED: LearnedTokens = { window: undefined, input: undefined }
 
+/** Estimated tokens of a request's system prompt and tools, for the provider that received them: each counts differently. */
+export type FixedPart = { readonly tokens: number; readonly provider: string }
+
 /** The readings of a session for one model. */
 export type Readings = {
   readonly measurement: Measurement | undefined
   readonly calibration: Calibration | undefined
   readonly learned: LearnedTokens
-  /** Estimated tokens of the system prompt and tools of the session's last reported request, of any model. */
-  readonly fixed: number | undefined
+  /** The system prompt and tools of the session's last reported request, of any model. */
+  readonly fixed: FixedPart | undefined
 }
 
 /**

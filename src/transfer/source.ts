@@ -204,7 +204,7 @@ export function fieldNames(value: unknown): string[] {
 }
 
 /** A compaction of the file. */
-type PlacedCompaction = CompactionEvent & { readonly at: Place }
+export type PlacedCompaction = CompactionEvent & { readonly at: Place }
 
 /** Something that was repaired, left out or stored unread; the import continues. Has places and rules, never content. */
 export type NoteEvent = {

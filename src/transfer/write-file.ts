@@ -48,7 +48,9 @@ export class StoredEvents {
       const last = to - this.#leftBefore(to + 1)
       return first <= last ? [[first, last]] : []
     })
-    return { ...event, compaction: { ...event.compaction, covers } }
+    const { madeAfter } = event
+    const after = madeAfter === undefined ? {} : { madeAfter: madeAfter - this.#leftBefore(madeAfter + 1) }
+    return { ...event, ...after, compaction: { ...event.compaction, covers } }
   }
 
   /** The number of omitted messages before an ordinal. */

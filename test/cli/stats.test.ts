@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { shares } from '../../src/cli/output/figures.ts'
+import { type OpenOptions, openStore } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
 
@@ -41,6 +42,47 @@ it('draws the bar: half full, marks at 40, 60 and 80 %', async () => {
   expect(lines).toContain("Window: 1,000 tokens, the session's own table, entry _default.")
   expect(lines).toContain('Answer: 0 tokens kept free, maxTokens, as requested.')
   expect(lines).toContain('Compaction: due at 800 tokens, then down to 400.')
+})
+
+it('counts with the windows that an application gave to openStore, and names them; its own stay', async () => {
+  const open = async (contextWindows: OpenOptions['contextWindows']) =>
+    (await openStore(small.path, { contextWindows })).close()
+  await small.change(async (store) => {
+    await store.createSession({ id: 'local', provider: 'ollama', model: 'llama3.2' })
+    await store.append('local', [{ role: 'user', content: 'Hello' }])
+  })
+  const windowOf = async () => {
+    const { json } = await stats('local', '--json')
+    return (json as { models: { window: object }[] }).models[0]!.window
+  }
+  expect(await windowOf()).toEqual({ tokens: 4_096, source: 'registry', entry: '_default', assumed: true })
+  expect((await stats('local')).lines.join(' ')).toContain('Window: 4,096 tokens, assumed for ollama')
+  await open({ ollama: { 'llama3.2': 32_768 } })
+  expect(await windowOf()).toEqual({ tokens: 32_768, source: 'store', entry: 'llama3.2', assumed: false })
+  expect((await stats('local')).lines.join(' ')).toContain(
+    'Window: 32,768 tokens, contextWindows of the settings, or as the application gave it to openStore, entry llama3.2.',
+  )
+  // Another application gives others; a figure of the same model replaces the earlier one.
+  await open({ ollama: { 'llama3.2': 16_384 }, 'my-gateway': 65_536 })
+  expect(await windowOf()).toMatchObject({ tokens: 16_384 })
+  // A command reads the windows and adds none, and an application without them has the tables of the package.
+  const store = await openStore(small.path)
+  expect((await store.getContextStats('local'))!.contextWindow).toMatchObject({ tokens: 4_096 })
+  store.close()
+})
+
+it('reports the fixed part of the last request, and says when a window is assumed', async () => {
+  await small.change(async (store) => {
+    await store.createSession({ id: 'fixed', provider: 'ollama', model: 'qwen3' })
+    await store.append('fixed', [{ role: 'user', content: 'Hello' }])
+    const system = 'You answer in one word. '.repeat(40)
+    await store.recordUsage('fixed', { inputTokens: 300, system })
+  })
+  const { json } = await stats('fixed', '--json')
+  const { fixed, window } = (json as { models: { fixed: { tokens: number }; window: object }[] }).models[0]!
+  expect(fixed).toMatchObject({ source: 'last-request' })
+  expect(fixed.tokens).toBeGreaterThan(100)
+  expect(window).toMatchObject({ assumed: true })
 })
 
 it('tells counts and what hides', async () => {

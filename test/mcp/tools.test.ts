@@ -281,8 +281,14 @@ describe('reading', () => {
         provider: 'openai',
         model: 'gpt-4o',
         window_tokens: 128_000,
+        window_source: 'package',
+        window_assumed: false,
+        fixed: { tokens: 0, source: 'none' },
         fits: true,
       })
+      const unknown = await call('get_stats', { session_id: 'talk', model: 'openai/no-such-model' })
+      expect(unknown.data.figures).toMatchObject({ window_assumed: true })
+      expect(unknown.text).toContain('assumed, because the window of this model is not known')
       expect(data.hidden).toEqual({ condensed: 4, truncated: 0, manual: 0 })
       expect(data.figures.breakdown.free + data.figures.tokens).toBe(data.figures.available_tokens)
       expect((await call('get_stats', { session_id: 'empty' })).data.figures).toBeNull()

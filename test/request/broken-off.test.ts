@@ -49,6 +49,15 @@ describe('an answer that was broken off', () => {
     expect(brokenOff(done!)).toBeUndefined()
     expect(brokenOff(answer({ anthropic: { stop_reason: 'max_tokens' } }))).toBe('length')
     expect(brokenOff(answer({ anthropic: { stop_reason: 'end_turn' } }))).toBeUndefined()
+    const ofLangChain = { response_metadata: { finish_reason: 'length' } }
+    expect(brokenOff(answer({ langchain: ofLangChain }))).toBe('length')
+    expect(brokenOff(answer({ langchain: { response_metadata: { finish_reason: 'stop' } } }))).toBeUndefined()
+    expect(brokenOff(answer({ 'openai-agents': { status: 'incomplete' } }))).toBe('stopped')
+    expect(brokenOff(answer({ 'openai-agents': { status: 'completed' } }))).toBeUndefined()
+    const details = { incomplete_details: { reason: 'max_output_tokens' } }
+    expect(brokenOff(answer({ 'openai-responses': { status: 'incomplete', ...details } }))).toBe('length')
+    const entry = { type: 'assistant', message: { stop_reason: 'max_tokens' } }
+    expect(brokenOff(answer({ 'claude-agent-sdk': { entry } }))).toBe('length')
     expect(brokenOff(answer({ pi: { type: 'message', message: { stopReason: 'aborted' } } }))).toBe('stopped')
     expect(
       brokenOff({ role: 'user', metadata: { anthropic: { stop_reason: 'max_tokens' } } }),

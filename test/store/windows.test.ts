@@ -52,6 +52,25 @@ it('rejects invalid windows', async () => {
   }
 })
 
+it.each([
+  ['ollama', 4_096],
+  ['ollama.chat', 4_096],
+  ['llama.cpp', 128_000],
+  ['llamacpp', 128_000],
+  ['vllm', 128_000],
+  ['vllm.chat', 128_000],
+  ['lmstudio', 128_000],
+  ['lmstudio.chat', 128_000],
+  ['litellm', 128_000],
+] as const)('the assumed window of a model of %s is reported once', async (provider, tokens) => {
+  await using store = await openStore(':memory:')
+  const events: WindowAssumedEvent[] = []
+  store.on('windowAssumed', (event) => events.push(event))
+  for (let turn = 0; turn < 2; turn++)
+    await store.prepareRequest('s', { provider, model: 'qwen3:8b', prompt: 'Hi' })
+  expect(events).toMatchObject([{ provider, model: 'qwen3:8b', tokens }])
+})
+
 it('an assumed window is reported once per model and store, when a request is made', async () => {
   await using store = await openStore(':memory:', { contextWindows: { 'my-gateway': 9_000 } })
   const events: WindowAssumedEvent[] = []

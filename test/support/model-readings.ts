@@ -9,6 +9,7 @@ import {
 } from '../../src/storage/storage.ts'
 import {
   type Calibration,
+  type FixedPart,
   type Measurement,
   type Readings,
   recordReport,
@@ -30,7 +31,7 @@ export class ModelReadings {
   readonly #usage = new Map<string, ModelUsage>()
   readonly #limits = new Map<string, LearnedLimit>()
   /** The system prompt and tools of the last report of each session. */
-  readonly #fixed = new Map<string, number>()
+  readonly #fixed = new Map<string, FixedPart>()
 
   constructor(estimator: Estimator) {
     this.#estimator = estimator
@@ -68,21 +69,21 @@ export class ModelReadings {
       viewEpoch,
       estimator,
       estimate,
-      at: Date.now(),
+      at: usage.at ?? Date.now(),
     })
     this.#measurements.set(key(session.incarnation, provider, model), measurement)
     this.#calibrations.set(key(provider, model, estimator), calibration)
-    this.#fixed.set(session.incarnation, standing)
+    this.#fixed.set(session.incarnation, { provider, tokens: standing })
     return { recorded: true, before, after: this.read(session, provider, model), estimate }
   }
 
   #bill(
     { incarnation }: Session,
-    { provider, model }: UsageReport,
+    { provider, model, at = Date.now() }: UsageReport,
     billed: NonNullable<UsageReport['billed']>,
     isStale: boolean,
   ): void {
-    const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = billed
+    const { requests = 1, inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = billed
     const [read = 0, created = 0] = [cacheReadTokens, cacheCreationTokens]
     if (inputTokens + read + created + outputTokens === 0) return
     const name = key(incarnation, provider, model)
@@ -101,13 +102,13 @@ export class ModelReadings {
     this.#usage.set(name, {
       provider,
       ...(model !== '' && { model }),
-      requests: (known?.requests ?? 0) + 1,
+      requests: (known?.requests ?? 0) + requests,
       inputTokens: (known?.inputTokens ?? 0) + inputTokens,
       cacheReadTokens: (known?.cacheReadTokens ?? 0) + read,
       cacheCreationTokens: (known?.cacheCreationTokens ?? 0) + created,
       outputTokens: (known?.outputTokens ?? 0) + outputTokens,
       ...last,
-      at: Date.now(),
+      at,
     })
   }
 

@@ -1,5 +1,6 @@
 import type { StatsOptions } from '../../config/store-options.ts'
 import { toolsSchema } from '../../tokens/tool-definitions.ts'
+import { isAssumed } from '../../tokens/windows.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { INEXACT, momentOf } from '../moments.ts'
@@ -102,7 +103,7 @@ function jsonOf({ stats, breakdown, free, target, due }: RequestFigures) {
     estimated: stats.estimated,
     measured: stats.measured,
     calibration: stats.calibration,
-    window: { tokens, source, entry: entry ?? null },
+    window: { tokens, source, entry: entry ?? null, assumed: isAssumed(stats.contextWindow) },
     outputReserve: stats.outputReserve,
     inputLimit: stats.inputLimit ?? null,
     available: stats.availableInputTokens,

@@ -263,6 +263,14 @@ async function endFailedCall({ store, options, id, fresh, position, aside }: Cal
   }
 }
 
+/** The last call of a turn. */
+export type LastCall = {
+  /** Whether its answer is complete. */
+  isWhole: boolean
+  /** Why the model stopped, in its provider's words. */
+  stopReason?: string | undefined
+}
+
 type RecoveringTurn = {
   readonly store: ChatStorage
   readonly chatId: string
@@ -272,8 +280,7 @@ type RecoveringTurn = {
   /** The messages that the turn returned; later ones in a call are steps of its answer. */
   readonly messages: readonly SdkModelMessage[]
   readonly answers: TurnAnswers
-  /** Its last call: `isWhole` once the answer is complete, and not before. */
-  readonly lastCall: { isWhole: boolean }
+  readonly lastCall: LastCall
 }
 
 /**
@@ -286,6 +293,7 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
   const { provider } = namesOf(model)
   const calling = (method: 'doGenerate' | 'doStream') => (params: SdkParams) => {
     lastCall.isWhole = false
+    lastCall.stopReason = undefined
     const others = params.prompt.filter(({ role }) => role !== 'system')
     const steps = stepsAfter(turn.messages, others)
     if (steps === undefined) return callModel(model, method, unrecorded(turn, params, provider))
@@ -316,6 +324,7 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
         ),
       whole: async (answer, request) => {
         lastCall.isWhole = true
+        lastCall.stopReason = stopReasonIn(answer.finishReason)
         const requestId = await recordCall(store, request, usageIn(answer, provider))
         const message = messageOfAnswer(answer, provider)
         if (requestId !== undefined && message !== undefined) answered(requestId, message)

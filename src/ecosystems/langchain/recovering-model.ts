@@ -14,7 +14,7 @@ import { invalid } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
 import { isBlankMessage } from '../../messages/message.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
-import { readUsage } from '../../requests/provider-usage.ts'
+import { readUsage } from '../../tokens/provider-usage.ts'
 import { begunIterable, recordCallOf } from '../recovering.ts'
 import {
   type HistoryTurns,

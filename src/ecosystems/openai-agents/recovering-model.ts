@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../messages/defined.ts'
 import { isBlankMessage } from '../../messages/message.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
-import { readUsage } from '../../requests/provider-usage.ts'
+import { readUsage } from '../../tokens/provider-usage.ts'
 import {
   type AnswerPlace,
   begunIterable,

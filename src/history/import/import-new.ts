@@ -1,10 +1,11 @@
 import { check, newNameSchema } from '../../messages/check.ts'
 import { lastBlockOf } from '../../messages/compaction-block.ts'
+import { defined } from '../../messages/defined.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage, PositionRange } from '../../messages/message.ts'
 import type { Session, SessionFields } from '../../storage/storage.ts'
 import { AppliedCompactions } from './applied-compactions.ts'
-import type { FieldsEvent, ImportEvent, ImportEvents } from './import-types.ts'
+import type { FieldsEvent, ImportEvent, ImportEvents, MessageEvent } from './import-types.ts'
 import {
   type CheckedImport,
   checkedEvents,
@@ -13,6 +14,13 @@ import {
   labelOf,
   type SessionImport,
 } from './import-types.ts'
+import {
+  type ImportedUsage,
+  type Names,
+  UsageRecord,
+  usageOfFields,
+  usageOfMessage,
+} from './imported-usage.ts'
 import { Batch, othersFirst, staged } from './staging.ts'
 
 /** The fields of a conversation so far: the last value of each wins, metadata is merged. */
@@ -20,6 +28,7 @@ class ImportedFields {
   #fields: { title?: string; provider?: string; model?: string } = {}
   #metadata: JsonObject = {}
   #createdAt: number | undefined
+  #reported: Names | undefined
   readonly #formerTitles = new Set<string | undefined>()
 
   /** Throws `INVALID_INPUT`. */
@@ -42,10 +51,40 @@ class ImportedFields {
     return this.#createdAt
   }
 
+  /** The provider and the model of a session: its own, else those of the conversation. */
+  namesFor({ provider, model }: Names): Names {
+    const own = this.#names
+    if (provider === undefined && model === undefined) return own
+    const isSame = provider === undefined || provider === own.provider
+    return { provider, model: model ?? (isSame ? own.model : undefined) }
+  }
+
+  /** Those of the fields, else those that came with the last usage. */
+  get #names(): Names {
+    const { provider, model } = this.#fields
+    if (provider === undefined && this.#reported !== undefined) return this.#reported
+    return { provider, model }
+  }
+
+  /** Takes the names that came with a usage. */
+  report({ provider, model }: ImportedUsage): void {
+    if (provider !== undefined && model !== undefined)
+      this.#reported = { provider: labelOf(provider), model: labelOf(model) }
+  }
+
+  /** The usage beside the messages: of the last request. */
+  usage(): Promise<ImportedUsage | undefined> {
+    return usageOfFields(this.#metadata)
+  }
+
   /** As fields of a session; its metadata under the source's name. */
   fieldsFor(source: string): SessionFields {
     const isEmpty = Object.keys(this.#metadata).length === 0
-    return { ...this.#fields, ...(!isEmpty && { metadata: { [source]: this.#metadata } }) }
+    return {
+      ...this.#fields,
+      ...defined(this.#names),
+      ...(!isEmpty && { metadata: { [source]: this.#metadata } }),
+    }
   }
 
   /**
@@ -53,7 +92,7 @@ class ImportedFields {
    * the source follows the source.
    */
   newTo({ title, provider, model, metadata }: Session, source: string): SessionFields | undefined {
-    const value = this.#fields
+    const value = { ...this.#fields, ...defined(this.#names) }
     const isFree = title === undefined || this.#formerTitles.has(title)
     const isSameProvider = provider === undefined || provider === value.provider
     const there = metadata?.[source] ?? {}
@@ -72,6 +111,8 @@ function modelFields({ provider, model }: SessionFields): SessionFields {
   return { model, ...(provider !== undefined && { provider }) }
 }
 
+const NO_NAMES: Names = { provider: undefined, model: undefined }
+
 /** Imports a conversation as a new session: in batches, invisible until it is complete. */
 export function importNew(
   host: ImportHost,
@@ -83,9 +124,13 @@ export function importNew(
   const { owner, source, beforePublish } = options
   const { storage, estimator } = host
   return staged(storage, { estimator, fields: owner === undefined ? {} : { owner } }, async ({ id }) => {
-    const writing = new Writing(host, id, 0, options)
+    const writing = new Writing(host, id, NO_NAMES, 0, options)
     for await (const event of checkedEvents(events, sessionId, options)) await writing.take(event)
     await writing.finish()
+    // A change of the model makes the reports of requests before it count no longer.
+    const names = defined(writing.fields.namesFor(NO_NAMES))
+    if (writing.hasReports && Object.keys(names).length > 0) await storage.updateSession(id, names)
+    await writing.recordUsage()
     await beforePublish?.()
     const { messages, existing, compactions, fields } = writing
     const detail = {
@@ -108,7 +153,14 @@ export function importNew(
 export class Writing {
   readonly #host: ImportHost
   readonly #sessionId: string
+  readonly #session: Names
   readonly #batch = new Batch<NewMessage>()
+  /** The usage that comes with the messages of the batch. */
+  #batched: (ImportedUsage | undefined)[] = []
+  readonly #usage: UsageRecord
+  /** The last answer that was written, and whether any message had a usage. */
+  #answer: { readonly message: NewMessage; readonly position: number } | undefined
+  #isReported = false
   /** The positions of the conversation's messages, by ordinal less 1. */
   readonly #positions: number[] = []
   #position: number
@@ -122,10 +174,12 @@ export class Writing {
   existing = 0
 
   /** `position`: the current last one. */
-  constructor(host: ImportHost, sessionId: string, position: number, options: CheckedImport) {
+  constructor(host: ImportHost, sessionId: string, session: Names, position: number, options: CheckedImport) {
     this.#host = host
     this.#sessionId = sessionId
+    this.#session = session
     this.#position = position
+    this.#usage = new UsageRecord(host, sessionId)
     const { source, actor, reason } = options
     this.compactions = new AppliedCompactions(host.storage, { source, actor, reason })
   }
@@ -135,17 +189,28 @@ export class Writing {
     if (event.type === 'fields') this.fields.add(event)
     else if (event.type === 'compaction') {
       await this.flush()
+      const { madeAfter } = event
+      const upTo = madeAfter === undefined ? undefined : (this.#positions[madeAfter - 1] ?? 0)
+      await this.#usage.record(this.#names, upTo)
       await this.compactions.apply(this.#sessionId, event.compaction, (covers) => this.#positionsOf(covers))
-    } else await this.#add(event.message)
+    } else await this.#add(event)
   }
 
   /** A message that is stored already. */
-  known(position: number): void {
+  async known(event: MessageEvent, position: number): Promise<void> {
     this.#positions.push(position)
     this.existing += 1
+    const usage = await usageOf(event)
+    if (usage !== undefined) this.#usage.known(usage)
   }
 
-  async #add(message: NewMessage): Promise<void> {
+  get #names(): Names {
+    return this.fields.namesFor(this.#session)
+  }
+
+  async #add(event: MessageEvent): Promise<void> {
+    const { message } = event
+    this.#batched.push(await usageOf(event))
     this.#batch.add(message)
     const { createdAt } = message
     if (createdAt !== undefined) this.writtenAt = Math.max(createdAt, this.writtenAt ?? 0)
@@ -156,27 +221,52 @@ export class Writing {
   /** Writes the last of it. */
   async finish(): Promise<void> {
     await this.flush()
+    const usage = this.#answer === undefined || this.#isReported ? undefined : await this.fields.usage()
+    if (usage !== undefined)
+      this.#usage.add(this.#answer!.message, this.#answer!.position, usage, this.#names)
     await this.compactions.settle(this.#sessionId)
+  }
+
+  /** Whether the usage of a request is still to be recorded for the view as it is now. */
+  get hasReports(): boolean {
+    return this.#usage.hasReports
+  }
+
+  /** Records the usage, when the session has its model. */
+  async recordUsage(): Promise<void> {
+    await this.#usage.record(this.#names)
+    await this.#usage.settle()
   }
 
   /** Writes the pending messages. */
   async flush(): Promise<void> {
     const messages = this.#batch.take()
+    const usages = this.#batched
+    this.#batched = []
     if (messages.length === 0) return
     // A block replaces what is visible.
     if (messages.some(({ content }) => lastBlockOf(content) !== undefined))
       await this.compactions.settle(this.#sessionId)
     const { messages: appended } = await this.#host.storage.append(this.#sessionId, messages, this.#position)
-    for (const { position, existing } of appended) {
+    for (const [i, { position, existing }] of appended.entries()) {
       this.#positions.push(position)
       if (existing) this.existing += 1
       else {
         this.messages += 1
         this.#position = position
+        this.#note(messages[i]!, position, usages[i])
       }
     }
     await this.#host.recordAppended(this.#sessionId, messages, appended)
     await othersFirst()
+  }
+
+  #note(message: NewMessage, position: number, usage: ImportedUsage | undefined): void {
+    if (message.role === 'assistant') this.#answer = { message, position }
+    if (usage === undefined) return
+    this.#isReported = true
+    this.fields.report(usage)
+    this.#usage.add(message, position, usage, this.#names)
   }
 
   /** Positions of messages by their ordinals. */
@@ -192,4 +282,9 @@ export class Writing {
       }
     return positions
   }
+}
+
+/** The usage of a message: the given one, else what its metadata holds. */
+async function usageOf({ message, usage }: MessageEvent): Promise<ImportedUsage | undefined> {
+  return usage === undefined ? usageOfMessage(message) : (usage ?? undefined)
 }

@@ -1,10 +1,9 @@
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
 import { isObject } from '../../messages/json.ts'
-import type { NewMessage } from '../../messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
 import { importNew, Writing } from './import-new.ts'
-import type { ImportEvent, ImportEvents, ImportedCompaction } from './import-types.ts'
+import type { ImportEvent, ImportEvents, ImportedCompaction, MessageEvent } from './import-types.ts'
 import {
   type CheckedImport,
   checkedEvents,
@@ -41,7 +40,7 @@ export async function extendSession(
     }
     for (const each of known.rewound) rewound.push(each)
   }
-  const writing = new Writing(host, sessionId, messageCount, options)
+  const writing = new Writing(host, sessionId, session, messageCount, options)
   await writing.compactions.takeBack(sessionId, rewound)
   const known = new KnownBeginning(host, session, writing)
   await settleAll(known, checked())
@@ -51,6 +50,7 @@ export async function extendSession(
   const { outcomes } = writing.compactions
   const isChanged = writing.messages > 0 || outcomes.some(({ status }) => status === 'applied')
   if (isChanged) await learn(host, session, writing, options)
+  await writing.recordUsage()
   return {
     sessionId,
     status: isChanged ? 'extended' : 'unchanged',
@@ -176,21 +176,21 @@ class KnownBeginning {
         continue
       }
       const known = found[next++]
-      if (known === undefined) await this.#new(event.message)
-      else this.#known(known.position, known.same)
+      if (known === undefined) await this.#new(event)
+      else await this.#known(event, known.position, known.same)
     }
   }
 
-  #known(position: number, isSame: boolean): void {
+  async #known(event: MessageEvent, position: number, isSame: boolean): Promise<void> {
     if (!isSame) throw this.#diverged(position, 'the message there says something else now')
     if (this.#isPast) throw this.#diverged(position, 'a new message precedes it now')
     if (position > this.#last + 1) this.#gap ??= this.#last + 1
     this.#last = Math.max(this.#last, position)
     this.existing += 1
-    this.#writing?.known(position)
+    await this.#writing?.known(event, position)
   }
 
-  async #new(message: NewMessage): Promise<void> {
+  async #new(event: MessageEvent): Promise<void> {
     const { id: sessionId, messageCount } = this.#session
     if (!this.#isPast && this.#last === 0 && messageCount > 0)
       throw new UndertextError('SESSION_EXISTS', { sessionId })
@@ -199,7 +199,7 @@ class KnownBeginning {
     if (this.#gap !== undefined) throw this.#diverged(this.#gap, 'the message there is not in it any more')
     this.#isPast = true
     this.fresh += 1
-    await this.#writing?.take({ type: 'message', message })
+    await this.#writing?.take(event)
   }
 
   #diverged(position: number, why: string): UndertextError<'IMPORT_DIVERGED'> {

@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import type { ChosenModel } from '../../config/model.ts'
 import { invalid, UndertextError } from '../../errors.ts'
 import { headOf } from '../../messages/characters.ts'
 import {
+  check,
   importOwnerOption,
   isIterable,
   jsonObjectSchema,
@@ -13,6 +15,7 @@ import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage, PositionRange } from '../../messages/message.ts'
 import { checkMessages } from '../../messages/message-check.ts'
 import type { AppendedMessage, Storage } from '../../storage/storage.ts'
+import { type ImportedUsage, importedUsageSchema, type Names } from './imported-usage.ts'
 
 const rangeSchema = z
   .tuple([z.int().positive(), z.int().positive()])
@@ -92,6 +95,8 @@ export type ImportHost = {
   readonly storage: Storage
   /** The estimator of new sessions. */
   readonly estimator: string
+  /** The model of a session whose figures are meant. */
+  modelFor(session: Names): ChosenModel
   /** Records the compaction of a provider, from a block among appended messages. */
   recordAppended(
     sessionId: string,
@@ -122,10 +127,23 @@ export type FieldsEvent = {
  * A message to append. Its `idempotencyKey` is the same whenever the same message is imported: made of the source's id of it, or of its
  * place in the conversation.
  */
-export type MessageEvent = { readonly type: 'message'; readonly message: NewMessage }
+export type MessageEvent = {
+  readonly type: 'message'
+  readonly message: NewMessage
+  /**
+   * The usage that the provider reported with this answer. Default: what the metadata of the message holds (`usage` of an API's response,
+   * `usage_metadata` of LangChain …); `null` for none, where another conversation counts it.
+   */
+  readonly usage?: ImportedUsage | null
+}
 
-/** A compaction of the source's system, after all messages it covers and before later ones. */
-export type CompactionEvent = { readonly type: 'compaction'; readonly compaction: ImportedCompaction }
+/** A compaction of the source's system, after all messages it covers. */
+export type CompactionEvent = {
+  readonly type: 'compaction'
+  readonly compaction: ImportedCompaction
+  /** The ordinal of the last message event before it was made. Default: all messages so far. */
+  readonly madeAfter?: number
+}
 
 /** A compaction of an imported conversation, from its source. */
 export type ImportedCompaction = {
@@ -170,8 +188,10 @@ export async function* checkedEvents(
     refuseAborted()
     if (!isObject(event) || typeof event.type !== 'string')
       throw invalid('importSession: an event is no event')
-    if (event.type === 'message') checkMessages([event.message], 'importSession: message')
-    else if (event.type !== 'fields' && event.type !== 'compaction')
+    if (event.type === 'message') {
+      checkMessages([event.message], 'importSession: message')
+      if (event.usage != null) check(importedUsageSchema, event.usage, 'importSession: usage')
+    } else if (event.type !== 'fields' && event.type !== 'compaction')
       throw invalid('importSession: an event has an unknown type')
     yield event
   }

@@ -114,12 +114,12 @@ function decode(row: Row): Circuit {
  * the former view.
  */
 
-/** Adds one request, within the transaction of its report. A report without tokens is ignored. */
+/** Adds a request, or several, within the transaction of its report. A report without tokens is ignored. */
 export function* addBilled(
   sql: Sql,
   session: number,
-  { provider, model }: Pick<UsageReport, 'provider' | 'model'>,
-  { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }: BilledTokens,
+  { provider, model, at = Date.now() }: Pick<UsageReport, 'provider' | 'model' | 'at'>,
+  { requests = 1, inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }: BilledTokens,
   isStale: boolean,
 ): Work<void> {
   const [read, created] = [cacheReadTokens ?? 0, cacheCreationTokens ?? 0]
@@ -130,8 +130,8 @@ export function* addBilled(
        last_cache_creation_tokens = excluded.last_cache_creation_tokens`
   yield* sql.run(
     `insert into undertext_usage ({family,} session, provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens,
-       output_tokens, last_cache_read_tokens, last_cache_creation_tokens, at) values ({?,} ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)
-     on conflict ({family,} session, provider, model) do update set requests = undertext_usage.requests + 1,
+       output_tokens, last_cache_read_tokens, last_cache_creation_tokens, at) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict ({family,} session, provider, model) do update set requests = undertext_usage.requests + excluded.requests,
        input_tokens = undertext_usage.input_tokens + excluded.input_tokens,
        cache_read_tokens = undertext_usage.cache_read_tokens + excluded.cache_read_tokens,
        cache_creation_tokens = undertext_usage.cache_creation_tokens + excluded.cache_creation_tokens,
@@ -139,13 +139,14 @@ export function* addBilled(
     session,
     provider,
     model,
+    requests,
     inputTokens,
     read,
     created,
     outputTokens,
     isStale ? null : (cacheReadTokens ?? null),
     isStale ? null : (cacheCreationTokens ?? null),
-    Date.now(),
+    at,
   )
 }
 

@@ -83,6 +83,7 @@ export function* forkSession(
     yield* copyCompactions(sql, forking, keys)
     yield* copyReplacements(sql, forking, keys)
     yield* settle(sql, forking, keys)
+    yield* copyMeasurements(sql, forking)
     yield* writeAudit(sql, fork.no, { event: 'forked', actor, detail: { from: id, position } })
     yield* writeAudit(sql, origin.no, { event: 'forked', actor, detail: { fork: newId, position } })
     return yield* requireSession(sql, newId)
@@ -445,6 +446,24 @@ function* copyReplacements(sql: Sql, { copied, position }: Forking, keys: NewKey
     JSON.stringify(replacing.map(({ no, newNo, state }) => [no, newNo, state])),
     ...keys.values,
     position,
+  )
+}
+
+/**
+ * Copies what was measured, so that the size of a fork is known before its first request: its system prompt and tools are those of the
+ * origin. For an earlier moment the reports are of another view, unless the view never changed: then it is a beginning of that view.
+ */
+function* copyMeasurements(sql: Sql, { origin, fork, past }: Forking): Work<void> {
+  const latest = past === undefined ? origin.viewEpoch : Math.max(0, origin.viewEpoch - 1)
+  yield* sql.run(
+    `insert into undertext_measurements ({family,} session, provider, model, estimator, view_epoch, tokens, held, history,
+       standing, pending, first_tokens, first_estimate, at)
+     select {?,} ?, provider, model, estimator, {least}(view_epoch, ?), tokens, held, history,
+       standing, pending, first_tokens, first_estimate, at
+     from undertext_measurements where {family} session = ?`,
+    fork.no,
+    latest,
+    origin.no,
   )
 }
 

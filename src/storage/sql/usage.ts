@@ -4,6 +4,7 @@ import type { Moment } from '../../model/moment.ts'
 import { begun, type Work } from '../../model/work.ts'
 import {
   type Calibration,
+  type FixedPart,
   type Measurement,
   NOTHING_LEARNED,
   type Readings,
@@ -43,8 +44,8 @@ const MEASUREMENT = `m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.s
 const CALIBRATION_COLUMNS = 6
 const CALIBRATION = `c.grown_samples, c.grown_measured, c.grown_estimated, c.whole_samples, c.whole_measured, c.whole_estimated`
 
-/** The system prompt and tools of the last reported request of the session: they are the same for all its models. */
-const FIXED = `(select f.standing from undertext_measurements f where {family f} f.session = s.no and f.estimator = s.estimator
+/** The system prompt and tools of the last reported request of the session, after its provider: they are the same for all its models. */
+const FIXED = `(select f.provider || ' ' || f.standing from undertext_measurements f where {family f} f.session = s.no and f.estimator = s.estimator
      order by f.at desc limit 1)`
 
 /** The columns of the readings, from `s` for a provider and model, each given four times. */
@@ -168,15 +169,21 @@ function* distributedStats(sql: Sql, id: string, provider: string, model: string
 function decodeReadings(row: Row | undefined): Readings {
   if (row === undefined)
     return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined, fixed: undefined }
-  const { optional } = columnsOf(row, 'limit')
+  const { optional, text } = columnsOf(row, 'limit')
   const calibration = row.slice(3, 3 + CALIBRATION_COLUMNS)
   const measurement = row.slice(3 + CALIBRATION_COLUMNS)
   return {
-    fixed: optional(0),
+    fixed: decodeFixed(text(0)),
     learned: { window: optional(1), input: optional(2) },
     calibration: calibration[0] === null ? undefined : decodeCalibration(calibration),
     measurement: measurement[0] === null ? undefined : decodeMeasurement(measurement),
   }
+}
+
+function decodeFixed(fixed: string | undefined): FixedPart | undefined {
+  if (fixed === undefined) return undefined
+  const end = fixed.lastIndexOf(' ')
+  return { provider: fixed.slice(0, end), tokens: Number(fixed.slice(end + 1)) }
 }
 
 function decodeCalibration(row: Row): Calibration {
@@ -251,13 +258,13 @@ function* noteReport(
   const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)
   const estimate = { history, standing: usage.standing, pending: usage.pending }
   const { viewEpoch, estimator } = session
-  const report = { tokens, viewEpoch, estimator, estimate, at: Date.now() }
+  const report = { tokens, viewEpoch, estimator, estimate, at: usage.at ?? Date.now() }
   const { measurement } = recordReport(before, report)
   yield* writeMeasurement(sql, session.no, usage, measurement)
   const outcome = {
     recorded: true,
     before,
-    after: { ...before, measurement, fixed: usage.standing },
+    after: { ...before, measurement, fixed: { provider, tokens: usage.standing } },
     estimate,
     requestId,
   }

@@ -192,7 +192,6 @@ export class SessionFields {
     const formerTitles = [...prompted, ...summaries, ...this.#seenTitles].filter((one) => one !== title)
     return {
       type: 'fields',
-      provider: 'anthropic',
       ...(title !== undefined && { title }),
       ...(formerTitles.length > 0 && { formerTitles }),
       ...(this.#model !== undefined && { model: this.#model }),

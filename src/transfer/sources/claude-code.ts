@@ -62,6 +62,8 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
   for (const made of first.branches.made) if (made.undone) undone.add(made.id)
 
   yield { type: 'conversation', at: { line: 1 }, ...namesOf(input.name, first) }
+  // Before the messages: their usage is of its models.
+  yield { type: 'fields', provider: 'anthropic' }
   const telling = new Telling(undone, first.createdAt)
   for await (const line of entriesOf(input)) {
     if ('entry' in line) yield* telling.tell(line)

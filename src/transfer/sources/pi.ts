@@ -304,7 +304,7 @@ async function* tellBranch(
     const place = placeOfLine(read)
     ordinal += 1
     if (tree.orphans.has(index)) yield orphanNote(place)
-    yield* tellEntry(entry, place)
+    yield* tellEntry(entry, place, owners?.has(index) === true)
     const compaction = compactions.get(index)
     if (compaction !== undefined) yield* tellCompaction(entry, place, compaction, ordinal)
     model = modelOf(entry) ?? model
@@ -317,7 +317,12 @@ function nameOfPlace({ line, column = 1 }: Place): string {
   return `line-${line}${column === 1 ? '' : `:${column}`}`
 }
 
-function* tellEntry(entry: JsonObject, at: Place): Generator<SourceEvent, void, undefined> {
+/** `isShared`: it is on the branch that this one left, too, where its usage counts. */
+function* tellEntry(
+  entry: JsonObject,
+  at: Place,
+  isShared: boolean,
+): Generator<SourceEvent, void, undefined> {
   const message = messageOfEntry(entry)
   if (message === undefined) yield { type: 'note', at, kind: 'kept', why: UNKNOWN_FORM }
   const isUnread = message === undefined || !TYPES.has(entry.type as string)
@@ -329,7 +334,14 @@ function* tellEntry(entry: JsonObject, at: Place): Generator<SourceEvent, void, 
   }
   const isAdded = !isObject(entry.message) || entry.message.role !== 'user'
   const unread = fieldNames(isObject(entry.message) ? entry.message : entry)
-  yield { type: 'message', at, message: found, ...(isUnread && { unread }), ...(isAdded && { added: true }) }
+  yield {
+    type: 'message',
+    at,
+    message: found,
+    ...(isShared && { usage: null }),
+    ...(isUnread && { unread }),
+    ...(isAdded && { added: true }),
+  }
 }
 
 function* tellCompaction(

@@ -3,10 +3,11 @@ import { fromOpenAIResponses } from '../../ecosystems/openai/from-responses.ts'
 import { keptUnder } from '../../ecosystems/wire.ts'
 import { isUndertextError } from '../../errors.ts'
 import type { FieldsEvent } from '../../history/import/import-types.ts'
+import type { ImportedUsage } from '../../history/import/imported-usage.ts'
 import { isObject, type Json, type JsonObject, jsonProblem, parsedJson } from '../../messages/json.ts'
 import type { Message, Part, UnsentSource } from '../../messages/message.ts'
 import { type JsonElement, placeOf, readElements } from '../json-elements.ts'
-import type { Head, Input, Source, SourceEvent } from '../source.ts'
+import type { Head, Input, PlacedCompaction, Source, SourceEvent } from '../source.ts'
 import { DEPTH_KEPT, nameOf, textIn, timeOf } from './claude-code-fields.ts'
 import type { RooElement } from './roo-plan.ts'
 import { planOfRoo, type RooCompaction, type RooPlan } from './roo-plan.ts'
@@ -170,7 +171,8 @@ async function* read(input: Input, agent: Agent): AsyncGenerator<SourceEvent, vo
     return
   }
   const { plan } = file
-  const shown = file.timeless ? await shownTimes(input) : undefined
+  const { times, requests } = await readShown(input, agent)
+  const shown = file.timeless ? times : undefined
   const createdAt = shown?.began ?? file.createdAt
   const isNamed = isTaskFile(input.name) && input.folder !== ''
   yield { type: 'conversation', at: {}, ...(isNamed && { id: input.folder }) }
@@ -185,10 +187,10 @@ async function* read(input: Input, agent: Agent): AsyncGenerator<SourceEvent, vo
       kind: 'kept',
       why: `${file.late} follow messages of a later time: the order is the file's`,
     }
-  yield* tell(input, plan, agent, shown)
+  yield* tell(input, plan, agent, { shown, usages: new ShownUsages(requests) })
 }
 
-/** The most bytes of the displayed messages that are read for their times. */
+/** The most bytes of the displayed messages that are read. */
 const SHOWN_BYTES = 64 * 1024 * 1024
 
 /** What the times of displayed messages say about the messages for the model. */
@@ -199,14 +201,24 @@ type ShownTimes = {
   readonly at: ReadonlyMap<number, { readonly first: number; readonly last: number }>
 }
 
+/** A displayed request: its time, the number of elements before it, and the usage that was reported for it. */
+type ShownRequest = {
+  readonly time: number
+  readonly elements: number
+  readonly usage: ImportedUsage | undefined
+}
+
+type Shown = { readonly times: ShownTimes | undefined; readonly requests: readonly ShownRequest[] }
+
 /**
- * The times in `ui_messages.json`: messages of earlier versions have none of their own. Each displayed message names the last element of the
+ * The times and the usage in `ui_messages.json`: messages of earlier versions have no times of their own. Each displayed message names the last element of the
  * history at its time (`conversationHistoryIndex`); older ones do not, but every request (`api_req_started`) adds the user's message and the answer.
  */
-async function shownTimes(input: Input): Promise<ShownTimes | undefined> {
-  const text = await input.beside?.(SHOWN, SHOWN_BYTES)
+async function readShown(input: Input, agent: Agent): Promise<Shown> {
+  const text = isTaskFile(input.name) ? await input.beside?.(SHOWN, SHOWN_BYTES) : undefined
   const list = text === undefined ? undefined : parsedJson(text)
-  if (!Array.isArray(list)) return undefined
+  if (!Array.isArray(list)) return { times: undefined, requests: [] }
+  const shownRequests: ShownRequest[] = []
   const at = new Map<number, { first: number; last: number }>()
   let began: number | undefined
   let requests = 0
@@ -219,11 +231,63 @@ async function shownTimes(input: Input): Promise<ShownTimes | undefined> {
     const index = one.conversationHistoryIndex
     const last = Number.isSafeInteger(index) ? (index as number) : 2 * (requests - 1) - (isRequest ? 1 : 0)
     const elements = Math.max(0, last + 1)
+    if (isRequest) shownRequests.push({ time, elements, usage: usageOfRequest(one, agent) })
     const known = at.get(elements)
     if (known === undefined) at.set(elements, { first: time, last: time })
     else known.last = time
   }
-  return began === undefined ? undefined : { began, at }
+  return { times: began === undefined ? undefined : { began, at }, requests: shownRequests }
+}
+
+/** The usage of a displayed request, which is JSON in its text. */
+function usageOfRequest(
+  shown: { readonly [field: string]: unknown },
+  agent: Agent,
+): ImportedUsage | undefined {
+  const report = typeof shown.text === 'string' ? parsedJson(shown.text) : undefined
+  if (!isObject(report) || countIn(report.tokensIn) === undefined) return undefined
+  const [input = 0, output = 0] = [countIn(report.tokensIn), countIn(report.tokensOut)]
+  const [read = 0, written = 0] = [countIn(report.cacheReads), countIn(report.cacheWrites)]
+  // Roo Code counts cached tokens among the input, except in earlier versions, of Anthropic's models.
+  const isTotal = agent === 'roo' && input >= read + written
+  const info = isObject(shown.modelInfo) ? shown.modelInfo : {}
+  const [provider, model] = [nameOf(info.providerId), nameOf(info.modelId)]
+  return {
+    inputTokens: isTotal ? input - read - written : input,
+    ...(read > 0 && { cacheReadTokens: read }),
+    ...(written > 0 && { cacheCreationTokens: written }),
+    outputTokens: output,
+    ...(provider !== undefined && { provider }),
+    ...(model !== undefined && { model }),
+  }
+}
+
+function countIn(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+}
+
+/** The usage of answers, in order: each has that of the last request that was displayed before it. */
+class ShownUsages {
+  readonly #requests: readonly ShownRequest[]
+  #next = 0
+
+  constructor(requests: readonly ShownRequest[]) {
+    this.#requests = requests
+  }
+
+  /** After a request is displayed, the user's message is added, then the answer. */
+  next({ ts, role }: JsonObject, elementsBefore: number): ImportedUsage | undefined {
+    if (role !== 'assistant') return undefined
+    const own = timeOf(ts)
+    let last: ShownRequest | undefined
+    for (; this.#next < this.#requests.length; this.#next++) {
+      const request = this.#requests[this.#next]!
+      const isBefore = own === undefined ? request.elements < elementsBefore : request.time <= own
+      if (!isBefore) break
+      last = request
+    }
+    return last?.usage
+  }
 }
 
 /** The times of elements, in order. One without its own has that of a displayed message, but none before that of the element before it. */
@@ -358,11 +422,11 @@ async function* tell(
   input: Input,
   plan: RooPlan,
   agent: Agent,
-  shown: ShownTimes | undefined,
+  { shown, usages }: { readonly shown: ShownTimes | undefined; readonly usages: ShownUsages },
 ): AsyncGenerator<SourceEvent, void, undefined> {
   const times = new ElementTimes(shown)
   const owners = new Map(plan.compactions.map((one) => [one.owner, one] as const))
-  const known = new Map<RooCompaction, SourceEvent>()
+  const known = new Map<RooCompaction, PlacedCompaction>()
   const names: ToolNames = new Map()
   const keys = new Keys()
   const ids = new Set<string>()
@@ -375,19 +439,25 @@ async function* tell(
     index += 1
     const value = read.value as JsonObject
     const createdAt = times.next(value, read.element - 1)
+    const usage = usages.next(value, read.element - 1)
     const ordinal = plan.ordinals.get(index)
     if (ordinal !== undefined)
       yield messageEvent(
         value,
         read,
         names,
-        { idempotencyKey: keys.next(value.ts, ordinal), createdAt },
+        { idempotencyKey: keys.next(value.ts, ordinal), createdAt, usage },
         agent,
       )
     const compaction = owners.get(index)
     if (compaction !== undefined) known.set(compaction, compactionEvent(value, read, compaction, ids))
   }
-  for (const compaction of plan.compactions) yield known.get(compaction)!
+  const ordinals = [...plan.ordinals]
+  let madeAfter = 0
+  for (const compaction of plan.compactions) {
+    while (madeAfter < ordinals.length && ordinals[madeAfter]![0] <= compaction.after) madeAfter += 1
+    yield { ...known.get(compaction)!, madeAfter }
+  }
 }
 
 type Element = Extract<JsonElement, { type: 'element' }>
@@ -396,7 +466,15 @@ function messageEvent(
   value: JsonObject,
   read: Element,
   names: ToolNames,
-  { idempotencyKey, createdAt }: { readonly idempotencyKey: string; readonly createdAt: number | undefined },
+  {
+    idempotencyKey,
+    createdAt,
+    usage,
+  }: {
+    readonly idempotencyKey: string
+    readonly createdAt: number | undefined
+    readonly usage: ImportedUsage | undefined
+  },
   agent: Agent,
 ): SourceEvent {
   const message = messageOfElement(value, names, agent)!
@@ -404,6 +482,7 @@ function messageEvent(
     type: 'message',
     at: placeOf(read),
     message: { ...message, idempotencyKey, ...(createdAt !== undefined && { createdAt }) },
+    ...(usage !== undefined && { usage }),
   }
 }
 
@@ -412,7 +491,7 @@ function compactionEvent(
   read: Element,
   { kind, covers }: RooCompaction,
   ids: Set<string>,
-): SourceEvent {
+): PlacedCompaction {
   const text = textOf(value.content)
   const createdAt = timeOf(value.ts)
   const given = textIn(kind === 'condense' ? value.condenseId : value.truncationId)

@@ -226,8 +226,12 @@ it('what Claude Code sent otherwise than it stored is reported', async () => {
 })
 
 it('knows title, model, time and place', async () => {
-  const fields = async (entries: readonly object[]) =>
-    eventsOfType(await eventsOf(claudeCode, told(entries)), 'fields')
+  const fields = async (entries: readonly object[]) => {
+    const [first, ...rest] = eventsOfType(await eventsOf(claudeCode, told(entries)), 'fields')
+    // Before the messages, because their usage is of its models.
+    expect(first).toEqual({ type: 'fields', provider: 'anthropic' })
+    return rest
+  }
   const metadata = {
     project: '/work',
     cwd: '/work',
@@ -236,7 +240,7 @@ it('knows title, model, time and place', async () => {
     sessionId: NAME.slice(0, -6),
   }
   const createdAt = Date.parse('2026-01-02T03:04:05.678Z')
-  const known = { type: 'fields', provider: 'anthropic', model: 'claude-sonnet-4-5', createdAt, metadata }
+  const known = { type: 'fields', model: 'claude-sonnet-4-5', createdAt, metadata }
   const ours = { type: 'summary', summary: 'Ours', leafUuid: 'a1' }
   const others = { type: 'summary', summary: 'Of another session', leafUuid: 'not-here' }
   expect(await fields([ours, others, ...LINE])).toEqual([{ ...known, title: 'Ours', formerTitles: ['u1'] }])
@@ -264,8 +268,8 @@ it('has the first words that a user typed as its title', async () => {
     ' \n',
   ]
   const title = async (...entries: readonly object[]) => {
-    const [fields] = eventsOfType(await eventsOf(claudeCode, told(entries)), 'fields')
-    return fields?.title
+    const fields = eventsOfType(await eventsOf(claudeCode, told(entries)), 'fields')
+    return fields.at(-1)?.title
   }
   const put = NOT_TYPED.map((text, at) => entry(`n${at}`, at === 0 ? null : `n${at - 1}`, asks(text)))
   const rest = [

@@ -10,6 +10,7 @@ import { rowText } from '../../../recall/row-text.ts'
 import type { Scope } from '../../../recall/scope.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { Store, ViewDiff } from '../../../store/store.ts'
+import { isAssumed } from '../../../tokens/windows.ts'
 import { statusWords } from '../../../transfer/document/session-document.ts'
 import { providerAndModel } from '../../options.ts'
 import { count, counted, fromTo, percent } from '../../output/figures.ts'
@@ -170,6 +171,12 @@ const getStats = tool({
         model: z.string().nullable(),
         tokens: z.int(),
         window_tokens: z.int(),
+        window_source: z
+          .enum(['learned', 'session', 'store', 'package', 'registry', 'default'])
+          .describe('where the size of the window is from'),
+        window_assumed: z
+          .boolean()
+          .describe('whether no table has the model, so that its window is only assumed'),
         available_tokens: z.int(),
         usage_ratio: z.number(),
         images: mediaUse,
@@ -179,6 +186,9 @@ const getStats = tool({
         compaction_due_at: z.int(),
         target_tokens: z.int(),
         breakdown: breakdownShape,
+        fixed: z
+          .strictObject({ tokens: z.int(), source: z.enum(['given', 'last-request', 'none']) })
+          .describe('the system prompt and tools of the last reported request, as far as they are known'),
       })
       .nullable()
       .describe('null for a session without messages, or whose figures are off'),
@@ -213,6 +223,8 @@ const getStats = tool({
               model: stats.model ?? null,
               tokens: stats.estimatedInputTokens,
               window_tokens: stats.contextWindow.tokens,
+              window_source: stats.contextWindow.source,
+              window_assumed: isAssumed(stats.contextWindow),
               available_tokens: stats.availableInputTokens,
               usage_ratio: stats.usageRatio,
               images: { used: stats.images.used, limit: stats.images.limit ?? null },
@@ -222,6 +234,7 @@ const getStats = tool({
               compaction_due_at: figures.due,
               target_tokens: figures.target,
               breakdown: { ...figures.breakdown, free: figures.free },
+              fixed: stats.fixed,
             },
       hidden: { condensed: hidden.condensed, truncated: hidden.truncated, manual: hidden.byHand },
       usage: {
@@ -237,7 +250,12 @@ const getStats = tool({
       data.figures === null
         ? [(point?.position ?? session.messageCount) === 0 ? 'It has no messages.' : FIGURES_OFF]
         : [
-            `${count(data.figures.tokens)} of ${count(data.figures.available_tokens)} available tokens, ${percent(data.figures.usage_ratio)}; window of ${names.name(data.figures.provider)}${data.figures.model === null ? '' : `/${names.name(data.figures.model)}`}: ${count(data.figures.window_tokens)}.`,
+            `${count(data.figures.tokens)} of ${count(data.figures.available_tokens)} available tokens, ${percent(data.figures.usage_ratio)}; window of ${names.name(data.figures.provider)}${data.figures.model === null ? '' : `/${names.name(data.figures.model)}`}: ${count(data.figures.window_tokens)}${data.figures.window_assumed ? ', assumed, because the window of this model is not known' : ''}.`,
+            ...(data.figures.fixed.source === 'last-request'
+              ? [
+                  `System prompt and tools: ${count(data.figures.fixed.tokens)} tokens, as in the last request.`,
+                ]
+              : []),
             `Compaction is ${data.figures.compaction_due ? 'due' : 'not due'}; it is due at ${count(data.figures.compaction_due_at)} tokens, and reduces to ${count(data.figures.target_tokens)}.`,
             `Hidden: ${count(data.hidden.condensed)} by summaries, ${count(data.hidden.truncated)} by truncation, ${count(data.hidden.manual)} manually.`,
             `Billed: ${counted(data.usage.requests, 'request')}, ${count(data.usage.input_tokens)} tokens in, ${count(data.usage.output_tokens)} out${data.usage.cost_usd === null ? '' : `, $${data.usage.cost_usd.toFixed(4)}`}.`,

@@ -324,7 +324,7 @@ function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
   return {
     learned: 'learned from an overflow error of the provider',
     session: `the session's own table${name}`,
-    store: `the settings of the store${name}`,
+    store: `contextWindows of the settings, or as the application gave it to openStore${name}`,
     package: `the package @pydantic/genai-prices${name}`,
     registry: isAssumed(contextWindow)
       ? `assumed for ${provider}, because the window of this model is not known; ${OWN_WINDOW}`

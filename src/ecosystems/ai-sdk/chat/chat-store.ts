@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { ContextStats } from '../../../compaction/stats.ts'
 import type { SessionInput } from '../../../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../../../errors.ts'
+import { withStopReason } from '../../../messages/broken-off.ts'
 import { check, nameSchema, ownerOption, taken } from '../../../messages/check.ts'
 import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
@@ -16,7 +17,7 @@ import { besideRows, type MessagePlace } from '../../fork-options.ts'
 import { noteSession, recordAnswers } from '../../recovering.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
 import { toolDefinitions, validateMessages } from '../load.ts'
-import { recoveringModel } from '../middleware.ts'
+import { type LastCall, recoveringModel } from '../middleware.ts'
 import { toModelMessages } from '../model-messages.ts'
 import {
   type ChatForkOptions,
@@ -328,7 +329,7 @@ async function beginTurn(
   await noteSession(store, chatId, names)
   const prepared = await prepareTurn(store, chatId, preparation)
   const answers = turnAnswers()
-  const lastCall = { isWhole: true }
+  const lastCall: LastCall = { isWhole: true }
   const end = endOf(chat, saved, read.isRegeneration, { answers, lastCall })
   const prompt = promptOf(prepared, version)
   const originalMessages = stored.map((one) => one.message)
@@ -443,7 +444,7 @@ function endOf(
   chat: Chat,
   began: SaveResult,
   isRegeneration: boolean,
-  { answers, lastCall }: { readonly answers: TurnAnswers; readonly lastCall: { readonly isWhole: boolean } },
+  { answers, lastCall }: { readonly answers: TurnAnswers; readonly lastCall: LastCall },
 ): (end: AnswerEnd) => Promise<void> {
   const { store, chatId, actor } = chat
   return async (end) => {
@@ -457,7 +458,8 @@ function endOf(
         await store.undoCompaction(chatId, compactionId, { both: true, ...defined({ actor }) })
       return
     }
-    const answer = readGiven(responseMessage, 'responseMessage')
+    const read = readGiven(responseMessage, 'responseMessage')
+    const answer = { ...read, rows: withStopReason(read.rows, lastCall.stopReason) }
     let isLate = false
     const { lastRowId, rowsAppended, appended } = await changeChat(chat, ({ stored }) => {
       const isLastRow = ({ id }: StoredMessage): boolean => id === began.lastRowId

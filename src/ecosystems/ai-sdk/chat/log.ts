@@ -352,12 +352,14 @@ function commonResults(a: NewMessage, b: NewMessage): number {
   return isSame ? most : 0
 }
 
+/** The same message, whatever this package added: versions from a browser or of a stream have no marks. */
 function bodyOf(row: NewMessage): string {
+  const { undertext: _, ...given } = row.metadata ?? {}
   const content = row.role === 'tool' ? comparedParts(row) : row.content
-  return canonicalJson([row.role, content, row.metadata ?? {}])
+  return canonicalJson([row.role, content, given])
 }
 
-/** Versions from a browser or of a stream have no mark of who gave a result. */
+/** Without the mark of who gave a result. */
 function comparedParts(row: NewMessage): readonly Part[] {
   return partsOf(row).map(withoutGivenMark)
 }

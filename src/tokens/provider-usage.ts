@@ -1,6 +1,6 @@
 import { taken } from '../messages/check.ts'
-import { pricePackage } from '../tokens/prices.ts'
-import { canonicalProvider } from '../tokens/providers.ts'
+import { pricePackage } from './prices.ts'
+import { canonicalProvider } from './providers.ts'
 
 /*
  * Usage as providers and SDKs report it. Nothing here throws: a response was paid for, and an unreadable usage must not keep its
@@ -19,7 +19,8 @@ type Fields = { readonly [name: string]: unknown }
 
 /**
  * The usage in a response or in its `usage` object: Chat Completions, Responses, Anthropic, Gemini, Bedrock Converse, Cohere, Ollama,
- * AI SDK (also `await`ed results of streams), LangChain, OpenAI Agents. `undefined` where none can be read.
+ * AI SDK (also `await`ed results of streams), LangChain, OpenAI Agents, and messages of pi, opencode and Cline. `undefined` where none
+ * can be read.
  */
 export async function readUsage(response: unknown, provider?: string): Promise<ReportedUsage | undefined> {
   try {
@@ -36,7 +37,10 @@ export async function readUsage(response: unknown, provider?: string): Promise<R
 
 /** The fields of a response that may hold its usage, the likeliest first, and those that may hold these. */
 const USAGES = ['usage', 'usageMetadata', 'usage_metadata', 'totalUsage', 'tokenUsage'] as const
-const AROUND = ['response', 'message', 'data', 'metadata', 'meta', 'x_groq', 'response_metadata', 'llmOutput']
+const AROUND = [
+  ...['response', 'message', 'data', 'metadata', 'meta', 'x_groq', 'response_metadata', 'llmOutput'],
+  'metrics',
+]
 
 /** Objects that may be the usage of a response, the likeliest first. */
 async function usagesIn(given: unknown): Promise<readonly Fields[]> {
@@ -69,14 +73,30 @@ export function sdkUsage(usage: Fields): ReportedUsage | undefined {
     return ofTotal(usage.promptTokens, undefined, undefined, usage.completionTokens)
   if (usage.prompt_eval_count !== undefined)
     return ofTotal(usage.prompt_eval_count, undefined, undefined, usage.eval_count)
-  return undefined
+  return agentUsage(usage)
+}
+
+/** The forms of agents, in their files: pi, opencode and Cline count cached tokens apart. */
+function agentUsage(usage: Fields): ReportedUsage | undefined {
+  const { input, output, cacheRead, cacheWrite, cache, prompt, completion, cached } = usage
+  if (countOf(input) !== undefined && (cacheRead !== undefined || isFields(cache))) {
+    const { read = cacheRead, write = cacheWrite } = isFields(cache) ? cache : {}
+    return apart(input, read, write, output)
+  }
+  if (countOf(prompt) === undefined || countOf(completion) === undefined) return undefined
+  return apart(prompt, cached, undefined, completion)
+}
+
+/** A report whose input excludes cached tokens. */
+function apart(input: unknown, read: unknown, written: unknown, output: unknown): ReportedUsage | undefined {
+  const cached = (countOf(read) ?? 0) + (countOf(written) ?? 0)
+  return ofTotal((countOf(input) ?? 0) + cached, read, written, output)
 }
 
 /** The AI SDK's results, the OpenAI Agents SDK's, and Bedrock's Converse, the only one that counts cached tokens apart. */
 function camelCaseUsage(usage: Fields, input: number, output: unknown): ReportedUsage | undefined {
   const { cacheReadInputTokens: read, cacheWriteInputTokens: written } = usage
-  if (read !== undefined || written !== undefined)
-    return ofTotal(input + (countOf(read) ?? 0) + (countOf(written) ?? 0), read, written, output)
+  if (read !== undefined || written !== undefined) return apart(input, read, written, output)
   const { inputTokenDetails: ofAiSdk, inputTokensDetails: ofAgents } = usage
   if (isFields(ofAiSdk)) return ofTotal(input, ofAiSdk.cacheReadTokens, ofAiSdk.cacheWriteTokens, output)
   const details = (Array.isArray(ofAgents) ? ofAgents : [ofAgents]).filter(isFields)
