@@ -22,24 +22,30 @@ export function firstChange(before: View, after: View): number {
   return before.rows.findIndex((row, at) => after.rows[at] !== row)
 }
 
-type RowToRead = {
-  readonly row: ViewRow
-  readonly index: number
-  /** Whether it is the first place of the view that differs. */
-  readonly isFirst: boolean
+type RowToRead = { readonly row: ViewRow; readonly index: number }
+
+/** A block of reasoning that could be sent before the change. */
+type Block = {
+  readonly units: number
+  /** Whether it was emptied before the change, and after it. */
+  readonly wasEmptied: boolean
+  readonly isEmptied: boolean
+  /** Whether something before it has changed, other than reasoning. */
+  readonly isChanged: boolean
 }
 
 /**
- * Counts the reasoning that the change from one view to another makes invalid: that which stays after the first row or part that differs. A
- * rendering compares what rows show, so reasoning that a stage leaves out is such a difference too.
+ * Counts the reasoning that the change from one view to another makes invalid. Earlier reasoning is no part of what is compared, but of blocks
+ * with a gap between them only the longest part is sent.
  */
 export class ReasoningLoss {
   readonly #before: View
   readonly #after: View
+  /** The index from which on other rows, or other contents than reasoning, are before every block. */
+  readonly #changedFrom: number
   readonly #canInvalidate: (position: number) => boolean
   #isChanged = false
-  #blocks = 0
-  #units = 0
+  readonly #blocks: Block[] = []
 
   /** What has to be read: rows with reasoning, in order. Each is passed to `add`. */
   readonly rows: readonly RowToRead[]
@@ -50,38 +56,63 @@ export class ReasoningLoss {
     this.#before = before
     this.#after = after
     const first = firstChange(before, after)
+    const others = before.rows.findIndex((row, at) => at >= first && isOtherRow(row, after.rows[at]))
+    this.#changedFrom = others < 0 ? after.rows.length : others
+    // Where a row with reasoning shows something else, that may be the reasoning itself: then what is kept before it matters.
+    const from = first < 0 ? after.rows.length : first < this.#changedFrom ? 0 : first
     const rows: RowToRead[] = []
-    for (let index = first < 0 ? after.rows.length : first; index < after.rows.length; index++) {
+    for (let index = from; index < after.rows.length; index++) {
       const row = after.rows[index]!
-      if (row.hasReasoning && row.kind === 'message') rows.push({ row, index, isFirst: index === first })
+      if (row.hasReasoning && row.kind === 'message') rows.push({ row, index })
     }
     this.rows = rows
   }
 
   /** `parts`: the stored parts of the row. */
-  add({ row, index, isFirst }: RowToRead, parts: readonly Part[]): void {
+  add({ row, index }: RowToRead, parts: readonly Part[]): void {
+    if (index >= this.#changedFrom) this.#isChanged = true
     const { estimator, provider } = this.#after
-    const was = this.#before.rows[index]
-    // Only of the first row that differs, what precedes the difference is as it was.
-    if (!isFirst || was?.key !== row.key) this.#isChanged = true
+    const before = this.#before.indexOf(row.key)
+    const was = before === undefined ? row : this.#before.rows[before]!
     const canBeSent = this.#canInvalidate(row.position ?? 0)
     for (const [at, part] of parts.entries()) {
-      const shown = shownIn(row, at)
-      if (!this.#isChanged && shown !== shownIn(was!, at)) this.#isChanged = true
-      if (!this.#isChanged || !canBeSent || shown !== undefined || !isSigned(part, provider)) continue
+      const [wasShown, shown] = [shownIn(was, at), shownIn(row, at)]
+      if (shown !== wasShown && !isReasoning(part)) this.#isChanged = true
+      if (!canBeSent || !isSigned(part, provider)) continue
       const { reasoning, text } = measurePart(part, estimator)
-      this.#blocks += 1
-      this.#units += reasoning + text
+      this.#blocks.push({
+        units: reasoning + text,
+        wasEmptied: wasShown !== undefined,
+        isEmptied: shown !== undefined,
+        isChanged: this.#isChanged,
+      })
     }
   }
 
   get value(): InvalidatedReasoning {
     const { estimator, provider } = this.#after
-    return {
-      blocks: this.#blocks,
-      tokens: this.#units === 0 ? 0 : estimator.toTokens(this.#units, provider),
-    }
+    const wasSent = longestPart(this.#blocks, ({ wasEmptied }) => !wasEmptied)
+    const isSent = new Set(longestPart(this.#blocks, ({ isEmptied, isChanged }) => !isEmptied && !isChanged))
+    const lost = wasSent.filter((block) => !block.isEmptied && !isSent.has(block))
+    const units = lost.reduce((sum, block) => sum + block.units, 0)
+    return { blocks: lost.length, tokens: units === 0 ? 0 : estimator.toTokens(units, provider) }
   }
+}
+
+/** The longest part of a list without one that does not count; of two, the later one. */
+function longestPart<T>(list: readonly T[], counts: (one: T) => boolean): readonly T[] {
+  let [longest, part]: [T[], T[]] = [[], []]
+  for (const one of list) {
+    if (counts(one)) part.push(one)
+    else part = []
+    if (part.length >= longest.length) longest = part
+  }
+  return [...longest]
+}
+
+/** Whether another row is in a place of the view, or its content other than reasoning is another. */
+function isOtherRow(row: ViewRow, after: ViewRow | undefined): boolean {
+  return after !== row && (after?.key !== row.key || !row.hasReasoning)
 }
 
 /** The compaction whose replacement a part shows. */

@@ -158,7 +158,6 @@ export async function openStore(
   options: OpenOptions = {},
 ): Promise<Store> {
   const checked = check(openSchema, options, 'openStore')
-  const { resizeImage } = checked
   const layers = await layersOf(checked)
   const store = await open(location, checked, layers)
   const windows = layers[0]?.values.contextWindows
@@ -203,6 +202,7 @@ async function open(
   checked: CheckedOptions,
   layers: readonly Layer[],
 ): Promise<Store> {
+  const { resizeImage } = checked
   const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
   if (isPostgresSource(location) || (typeof location === 'string' && isPostgresUrl(location))) {
     if (checked.durability === 'normal')

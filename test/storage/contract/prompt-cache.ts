@@ -132,7 +132,7 @@ export function describePromptCache({ open, keeps }: Contract): void {
       )
     })
 
-    test('is not what the run itself leaves out', async () => {
+    test('is not what the run itself leaves out from the beginning', async () => {
       const store = await open()
       await appendAll(store, THINKING)
       const run = await store.compactSession(S, { ...CHECKS, stages: ['drop_reasoning'], targetTokens: 0 })
@@ -140,14 +140,14 @@ export function describePromptCache({ open, keeps }: Contract): void {
       expect(run!.invalidatedReasoning).toEqual({ blocks: 0, tokens: 0 })
     })
 
-    test('is what stays after reasoning that the run leaves out', async () => {
+    test('of what stays on both sides of a gap, is the smaller part', async () => {
       const store = await open()
       const ids = await appendAll(store, THINKING)
       await store.pin(S, [ids[3]!])
-      // The first block goes, so the second, which stays, is not what followed it; nor are the fifth and its redacted one: 30 units × 1.23 × 1.15 = 42.4.
+      // The second block stays; the third and fourth go; the fifth and its redacted one stay. Without a gap these are sent, not the second: 10 units × 1.23 × 1.15 = 14.1.
       const run = await store.compactSession(S, { ...CHECKS, stages: ['drop_reasoning'], targetTokens: 0 })
       expect(run!.compactions[0]!.partsReplaced).toBe(4)
-      expect(run!.invalidatedReasoning).toEqual({ blocks: 3, tokens: 43 })
+      expect(run!.invalidatedReasoning).toEqual({ blocks: 1, tokens: 15 })
     })
 
     test('is only what follows the changed part within its message', async () => {
