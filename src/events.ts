@@ -1,4 +1,5 @@
 import { errorName, invalid } from './errors.ts'
+import type { InvalidatedReasoning } from './model/invalidated-reasoning.ts'
 
 /*
  * The events of a store. They carry ids and numbers, never text of a conversation. An event is emitted after what it reports
@@ -18,8 +19,6 @@ export type ContextWarningEvent = {
   readonly availableTokens: number
 }
 
-type ReasoningSize = { readonly blocks: number; readonly tokens: number }
-
 type OfRun = {
   readonly sessionId: string
   readonly runId: string
@@ -30,7 +29,7 @@ type OfRun = {
 }
 
 /** Images of the history, and bytes of its images and files in base64, as in `CompactionResult`. */
-type MediaChange = {
+export type MediaChange = {
   readonly imagesBefore: number
   readonly imagesAfter: number
   readonly mediaBytesBefore: number
@@ -65,7 +64,7 @@ export type CompactionCompletedEvent = OfRun &
     /** The stage or the summarizer that replaced a failed summary. */
     readonly fallback?: string
     /** As in `CompactionResult`. */
-    readonly invalidatedReasoning?: ReasoningSize
+    readonly invalidatedReasoning?: InvalidatedReasoning
   }
 
 /** The run ended without an effect. The history is unchanged. */
@@ -87,8 +86,8 @@ export type CompactionTurnedEvent = {
   readonly tokensAfter: number
   readonly percent: number
   /** For models that check what precedes their reasoning: what is no longer sent, and what is sent again. */
-  readonly invalidatedReasoning?: ReasoningSize
-  readonly restoredReasoning?: ReasoningSize
+  readonly invalidatedReasoning?: InvalidatedReasoning
+  readonly restoredReasoning?: InvalidatedReasoning
 }
 
 /** The progress of a run of `compactSession`. Each `started` is followed by exactly one `completed` or `failed`. */
@@ -212,7 +211,7 @@ export type PrefixChangedEvent = {
   readonly system: boolean
   readonly tools: boolean
   /** The reasoning that was left out for that. */
-  readonly invalidatedReasoning: ReasoningSize
+  readonly invalidatedReasoning: InvalidatedReasoning
 }
 
 /** The events of a store, by name. */

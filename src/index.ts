@@ -119,6 +119,7 @@ export {
   type JobQueuedEvent,
   type JobStartedEvent,
   type ListenerErrorEvent,
+  type MediaChange,
   type PrefixChangedEvent,
   type SpendLimitEvent,
   STORE_EVENTS,
@@ -204,7 +205,7 @@ export {
   parseProviderOverflowDetails,
 } from './overflow/overflow.ts'
 export type { RefusalKind } from './overflow/refusal-wordings.ts'
-export type { BoundPrefix, LeftOut } from './rendering/bound-reasoning.ts'
+export type { BlockPlace, BoundPrefix, LeftOut } from './rendering/bound-reasoning.ts'
 export {
   type ImageToResize,
   type Mend,
@@ -228,6 +229,7 @@ export type {
   Prompt,
 } from './requests/options.ts'
 export type {
+  CutMessage,
   PreparedFiles,
   PreparedRequest,
   RenderedMessage,

@@ -16,7 +16,7 @@ import { providerProfile } from '../tokens/providers.ts'
 import { type ChangedFrame, changedFrame } from './changed-frame.ts'
 import { fileRoom, type RequestFiles } from './files.ts'
 import type { CheckedPrepare, Prompt } from './options.ts'
-import type { PreparedFiles, RenderedMessage } from './prepared.ts'
+import type { CutMessage, PreparedFiles, RenderedMessage } from './prepared.ts'
 import { reasoningFacts } from './reasoning.ts'
 import type { ResizedImages } from './resized-images.ts'
 
@@ -31,6 +31,8 @@ export type SessionSnapshot = {
   readonly audit: number
   readonly viewEpoch: number
   readonly view: readonly ViewMessage[]
+  /** Messages of which some parts are cut, because the request did not fit otherwise. */
+  readonly cut: readonly CutMessage[]
   /** Rows of the view and their sizes, as the session counts them. */
   readonly rows: number
   readonly sizes: Sizes

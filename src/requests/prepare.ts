@@ -298,7 +298,7 @@ export class RequestPreparer {
     { snapshot, request: _, ...draft }: Draft & { readonly system: string | undefined },
   ): PreparedRequest {
     const { stats } = draft
-    const { chosen, position, audit, viewEpoch, settings } = snapshot
+    const { chosen, position, audit, viewEpoch, settings, cut } = snapshot
     const isFirst = before.stats === null
     const warning = isFirst
       ? this.#port.turns.warn(sessionId, stats, options.warningLevels ?? settings.warningLevels)
@@ -311,6 +311,7 @@ export class RequestPreparer {
       injected: before.injected,
       tools: options.tools,
       ...draft,
+      cut: cut.length > 0 ? cut : undefined,
       usage: usageOf(stats),
       warning,
       compacted: runs.some(({ compacted }) => compacted),

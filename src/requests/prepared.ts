@@ -40,6 +40,13 @@ export type RequestRepair = {
   readonly messageIds: readonly string[]
 }
 
+/** A message of which the model receives some parts shortened: only their beginnings. */
+export type CutMessage = {
+  readonly messageId: string
+  /** Indexes of the parts. */
+  readonly parts: readonly number[]
+}
+
 /** How full the context is. */
 export type TurnUsage = {
   /** Tokens of the request. */
@@ -66,6 +73,8 @@ export type PreparedRequest = {
   readonly messages: readonly RenderedMessage[]
   /** The changes made for the provider. */
   readonly mends: readonly Mend[]
+  /** The messages that the stage `cut` shortened for this or an earlier request, because it did not fit otherwise; absent for none. */
+  readonly cut?: readonly CutMessage[]
   /** Its messages that are not stored, with files and, for a model that binds its reasoning, what was added: `recordResponse` appends them. */
   readonly prompt: readonly NewMessage[]
   /** The files; absent when there were none. */

@@ -441,6 +441,8 @@ export interface Storage {
    * `SESSION_NOT_FOUND`.
    */
   reasoning(id: string, whole: boolean): Awaitable<ReasoningRecord>
+  /** The parts that the stage `cut` shortened in the view, by the positions of their messages. Throws `SESSION_NOT_FOUND`. */
+  cutParts(id: string): Awaitable<ReadonlyMap<number, readonly number[]>>
   /** The billed tokens so far, by provider and model. Throws `SESSION_NOT_FOUND`. */
   usage(id: string): Awaitable<RecordedUsage>
   /**

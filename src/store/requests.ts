@@ -9,7 +9,7 @@ import { invalid, isUndertextError, UndertextError } from '../errors.ts'
 import { withStopReason } from '../messages/broken-off.ts'
 import { check, readable } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
-import { isBlankMessage, type NewMessage } from '../messages/message.ts'
+import { isBlankMessage, type NewMessage, type ViewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { nextStep } from '../messages/stop-reason.ts'
 import { wellFormed } from '../messages/well-formed.ts'
@@ -268,7 +268,9 @@ async function snapshotOf(
         ? NO_REASONING
         : await storage.reasoning(id, whole)
     const readings = await storage.readings(id, chosen.key, chosen.model ?? '')
+    const mayBeCut = view.some(({ replacedParts }) => replacedParts !== undefined)
     return {
+      cut: mayBeCut ? cutIn(view, await storage.cutParts(id)) : [],
       position: figures.messageCount,
       viewEpoch: figures.viewEpoch,
       view,
@@ -290,6 +292,16 @@ async function snapshotOf(
     if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
     throw error
   }
+}
+
+function cutIn(
+  view: readonly ViewMessage[],
+  parts: ReadonlyMap<number, readonly number[]>,
+): SessionSnapshot['cut'] {
+  return view.flatMap(({ id, position }) => {
+    const own = position === undefined ? undefined : parts.get(position)
+    return own === undefined ? [] : [{ messageId: id, parts: own }]
+  })
 }
 
 /** What `beforeTurn` returns. For a model that binds its reasoning to what precedes it, texts are not in the system prompt but in a message. */

@@ -112,6 +112,7 @@ export type MediaFigures = {
   /** Those images that have a side above 2,000 pixels. Default: 0. */
   readonly largeImages?: number | undefined
 }
+/** The images and bytes of a request. */
 export type RequestMedia = MediaFigures & { readonly largeImages: number }
 
 /** A figure of a request and its limit; without one, none is known. */

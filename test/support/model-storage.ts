@@ -306,6 +306,19 @@ export class ModelStorage implements Storage {
     }
   }
 
+  cutParts(id: string): Map<number, number[]> {
+    const { log } = this.#require(id)
+    const cuts = new Set(log.compactions.filter(({ kind }) => kind === 'cut').map(({ no }) => no))
+    return new Map(
+      projectView(log).flatMap(({ row, tags }) => {
+        const parts = [...tags.shown]
+          .filter(([, { compaction }]) => cuts.has(compaction))
+          .map(([part]) => part)
+        return parts.length === 0 || row.position === undefined ? [] : [[row.position, parts] as const]
+      }),
+    )
+  }
+
   requests(): never {
     throw new Error('the model keeps no requests')
   }

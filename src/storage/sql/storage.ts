@@ -106,7 +106,7 @@ import {
   recordUsage,
 } from './usage.ts'
 import { verifySession } from './verify.ts'
-import { readContents, readMessages, readMetadata, readShown, readView } from './view.ts'
+import { readContents, readCutParts, readMessages, readMetadata, readShown, readView } from './view.ts'
 
 type Verb = (sql: Sql, ...parameters: never[]) => Work<unknown>
 type Bound<F> = F extends (sql: Sql, ...parameters: infer P) => Work<infer R>
@@ -156,6 +156,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       requests: readRequests,
       request: readRequest,
       reasoning: readReasoning,
+      cutParts: readCutParts,
     }),
     ...bound({ usage: readUsage, learnLimit, forgetLimit, limits: readLimits }),
     ...bound({

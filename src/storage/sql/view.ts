@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../messages/json.ts'
+import { listIn } from '../../messages/lists.ts'
 import {
   type Part,
   type PositionRange,
@@ -482,6 +483,28 @@ export const SHOWN_QUERY = `select m.key, r.part, ${TEXT_OF_R} from {list ?} k j
     cross join {elements m.shown} s {cross} undertext_replacements r
     on {family r} r.message = m.key and r.part = {int s 0} and r.compaction = {int s 1}
   where m.shown is not null`
+
+/** The parts that the stage `cut` shortened in the view, by the positions of their messages. */
+export function* readCutParts(sql: Sql, id: string): Work<Map<number, number[]>> {
+  return yield* sql.read('prepareRequest', function* () {
+    const { no } = yield* requireHead(sql, id)
+    const rows = yield* sql.all(
+      `select m.position, r.part, r.compaction, m.shown
+       from undertext_messages m {index undertext_visible} join undertext_replacements r on {family r} r.message = m.key
+       join undertext_compactions c on {family c} c.no = r.compaction
+       where {family m} m.session = ? and ${M_VISIBLE} and m.shown is not null and m.position is not null and c.kind = 'cut'
+       order by m.anchor, r.part`,
+      no,
+    )
+    const cut = new Map<number, number[]>()
+    for (const [position, part, compaction, shown] of rows) {
+      // A newer replacement may show something else.
+      const isShown = decodeShown(shown).some((one) => one.part === part && one.compaction === compaction)
+      if (isShown) listIn(cut, position as number).push(part as number)
+    }
+    return cut
+  })
+}
 
 /** The texts that rows show in place of parts, by key and part. */
 export function* readShown(

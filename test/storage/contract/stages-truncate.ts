@@ -272,6 +272,25 @@ export function describeTruncate({ open }: Contract): void {
       expect(await standing(store)).toEqual(after)
     })
 
+    test('a request says of which messages the model receives the beginning only, until the cut is undone', async () => {
+      const store = await open()
+      const ids = await appendAll(store, [
+        say('user', 'go'),
+        say('assistant', units(600, 'a')),
+        say('user', units(400, 'b')),
+        say('assistant', units(100, 'c')),
+      ])
+      const shortened = async () => (await store.prepareRequest(S, { auto: false })).cut
+      expect(await shortened()).toBeUndefined()
+      const run = await store.compactSession(S, cut)
+      expect(await shortened()).toEqual([
+        { messageId: ids[1], parts: [0] },
+        { messageId: ids[2], parts: [0] },
+      ])
+      await store.undoCompaction(S, run!.compactions[0]!.id)
+      expect(await shortened()).toBeUndefined()
+    })
+
     test('leaves code points whole', async () => {
       const store = await open()
       for (const lead of ['', 'x', 'xy', 'xyz']) {
