@@ -1,5 +1,4 @@
 import { errorName, invalid } from './errors.ts'
-import type { InvalidatedReasoning } from './model/invalidated-reasoning.ts'
 
 /*
  * The events of a store. They carry ids and numbers, never text of a conversation. An event is emitted after what it reports
@@ -18,6 +17,9 @@ export type ContextWarningEvent = {
   /** The available input, or the `contextWindowTarget` when that is less. */
   readonly availableTokens: number
 }
+
+/** Blocks of reasoning, and their tokens by the session's estimator. */
+export type ReasoningSize = { readonly blocks: number; readonly tokens: number }
 
 type OfRun = {
   readonly sessionId: string
@@ -64,7 +66,7 @@ export type CompactionCompletedEvent = OfRun &
     /** The stage or the summarizer that replaced a failed summary. */
     readonly fallback?: string
     /** As in `CompactionResult`. */
-    readonly invalidatedReasoning?: InvalidatedReasoning
+    readonly invalidatedReasoning?: ReasoningSize
   }
 
 /** The run ended without an effect. The history is unchanged. */
@@ -86,8 +88,8 @@ export type CompactionTurnedEvent = {
   readonly tokensAfter: number
   readonly percent: number
   /** For models that check what precedes their reasoning: what is no longer sent, and what is sent again. */
-  readonly invalidatedReasoning?: InvalidatedReasoning
-  readonly restoredReasoning?: InvalidatedReasoning
+  readonly invalidatedReasoning?: ReasoningSize
+  readonly restoredReasoning?: ReasoningSize
 }
 
 /** The progress of a run of `compactSession`. Each `started` is followed by exactly one `completed` or `failed`. */
@@ -211,7 +213,7 @@ export type PrefixChangedEvent = {
   readonly system: boolean
   readonly tools: boolean
   /** The reasoning that was left out for that. */
-  readonly invalidatedReasoning: InvalidatedReasoning
+  readonly invalidatedReasoning: ReasoningSize
 }
 
 /** The events of a store, by name. */

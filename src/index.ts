@@ -121,6 +121,7 @@ export {
   type ListenerErrorEvent,
   type MediaChange,
   type PrefixChangedEvent,
+  type ReasoningSize,
   type SpendLimitEvent,
   STORE_EVENTS,
   type StoreEventName,

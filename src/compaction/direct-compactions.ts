@@ -169,8 +169,8 @@ export type ProviderRecord = Authorship & {
     | {
         readonly block: ProviderPart
         readonly keepFrom: string | undefined
-        /** What it stands for, for reasoning that is bound to it: the prefixes of the messages before, at a moment of the session. */
-        readonly standsFor?: Pick<Session, 'messageCount' | 'viewEpoch'> & {
+        /** What it is for reasoning that is bound to what precedes it: the prefixes of the messages that it replaces, at a moment of the session. */
+        readonly replaced?: Pick<Session, 'messageCount' | 'viewEpoch'> & {
           readonly prefixes: readonly string[]
         }
       }
@@ -291,7 +291,7 @@ async function planBlockOf(storage: Storage, run: DirectRun, record: ProviderRec
 async function planRequested(
   storage: Storage,
   run: DirectRun,
-  { block, keepFrom, standsFor }: NonNullable<ProviderRecord['requested']>,
+  { block, keepFrom, replaced }: NonNullable<ProviderRecord['requested']>,
 ): Promise<BlockOutcome> {
   const { sessionId, view } = run
   const hash = createHash('sha256').update(JSON.stringify(block.data)).digest('hex').slice(0, 32)
@@ -303,8 +303,8 @@ async function planRequested(
     throw new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [keepFrom!] })
   }
   const { messageCount, viewEpoch } = run.snapshot.session
-  const isNow = standsFor?.messageCount === messageCount && standsFor.viewEpoch === viewEpoch
-  const metadata = isNow ? { prefixes: [...standsFor.prefixes] } : {}
+  const isNow = replaced?.messageCount === messageCount && replaced.viewEpoch === viewEpoch
+  const metadata = isNow ? { prefixes: [...replaced.prefixes] } : {}
   const plan = planRequestedBlock(view, end, block, { block: hash }, metadata)
   if (plan === undefined) return 'nothing-before'
   run.add(plan)

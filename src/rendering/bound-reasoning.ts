@@ -87,11 +87,11 @@ type Block = {
 type Settled = {
   readonly drafts: readonly Draft[]
   readonly bound: BoundPrefix
-  /** The prefixes that these messages are: their own, and those of the messages that blocks of their provider stand for. */
+  /** The prefixes that these messages are: their own, and those of the messages that blocks of their provider replace. */
   readonly prefixes: readonly string[]
 }
 
-/** The prefixes that a summary's block stands for, because its provider wrote it of exactly these messages. */
+/** The prefixes that a summary's block replaces, because its provider wrote it of exactly these messages. */
 export function prefixesOf({ kind, metadata }: Pick<ViewMessage, 'kind' | 'metadata'>): readonly string[] {
   const prefixes = kind === 'summary' ? metadata?.prefixes : undefined
   return Array.isArray(prefixes) ? prefixes.filter((one): one is string => typeof one === 'string') : []
@@ -245,7 +245,7 @@ class Settling {
   readonly #stored: ReadonlySet<ViewMessage>
   /** The positions that messages get if they are stored next. */
   readonly #next: ReadonlyMap<string, number>
-  /** Of what is sent, and of what it stands for. */
+  /** Of what is sent, and of what blocks of the provider replace in it. */
   readonly #hashes: [RunningHash, ...RunningHash[]]
   #isBegun = false
   readonly #summaries: ReadonlyMap<string, readonly string[]>

@@ -360,7 +360,7 @@ export async function prefixesBefore(
   id: string,
   provider: string | undefined,
   keepFrom: string | undefined,
-): Promise<NonNullable<ProviderRecord['requested']>['standsFor']> {
+): Promise<NonNullable<ProviderRecord['requested']>['replaced']> {
   const snapshot = await readSnapshot(context, id, provider, undefined, { whole: true, keepsNames: true })
   const { view, manner, reasoning, position, viewEpoch } = snapshot
   const end =

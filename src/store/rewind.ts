@@ -6,6 +6,7 @@ import { check, readable, taken } from '../messages/check.ts'
 import { canonicalJson, type Json } from '../messages/json.ts'
 import type { NewMessage, ViewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
+import type { ReasoningChange } from '../requests/sent-reasoning.ts'
 import type {
   AppendedMessage,
   Previewing,
@@ -16,6 +17,7 @@ import type {
 } from '../storage/storage.ts'
 import { recordAppended } from './append.ts'
 import type { StoreContext } from './context.ts'
+import { withReasoningChange } from './requests.ts'
 
 /** Where a conversation goes back to, and what continues it from there. */
 export type RewindOptions = {
@@ -73,7 +75,7 @@ export async function rewind(
   sessionId: string,
   options: RewindOptions,
   previewing: Previewing,
-): Promise<RewindResult> {
+): Promise<RewindResult & ReasoningChange> {
   const { storage } = context
   const checked = check(rewindSchema, options, 'rewind')
   const { operationId, operationBody, expectedPosition, keepCompactions, actor, reason, ...given } = checked
@@ -102,19 +104,29 @@ export async function rewind(
     }
   }
 
-  const { done, append } = isFixed(request) ? await once() : await untilCurrent(context, sessionId, once)
-  const { compactionId, rowsHidden, messages, existing } = done
-  if (!existing) await recordAppended(context, sessionId, append, messages)
-  const last = existing ? undefined : messages.at(-1)
-  const position = last?.position ?? (await storage.session(sessionId))?.messageCount ?? 0
-  return {
-    sessionId,
-    ...(compactionId !== undefined && { compactionId }),
-    rowsHidden,
-    messages,
-    position,
-    existing,
+  const work = async (): Promise<RewindResult> => {
+    const { done, append } = isFixed(request) ? await once() : await untilCurrent(context, sessionId, once)
+    const { compactionId, rowsHidden, messages, existing } = done
+    if (!existing) await recordAppended(context, sessionId, append, messages)
+    const last = existing ? undefined : messages.at(-1)
+    const position = last?.position ?? (await storage.session(sessionId))?.messageCount ?? 0
+    return {
+      sessionId,
+      ...(compactionId !== undefined && { compactionId }),
+      rowsHidden,
+      messages,
+      position,
+      existing,
+    }
   }
+  // Nothing is hidden then, so nothing changes for what is there.
+  if (request.from === 'end') return work()
+  return withReasoningChange(
+    context,
+    sessionId,
+    ({ compactionId, existing }) => compactionId !== undefined && !existing,
+    work,
+  )
 }
 
 /** Calls `once` again while its decision is out of date. When the session did not change, the decision itself is wrong: then it throws. */

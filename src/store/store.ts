@@ -724,13 +724,7 @@ export class Store<S extends Storage = Storage> {
    * for an operation id that was used for another rewind, and what `append` throws.
    */
   async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult & ReasoningChange> {
-    const id = checkId(sessionId)
-    const work = (): Promise<RewindResult> => rewind(this.#context, id, options, this.#previewing)
-    const hides = ({ compactionId, existing }: RewindResult): boolean =>
-      compactionId !== undefined && !existing
-    // Nothing is hidden, so nothing changes for what is there.
-    if (options?.from === 'end') return work()
-    return withReasoningChange(this.#context, id, hides, work)
+    return rewind(this.#context, checkId(sessionId), options, this.#previewing)
   }
 
   // ── Usage ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -930,7 +924,7 @@ export class Store<S extends Storage = Storage> {
     const block = requestedBlock(checked)
     const requested = block && {
       ...block,
-      ...defined({ standsFor: await prefixesBefore(this.#context, id, provider, block.keepFrom) }),
+      ...defined({ replaced: await prefixesBefore(this.#context, id, provider, block.keepFrom) }),
     }
     const record = { messageId, provider, appliedEdits, excludeTools, actor, reason, requested }
     return recordProviderWork(this.#context, id, record)

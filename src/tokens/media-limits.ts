@@ -194,8 +194,10 @@ const ITEM_LIMITS: ReadonlyMap<string, MediaItemLimits> = new Map<string, MediaI
   ['vertex', { ...CLAUDE_SIDES, imageBytes: ofBase64(5) }],
   // docs.aws.amazon.com: "Message" of Converse.
   ['bedrock', { ...CLAUDE_SIDES, imageBytes: 3_750_000, fileBytes: 4_500_000 }],
-  // console.groq.com: "Images and vision".
-  ['groq', { pixels: 33_177_600 }],
+  // console.groq.com: "Images and vision": a request with images in base64 has at most 4 MB.
+  ['groq', { pixels: 33_177_600, imageBytes: ofBase64(4) }],
+  // docs.mistral.ai: "Vision".
+  ['mistral', { imageBytes: 10 * 1024 * 1024 }],
 ])
 const NO_ITEM_LIMITS: MediaItemLimits = {}
 

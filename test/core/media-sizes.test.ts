@@ -44,7 +44,8 @@ const image = fc
         return [{ type: 'file', data: base64, mediaType: 'image/png' }, 1, length, large]
       case 'URL':
         return [{ type: 'image', image: `https://example.com/${width}.png` }, 1, 0, 0]
-      case 'document':
+      default:
+        // A document.
         return [{ type: 'file', data: base64, mediaType: 'application/pdf' }, 0, length, 0]
     }
   })

@@ -525,7 +525,11 @@ describe.each(WIRES.map((wire) => [wire.name, wire] as const))('for %s', (_, { o
     expect(validateRequest(body(messages), options.provider)).toEqual([])
   })
 
-  const forms = FORMS.map(([form, rows, mend]) => ({ form, rows, mend }))
+  // The number of images is a budget of a request, which no rendering reduces.
+  const takesMany = !['mistral', 'groq'].includes(options.provider)
+  const forms = FORMS.flatMap(([form, rows, mend]) =>
+    form.startsWith('22 images') && !takesMany ? [] : [{ form, rows, mend }],
+  )
   it.each(forms)('$form is accepted', ({ rows, mend }) => {
     const leading = rows[0]?.role === 'system' ? rows.slice(0, 1) : []
     const all = view(...leading, ...BEFORE, ...rows.slice(leading.length), ...AFTER)

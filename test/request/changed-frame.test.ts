@@ -81,7 +81,7 @@ it('an answer that others store has its change reported with its usage', async (
     store.on('prefixChanged', (event) => events.push(event))
     for (const system of ['Be brief.', 'Be long.']) {
       const request = await store.prepareRequest('s', { ...CHECKS, system, prompt: 'Is it so?' })
-      const { position } = await store.append('s', [...request.prompt, answer(system)])
+      const { position } = await store.append('s', [...request.prompt, answer(`sig${events.length}`)])
       const { requestId } = await store.recordUsage('s', { inputTokens: 100, request })
       await store.recordAnswer('s', requestId!, [position, position])
     }

@@ -74,8 +74,8 @@ describe('round trips', () => {
     ['a view', 1, () => store.getEffectiveHistory('s')],
     ['the stats', 1, () => store.getContextStats('s')],
     ['whether compaction is due', 1, () => store.needsCompaction('s')],
-    ['an undo', 3, () => store.undoCompaction('s', runId)],
-    ['a redo', 7, () => store.redoCompaction('s', runId)],
+    ['an undo', 4, () => store.undoCompaction('s', runId)],
+    ['a redo', 8, () => store.redoCompaction('s', runId)],
     ['a usage report', 7, () => store.recordUsage('s', { inputTokens: 100, outputTokens: 10 })],
     ['a request that is prepared', 12, () => store.prepareRequest('s', { prompt: 'Hi', auto: false })],
     [
