@@ -108,7 +108,7 @@ export class Repairs {
     reach: 'place' | 'any' = 'any',
   ): Promise<PreparedRequest | undefined> {
     const tried = this.#made.filter((made) => made.isUndone && isSameRefusal(made.refusal, refusal))
-    const from = Math.max(0, ...tried.map(({ step }) => step + 1))
+    const from = tried.reduce((most, { step }) => Math.max(most, step + 1), 0)
     for (let plans = 1; ; plans++) {
       const isOver = this.#isVetoed || this.#options.signal?.aborted
       if (isOver || this.#made.length + this.#sentAgain >= MOST_REPAIRS) return undefined

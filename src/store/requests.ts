@@ -384,7 +384,10 @@ export async function withReasoningChange<T extends object>(
   work: () => Promise<T>,
   names: Names = [undefined, undefined],
 ): Promise<T & ReasoningChange> {
-  const before = await sentNow(context, id, names)
+  // Where not even the session can be read, the change cannot be made.
+  const session = await context.storage.session(id)
+  const binds = session !== undefined && bindsIn(context, session, ...names)
+  const before = binds ? await sentNow(context, id, names) : undefined
   const result = await work()
   if (before === undefined || !hasChanged(result)) return result
   const after = await sentNow(context, id, names, before.position)
@@ -396,7 +399,7 @@ export async function withReasoningChange<T extends object>(
   }
 }
 
-/** The reasoning in a view up to a position, and what of it is sent; `undefined` where the model does not check it. */
+/** The reasoning in a view up to a position, and what of it is sent; `undefined` where it cannot be read. */
 async function sentNow(
   context: StoreContext,
   id: string,
@@ -404,9 +407,6 @@ async function sentNow(
   until = Number.POSITIVE_INFINITY,
 ) {
   try {
-    const session = await context.storage.session(id)
-    const chosen = context.modelFor(session, provider, model)
-    if (session === undefined || !bindsReasoning(chosen.provider, chosen.model)) return undefined
     const { snapshot, rendering } = await boundHistory(context, id, [provider, model])
     const { view, estimator, position } = snapshot
     const rows = view.filter((row) => row.position === undefined || row.position <= until)
