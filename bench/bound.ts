@@ -70,7 +70,7 @@ function turnOf(random: () => number, turn: number): NewMessage[] {
   const thinking = (place: string) => ({
     type: 'reasoning' as const,
     text: textOf(400, random),
-    providerOptions: { anthropic: { signature: `signature-${turn}-${place}` } },
+    providerOptions: { anthropic: { signature: Buffer.from(`${turn} ${place}`).toString('base64') } },
   })
   return [
     { role: 'user', content: textOf(400, random) },
