@@ -284,9 +284,8 @@ class Settling {
     this.#stored = new Set(view)
     this.#next = nextPositions(view, facts.last)
     this.#hashes = [new RunningHash(seed)]
-    this.#summaries = new Map(
-      view.flatMap((row) => (row.kind === 'summary' ? [[row.id, prefixesOf(row)]] : [])),
-    )
+    const summaries = view.filter(({ kind }) => kind === 'summary')
+    this.#summaries = new Map(summaries.map((row) => [row.id, prefixesOf(row)]))
     this.#frame = facts.frame ?? facts.answers.findLast(({ bound }) => bound !== undefined)?.bound?.frame
     this.#open = facts.open.filter(({ frame }) => this.#isFrame(frame))
   }
@@ -309,7 +308,8 @@ class Settling {
     if (newest !== undefined && this.#repeated !== undefined) return undefined
     const chain = longestChain(blocks.flat(), newest)
     if (chain === undefined) return undefined
-    const settled = drafts.map((draft, at) => this.#withoutInvalid(draft, blocks[at]!, chain))
+    const sent = new Set(chain)
+    const settled = drafts.map((draft, at) => this.#withoutInvalid(draft, blocks[at]!, sent))
     const follows = chain.at(-1)?.place ?? newest?.follows
     const prefixes = this.#hashes.map(String)
     const bound = {
@@ -345,6 +345,7 @@ class Settling {
     const isPlain = rows.every(({ replacedParts }) => replacedParts === undefined)
     if (message.role !== 'assistant' || (isPlain && !parts.some(isReasoning))) return []
     const first = this.#positionOf(rows[0])
+    if (isPlain && this.#repeated !== undefined) return this.#asSent(placesOf(first, parts))
     const shown = rows.flatMap((row, at) =>
       shownParts(row).map((part, index) => ({ part, at, isReplaced: isReplaced(row, index) })),
     )
@@ -376,7 +377,7 @@ class Settling {
     return this.#repeated === undefined ? blocks : this.#asSent(blocks)
   }
 
-  /** The blocks of the request that is repeated. */
+  /** The blocks of the request that is repeated; whether they are valid was found out then. */
   #asSent(blocks: readonly Block[]): readonly Block[] {
     return blocks.map((block, index) => {
       if (block.how === 'emptied') return block
@@ -395,9 +396,9 @@ class Settling {
     for (const number of place) this.#emptied.add(number)
   }
 
-  #withoutInvalid(draft: Draft, blocks: readonly Block[], chain: readonly Block[]): Draft {
+  #withoutInvalid(draft: Draft, blocks: readonly Block[], sent: ReadonlySet<Block>): Draft {
+    if (blocks.length === 0) return draft
     const inMessage = blocks.filter(({ how }) => how !== 'emptied')
-    const sent = new Set(chain)
     const end = inMessage.findIndex((block) => block.how !== 'sent' && !sent.has(block))
     const position = this.#positionOf(draft.rows?.[0])
     if (end < 0) {
@@ -497,12 +498,11 @@ class Settling {
   #add(draft: Draft, blocks: readonly Block[]): void {
     const { rows = [], message } = draft
     const isWhole = this.#isUnchanged(draft)
-    const positions = isWhole ? rows.flatMap((row) => (isSilent(row) ? [] : this.#positionOf(row)!)) : []
     const text = isWhole ? '' : textOf(draft)
     for (const hash of this.#hashes) {
       hash.add(MESSAGE)
       hash.add(ROLES[message.role])
-      for (const position of positions) hash.add(position)
+      if (isWhole) for (const row of rows) if (!isSilent(row)) hash.add(this.#positionOf(row)!)
       if (isWhole) continue
       hash.add(CHANGED)
       hash.addText(text)
@@ -566,6 +566,15 @@ function longestChain(
   for (let link = links.get(best ?? ''); link !== undefined; link = links.get(link.before ?? ''))
     chain.push(link.block)
   return chain.reverse()
+}
+
+/** The blocks of a message that shows all of its reasoning. */
+function placesOf(first: number | undefined, parts: readonly Part[]): Block[] {
+  return parts.filter(isReasoning).map((_, block) => ({
+    place: first === undefined ? undefined : [first, block],
+    follows: undefined,
+    how: 'never',
+  }))
 }
 
 function isSamePlace(one: BlockPlace | undefined, other: BlockPlace | undefined): boolean {
