@@ -170,6 +170,11 @@ class AnswerBuilder {
 /** Parts of a stream before any content of the model. */
 const PRELUDE: ReadonlySet<string> = new Set(['stream-start', 'response-metadata', 'raw', 'ping'])
 
+/** Whether a part of a stream precedes all content. AI SDK 7 has a part of its own for the first event of Anthropic. */
+function isBeforeContent(part: SdkPart): boolean {
+  return PRELUDE.has(part.type) || (part.type === 'custom' && part.kind === 'anthropic.message_start')
+}
+
 /** The parts of a stream, one at a time. */
 type PartReader = Pick<ReadableStreamDefaultReader<SdkPart>, 'read' | 'cancel'>
 
@@ -189,7 +194,7 @@ async function readerUnlessRefused(
       const part = reader.read()
       ahead.push(part)
       const { value } = await part
-      isPrelude = value !== undefined && PRELUDE.has(value.type)
+      isPrelude = value !== undefined && isBeforeContent(value)
       if (value?.type === 'error') failure = value.error
     }
   } catch (error) {
