@@ -210,7 +210,7 @@ function bytesIn(base64: string): number {
   return Math.floor(((base64.length - padding) * 3) / 4)
 }
 
-/** A smaller image in place of one that is too large; a text when there is none, or when it is too large too. */
+/** A smaller image in place of one that is too large; a text when it cannot be made, or is too large as well. */
 export function smallerMedia(
   part: ImagePart | FilePart,
   { why, image }: TooLarge,

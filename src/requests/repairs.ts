@@ -13,20 +13,8 @@ const MOST_REPAIRS = 3
 /** How often a repair is planned when other writers change the view in between. */
 const MOST_PLANS = 5
 
-/** Kinds of which one session has many, and whose repair keeps the words of people. */
-const SPREADING: ReadonlySet<RefusalKind> = new Set([
-  'characters',
-  'reasoning',
-  'reasoning-missing',
-  'item',
-  'call-without-result',
-  'result-without-call',
-  'input',
-  'call',
-  'empty',
-  'cache-mark',
-  'unknown-field',
-])
+/** Kinds that are repaired one part at a time: of the others a session has many, and their repairs keep the words of people. */
+const SINGLE: ReadonlySet<RefusalKind> = new Set(['media', 'role', 'part'])
 
 /** What repairs need of a store. */
 export type RepairPort = {
@@ -168,7 +156,7 @@ export class Repairs {
   /** Whether this is the last repair and those before it helped, each with one of the same kind: there may be many, such as the ids of all calls. */
   #isOneOfMany({ kind }: Refusal): boolean {
     const isLast = this.#made.length + this.#sentAgain === MOST_REPAIRS - 1
-    return isLast && SPREADING.has(kind) && this.#made.every((made) => made.kind === kind && !made.isUndone)
+    return isLast && !SINGLE.has(kind) && this.#made.every((made) => made.kind === kind && !made.isUndone)
   }
 
   /** The view as the request has it: without messages that were appended since. */

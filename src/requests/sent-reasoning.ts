@@ -52,7 +52,7 @@ export function missingReasoning(
   return { blocks, tokens: units === 0 ? 0 : estimator.toTokens(units, provider) }
 }
 
-/** The signature tells blocks apart; where there is none, the text. A rendering may change other fields, as marks of the cache. */
+/** The signature tells blocks apart; without one, the text. A rendering may change other fields, as marks of the cache. */
 function keyOf(part: Part): string {
   if (part.type !== 'reasoning') return JSON.stringify(part)
   const signatures = Object.values(part.providerOptions ?? {}).flatMap((options) =>

@@ -1,4 +1,4 @@
-import type { CompactionResult } from '../../compaction/result.ts'
+import type { MediaChange, ReasoningSize } from '../../events.ts'
 import type { Sink } from '../command.ts'
 
 let thousands: Intl.NumberFormat | undefined
@@ -26,28 +26,21 @@ export function fromTo(before: number, after: number): string {
   return `${count(before)} → ${count(after)} tokens`
 }
 
-type Reasoning = { readonly blocks: number; readonly tokens: number }
-
 /** `invalidates 2 blocks (29 tokens) of reasoning, restores 1 block (15 tokens) of reasoning`; empty for neither. */
 export function reasoningText({
   invalidatedReasoning: lost,
   restoredReasoning: again,
 }: {
-  readonly invalidatedReasoning?: Reasoning | undefined
-  readonly restoredReasoning?: Reasoning | undefined
+  readonly invalidatedReasoning?: ReasoningSize | undefined
+  readonly restoredReasoning?: ReasoningSize | undefined
 }): string {
-  const size = ({ blocks, tokens }: Reasoning): string =>
+  const size = ({ blocks, tokens }: ReasoningSize): string =>
     `${counted(blocks, 'block')} (${counted(tokens, 'token')}) of reasoning`
   return listing(
     lost !== undefined && lost.blocks > 0 && `invalidates ${size(lost)}`,
     again !== undefined && again.blocks > 0 && `restores ${size(again)}`,
   )
 }
-
-type MediaChange = Pick<
-  CompactionResult,
-  'imagesBefore' | 'imagesAfter' | 'mediaBytesBefore' | 'mediaBytesAfter'
->
 
 /** The fields of a result or a preview about images and files. */
 export function mediaOf({

@@ -43,7 +43,7 @@ const REPORTS = ['usage', 'usage_metadata', 'usageMetadata', 'totalUsage', 'metr
 
 type Fields = { readonly [name: string]: unknown }
 
-/** The usage in the metadata of an answer; `undefined` for another message, and where there is none. */
+/** The usage in the metadata of an answer; `undefined` for any other message, and for an answer without it. */
 export async function usageOfMessage({ role, metadata }: NewMessage): Promise<ImportedUsage | undefined> {
   if (metadata === undefined || (role !== 'assistant' && role !== 'tool')) return undefined
   for (const fields of holdersIn(metadata)) {
