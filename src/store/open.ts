@@ -395,6 +395,7 @@ function prepareFile(
   connection: SqliteSql,
   { readonly, adopt, durability, busyTimeoutMs }: CheckedOptions,
 ): void {
+  connection.measureFile()
   // Without it INSERT OR REPLACE deletes rows without firing the trigger that protects them.
   connection.pragma('recursive_triggers = on')
   migrate(connection, { adopt })

@@ -38,7 +38,7 @@ export class Children {
   /** Starts processes that will be wanted soon. */
   prepare(count: number): void {
     while (this.#waiting.length < count)
-      this.#waiting.push(spawn(process.execPath, [this.#script], { stdio: ['pipe', 'pipe', 'inherit'] }))
+      this.#waiting.push(spawn(process.execPath, [this.#script], { stdio: 'pipe' }))
   }
 
   /** Lets a process do a job until it is dead; answers what it said. One that came to its end is killed. */
@@ -52,9 +52,13 @@ export class Children {
       said += text
       if (said.includes('{"event":"end"}')) child.kill('SIGKILL')
     })
+    let failure = ''
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      failure += text
+    })
     child.stdin!.write(`${JSON.stringify(job)}\n`)
     const [code, signal] = await gone
-    if (signal !== 'SIGKILL') throw new Error(`a child ended by itself: ${code ?? signal}`)
+    if (signal !== 'SIGKILL') throw new Error(`a child ended by itself: ${code ?? signal} ${failure}`)
     // What stands behind the last line end was being said when it died.
     const lines = said.split('\n').slice(0, -1)
     return lines

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
@@ -217,6 +217,25 @@ test('a file or folder that cannot be written to is not reported as opened read-
     /^The file, or the folder in which SQLite keeps its log, cannot be written to/,
   )
   expect(error.message).not.toContain('opened read-only')
+})
+
+test('a new file whose first process was killed during its commit is a store for the next one', async () => {
+  const [killed, path] = [newFile(), newFile()]
+  const other = new BetterSqlite3(killed)
+  // With a cache this small, pages are written to the file before the commit, and the journal says how to take them back.
+  other.pragma('cache_size = 2')
+  other.exec('begin immediate; create table undertext_half (text); insert into undertext_half values (1)')
+  other.exec('insert into undertext_half select zeroblob(200000)')
+  for (const ending of ['', '-journal']) copyFileSync(killed + ending, path + ending)
+  other.close()
+  expect(statSync(path).size).toBeGreaterThan(0)
+
+  const store = await openStore(path)
+  expect(await store.append('s', chat(1))).toMatchObject({ position: 2 })
+  await store.close()
+  const tables = new BetterSqlite3(path)
+  expect(tables.prepare("select name from sqlite_schema where name = 'undertext_half'").all()).toEqual([])
+  tables.close()
 })
 
 describe('a file that is changed in place while it is open', () => {

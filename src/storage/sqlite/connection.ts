@@ -59,9 +59,20 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     this.#owned = options.owned
     if (!options.owned || database.memory || options.readonly) return
     this.#path = resolve(database.name)
-    const { file, size } = fileAt(this.#path)
-    this.#file = file
-    this.#size = size
+    this.#file = fileAt(this.#path).file
+  }
+
+  /**
+   * Takes the size of the file, to which later ones are compared. The read comes first: it rolls back what a process that was killed
+   * during its commit left, which shortens the file, and it keeps others from writing to the file until the size is taken.
+   */
+  measureFile(): void {
+    const path = this.#path
+    if (path === undefined) return
+    this.#inTransaction('begin', 'openStore', () => {
+      this.get('select 1 from sqlite_schema limit 1')
+      this.#size = fileAt(path).size
+    })
   }
 
   get closed(): boolean {
