@@ -3,7 +3,7 @@ import { makeRandom, textOf, toolTurn } from './conversation.ts'
 import type { Folder } from './folder.ts'
 import { medianBlocks, processorTime } from './rounds.ts'
 
-const ROUNDS = 25
+const ROUNDS = 100
 const ROWS = 2_000
 /** Turns at the end whose requests are recorded. */
 const RECORDED = 20
@@ -13,9 +13,10 @@ type Name = keyof typeof MODELS
 
 /** What a model that checks what precedes its reasoning costs over one that does not, of the same session: processor time. */
 export type BoundFigures = {
-  /** A view, read and rendered: after a turn, and after a change of old rows. */
+  /** A view, read and rendered: after a turn, before the first answer after a change of old rows, and after it. */
   readonly view: number
   readonly changed: number
+  readonly settled: number
   readonly prepare: number
   /** Milliseconds of a view. */
   readonly milliseconds: number
@@ -35,7 +36,15 @@ export async function boundAgainstFree(folder: Folder): Promise<BoundFigures> {
     await store.compactSession(name, { range: { from: 1, to: 4 }, summary: 'It began.' })
   }
   const changed = await ratioOf(render)
-  return { view: view.ratio, changed: changed.ratio, prepare: prepare.ratio, milliseconds: view.milliseconds }
+  for (const name of ['checks', 'free'] as const) await recordedTurn(store, name, turnOf(makeRandom(2), ROWS))
+  const settled = await ratioOf(render)
+  return {
+    view: view.ratio,
+    changed: changed.ratio,
+    settled: settled.ratio,
+    prepare: prepare.ratio,
+    milliseconds: view.milliseconds,
+  }
 }
 
 async function ratioOf(work: (name: Name) => Promise<unknown>) {
@@ -53,10 +62,13 @@ async function fill(store: Store, name: Name): Promise<void> {
   const random = makeRandom(1)
   const turns = Array.from({ length: ROWS / 4 }, (_, turn) => turnOf(random, turn))
   await store.append(name, turns.slice(0, -RECORDED).flat())
-  for (const [asked, called, answered, ended] of turns.slice(-RECORDED)) {
-    await recorded(store, name, asked!, called!)
-    await recorded(store, name, answered!, ended!)
-  }
+  for (const turn of turns.slice(-RECORDED)) await recordedTurn(store, name, turn)
+}
+
+async function recordedTurn(store: Store, name: Name, turn: readonly NewMessage[]): Promise<void> {
+  const [asked, called, answered, ended] = turn
+  await recorded(store, name, asked!, called!)
+  await recorded(store, name, answered!, ended!)
 }
 
 async function recorded(store: Store, name: Name, prompt: NewMessage, answer: NewMessage): Promise<void> {

@@ -10,7 +10,7 @@ import {
   type ViewMessage,
 } from '../messages/message.ts'
 import type { AnswerPlace } from '../model/reasoning.ts'
-import { type Draft, draftOf, type Note } from './draft.ts'
+import type { Draft, Note } from './draft.ts'
 
 /*
  * Leaves out reasoning that its provider would refuse, because what precedes it is not what preceded it when it was made. The last step of
@@ -242,7 +242,11 @@ export function repeatLeftOut(
 class Settling {
   readonly #facts: ReasoningFacts
   readonly #note: Note
-  readonly #stored: ReadonlySet<ViewMessage>
+  readonly #view: readonly ViewMessage[]
+  /** Where the next row of the view is looked for. */
+  #viewAt = 0
+  #inView: ReadonlySet<ViewMessage> | undefined
+  #leftOutAt = 0
   /** The positions that messages get if they are stored next. */
   readonly #next: ReadonlyMap<string, number>
   /** Of what is sent, and of what blocks of the provider replace in it. */
@@ -255,8 +259,9 @@ class Settling {
   /** Until its answer is met. */
   #repeated: Repeated | undefined
   readonly #leftOut: [number, number, number?][] = []
-  /** Whether the last row with reasoning sent none of it. */
+  /** Whether the last row with reasoning sent none of it, and whether all of these rows come in the order of their positions. */
   #isGap = false
+  #isInOrder = true
   /** The answer that is being shown as it was stored, the position that follows, and the last block of it so far. */
   #answer:
     | { readonly answer: BoundAnswer; readonly next: number; readonly block: BlockPlace | undefined }
@@ -265,7 +270,6 @@ class Settling {
   #previous: BlockPlace | undefined
   readonly #emptied = new RunningHash(0)
   #hasEmptied = false
-  readonly #view: readonly ViewMessage[]
   /** Positions, and the last position before the append of each. */
   #since: ReadonlyMap<number, number> | undefined
   #answerAt = 0
@@ -278,10 +282,10 @@ class Settling {
     repeated?: Repeated,
   ) {
     this.#view = view
-    this.#repeated = repeated
+    const leftOut = repeated?.leftOut.toSorted(([one], [other]) => one - other)
+    this.#repeated = repeated && { ...repeated, leftOut: leftOut! }
     this.#facts = facts
     this.#note = note
-    this.#stored = new Set(view)
     this.#next = nextPositions(view, facts.last)
     this.#hashes = [new RunningHash(seed)]
     const summaries = view.filter(({ kind }) => kind === 'summary')
@@ -298,18 +302,32 @@ class Settling {
   settle(drafts: readonly Draft[]): Settled | undefined {
     const newest = this.#repeated?.bound
     if (newest !== undefined && !this.#isFrame(newest.frame)) return undefined
-    const blocks: (readonly Block[])[] = []
-    for (const draft of drafts) {
-      if (!this.#continues(draft)) return undefined
+    const all: Block[] = []
+    /** By the place of the message; a number for that of the blocks that are sent again of a repeated request. */
+    const blocksAt = new Map<number, readonly Block[] | number>()
+    for (let at = 0; at < drafts.length; at++) {
+      const draft = drafts[at]!
+      const again = this.#passStored(draft)
+      if (again !== undefined) {
+        if (!this.#sendsAll && draft.parts.some(isReasoning)) blocksAt.set(at, again)
+        continue
+      }
+      if (this.#repeated?.bound !== undefined && !this.#continues(draft, this.#repeated.bound))
+        return undefined
       const own = this.#blocksOf(draft)
-      blocks.push(own)
       this.#add(draft, own)
+      if (own.length > 0) blocksAt.set(at, own)
+      for (const block of own) all.push(block)
     }
     if (newest !== undefined && this.#repeated !== undefined) return undefined
-    const chain = longestChain(blocks.flat(), newest)
+    const chain = longestChain(all, newest)
     if (chain === undefined) return undefined
     const sent = new Set(chain)
-    const settled = drafts.map((draft, at) => this.#withoutInvalid(draft, blocks[at]!, sent))
+    const settled = [...drafts]
+    this.#isInOrder = isAscending(
+      [...blocksAt.keys()].map((at) => this.#positionOf(drafts[at]!.rows?.[0]) ?? 0),
+    )
+    for (const [at, own] of blocksAt) settled[at] = this.#withoutInvalid(drafts[at]!, own, sent)
     const follows = chain.at(-1)?.place ?? newest?.follows
     const prefixes = this.#hashes.map(String)
     const bound = {
@@ -322,18 +340,66 @@ class Settling {
     return { drafts: settled, bound, prefixes }
   }
 
+  /**
+   * Adds a message of the request that is repeated that is one stored row as it is: most of a long view. Returns how many of its blocks
+   * are sent again; `undefined` for another message.
+   */
+  #passStored({ rows, message }: Draft): number | undefined {
+    if (this.#repeated === undefined || rows?.length !== 1) return undefined
+    const row = rows[0]!
+    const { position } = row
+    if (position === undefined || position >= this.#repeated.until) return undefined
+    if (row.content !== message.content || row.replacedParts !== undefined || !this.#isInView(row))
+      return undefined
+    const isSaying = !isSilent(row)
+    for (const hash of this.#hashes) {
+      hash.add(MESSAGE)
+      hash.add(ROLES[message.role])
+      if (isSaying) hash.add(position)
+    }
+    this.#isBegun ||= message.role !== 'system'
+    return this.#sentAgain(position)
+  }
+
+  /** How many blocks of a row the request that is repeated sent; `Infinity` for all. */
+  #sentAgain(position: number): number {
+    const { leftOut } = this.#repeated!
+    // Rows come in the order of their positions, but for results that were moved.
+    while (this.#leftOutAt > 0 && position < leftOut[this.#leftOutAt]![0]) this.#leftOutAt -= 1
+    while (this.#leftOutAt + 1 < leftOut.length && position >= leftOut[this.#leftOutAt + 1]![0])
+      this.#leftOutAt += 1
+    const [from, to, kept = 0] = leftOut[this.#leftOutAt] ?? NOWHERE
+    return position >= from && position <= to ? kept : Number.POSITIVE_INFINITY
+  }
+
+  /** Rows mostly come in the order of the view, so that the next ones are looked at before all. */
+  #isInView(row: ViewMessage): boolean {
+    for (let at = this.#viewAt; at < this.#viewAt + NEXT_ROWS; at++) {
+      if (this.#view[at] !== row) continue
+      this.#viewAt = at + 1
+      return true
+    }
+    this.#inView ??= new Set(this.#view)
+    return this.#inView.has(row)
+  }
+
   /** Whether the message is no answer to the repeated request, or the answer comes after exactly what that request sent. */
-  #continues({ rows = [] }: Draft): boolean {
-    const first = this.#positionOf(rows[0])
-    const repeated = this.#repeated
-    if (repeated === undefined || first === undefined || first < repeated.until) return true
-    const { prefix, follows, emptied } = repeated.bound!
-    const isSame = first === repeated.until && this.#isHash(prefix)
+  #continues({ rows }: Draft, bound: BoundPrefix): boolean {
+    const first = this.#positionOf(rows?.[0])
+    const { until } = this.#repeated!
+    if (first === undefined || first < until) return true
+    const { prefix, follows, emptied } = bound
+    const isSame = first === until && this.#isHash(prefix)
     const isEmptied = emptied === (this.#hasEmptied ? this.#emptied.toString() : undefined)
-    if (!isSame || !isEmptied || !this.#isPrompt(repeated.bound!)) return false
+    if (!isSame || !isEmptied || !this.#isPrompt(bound)) return false
     this.#repeated = undefined
     this.#previous = follows
     return true
+  }
+
+  /** Whether the request that is repeated left nothing out. */
+  get #sendsAll(): boolean {
+    return this.#repeated !== undefined && this.#repeated.leftOut.length === 0
   }
 
   #positionOf(row: ViewMessage | undefined): number | undefined {
@@ -341,12 +407,14 @@ class Settling {
   }
 
   /** The blocks of a message, in order. */
-  #blocksOf({ rows = [], parts, message }: Draft): readonly Block[] {
-    const isPlain = rows.every(({ replacedParts }) => replacedParts === undefined)
-    if (message.role !== 'assistant' || (isPlain && !parts.some(isReasoning))) return []
+  #blocksOf({ rows = NO_ROWS, parts, message }: Draft): readonly Block[] {
+    if (message.role !== 'assistant') return NO_BLOCKS
+    const isPlain = rows.every(isWithoutReplacements)
     const first = this.#positionOf(rows[0])
+    if (isPlain && ((this.#sendsAll && first !== undefined) || !parts.some(isReasoning))) return NO_BLOCKS
     if (isPlain && this.#repeated !== undefined) return this.#asSent(placesOf(first, parts))
-    const shown = rows.flatMap((row, at) =>
+    const isAsStored = isPlain && rows.length === 1 && rows[0]!.content === message.content
+    const shown = (isAsStored ? NO_ROWS : rows).flatMap((row, at) =>
       shownParts(row).map((part, index) => ({ part, at, isReplaced: isReplaced(row, index) })),
     )
     const blocks: Block[] = []
@@ -366,6 +434,10 @@ class Settling {
     for (const part of parts) {
       passEmptied()
       const own = shown[next++]
+      if (isAsStored) {
+        if (isReasoning(part)) add(false)
+        continue
+      }
       if (own === undefined || own.isReplaced || !isSame(part, own.part)) isValid = false
       else if (own.at !== at) {
         isValid &&= this.#isSameAnswer(rows[at]!, rows[own.at]!)
@@ -381,12 +453,8 @@ class Settling {
   #asSent(blocks: readonly Block[]): readonly Block[] {
     return blocks.map((block, index) => {
       if (block.how === 'emptied') return block
-      const position = block.place?.[0]
-      const left =
-        position === undefined
-          ? undefined
-          : this.#repeated!.leftOut.find(([from, to]) => position >= from && position <= to)
-      const isSent = position !== undefined && (left === undefined || index < (left[2] ?? 0))
+      const { place } = block
+      const isSent = place !== undefined && index < this.#sentAgain(place[0])
       return { ...block, how: isSent ? 'sent' : 'never' }
     })
   }
@@ -396,28 +464,35 @@ class Settling {
     for (const number of place) this.#emptied.add(number)
   }
 
-  #withoutInvalid(draft: Draft, blocks: readonly Block[], sent: ReadonlySet<Block>): Draft {
-    if (blocks.length === 0) return draft
+  #withoutInvalid(draft: Draft, blocks: readonly Block[] | number, sent: ReadonlySet<Block>): Draft {
+    if (typeof blocks === 'number') return this.#withBlocks(draft, blocks, blocks)
     const inMessage = blocks.filter(({ how }) => how !== 'emptied')
+    if (inMessage.length === 0) return draft
     const end = inMessage.findIndex((block) => block.how !== 'sent' && !sent.has(block))
-    const position = this.#positionOf(draft.rows?.[0])
-    if (end < 0) {
-      if (inMessage.length > 0) this.#isGap = false
-      return draft
-    }
-    if (position !== undefined) this.#remember(position, blocks.indexOf(inMessage[end]!), end === 0)
+    return end < 0
+      ? this.#withBlocks(draft, inMessage.length, blocks.length)
+      : this.#withBlocks(draft, end, blocks.indexOf(inMessage[end]!))
+  }
+
+  /** The message with its first blocks. `kept`: their number with emptied ones among them. */
+  #withBlocks(draft: Draft, end: number, kept: number): Draft {
     let block = 0
     const parts = draft.parts.filter((part) => !isReasoning(part) || block++ < end)
-    for (let n = end; n < inMessage.length; n++)
-      this.#note({ kind: 'reasoning-invalid', messageId: draft.id })
-    const rows = draft.rows ?? []
-    return { ...draftOf(draft.id, { role: draft.message.role, content: parts }), rows }
+    if (block <= end) {
+      this.#isGap = false
+      return draft
+    }
+    const { rows = NO_ROWS, id, message } = draft
+    const position = this.#positionOf(rows[0])
+    if (position !== undefined) this.#remember(position, kept, end === 0)
+    for (let n = end; n < block; n++) this.#note({ kind: 'reasoning-invalid', messageId: id })
+    return { id, message: { role: message.role, content: parts }, parts, rows }
   }
 
   #remember(position: number, kept: number, isWhole: boolean): void {
     const last = this.#leftOut.at(-1)
     if (!isWhole) this.#leftOut.push([position, position, kept])
-    else if (this.#isGap && last !== undefined) last[1] = position
+    else if (this.#isGap && this.#isInOrder && last !== undefined) last[1] = position
     else this.#leftOut.push([position, position])
     this.#isGap = isWhole
   }
@@ -496,7 +571,7 @@ class Settling {
 
   /** Adds a message without its reasoning to the running hash. */
   #add(draft: Draft, blocks: readonly Block[]): void {
-    const { rows = [], message } = draft
+    const { rows = NO_ROWS, message } = draft
     const isWhole = this.#isUnchanged(draft)
     const text = isWhole ? '' : textOf(draft)
     for (const hash of this.#hashes) {
@@ -529,10 +604,13 @@ class Settling {
 
   #isUnchanged({ rows, parts, message }: Draft): boolean {
     if (rows === undefined) return false
+    const only = rows.length === 1 ? rows[0]! : undefined
+    if (only?.position !== undefined && only.content === message.content && only.replacedParts === undefined)
+      return this.#isInView(only)
     const isStored = (row: ViewMessage): boolean =>
-      this.#positionOf(row) !== undefined && this.#stored.has(row) && onlyEmptied(row)
+      this.#positionOf(row) !== undefined && this.#isInView(row) && onlyEmptied(row)
     if (!rows.every(isStored)) return false
-    if (rows.length === 1 && message.content === rows[0]!.content) return true
+    if (message.content === only?.content) return true
     const others = (all: readonly Part[]): Part[] => all.filter((part) => !isReasoning(part))
     return sameParts(others(parts), others(rows.flatMap(shownParts)))
   }
@@ -566,6 +644,20 @@ function longestChain(
   for (let link = links.get(best ?? ''); link !== undefined; link = links.get(link.before ?? ''))
     chain.push(link.block)
   return chain.reverse()
+}
+
+/** How many rows of a view are compared before it is searched. */
+const NEXT_ROWS = 4
+function isAscending(numbers: readonly number[]): boolean {
+  return numbers.every((number, at) => at === 0 || number > numbers[at - 1]!)
+}
+
+const NOWHERE: LeftOut = [0, -1]
+const NO_BLOCKS: readonly Block[] = []
+const NO_ROWS: readonly ViewMessage[] = []
+
+function isWithoutReplacements({ replacedParts }: ViewMessage): boolean {
+  return replacedParts === undefined
 }
 
 /** The blocks of a message that shows all of its reasoning. */

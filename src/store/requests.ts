@@ -207,28 +207,47 @@ export function checkPrompt({
   return messages
 }
 
-/** Reads view, figures and position of one moment, after the names of the call were stored: again when the session changed between the reads. */
+/** Reads view, figures and position of one moment, after the names of the call were stored. */
 export async function readSnapshot(
   context: StoreContext,
   id: string,
   provider: string | undefined,
   model: string | undefined,
-  { whole = false, keepsNames = false }: { readonly whole?: boolean; readonly keepsNames?: boolean } = {},
+  { whole = false }: { readonly whole?: boolean } = {},
 ): Promise<SessionSnapshot> {
-  const { storage } = context
+  const sessionOf = async (found: Session | undefined): Promise<Session | undefined> =>
+    found && ((await noteNames(context, found, { provider, model })) ?? found)
+  return await ofOneMoment(context, id, sessionOf, (session) =>
+    snapshotOf(context, id, session, [provider, model], whole),
+  )
+}
+
+/** Reads several things of a session at one moment: again when it changed or was purged between the reads. */
+async function ofOneMoment<T>(
+  { storage }: StoreContext,
+  id: string,
+  sessionOf: (found: Session | undefined) => Promise<Session | undefined>,
+  read: (session: Session | undefined) => Promise<T>,
+): Promise<T & { readonly audit: number }> {
   const started = Date.now()
   for (let attempt = 0; attempt < MAX_READS; attempt++) {
-    const found = await storage.session(id)
-    const named =
-      keepsNames || found === undefined ? found : await noteNames(context, found, { provider, model })
-    const session = named ?? found
-    const snapshot = await snapshotOf(context, id, session, { provider, model, whole })
+    const session = await sessionOf(await storage.session(id))
+    const found = await unlessPurged(() => read(session))
     const now = await storage.present(id)
     const isSame = now?.incarnation === session?.incarnation && now?.version === session?.version
     // An entry of the audit that was written since without a change of the session changes no view.
-    if (snapshot !== undefined && isSame) return { ...snapshot, audit: now?.audit ?? 0 }
+    if (found !== undefined && isSame) return { ...found, audit: now?.audit ?? 0 }
   }
   throw new UndertextError('STORE_BUSY', { waitedMs: Date.now() - started })
+}
+
+async function unlessPurged<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
+    throw error
+  }
 }
 
 /** Whether a call of a session is for a model that binds its reasoning. A provider without a model is another host of the session's Claude. */
@@ -244,54 +263,75 @@ export function bindsIn(
   return bindsReasoning(chosen.provider, context.modelFor(session).model)
 }
 
-/** `undefined` when the session was purged between the reads. */
 async function snapshotOf(
   context: StoreContext,
   id: string,
   session: Session | undefined,
-  asked: {
-    readonly provider: string | undefined
-    readonly model: string | undefined
-    readonly whole: boolean
-  },
-): Promise<Omit<SessionSnapshot, 'audit'> | undefined> {
-  const { provider, model, whole } = asked
+  names: Names,
+  whole: boolean,
+): Promise<Omit<SessionSnapshot, 'audit'>> {
+  const { storage } = context
+  const figures = session ?? noFigures(context)
+  const shown = await shownOf(context, id, session, names, whole)
+  const { chosen, view } = shown
+  const readings = await storage.readings(id, chosen.key, chosen.model ?? '')
+  const mayBeCut = view.some(({ replacedParts }) => replacedParts !== undefined)
+  const [provider, model] = names
+  return {
+    ...shown,
+    cut: mayBeCut ? cutIn(view, await storage.cutParts(id)) : [],
+    rows: figures.visibleCount,
+    sizes: figures.visibleSizes,
+    images: context.images,
+    stats: (request) => context.statsOf(id, figures, readings, { provider, model, request }),
+  }
+}
+
+/** What a rendering of a session needs. */
+type Shown = Pick<
+  SessionSnapshot,
+  'position' | 'viewEpoch' | 'view' | 'estimator' | 'chosen' | 'settings' | 'manner' | 'reasoning'
+>
+
+async function shownOf(
+  context: StoreContext,
+  id: string,
+  session: Session | undefined,
+  [provider, model]: Names,
+  whole: boolean,
+): Promise<Shown> {
   const { storage, configuration } = context
   const figures = session ?? noFigures(context)
   const chosen = context.modelFor(figures, provider, model)
   const config = configuration.ofSession(figures.config)
-  try {
-    const view = session === undefined ? [] : await context.namedView(id, await storage.view(id, false))
-    const reasoning = !bindsIn(context, figures, provider, model)
-      ? undefined
-      : session === undefined
-        ? NO_REASONING
-        : await storage.reasoning(id, whole)
-    const readings = await storage.readings(id, chosen.key, chosen.model ?? '')
-    const mayBeCut = view.some(({ replacedParts }) => replacedParts !== undefined)
-    return {
-      cut: mayBeCut ? cutIn(view, await storage.cutParts(id)) : [],
-      position: figures.messageCount,
-      viewEpoch: figures.viewEpoch,
-      view,
-      rows: figures.visibleCount,
-      sizes: figures.visibleSizes,
-      estimator: context.estimatorNamed(figures.estimator, id),
-      chosen,
-      settings: config.settings,
-      manner: {
-        preset: config.settings.preset,
-        ...nonDefaults(config, RENDERING_KEYS),
-        provider: chosen.provider,
-      } as RenderOptions,
-      images: context.images,
-      reasoning,
-      stats: (request) => context.statsOf(id, figures, readings, { provider, model, request }),
-    }
-  } catch (error) {
-    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
-    throw error
+  const { settings } = config
+  const view = session === undefined ? [] : await context.namedView(id, await storage.view(id, false))
+  const reasoningOf = (): Promise<ReasoningRecord> | ReasoningRecord =>
+    session === undefined ? NO_REASONING : storage.reasoning(id, whole)
+  return {
+    position: figures.messageCount,
+    viewEpoch: figures.viewEpoch,
+    view,
+    estimator: context.estimatorNamed(figures.estimator, id),
+    chosen,
+    settings,
+    manner: {
+      preset: settings.preset,
+      ...nonDefaults(config, RENDERING_KEYS),
+      provider: chosen.provider,
+    } as RenderOptions,
+    reasoning: bindsIn(context, figures, provider, model) ? await reasoningOf() : undefined,
   }
+}
+
+/** What a rendering of a session needs, read at one moment. */
+async function readShown(context: StoreContext, id: string, names: Names, whole: boolean): Promise<Shown> {
+  return await ofOneMoment(
+    context,
+    id,
+    async (found) => found,
+    (session) => shownOf(context, id, session, names, whole),
+  )
 }
 
 function cutIn(
@@ -312,7 +352,7 @@ export async function withAddedMessage(
   { texts, ...result }: Awaited<ReturnType<TurnHooks['before']>>,
 ): Promise<BeforeTurnResult> {
   if (texts.context === '' && texts.injected === '') return result
-  const { reasoning, view } = await readSnapshot(context, id, provider, model, { keepsNames: true })
+  const { reasoning, view } = await readShown(context, id, [provider, model], false)
   if (reasoning === undefined) return result
   const added = addedMessage(texts, view, prompt !== undefined && prompt !== '')
   const { systemPrompt: _, ...others } = result
@@ -322,17 +362,17 @@ export async function withAddedMessage(
 /** The provider and model of a call; `undefined` for those of the session. */
 type Names = readonly [provider: string | undefined, model: string | undefined]
 
-type BoundHistory = { readonly snapshot: SessionSnapshot; readonly rendering: BoundRendering }
+type BoundHistory = { readonly snapshot: Shown; readonly rendering: BoundRendering }
 
 /** The history as a model that binds its reasoning to what precedes it is sent it. Default of `options`: how the session renders. */
 async function boundHistory(
   context: StoreContext,
   id: string,
-  [provider, model]: Names,
+  names: Names,
   options?: RenderOptions,
 ): Promise<BoundHistory> {
   const read = async (whole: boolean): Promise<BoundHistory | undefined> => {
-    const snapshot = await readSnapshot(context, id, provider, model, { whole, keepsNames: true })
+    const snapshot = await readShown(context, id, names, whole)
     const { view, position, reasoning = NO_REASONING, manner } = snapshot
     const facts = reasoningFacts(reasoning, position, undefined)
     const rendering = await context.rendered((resizeImage) =>
@@ -361,7 +401,7 @@ export async function prefixesBefore(
   provider: string | undefined,
   keepFrom: string | undefined,
 ): Promise<NonNullable<ProviderRecord['requested']>['replaced']> {
-  const snapshot = await readSnapshot(context, id, provider, undefined, { whole: true, keepsNames: true })
+  const snapshot = await readShown(context, id, [provider, undefined], true)
   const { view, manner, reasoning, position, viewEpoch } = snapshot
   const end =
     keepFrom === undefined ? view.length : view.findIndex(({ id: messageId }) => messageId === keepFrom)

@@ -162,6 +162,26 @@ describe('a rendering for a model that binds reasoning', () => {
     expect(sent([...log, answer(8), user(9)], known)).toEqual([2, 4, 6])
   })
 
+  it('a record of left out blocks names no block that was sent, when an earlier message comes between them', () => {
+    // 4 comes after 6, and is the only one that is valid.
+    const view = [user(1), answer(2), user(5), answer(6), user(3), answer(4), user(7), answer(8), user(9)]
+    const law = facts({ answers: [], law: ({ position }) => position === 4 })
+    const request = renderBoundView(view, OPTIONS, law)!
+    expect(sent(view, law)).toEqual([4])
+    expect(request.bound.leftOut).toEqual([
+      [2, 2],
+      [6, 6],
+      [8, 8],
+    ])
+    expect(renderRecorded(view, OPTIONS, 100, request.bound).messages).toEqual(request.messages)
+    const next = [...view, answer(10), user(11)]
+    const newest = facts({
+      isWhole: false,
+      answers: [{ first: 10, last: 10, bound: request.bound, isFree: false }],
+    })
+    expect(sent(next, newest)).toEqual([4, 10])
+  })
+
   it('the newest answer alone decides the same as all answers, or asks for all', () => {
     const view = [summary('what was said'), user(3), answer(4), user(5), answer(6), user(7)]
     const after = recorded(view, 8, facts())

@@ -88,6 +88,8 @@ function renderingOf(row: Row): string | undefined {
   return storedText(row[5], `request no. ${row[0]}`)
 }
 
+const NO_TURNINGS = { turnings: [], touches: new Map(), onlyReasoning: new Set<number>() } as const
+
 /** The compactions that came into force or ceased to be since an entry of the audit, and what each touches. */
 function* turningsSince(
   sql: Sql,
@@ -100,6 +102,7 @@ function* turningsSince(
     session,
     audit,
   )
+  if (rows.length === 0) return NO_TURNINGS
   const numbers = [...new Set(rows.map(([, compaction]) => compaction as number))]
   const compactions = new Map(
     (yield* compactionsNumbered(sql, session, numbers)).map((one) => [one.no, one] as const),
