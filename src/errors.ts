@@ -234,7 +234,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     const advice =
       fixed >= availableTokens
         ? 'A shorter history cannot help: shorten the system prompt, the prompt, the tools or the files, or use a model with a larger window.'
-        : 'Compact to a lower target, ask for fewer output tokens, or use a model with a larger window.'
+        : 'Compact to a lower target, unpin messages, ask for fewer output tokens, or use a model with a larger window.'
     return `The request takes ${estimatedTokens} tokens and ${target} has room for ${availableTokens} (${tried}). ${advice}`
   },
   OUTPUT_NOT_SAVED: ({ reason, originalSize }) =>
