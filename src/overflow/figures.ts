@@ -154,12 +154,16 @@ const MOST_TOKENS = 10_000_000_000
 /** How far from a wording its figures may be, on each side. */
 const REACH = 600
 
+/** A limit of the number of messages: its figures are no tokens. */
+const MESSAGES = /array too long|maximum length (?:is|of) [\d,]{1,9}(?: items|, but got [\d,]{1,9} items)/
+
 /**
  * The figures near a wording in normalised text. Only sentences about tokens of a request or a limit count, so statuses, model names,
  * dates, ids and prices are never mistaken for figures.
  */
 export function figuresNear(text: string, at: number): OverflowFigures | undefined {
   const near = text.slice(Math.max(0, at - REACH), at + REACH)
+  if (MESSAGES.test(near)) return undefined
   const inputTokens = parts(near) ?? first(near, INPUT)
   const outputTokens = first(near, OUTPUT)
   let limit: number | undefined

@@ -82,6 +82,11 @@ export const WORDINGS: readonly Wording[] = [
     'prompt token count of N exceeds the limit of M',
     /prompt token count of \d[\d,]* exceeds the limit/,
   ),
+  certain(
+    ['openai', 'compatible'],
+    "Invalid 'messages': array too long. Expected an array with maximum length N, but got an array with length M",
+    /invalid '(?:messages|input)': array too long|\$\.messages'? (?:is too long|exceeds the maximum length of [\d,]+ items)/,
+  ),
   certain('github-copilot', 'code model_max_prompt_tokens_exceeded', /model_max_prompt_tokens_exceeded/),
   certain(
     'github-models',

@@ -64,6 +64,7 @@ function isMovable(row: ViewMessage): boolean {
  * - `result-as-text`: a result whose call is not in the view became plain text.
  * - `duplicate-dropped`: a second result of the same call was dropped.
  * - `call-renamed`: a call and its result got an id that the provider accepts.
+ * - `calls-divided`: a message has more calls than the provider accepts in one; it became several, each with the results of its calls.
  * - `call-as-text`: a call outside an assistant message became plain text.
  * - `reasoning-dropped`: reasoning was dropped that no message follows, or outside an assistant message; signed
  *   reasoning also at the end of a message, with a broken signature, and that of another response in a merged message.
@@ -105,6 +106,7 @@ export type MendKind =
   | 'result-as-text'
   | 'duplicate-dropped'
   | 'call-renamed'
+  | 'calls-divided'
   | 'call-as-text'
   | 'reasoning-dropped'
   | 'reasoning-invalid'

@@ -9,6 +9,7 @@ import {
   settleBoundReasoning,
 } from './bound-reasoning.ts'
 import { arrangeTurns, cleanContents, toolUseAsText } from './contents.ts'
+import { withDividedCalls } from './divided-calls.ts'
 import type { Draft, Mend } from './draft.ts'
 import { SUMMARY_PLACES, withoutForeignParts } from './draft.ts'
 import { withoutPartedUse } from './hosted-use.ts'
@@ -159,7 +160,10 @@ function renderedDrafts(
     const answered = withoutPartedUse(whole, note)
     const cleaned = cleanContents(answered, profile, note)
     const arranged = arrangeToolUse(cleaned, rules, note)
-    const paired = options.toolUse === 'text' ? toolUseAsText(arranged, note) : arranged
+    const paired =
+      options.toolUse === 'text'
+        ? toolUseAsText(arranged, note)
+        : withDividedCalls(arranged, profile.mostCalls, note)
     const responses = responsesOf(view)
     const spoken = view.findLast(({ role, kind }) => role !== 'system' || kind !== 'message')?.id
     const settled = settleReasoning(paired, profile, responses, note)

@@ -112,6 +112,11 @@ export type ProviderProfile = {
    * (Converse). Anthropic's own API has had no such rule since 27 February 2025: anthropics/anthropic-sdk-python#849.
    */
   readonly toolUseNeedsTools?: boolean
+  /**
+   * The most calls of one message; absent where no limit is known. Sources: openai/openai-dotnet#317, pydantic/pydantic-ai#1105 (OpenAI),
+   * github/copilot-cli#669.
+   */
+  readonly mostCalls?: number
   /** The longest text of arguments, characters; absent where no limit is known. */
   readonly maxArguments?: number
   readonly media: MediaRules
@@ -218,6 +223,7 @@ const LENIENT: ProviderProfile = {
   failedMedia: true,
   callIds: 'filled',
   toolNames: TOOL_NAMES.long,
+  mostCalls: 128,
   media: COMMON_MEDIA,
 }
 

@@ -494,6 +494,67 @@ describe('the result of a tool that failed', () => {
   })
 })
 
+describe('a message with more calls than are accepted in one', () => {
+  const ids = Array.from({ length: 300 }, (_, at) => `c${at}`)
+  const of = (from: number, to: number, make: (id: string) => Part): Part[] => ids.slice(from, to).map(make)
+
+  it('becomes several for Chat Completions, each followed by the results of its calls', () => {
+    const rows = [
+      user('q'),
+      assistant('I look.', ...ids.map(call)),
+      tool(...ids.map((id) => result(id))),
+      user('?'),
+    ]
+    for (const provider of ['openai', 'azure', 'an-unknown-server'])
+      expect(render(rows, { provider })).toEqual({
+        messages: plain(
+          user('q'),
+          assistant('I look.', ...of(0, 128, call)),
+          tool(...of(0, 128, (id) => result(id))),
+          assistant(...of(128, 256, call)),
+          tool(...of(128, 256, (id) => result(id))),
+          assistant(...of(256, 300, call)),
+          tool(...of(256, 300, (id) => result(id))),
+          user('?'),
+        ),
+        mends: ['calls-divided m1'],
+      })
+    for (const provider of ['anthropic', 'google-ai'])
+      expect(render(rows.slice(0, -1), { provider })).toEqual({
+        messages: plain(...rows.slice(0, -1)),
+        mends: [],
+      })
+  })
+
+  it('keeps results that are messages of their own', () => {
+    const own = ids.slice(0, 130).map((id) => tool(result(id)))
+    const rows = [user('q'), assistant(...of(0, 130, call)), ...own]
+    expect(render(rows, { provider: 'openai' }).messages).toEqual(
+      plain(
+        user('q'),
+        assistant(...of(0, 128, call)),
+        ...own.slice(0, 128),
+        assistant(...of(128, 130, call)),
+        ...own.slice(128),
+      ),
+    )
+  })
+
+  it('of 128 is whole, and calls that the provider ran itself do not count', () => {
+    const rows = [user('q'), assistant(...of(0, 128, call)), tool(...of(0, 128, (id) => result(id)))]
+    expect(render(rows, { provider: 'openai' })).toEqual({ messages: plain(...rows), mends: [] })
+  })
+
+  it('with repeated ids is accepted too, and a longer view begins with the same messages', () => {
+    const same = Array.from({ length: 200 }, () => 'c')
+    const rows = [user('q'), assistant(...same.map(call)), tool(...same.map((id) => result(id)))]
+    const { messages } = render(rows, { provider: 'openai' })
+    expect(codes(messages, 'openai')).toEqual([])
+    const longer = render([...rows, assistant('done'), user('more')], { provider: 'openai' }).messages
+    expect(longer.slice(0, messages.length)).toEqual(messages)
+  })
+})
+
 describe('the empty id of a call', () => {
   it('is replaced for servers of the form of Chat Completions, whoever runs them', () => {
     const rows = [user('q'), assistant(call('')), tool(result(''))]

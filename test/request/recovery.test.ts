@@ -53,6 +53,42 @@ const failing = async (act: () => Promise<unknown>): Promise<unknown> =>
 /** 200 messages of 104 tokens: 20,824 in all, in a window that has room for 83,200. */
 const LONG = chat(100, 100)
 
+/** OpenAI's words for a list of messages that is too long: obot-platform/obot#1009. */
+function tooMany(messages: number): Error {
+  const message = `Invalid 'messages': array too long. Expected an array with maximum length 2048, but got an array with length ${messages} instead.`
+  const error = { message, type: 'invalid_request_error', param: 'messages', code: 'array_above_max_length' }
+  return Object.assign(new Error(`400 ${message}`), { status: 400, code: error.code, error })
+}
+
+describe('more messages than OpenAI accepts', () => {
+  it('are summarized after its refusal, although the window has room, and teach no limit of tokens', async () => {
+    const messages = chat(1_100, 2)
+    await store.append('s', messages)
+    const lengths: number[] = []
+    const options = { provider: 'openai', model: 'gpt-5', prompt: 'Go on.' }
+    const answer = await store.withOverflowRecovery(
+      's',
+      (request) => {
+        expect(validateHistory(request.messages, 'openai')).toEqual([])
+        lengths.push(request.messages.length)
+        if (request.messages.length > 2_048) throw tooMany(request.messages.length)
+        return 'answer'
+      },
+      options,
+    )
+    expect(answer).toBe('answer')
+    expect(lengths[0]).toBe(2_201)
+    expect(lengths.length).toBeLessThanOrEqual(3)
+    const stats = (await store.getContextStats('s', 'openai', 'gpt-5'))!
+    expect(stats.contextWindow.tokens).toBe(400_000)
+    expect((await store.getMessages('s')).filter(({ kind }) => kind === 'message')).toHaveLength(2_200)
+    // And later turns are accepted at once.
+    await store.append('s', [say('user', 'Go on.'), say('assistant', 'Gladly.')])
+    const next = await store.prepareRequest('s', options)
+    expect(next.messages.length).toBeLessThan(2_048)
+  })
+})
+
 describe('an overflow', () => {
   it('of a call that was sent before another call made the history shorter shortens it no further', async () => {
     await store.append('s', LONG)

@@ -26,6 +26,16 @@ const OPENAI = 'https://api.openai.com/v1/chat/completions'
 export const OVERFLOWS: readonly Overflow[] = [
   // OpenAI, chat
   [
+    openaiError(400, {
+      message:
+        "Invalid 'messages': array too long. Expected an array with maximum length 2048, but got an array with length 2050 instead.",
+      type: 'invalid_request_error',
+      param: 'messages',
+      code: 'array_above_max_length',
+    }),
+    'openai',
+  ],
+  [
     new Error(
       "This model's maximum context length is 4097 tokens. However, your messages resulted in 4294 tokens. Please reduce the length of the messages.",
     ),
