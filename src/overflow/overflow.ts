@@ -60,8 +60,8 @@ const optionsSchema = z.strictObject({
 export const overflowRulesSchema = optionsSchema.omit({ provider: true })
 
 /**
- * Whether an error means that the request was too long for the model's context, so that a shorter history would help. False for rate
- * limits, bills, logins, timeouts, limits of the answer (`max_tokens`), limits of one field, and this package's own
+ * Whether an error means that the request was too long for the model's context, or had more messages than its provider accepts, so that a
+ * shorter history would help. False for rate limits, bills, logins, timeouts, limits of the answer (`max_tokens`), limits of one field, and this package's own
  * `ContextBudgetExceededError`, which ends a recovery instead of starting one.
  *
  * `error` may be any value: an Error, a text, an object of any SDK, a body as bytes or JSON text, a stream of events, with causes to any

@@ -305,11 +305,12 @@ class Settling {
     const all: Block[] = []
     /** By the place of the message; a number for that of the blocks that are sent again of a repeated request. */
     const blocksAt = new Map<number, readonly Block[] | number>()
+    const sendsAll = this.#repeated?.leftOut.length === 0
     for (let at = 0; at < drafts.length; at++) {
       const draft = drafts[at]!
       const again = this.#passStored(draft)
       if (again !== undefined) {
-        if (!this.#sendsAll && draft.parts.some(isReasoning)) blocksAt.set(at, again)
+        if (!sendsAll && draft.parts.some(isReasoning)) blocksAt.set(at, again)
         continue
       }
       if (this.#repeated?.bound !== undefined && !this.#continues(draft, this.#repeated.bound))
@@ -397,11 +398,6 @@ class Settling {
     return true
   }
 
-  /** Whether the request that is repeated left nothing out. */
-  get #sendsAll(): boolean {
-    return this.#repeated !== undefined && this.#repeated.leftOut.length === 0
-  }
-
   #positionOf(row: ViewMessage | undefined): number | undefined {
     return row === undefined ? undefined : (row.position ?? this.#next.get(row.id))
   }
@@ -410,8 +406,8 @@ class Settling {
   #blocksOf({ rows = NO_ROWS, parts, message }: Draft): readonly Block[] {
     if (message.role !== 'assistant') return NO_BLOCKS
     const isPlain = rows.every(isWithoutReplacements)
+    if (isPlain && !parts.some(isReasoning)) return NO_BLOCKS
     const first = this.#positionOf(rows[0])
-    if (isPlain && ((this.#sendsAll && first !== undefined) || !parts.some(isReasoning))) return NO_BLOCKS
     if (isPlain && this.#repeated !== undefined) return this.#asSent(placesOf(first, parts))
     const isAsStored = isPlain && rows.length === 1 && rows[0]!.content === message.content
     const shown = (isAsStored ? NO_ROWS : rows).flatMap((row, at) =>

@@ -47,6 +47,7 @@ import { NO_SIZES } from '../tokens/measure.ts'
 import { canonicalProvider, hostsClaude } from '../tokens/providers.ts'
 import { bindsReasoning } from '../tokens/reasoning-bindings.ts'
 import type { AppendResult } from './append.ts'
+import { unlessUnknown } from './arguments.ts'
 import type { StoreContext } from './context.ts'
 
 /** What is known of the reasoning of a session that does not exist yet. */
@@ -232,22 +233,13 @@ async function ofOneMoment<T>(
   const started = Date.now()
   for (let attempt = 0; attempt < MAX_READS; attempt++) {
     const session = await sessionOf(await storage.session(id))
-    const found = await unlessPurged(() => read(session))
+    const found = await unlessUnknown(read(session))
     const now = await storage.present(id)
     const isSame = now?.incarnation === session?.incarnation && now?.version === session?.version
     // An entry of the audit that was written since without a change of the session changes no view.
     if (found !== undefined && isSame) return { ...found, audit: now?.audit ?? 0 }
   }
   throw new UndertextError('STORE_BUSY', { waitedMs: Date.now() - started })
-}
-
-async function unlessPurged<T>(read: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await read()
-  } catch (error) {
-    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
-    throw error
-  }
 }
 
 /** Whether a call of a session is for a model that binds its reasoning. A provider without a model is another host of the session's Claude. */
