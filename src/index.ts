@@ -1,24 +1,7 @@
-export type { BlockOutcome, ProviderCompactionResult } from './compaction/direct-compactions.ts'
-export {
-  type CompactionOutline,
-  CompactionPreview,
-  type CompactionResult,
-  type FailedSummary,
-  type IdleReason,
-  type OffTarget,
-  type PlannedCompaction,
-} from './compaction/result.ts'
-export type { PendingSummary } from './compaction/run-draft.ts'
-export type { ContextStats, MeasuredTokens } from './compaction/stats.ts'
-export type { UndoIfFitsResult } from './compaction/undo-if-fits.ts'
-export type {
-  OverflowResult,
-  SessionUsage,
-  SummaryTotals,
-  UsageResult,
-  UsageTotals,
-} from './compaction/usage.ts'
-export { PREPARE_WAIT_MS } from './compaction/waiting.ts'
+export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './adapters/conversion.ts'
+export { detectFormat, type MessageFormat } from './adapters/detect.ts'
+export { fromChatMessages } from './adapters/flat/from-chat-messages.ts'
+export { toChatMessages } from './adapters/flat/to-chat-messages.ts'
 export {
   assistantMessage,
   compactBeforeTurn,
@@ -27,70 +10,6 @@ export {
   type TurnMessages,
   userMessage,
 } from './compat/plain-messages.ts'
-export type { Environment } from './config/environment.ts'
-export type { ForgetOptions, RecallOptions, RememberOptions } from './config/note-options.ts'
-export type { Spellings, SwitchSpellings } from './config/read-settings.ts'
-export {
-  DEFAULT_WARNING_LEVELS,
-  PRESETS,
-  type ResolvedConfig,
-  type ResolvedSettings,
-  type TurnSettings,
-} from './config/resolve.ts'
-export {
-  type CompactionConfig,
-  DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
-  DEFAULT_BACKGROUND_THRESHOLD,
-  DEFAULT_CIRCUIT_RESET_MS,
-  DEFAULT_SPEND_WINDOW_MS,
-  type LayerValues,
-  PRESET_NAMES,
-  type PresetName,
-  SETTING_NAMES,
-  type SettingName,
-  type SettingSource,
-  type Settings,
-  type SpendLimits,
-} from './config/settings.ts'
-export { MAX_RETAINED_MESSAGES, type StageSetting } from './config/stages.ts'
-export type {
-  AppendOptions,
-  AuditLogOptions,
-  AuthorshipOptions,
-  BringBackOptions,
-  CloseOptions,
-  CompactOptions,
-  EffectiveHistoryOptions,
-  ExpandOptions,
-  ForkOptions,
-  GetMessagesOptions,
-  GetSourcesOptions,
-  IdleOptions,
-  LimitInput,
-  ListCompactionsOptions,
-  ListJobsOptions,
-  ListRequestsOptions,
-  ListSessionsOptions,
-  ListToolCallsOptions,
-  OverflowInput,
-  PreviewOptions,
-  ProviderCompactionInput,
-  PurgeOptions,
-  RedoOptions,
-  SearchOptions,
-  SessionChange,
-  SessionInput,
-  StatsOptions,
-  ToolOutputOptions,
-  UndoIfFitsOptions,
-  UndoOptions,
-  UsageInput,
-  VerifyOptions,
-} from './config/store-options.ts'
-export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'
-export { detectFormat, type MessageFormat } from './ecosystems/detect.ts'
-export { fromChatMessages } from './ecosystems/flat/from-chat-messages.ts'
-export { toChatMessages } from './ecosystems/flat/to-chat-messages.ts'
 export {
   ContextBudgetExceededError,
   type ContextBudgetFacts,
@@ -100,7 +19,7 @@ export {
   originalErrorOf,
   type RefusalFacts,
   UndertextError,
-} from './errors.ts'
+} from './core/errors.ts'
 export {
   type BeforeCompaction,
   type CircuitEvent,
@@ -131,34 +50,24 @@ export {
   type UsageWarning,
   type UsageWarningEvent,
   type WindowAssumedEvent,
-} from './events.ts'
-export type { AskFailure, FileSummaryFailure, ProcessedFile } from './files/file-summarization-service.ts'
-export { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from './files/tool-output/cut-output.ts'
+} from './core/events.ts'
+export type {
+  AskFailure,
+  FileSummaryFailure,
+  ProcessedFile,
+} from './core/files/file-summarization-service.ts'
+export { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from './core/files/tool-output/cut-output.ts'
 export {
   generateToolOutputPreview,
   type ToolOutputPreview,
   type ToolOutputPreviewOptions,
-} from './files/tool-output/preview.ts'
+} from './core/files/tool-output/preview.ts'
 export {
   type TruncateOptions,
   type TruncateResult,
   truncateToolOutput,
-} from './files/truncate-tool-output.ts'
-export type { HistoryRecords } from './history/checked-records.ts'
-export type {
-  CompactionEvent as ImportedCompactionEvent,
-  CompactionOutcome,
-  FieldsEvent,
-  ImportEvent,
-  ImportEvents,
-  ImportedCompaction,
-  ImportOptions,
-  MessageEvent,
-  SessionImport,
-} from './history/import/import-types.ts'
-export type { ImportedUsage } from './history/import/imported-usage.ts'
-export type { RestoreOptions, SessionRestore } from './history/restore-session.ts'
-export type * from './message-types.ts'
+} from './core/files/truncate-tool-output.ts'
+export type * from './core/message-types.ts'
 export type {
   NewMessage,
   PastView,
@@ -167,21 +76,21 @@ export type {
   ShownText,
   StoredMessage,
   ViewMessage,
-} from './messages/message.ts'
-export type { Outcome } from './messages/outcome.ts'
+} from './core/messages/message.ts'
+export type { Outcome } from './core/messages/outcome.ts'
 export {
   type NextStep,
   nextStep,
   STOP_REASONS,
   type StopReason,
   stopReasonOf,
-} from './messages/stop-reason.ts'
-export type { Coverage, Finding, FindingCode, Place, RowSet } from './model/coverage.ts'
-export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './model/expansion.ts'
-export type { InvalidatedReasoning } from './model/invalidated-reasoning.ts'
-export type { ChatMessage, ContextStrategy } from './model/message-parts.ts'
-export type { Moment, MomentPoint } from './model/moment.ts'
-export type { CompactionStatus } from './model/nesting.ts'
+} from './core/messages/stop-reason.ts'
+export type { Coverage, Finding, FindingCode, Place, RowSet } from './core/model/coverage.ts'
+export type { CompactionStatus } from './core/model/dependents.ts'
+export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './core/model/expansion.ts'
+export type { InvalidatedReasoning } from './core/model/invalidated-reasoning.ts'
+export type { ChatMessage, ContextStrategy } from './core/model/message-parts.ts'
+export type { Moment, MomentPoint } from './core/model/moment.ts'
 export type {
   CompactionKind,
   CompactionStage,
@@ -189,13 +98,19 @@ export type {
   PlannedInsert,
   PlannedReplacement,
   RequiredPart,
-} from './model/plan.ts'
-export type { FirstChanged } from './model/prompt-cache.ts'
-export type { ToolCall, ToolCallStatus, ToolOutput, ToolOutputShown, ToolPlace } from './model/tool-calls.ts'
-export type { Turns } from './model/turns.ts'
-export type { PointerTarget, PreviewedPart, View } from './model/view.ts'
-export type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from './model/view-row.ts'
-export type { OverflowFigures } from './overflow/figures.ts'
+} from './core/model/plan.ts'
+export type { FirstChanged } from './core/model/prompt-cache.ts'
+export type {
+  ToolCall,
+  ToolCallStatus,
+  ToolOutput,
+  ToolOutputShown,
+  ToolPlace,
+} from './core/model/tool-calls.ts'
+export type { Turns } from './core/model/turns.ts'
+export type { PointerTarget, PreviewedPart, View } from './core/model/view.ts'
+export type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from './core/model/view-row.ts'
+export type { OverflowFigures } from './core/overflow/figures.ts'
 export {
   extractErrorMessage,
   getContextOverflowProvider,
@@ -204,9 +119,9 @@ export {
   type OverflowPattern,
   type ProviderOverflowDetails,
   parseProviderOverflowDetails,
-} from './overflow/overflow.ts'
-export type { RefusalKind } from './overflow/refusal-wordings.ts'
-export type { BlockPlace, BoundPrefix, LeftOut } from './rendering/bound-reasoning.ts'
+} from './core/overflow/overflow.ts'
+export type { RefusalKind } from './core/overflow/refusal-wordings.ts'
+export type { BlockPlace, BoundPrefix, LeftOut } from './core/rendering/bound-reasoning.ts'
 export {
   type ImageToResize,
   type Mend,
@@ -218,41 +133,19 @@ export {
   renderView,
   type SummaryPlace,
   type ViewRenderOptions,
-} from './rendering/render.ts'
-export type { InsertedRole, InsertedRowOptions, SummaryPreset } from './rendering/rows.ts'
-export { type Problem, type ProblemCode, validateHistory } from './rendering/validate.ts'
-export type { ChangedFrame } from './requests/changed-frame.ts'
-export type { PreparedNotes } from './requests/notes.ts'
-export type {
-  AfterTurnOptions,
-  BeforeTurnOptions,
-  PrepareRequestOptions,
-  Prompt,
-} from './requests/options.ts'
-export type {
-  CutMessage,
-  PreparedFiles,
-  PreparedRequest,
-  RenderedMessage,
-  RequestRepair,
-  TurnUsage,
-} from './requests/prepared.ts'
-export type { RecordedResponse, ResponseInput, UsageReportInput } from './requests/record.ts'
-export type { RecordedFiles, RecordedRequest, RenderedRequest } from './requests/recorded.ts'
-export { OVERFLOW_TARGET } from './requests/recovery.ts'
-export type { ResizeStoredImage } from './requests/resized-images.ts'
-export type { ReasoningChange } from './requests/sent-reasoning.ts'
-export type { AfterTurnResult, AppendedTurn, BeforeTurnResult } from './requests/turn-hooks.ts'
-export type { ImportanceReason } from './stages/importance/groups.ts'
-export type { MessageImportance, ScorerWarning, SessionImportance } from './stages/importance/scorer.ts'
-export type { GroupRole, RankedRole, Signal } from './stages/importance/weights.ts'
+} from './core/rendering/render.ts'
+export type { InsertedRole, InsertedRowOptions, SummaryPreset } from './core/rendering/rows.ts'
+export { type Problem, type ProblemCode, validateHistory } from './core/rendering/validate.ts'
+export type { ImportanceReason } from './core/stages/importance/groups.ts'
+export type { MessageImportance, ScorerWarning, SessionImportance } from './core/stages/importance/scorer.ts'
+export type { GroupRole, RankedRole, Signal } from './core/stages/importance/weights.ts'
 export {
   PROTECTED_CLASSES,
   type PriorityStageOptions,
   type ProtectedClass,
   priorityStage,
-} from './stages/priority.ts'
-export type { AppliedEdit } from './stages/provider-compaction.ts'
+} from './core/stages/priority.ts'
+export type { AppliedEdit } from './core/stages/provider-compaction.ts'
 export {
   createStage,
   type HierarchicalOptions,
@@ -260,7 +153,7 @@ export {
   isStage,
   STAGE_NAMES,
   type StageSpec,
-} from './stages/registry.ts'
+} from './core/stages/registry.ts'
 export type {
   BareContext,
   ClearedOutput,
@@ -278,7 +171,46 @@ export type {
   SummarizingStage,
   SummaryTask,
   SummaryTaskDraft,
-} from './stages/stage.ts'
+} from './core/stages/stage.ts'
+export { extractiveSummarizer } from './core/summarizers/extractive.ts'
+export {
+  type GenerateAnswer,
+  type GenerateRequest,
+  type ModelPrice,
+  type ModelSummarizerOptions,
+  modelSummarizer,
+} from './core/summarizers/model/model-summarizer.ts'
+export { snippetSummarizer } from './core/summarizers/snippets.ts'
+export {
+  ANSWER_PROBLEMS,
+  type AnswerProblem,
+  NINE_SECTIONS,
+  SUMMARY_SECTIONS,
+  type Summarizer,
+  type SummaryAnswer,
+  type SummaryRequest,
+  type SummaryUsage,
+} from './core/summarizers/summarizer.ts'
+export {
+  type BudgetBreakdown,
+  type BudgetCheckResult,
+  DEFAULT_COMPACTION_TARGET,
+  DEFAULT_COMPACTION_THRESHOLD,
+  DEFAULT_PROVIDER,
+  type ScaleSource,
+} from './core/tokens/budget.ts'
+export type { EstimateSource } from './core/tokens/calibration.ts'
+export type { Estimator, TextKind } from './core/tokens/estimators/estimator-schema.ts'
+export type { Sizes } from './core/tokens/measure.ts'
+export type { MediaFigures, MediaMost, MediaUse, RequestMedia } from './core/tokens/media-limits.ts'
+export type { Figure, FigureSource, ModelProfile } from './core/tokens/profiles.ts'
+export type { ToolSet } from './core/tokens/tool-definitions.ts'
+export type { ContextWindow, WindowSource } from './core/tokens/windows.ts'
+export {
+  type RequestFinding,
+  type ValidateRequestOptions,
+  validateRequest,
+} from './core/validity/validate-request.ts'
 export type {
   Pglite,
   Pool as PostgresPool,
@@ -335,47 +267,125 @@ export type {
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
 export type { BringBackResult } from './store/bring-back.ts'
+export type { BlockOutcome, ProviderCompactionResult } from './store/compaction/direct-compactions.ts'
+export {
+  type CompactionOutline,
+  CompactionPreview,
+  type CompactionResult,
+  type FailedSummary,
+  type IdleReason,
+  type OffTarget,
+  type PlannedCompaction,
+} from './store/compaction/result.ts'
+export type { PendingSummary } from './store/compaction/run-draft.ts'
+export type { ContextStats, MeasuredTokens } from './store/compaction/stats.ts'
+export type { UndoIfFitsResult } from './store/compaction/undo-if-fits.ts'
+export type {
+  OverflowResult,
+  SessionUsage,
+  SummaryTotals,
+  UsageResult,
+  UsageTotals,
+} from './store/compaction/usage.ts'
+export { PREPARE_WAIT_MS } from './store/compaction/waiting.ts'
+export type { Environment } from './store/config/environment.ts'
+export type { ForgetOptions, RecallOptions, RememberOptions } from './store/config/note-options.ts'
+export type { Spellings, SwitchSpellings } from './store/config/read-settings.ts'
+export {
+  DEFAULT_WARNING_LEVELS,
+  PRESETS,
+  type ResolvedConfig,
+  type ResolvedSettings,
+  type TurnSettings,
+} from './store/config/resolve.ts'
+export {
+  type CompactionConfig,
+  DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
+  DEFAULT_BACKGROUND_THRESHOLD,
+  DEFAULT_CIRCUIT_RESET_MS,
+  DEFAULT_SPEND_WINDOW_MS,
+  type LayerValues,
+  PRESET_NAMES,
+  type PresetName,
+  SETTING_NAMES,
+  type SettingName,
+  type SettingSource,
+  type Settings,
+  type SpendLimits,
+} from './store/config/settings.ts'
+export { MAX_RETAINED_MESSAGES, type StageSetting } from './store/config/stages.ts'
+export type {
+  AppendOptions,
+  AuditLogOptions,
+  AuthorshipOptions,
+  BringBackOptions,
+  CloseOptions,
+  CompactOptions,
+  EffectiveHistoryOptions,
+  ExpandOptions,
+  ForkOptions,
+  GetMessagesOptions,
+  GetSourcesOptions,
+  IdleOptions,
+  LimitInput,
+  ListCompactionsOptions,
+  ListJobsOptions,
+  ListRequestsOptions,
+  ListSessionsOptions,
+  ListToolCallsOptions,
+  OverflowInput,
+  PreviewOptions,
+  ProviderCompactionInput,
+  PurgeOptions,
+  RedoOptions,
+  SearchOptions,
+  SessionChange,
+  SessionInput,
+  StatsOptions,
+  ToolOutputOptions,
+  UndoIfFitsOptions,
+  UndoOptions,
+  UsageInput,
+  VerifyOptions,
+} from './store/config/store-options.ts'
+export type { HistoryRecords } from './store/history/checked-records.ts'
+export type {
+  CompactionEvent as ImportedCompactionEvent,
+  CompactionOutcome,
+  FieldsEvent,
+  ImportEvent,
+  ImportEvents,
+  ImportedCompaction,
+  ImportOptions,
+  MessageEvent,
+  SessionImport,
+} from './store/history/import/import-types.ts'
+export type { ImportedUsage } from './store/history/import/imported-usage.ts'
+export type { RestoreOptions, SessionRestore } from './store/history/restore-session.ts'
 export type { RecalledNote } from './store/notes.ts'
 export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
+export type { ChangedFrame } from './store/requests/changed-frame.ts'
+export type { PreparedNotes } from './store/requests/notes.ts'
+export type {
+  AfterTurnOptions,
+  BeforeTurnOptions,
+  PrepareRequestOptions,
+  Prompt,
+} from './store/requests/options.ts'
+export type {
+  CutMessage,
+  PreparedFiles,
+  PreparedRequest,
+  RenderedMessage,
+  RequestRepair,
+  TurnUsage,
+} from './store/requests/prepared.ts'
+export type { RecordedResponse, ResponseInput, UsageReportInput } from './store/requests/record.ts'
+export type { RecordedFiles, RecordedRequest, RenderedRequest } from './store/requests/recorded.ts'
+export { OVERFLOW_TARGET } from './store/requests/recovery.ts'
+export type { ResizeStoredImage } from './store/requests/resized-images.ts'
+export type { ReasoningChange } from './store/requests/sent-reasoning.ts'
+export type { AfterTurnResult, AppendedTurn, BeforeTurnResult } from './store/requests/turn-hooks.ts'
 export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export type { SearchResult } from './store/search.ts'
 export { type ResolvedMoment, Store, type ViewDiff } from './store/store.ts'
-export { extractiveSummarizer } from './summarizers/extractive.ts'
-export {
-  type GenerateAnswer,
-  type GenerateRequest,
-  type ModelPrice,
-  type ModelSummarizerOptions,
-  modelSummarizer,
-} from './summarizers/model/model-summarizer.ts'
-export { snippetSummarizer } from './summarizers/snippets.ts'
-export {
-  ANSWER_PROBLEMS,
-  type AnswerProblem,
-  NINE_SECTIONS,
-  SUMMARY_SECTIONS,
-  type Summarizer,
-  type SummaryAnswer,
-  type SummaryRequest,
-  type SummaryUsage,
-} from './summarizers/summarizer.ts'
-export {
-  type BudgetBreakdown,
-  type BudgetCheckResult,
-  DEFAULT_COMPACTION_TARGET,
-  DEFAULT_COMPACTION_THRESHOLD,
-  DEFAULT_PROVIDER,
-  type ScaleSource,
-} from './tokens/budget.ts'
-export type { EstimateSource } from './tokens/calibration.ts'
-export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.ts'
-export type { Sizes } from './tokens/measure.ts'
-export type { MediaFigures, MediaMost, MediaUse, RequestMedia } from './tokens/media-limits.ts'
-export type { Figure, FigureSource, ModelProfile } from './tokens/profiles.ts'
-export type { ToolSet } from './tokens/tool-definitions.ts'
-export type { ContextWindow, WindowSource } from './tokens/windows.ts'
-export {
-  type RequestFinding,
-  type ValidateRequestOptions,
-  validateRequest,
-} from './validity/validate-request.ts'

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { fromAnthropic, toAnthropic } from '../src/anthropic.ts'
+import { fromAnthropic, toAnthropic } from '../src/adapters/anthropic/index.ts'
+import { fromGemini, toGemini } from '../src/adapters/google/index.ts'
+import { fromOpenAI, fromOpenAIResponses, toOpenAI, toOpenAIResponses } from '../src/adapters/openai/index.ts'
 import {
   ContextCompactor,
   deduplicateFileReads,
@@ -13,17 +15,7 @@ import {
   tagForCondensation,
   tagForTruncation,
   truncateWithSlidingWindow,
-} from '../src/arrays.ts'
-import { fromGemini, toGemini } from '../src/google.ts'
-import {
-  detectFormat,
-  extractiveSummarizer,
-  isUndertextError,
-  renderView,
-  UndertextError,
-  validateHistory,
-} from '../src/index.ts'
-import { fromOpenAI, fromOpenAIResponses, toOpenAI, toOpenAIResponses } from '../src/openai.ts'
+} from '../src/compat/arrays/index.ts'
 import {
   checkContextBudget,
   estimateMessagesTokens,
@@ -32,7 +24,15 @@ import {
   getContextWindowSize,
   getOutputReserve,
   getProviderMultiplier,
-} from '../src/tokens.ts'
+} from '../src/core/tokens/index.ts'
+import {
+  detectFormat,
+  extractiveSummarizer,
+  isUndertextError,
+  renderView,
+  UndertextError,
+  validateHistory,
+} from '../src/index.ts'
 import { CANARY, expectFailure, failureOf } from './support/failures.ts'
 
 /*

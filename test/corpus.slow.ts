@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
-import { fromAnthropic, toAnthropic } from '../src/anthropic.ts'
+import { fromAnthropic, toAnthropic } from '../src/adapters/anthropic/index.ts'
+import { fromOpenAI, toOpenAI } from '../src/adapters/openai/index.ts'
 import { type Message, openStore, type Store, validateHistory } from '../src/index.ts'
-import { fromOpenAI, toOpenAI } from '../src/openai.ts'
 import { expectAccepted } from './support/requests.ts'
 import { sharedPath } from './support/shared.ts'
 

@@ -26,12 +26,12 @@ const KEPT = /moved-behind-block|hidden_by_hand|what it answers was taken back m
 
 /** Texts for models: a changed prompt changes its answers. Wordings of clients. Words of a language. And the map to the founding documents. */
 const LEFT_OUT = [
-  'src/summarizers/model/prompt.ts',
-  'src/summarizers/prompts.ts',
-  'src/files/summary-plan.ts',
-  'src/files/attached-file.ts',
-  'src/messages/user-answers.ts',
-  'src/search/english.ts',
+  'src/core/summarizers/model/prompt.ts',
+  'src/core/summarizers/prompts.ts',
+  'src/core/files/summary-plan.ts',
+  'src/core/files/attached-file.ts',
+  'src/core/messages/user-answers.ts',
+  'src/core/search/english.ts',
   'docs/seeds.md',
 ]
 /** A text that a model receives in place of an empty error. */

@@ -2,119 +2,108 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
-/** The layers of src from the ground up: a file imports only from its own layer and from layers before it (ARCHITECTURE.md). */
-const LAYERS = [
-  'ground', // errors.ts, events.ts, version.ts
-  'messages',
-  'search',
-  'tokens',
-  'validity',
-  'model',
-  'rendering',
-  'files',
-  'stages',
-  'overflow',
-  'summarizers',
-  'storage',
-  'config',
-  'compaction',
-  'history',
-  'arrays',
-  'requests',
-  'store',
-  'recall',
-  'compat',
-  'ecosystems',
-  'transfer',
-  'cli',
-  'entries', // the other files of src itself
+/** The rooms of src, and the rooms that each may import, types included (ARCHITECTURE.md). */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  storage: ['core'],
+  store: ['core', 'storage'],
+  adapters: ['core', 'storage', 'store'],
+  transfer: ['core', 'storage', 'store', 'adapters'],
+  compat: ['core', 'storage', 'store', 'adapters'],
+  cli: ['core', 'storage', 'store', 'adapters', 'transfer'],
+}
+/** The packages that core imports: schemas, hashes, and tables of prices and tokens. None has an effect. */
+const PURE_PACKAGES = [
+  '@pydantic/genai-prices',
+  'gpt-tokenizer/encoding/cl100k_base',
+  'gpt-tokenizer/encoding/o200k_base',
+  'node:crypto',
+  'zod',
 ]
-const GROUND = new Set(['errors.ts', 'events.ts', 'version.ts'])
-/** Layers that only entries import: applications choose them, nothing here depends on them. */
-const ENTRIES_ONLY = ['arrays', 'compat']
 
-/** Layers without effects: no files, no clocks, no processes. */
-const PURE = new Set(['messages', 'search', 'validity', 'model', 'rendering', 'stages', 'overflow'])
+const ROOT = join(import.meta.dirname, '..')
+const SOURCES = join(ROOT, 'src')
 
-const SOURCES = join(import.meta.dirname, '..', 'src')
-
-type Import = { readonly from: string; readonly to: string; readonly isLazy: boolean }
+type Import = { readonly from: string; readonly to: string }
 
 const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((file) =>
   file.endsWith('.ts'),
 )
-const imports: Import[] = files.flatMap((file) => importsOf(file, readFileSync(join(SOURCES, file), 'utf8')))
+const textOf = new Map(files.map((file) => [file, readFileSync(join(SOURCES, file), 'utf8')]))
+const imports: Import[] = files.flatMap((file) => importsOf(file, textOf.get(file)!))
 
-/** Type imports count: who reads a file reads its types. */
+/** Types and lazy imports count: who reads a file reads what it names. */
 function importsOf(file: string, text: string): Import[] {
-  const at = (target: string): string => relative(SOURCES, resolve(SOURCES, dirname(file), target))
-  const found = (pattern: RegExp, isLazy: boolean): Import[] =>
-    [...text.matchAll(pattern)].map(([, target]) => ({ from: file, to: at(target!), isLazy }))
-  return [
-    ...found(/^(?:import|export)\b[^'";]*?from\s+'(\.[^']+)'/gm, false),
-    ...found(/\bimport\('(\.[^']+)'\)/g, true),
-  ]
+  return namesOf(text)
+    .filter((name) => name.startsWith('.'))
+    .map((target) => ({ from: file, to: relative(SOURCES, resolve(SOURCES, dirname(file), target)) }))
 }
 
-function layerOf(file: string): string {
-  if (file.includes('/')) return file.slice(0, file.indexOf('/'))
-  return GROUND.has(file) ? 'ground' : 'entries'
+/** The modules that a text imports, by any form of import. */
+function namesOf(text: string): string[] {
+  return [
+    ...text.matchAll(/^(?:import|export)\b[^'";]*?from\s+'([^']+)'/gm),
+    ...text.matchAll(/^import '([^']+)'/gm),
+    ...text.matchAll(/\bimport\('([^']+)'\)/g),
+  ].map(([, name]) => name!)
 }
+
+const roomOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : file)
 
 describe('the source', () => {
-  it('consists of the known layers', () => {
-    expect(new Set(LAYERS).size).toBe(LAYERS.length)
+  it('consists of seven rooms and the root entry', () => {
     expect(imports.length).toBeGreaterThan(1_000)
-    expect(new Set(files.map(layerOf))).toEqual(new Set(LAYERS))
+    expect([...new Set(files.map(roomOf))].sort()).toEqual([...Object.keys(ROOMS), 'index.ts'].sort())
   })
 
-  it('imports only from the same layer or from layers before it, types included', () => {
-    const wrong = imports.filter(
-      ({ from, to }) => LAYERS.indexOf(layerOf(to)) > LAYERS.indexOf(layerOf(from)),
-    )
-    expect(wrong).toEqual([])
+  it('is described by ARCHITECTURE.md room by room', () => {
+    const [, table] = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8').split('\n| `src/` |')
+    const listed = [...table!.split('\n\n')[0]!.matchAll(/^\| `([a-z.]+)\/?` \|/gm)].map(([, name]) => name)
+    expect(listed.sort()).toEqual([...Object.keys(ROOMS), 'index.ts'].sort())
   })
 
-  it('checks requests without the code that renders and converts them: of tokens/ only names of providers', () => {
-    const used = imports.flatMap(({ from, to }) => (layerOf(from) === 'validity' ? [to] : []))
-    const others = new Set(used.filter((to) => layerOf(to) !== 'validity'))
-    expect([...others].sort()).toEqual(['errors.ts', 'tokens/providers.ts'])
+  it.each(Object.entries(ROOMS))('imports into %s from %j only', (room, allowed) => {
+    const others = imports.filter(({ from, to }) => roomOf(from) === room && roomOf(to) !== room)
+    expect(others.filter(({ to }) => !allowed.includes(roomOf(to)))).toEqual([])
   })
 
-  it('has no import cycles, types included', () => {
+  it('has no import cycles: types and lazy imports included', () => {
     const targets = new Map<string, string[]>()
-    for (const { from, to, isLazy } of imports)
-      if (!isLazy) targets.set(from, [...(targets.get(from) ?? []), to])
+    for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to])
     expect(cyclesIn(targets)).toEqual([])
   })
 
-  it.each(ENTRIES_ONLY)('imports %s from entries only', (layer) => {
-    const others = imports.filter(
-      ({ from, to }) => layerOf(to) === layer && ![layer, 'entries'].includes(layerOf(from)),
+  it('has a core without effects: no files, no network, no clock, no chance', () => {
+    const core = files.filter((file) => roomOf(file) === 'core')
+    const packages = core
+      .flatMap((file) => namesOf(textOf.get(file)!))
+      .filter((name) => !name.startsWith('.'))
+    expect([...new Set(packages)].sort()).toEqual(PURE_PACKAGES)
+    const effects =
+      /\b(?:Date\.now|new Date\(\)|performance\.|Math\.random|random[A-Z]\w*\(|fetch\(|process\.[a-z]|set(?:Timeout|Interval|Immediate)\()/
+    const code = (file: string): string => textOf.get(file)!.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+    expect(core.filter((file) => effects.test(code(file)))).toEqual([])
+  })
+
+  it('checks requests without the code that renders and converts them', () => {
+    const used = imports.filter(
+      ({ from, to }) => from.startsWith('core/validity/') && !to.startsWith('core/validity/'),
     )
-    expect(others).toEqual([])
+    expect([...new Set(used.map(({ to }) => to))].sort()).toEqual([
+      'core/errors.ts',
+      'core/tokens/providers.ts',
+    ])
   })
 
   it('loads drizzle in the schemas only, which no other file loads', () => {
     const SCHEMAS = ['postgres', 'sqlite'].map((engine) => join('storage', engine, 'schema.ts'))
     const loading = files.filter((file) =>
-      packagesOf(readFileSync(join(SOURCES, file), 'utf8')).some((name) => name.startsWith('drizzle-orm')),
+      namesOf(textOf.get(file)!).some((name) => name.startsWith('drizzle-orm')),
     )
     expect(loading.sort()).toEqual(SCHEMAS)
     expect(imports.filter(({ to }) => SCHEMAS.includes(to))).toEqual([])
   })
-
-  it('keeps the pure layers pure: beside other files they import zod and hashes only', () => {
-    const packages = files
-      .filter((file) => PURE.has(layerOf(file)))
-      .flatMap((file) => packagesOf(readFileSync(join(SOURCES, file), 'utf8')))
-    expect([...new Set(packages)].sort()).toEqual(['node:crypto', 'zod'])
-  })
 })
-
-function packagesOf(text: string): string[] {
-  return [...text.matchAll(/^import\s[^'";]*?from\s+'([^.'][^']*)'/gm)].map(([, name]) => name!)
-}
 
 function cyclesIn(targets: ReadonlyMap<string, readonly string[]>): string[] {
   const cycles: string[] = []

@@ -26,11 +26,11 @@ const COUNTS = [
 
 /** The verbs of the store whose options are named, and the files that declare those. */
 const VERB_FILES = [
-  'src/config/store-options.ts',
-  'src/requests/options.ts',
-  'src/config/run-config.ts',
-  'src/tokens/budget.ts',
-  'src/config/settings.ts',
+  'src/store/config/store-options.ts',
+  'src/store/requests/options.ts',
+  'src/store/config/run-config.ts',
+  'src/core/tokens/budget.ts',
+  'src/store/config/settings.ts',
 ]
 
 type Line = {
@@ -198,7 +198,7 @@ describe('docs/seeds.md', () => {
     expect(problemWith('store.getContextStats')).toBeUndefined()
     expect(problemWith('store.constructo')).toBe('no method of the store')
     expect(problemWith('repairToolPairs')).toBeUndefined()
-    expect(problemWith('repairToolPairs.orphan')).toBe('not in src/arrays/repair-tool-pairs.ts')
+    expect(problemWith('repairToolPairs.orphan')).toBe('not in src/compat/arrays/repair-tool-pairs.ts')
     expect(problemWith('RepairResult.repaired')).toBeUndefined()
     expect(problemWith('compactSession.enablePruning')).toMatch(/^not in/)
     expect(problemWith('RepairResults')).toBe('no export')

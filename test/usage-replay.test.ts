@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic } from '../src/anthropic.ts'
+import { fromAnthropic } from '../src/adapters/anthropic/index.ts'
 import { isUndertextError, type NewMessage, openStore, type Store, type ToolCall } from '../src/index.ts'
 import { expectSessionAccepted } from './support/requests.ts'
 import { sharedPath } from './support/shared.ts'

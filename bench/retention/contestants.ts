@@ -1,6 +1,6 @@
 import { type ChatMessage, MAX_RETAINED_MESSAGES, PRESETS, type Stage, type StageSpec } from 'undertext'
 import { type ArrayCompactionConfig, ContextCompactor } from 'undertext/arrays'
-import { missingAfterSummary } from '../../src/model/laws.ts'
+import { missingAfterSummary } from '../../src/core/model/laws.ts'
 import { newestWindow } from './window.ts'
 
 /** What a model would see. */

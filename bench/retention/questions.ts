@@ -1,11 +1,11 @@
 import type { ChatMessage } from 'undertext'
-import { isObject, type Json, parsedJson } from '../../src/messages/json.ts'
-import { type Message, outputText, type ToolResultOutput } from '../../src/messages/message.ts'
-import { type Outcome, outcomeOf, withoutPrelude } from '../../src/messages/outcome.ts'
-import { TextAgentReader } from '../../src/messages/text-agent.ts'
-import { effectOf } from '../../src/messages/tool-names.ts'
-import { type Call, CallReader, mainArgument, targetOf } from '../../src/summarizers/calls.ts'
-import { oneLine, sentencesOf } from '../../src/summarizers/text.ts'
+import { isObject, type Json, parsedJson } from '../../src/core/messages/json.ts'
+import { type Message, outputText, type ToolResultOutput } from '../../src/core/messages/message.ts'
+import { type Outcome, outcomeOf, withoutPrelude } from '../../src/core/messages/outcome.ts'
+import { TextAgentReader } from '../../src/core/messages/text-agent.ts'
+import { effectOf } from '../../src/core/messages/tool-names.ts'
+import { type Call, CallReader, mainArgument, targetOf } from '../../src/core/summarizers/calls.ts'
+import { oneLine, sentencesOf } from '../../src/core/summarizers/text.ts'
 import { partsOf, textOf } from './parts.ts'
 
 /*

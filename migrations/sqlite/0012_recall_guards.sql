@@ -15,7 +15,7 @@ CREATE TRIGGER undertext_notes_are_kept BEFORE DELETE ON undertext_notes
 WHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')
 BEGIN SELECT RAISE(ABORT, 'undertext: notes are kept; a purge is the one way to remove them'); END;
 --> statement-breakpoint
--- The index of the search. It holds words, not texts, and of each row only which words it has. The words come from src/search/words.ts, so
+-- The index of the search. It holds words, not texts, and of each row only which words it has. The words come from src/core/search/words.ts, so
 -- the tokenizer only splits them at spaces. A deleted row leaves its words in the file until the index is merged: residue.ts does that.
 CREATE VIRTUAL TABLE undertext_words USING fts5(words, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '_'");
 --> statement-breakpoint

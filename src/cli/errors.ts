@@ -1,4 +1,4 @@
-import { type ErrorCode, type Failures, isUndertextError } from '../errors.ts'
+import { type ErrorCode, type Failures, isUndertextError } from '../core/errors.ts'
 import { counted } from './output/figures.ts'
 import { commandLine } from './output/ids.ts'
 

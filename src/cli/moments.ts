@@ -1,4 +1,4 @@
-import type { Moment } from '../model/moment.ts'
+import type { Moment } from '../core/model/moment.ts'
 import type { Store } from '../store/store.ts'
 import type { Context } from './command.ts'
 import { CliError } from './errors.ts'

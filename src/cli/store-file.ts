@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errorName, UndertextError } from '../errors.ts'
+import { errorName, UndertextError } from '../core/errors.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
 import type { Location } from './command.ts'
 

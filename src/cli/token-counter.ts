@@ -1,8 +1,8 @@
-import { isUndertextError } from '../errors.ts'
-import { isSilent, type Message } from '../messages/message.ts'
-import { estimatorNamed } from '../tokens/estimators/built-in.ts'
-import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../tokens/measure.ts'
-import { isTokenizerName, tokenizerEstimator } from '../tokens/tokenizer.ts'
+import { isUndertextError } from '../core/errors.ts'
+import { isSilent, type Message } from '../core/messages/message.ts'
+import { estimatorNamed } from '../core/tokens/estimators/built-in.ts'
+import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../core/tokens/measure.ts'
+import { isTokenizerName, tokenizerEstimator } from '../core/tokens/tokenizer.ts'
 
 type Content = Pick<Message, 'content'>
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { invalid } from '../errors.ts'
-import { check, readable } from '../messages/check.ts'
+import { invalid } from '../core/errors.ts'
+import { check, readable } from '../core/messages/check.ts'
 
 /*
  * Triggers are plain values, so that rules can be kept as JSON and written in a configuration.

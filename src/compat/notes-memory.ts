@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { check, jsonObjectSchema, nameSchema } from '../messages/check.ts'
-import type { JsonObject } from '../messages/json.ts'
+import { check, jsonObjectSchema, nameSchema } from '../core/messages/check.ts'
+import type { JsonObject } from '../core/messages/json.ts'
 import { storeSchema } from '../store/arguments.ts'
 import type { RecalledNote } from '../store/notes.ts'
 import type { Store } from '../store/store.ts'

@@ -1,5 +1,5 @@
-import { invalid } from '../errors.ts'
-import type { ContextStrategy } from '../model/message-parts.ts'
+import { invalid } from '../core/errors.ts'
+import type { ContextStrategy } from '../core/model/message-parts.ts'
 
 /** The messages to send, and whether they were compacted. */
 export type TurnMessages<M> = {

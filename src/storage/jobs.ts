@@ -1,4 +1,4 @@
-import type { JsonObject } from '../messages/json.ts'
+import type { JsonObject } from '../core/messages/json.ts'
 import type {
   AuditRecord,
   CompactionRecord,

@@ -1,6 +1,6 @@
-import type { Role, RowKind, StoredMessage, ViewMessage } from '../messages/message.ts'
-import type { Moment, PastPoint } from '../model/moment.ts'
-import type { Readings } from '../tokens/calibration.ts'
+import type { Role, RowKind, StoredMessage, ViewMessage } from '../core/messages/message.ts'
+import type { Moment, PastPoint } from '../core/model/moment.ts'
+import type { Readings } from '../core/tokens/calibration.ts'
 import type { Awaitable } from './jobs.ts'
 import type { MessageQuery, SessionFigures } from './sessions.ts'
 

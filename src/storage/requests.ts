@@ -1,5 +1,5 @@
-import type { PositionRange, StoredMessage, ViewMessage } from '../messages/message.ts'
-import type { Turnings } from '../model/reasoning.ts'
+import type { PositionRange, StoredMessage, ViewMessage } from '../core/messages/message.ts'
+import type { Turnings } from '../core/model/reasoning.ts'
 
 /* Requests to a model: a moment of a session's view, how it was rendered, and what was sent with it. */
 

@@ -1,5 +1,5 @@
-import type { Role, RowKind } from '../messages/message.ts'
-import type { SearchQuery } from '../search/query.ts'
+import type { Role, RowKind } from '../core/messages/message.ts'
+import type { SearchQuery } from '../core/search/query.ts'
 import type { Awaitable } from './jobs.ts'
 
 /* The part of the storage interface for the search. */

@@ -1,10 +1,10 @@
-import type { ToolOutputLimits } from '../files/tool-output/message-previews.ts'
-import type { JsonObject } from '../messages/json.ts'
-import type { NewMessage } from '../messages/message.ts'
-import type { Moment } from '../model/moment.ts'
-import type { View } from '../model/view.ts'
-import type { Readings } from '../tokens/calibration.ts'
-import type { Sizes } from '../tokens/measure.ts'
+import type { ToolOutputLimits } from '../core/files/tool-output/message-previews.ts'
+import type { JsonObject } from '../core/messages/json.ts'
+import type { NewMessage } from '../core/messages/message.ts'
+import type { Moment } from '../core/model/moment.ts'
+import type { View } from '../core/model/view.ts'
+import type { Readings } from '../core/tokens/calibration.ts'
+import type { Sizes } from '../core/tokens/measure.ts'
 import type { RunOfJob } from './jobs.ts'
 
 /* The part of the storage interface for sessions: their fields, messages, rewinds and views. */

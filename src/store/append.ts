@@ -1,18 +1,18 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { z } from 'zod'
+import { invalid, isUndertextError } from '../core/errors.ts'
+import { percentOf } from '../core/events.ts'
+import { taken } from '../core/messages/check.ts'
+import { compactionBlock, lastBlockOf } from '../core/messages/compaction-block.ts'
+import { type NewMessage, type ProviderPart, partsOf } from '../core/messages/message.ts'
+import { checkMessages } from '../core/messages/message-check.ts'
+import type { Appended, AppendedMessage, AppendPreview, Previewing } from '../storage/storage.ts'
 import {
   type ProviderCompactionResult,
   type ProviderRecord,
   recordProvider,
-} from '../compaction/direct-compactions.ts'
-import type { providerCompactionSchema } from '../config/store-options.ts'
-import { invalid, isUndertextError } from '../errors.ts'
-import { percentOf } from '../events.ts'
-import { taken } from '../messages/check.ts'
-import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
-import { type NewMessage, type ProviderPart, partsOf } from '../messages/message.ts'
-import { checkMessages } from '../messages/message-check.ts'
-import type { Appended, AppendedMessage, AppendPreview, Previewing } from '../storage/storage.ts'
+} from './compaction/direct-compactions.ts'
+import type { providerCompactionSchema } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
 
 /** The result of an append. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { type CheckedStats, statsSchema } from '../config/store-options.ts'
-import { isUndertextError } from '../errors.ts'
-import { check, nameSchema, readable } from '../messages/check.ts'
-import { withRequestNames } from '../tokens/budget.ts'
+import { isUndertextError } from '../core/errors.ts'
+import { check, nameSchema, readable } from '../core/messages/check.ts'
+import { withRequestNames } from '../core/tokens/budget.ts'
+import { type CheckedStats, statsSchema } from './config/store-options.ts'
 
 /** The id that passed last: consecutive verbs of one conversation check the same id. */
 let lastId: unknown

@@ -1,19 +1,10 @@
 import { v7 as uuidv7 } from 'uuid'
-import {
-  noteQuerySchema,
-  noteTextSchema,
-  type RecallOptions,
-  type RememberOptions,
-  recallSchema,
-  rememberSchema,
-} from '../config/note-options.ts'
-import { UndertextError } from '../errors.ts'
-import { check, taken } from '../messages/check.ts'
-import { type NoteSection, noteSection } from '../requests/notes.ts'
-import type { CheckedPrepare } from '../requests/options.ts'
-import { readQuery } from '../search/query.ts'
-import { type Candidate, rank } from '../search/rank.ts'
-import { wordsOf } from '../search/words.ts'
+import { UndertextError } from '../core/errors.ts'
+import { check, taken } from '../core/messages/check.ts'
+import { readQuery } from '../core/search/query.ts'
+import { type Candidate, rank } from '../core/search/rank.ts'
+import { wordsOf } from '../core/search/words.ts'
+import { tokensOfText } from '../core/tokens/measure.ts'
 import {
   isOpenTo,
   type Note,
@@ -22,9 +13,18 @@ import {
   type NoteSource,
   newestFirst,
 } from '../storage/storage.ts'
-import { tokensOfText } from '../tokens/measure.ts'
 import { checkId } from './arguments.ts'
+import {
+  noteQuerySchema,
+  noteTextSchema,
+  type RecallOptions,
+  type RememberOptions,
+  recallSchema,
+  rememberSchema,
+} from './config/note-options.ts'
 import type { StoreContext } from './context.ts'
+import { type NoteSection, noteSection } from './requests/notes.ts'
+import type { CheckedPrepare } from './requests/options.ts'
 
 /** A recalled note; with a query it has the score by which it was chosen, higher for a better match. */
 export type RecalledNote = Note & { readonly score?: number }

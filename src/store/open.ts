@@ -11,26 +11,18 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import {
-  type Environment,
-  FILE_VARIABLE,
-  readConfigFile,
-  readEnvironment,
-  unknownVariables,
-} from '../config/environment.ts'
-import type { Spellings } from '../config/read-settings.ts'
-import { frozenCopy, readSettings } from '../config/read-settings.ts'
-import { mergeWindows, resolveLayers } from '../config/resolve.ts'
-import type { Layer, Settings } from '../config/settings.ts'
-import type { StatsOptions } from '../config/store-options.ts'
-import { invalid, UndertextError } from '../errors.ts'
-import { check } from '../messages/check.ts'
-import { isObject, parsedJson } from '../messages/json.ts'
-import { complete } from '../model/work.ts'
-import type { ResizeStoredImage } from '../requests/resized-images.ts'
+import { invalid, UndertextError } from '../core/errors.ts'
+import { check } from '../core/messages/check.ts'
+import { isObject, parsedJson } from '../core/messages/json.ts'
+import { summarizerSchema } from '../core/summarizers/summarizer.ts'
+import { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from '../core/tokens/estimators/built-in.ts'
+import { type Estimator, isEstimator } from '../core/tokens/estimators/estimator-schema.ts'
+import { isTokenizerName, TOKENIZER_NAMES, tokenizerEstimator } from '../core/tokens/tokenizer.ts'
+import { type ContextWindows, contextWindowsSchema, windowsProblem } from '../core/tokens/windows.ts'
 import { isAddress, isPostgresUrl, shownPath, storeIn } from '../storage/postgres/drivers.ts'
 import { isPostgresSource, openPostgres, type PostgresSource } from '../storage/postgres/storage.ts'
 import { expireAllDead } from '../storage/sql/lease.ts'
+import { complete } from '../storage/sql/work.ts'
 import { fromDriver, sqliteCode, translateFailure } from '../storage/sqlite/connection.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
 import { migrate, refuseOthers } from '../storage/sqlite/migrate.ts'
@@ -38,11 +30,19 @@ import { finishClearing } from '../storage/sqlite/residue.ts'
 import { SqliteSql } from '../storage/sqlite/sqlite-sql.ts'
 import { type SqliteStorage, sqliteStorage } from '../storage/sqlite/storage.ts'
 import type { Estimators, Storage } from '../storage/storage.ts'
-import { summarizerSchema } from '../summarizers/summarizer.ts'
-import { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from '../tokens/estimators/built-in.ts'
-import { type Estimator, isEstimator } from '../tokens/estimators/estimator-schema.ts'
-import { isTokenizerName, TOKENIZER_NAMES, tokenizerEstimator } from '../tokens/tokenizer.ts'
-import { type ContextWindows, contextWindowsSchema, windowsProblem } from '../tokens/windows.ts'
+import {
+  type Environment,
+  FILE_VARIABLE,
+  readConfigFile,
+  readEnvironment,
+  unknownVariables,
+} from './config/environment.ts'
+import type { Spellings } from './config/read-settings.ts'
+import { frozenCopy, readSettings } from './config/read-settings.ts'
+import { mergeWindows, resolveLayers } from './config/resolve.ts'
+import type { Layer, Settings } from './config/settings.ts'
+import type { StatsOptions } from './config/store-options.ts'
+import type { ResizeStoredImage } from './requests/resized-images.ts'
 import { contextOf, Store } from './store.ts'
 
 /** The mode of a new file: conversations are readable by their owner only, whatever the umask. */

@@ -1,4 +1,4 @@
-import { UndertextError } from '../errors.ts'
+import { UndertextError } from '../core/errors.ts'
 import { unlessUnknown } from './arguments.ts'
 import type { Store } from './store.ts'
 

@@ -1,29 +1,42 @@
-import type { ProviderRecord } from '../compaction/direct-compactions.ts'
-import type { ContextStats } from '../compaction/stats.ts'
-import type { UsageResult } from '../compaction/usage.ts'
-import { missingNames } from '../config/model.ts'
-import { nonDefaults } from '../config/resolve.ts'
-import { RENDERING_KEYS } from '../config/settings.ts'
-import type { AppendOptions, UsageInput } from '../config/store-options.ts'
-import { invalid, isUndertextError, UndertextError } from '../errors.ts'
-import { withStopReason } from '../messages/broken-off.ts'
-import { check, readable } from '../messages/check.ts'
-import { defined } from '../messages/defined.ts'
-import { isBlankMessage, type NewMessage, type ViewMessage } from '../messages/message.ts'
-import { checkMessages } from '../messages/message-check.ts'
-import { nextStep } from '../messages/stop-reason.ts'
-import { wellFormed } from '../messages/well-formed.ts'
+import { invalid, isUndertextError, UndertextError } from '../core/errors.ts'
+import { withStopReason } from '../core/messages/broken-off.ts'
+import { check, readable } from '../core/messages/check.ts'
+import { defined } from '../core/messages/defined.ts'
+import { isBlankMessage, type NewMessage, type ViewMessage } from '../core/messages/message.ts'
+import { checkMessages } from '../core/messages/message-check.ts'
+import { nextStep } from '../core/messages/stop-reason.ts'
+import { wellFormed } from '../core/messages/well-formed.ts'
 import {
   type BoundRendering,
   type Rendering,
   type RenderOptions,
   renderBoundView,
-} from '../rendering/render.ts'
-import type { ChangedFrame } from '../requests/changed-frame.ts'
-import type { SessionSnapshot } from '../requests/draft.ts'
-import { addedMessage, promptMessages } from '../requests/draft.ts'
-import type { CheckedBefore, CheckedPrepare } from '../requests/options.ts'
-import { reasoningFacts } from '../requests/reasoning.ts'
+} from '../core/rendering/render.ts'
+import { NO_SIZES } from '../core/tokens/measure.ts'
+import { canonicalProvider, hostsClaude } from '../core/tokens/providers.ts'
+import { bindsReasoning } from '../core/tokens/reasoning-bindings.ts'
+import type {
+  BilledTokens,
+  NewRequest,
+  ReasoningRecord,
+  Session,
+  SessionFigures,
+} from '../storage/storage.ts'
+import type { AppendResult } from './append.ts'
+import { unlessUnknown } from './arguments.ts'
+import type { ProviderRecord } from './compaction/direct-compactions.ts'
+import type { ContextStats } from './compaction/stats.ts'
+import type { UsageResult } from './compaction/usage.ts'
+import { missingNames } from './config/model.ts'
+import { nonDefaults } from './config/resolve.ts'
+import { RENDERING_KEYS } from './config/settings.ts'
+import type { AppendOptions, UsageInput } from './config/store-options.ts'
+import type { StoreContext } from './context.ts'
+import type { ChangedFrame } from './requests/changed-frame.ts'
+import type { SessionSnapshot } from './requests/draft.ts'
+import { addedMessage, promptMessages } from './requests/draft.ts'
+import type { CheckedBefore, CheckedPrepare } from './requests/options.ts'
+import { reasoningFacts } from './requests/reasoning.ts'
 import {
   figuresOf,
   modelOfResponse,
@@ -32,23 +45,10 @@ import {
   type ResponseInput,
   recordSchema,
   usageOfResponse,
-} from '../requests/record.ts'
-import { newRequest } from '../requests/recorded.ts'
-import { missingReasoning, type ReasoningChange, reasoningIn } from '../requests/sent-reasoning.ts'
-import type { BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
-import type {
-  BilledTokens,
-  NewRequest,
-  ReasoningRecord,
-  Session,
-  SessionFigures,
-} from '../storage/storage.ts'
-import { NO_SIZES } from '../tokens/measure.ts'
-import { canonicalProvider, hostsClaude } from '../tokens/providers.ts'
-import { bindsReasoning } from '../tokens/reasoning-bindings.ts'
-import type { AppendResult } from './append.ts'
-import { unlessUnknown } from './arguments.ts'
-import type { StoreContext } from './context.ts'
+} from './requests/record.ts'
+import { newRequest } from './requests/recorded.ts'
+import { missingReasoning, type ReasoningChange, reasoningIn } from './requests/sent-reasoning.ts'
+import type { BeforeTurnResult, TurnHooks } from './requests/turn-hooks.ts'
 
 /** What is known of the reasoning of a session that does not exist yet. */
 const NO_REASONING: ReasoningRecord = {

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import { rewindPointSchema, rewindSchema } from '../config/store-options.ts'
-import { invalid, isUndertextError, UndertextError } from '../errors.ts'
-import { check, readable, taken } from '../messages/check.ts'
-import { canonicalJson, type Json } from '../messages/json.ts'
-import type { NewMessage, ViewMessage } from '../messages/message.ts'
-import { checkMessages } from '../messages/message-check.ts'
-import type { ReasoningChange } from '../requests/sent-reasoning.ts'
+import { invalid, isUndertextError, UndertextError } from '../core/errors.ts'
+import { check, readable, taken } from '../core/messages/check.ts'
+import { canonicalJson, type Json } from '../core/messages/json.ts'
+import type { NewMessage, ViewMessage } from '../core/messages/message.ts'
+import { checkMessages } from '../core/messages/message-check.ts'
 import type {
   AppendedMessage,
   Previewing,
@@ -16,7 +14,9 @@ import type {
   Session,
 } from '../storage/storage.ts'
 import { recordAppended } from './append.ts'
+import { rewindPointSchema, rewindSchema } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
+import type { ReasoningChange } from './requests/sent-reasoning.ts'
 import { withReasoningChange } from './requests.ts'
 
 /** Where a conversation goes back to, and what continues it from there. */

@@ -1,25 +1,85 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
-import { Background } from '../compaction/background/background.ts'
-import { Guard } from '../compaction/background/guard.ts'
-import { Compactor } from '../compaction/compactor.ts'
-import { hideMessages, type ProviderCompactionResult, repairParts } from '../compaction/direct-compactions.ts'
-import type { CompactionResult } from '../compaction/result.ts'
-import { CompactionPreview } from '../compaction/result.ts'
-import { beforeCompaction } from '../compaction/run-progress.ts'
-import type { ContextStats } from '../compaction/stats.ts'
-import { type UndoIfFitsResult, undoIfFits } from '../compaction/undo-if-fits.ts'
-import type { OverflowResult, UsageResult } from '../compaction/usage.ts'
-import { type SessionUsage, sessionUsage } from '../compaction/usage.ts'
+import { invalid, UndertextError } from '../core/errors.ts'
+import type { CompactionHook, StoreEventName, StoreListener } from '../core/events.ts'
+import { headOf } from '../core/messages/characters.ts'
+import { check, isIterable, nameSchema, readable, taken } from '../core/messages/check.ts'
+import { defined } from '../core/messages/defined.ts'
+import type {
+  NewMessage,
+  PastView,
+  PositionRange,
+  StoredMessage,
+  ViewMessage,
+} from '../core/messages/message.ts'
+import { checkMessages } from '../core/messages/message-check.ts'
+import type { Finding } from '../core/model/coverage.ts'
+import type { ExpandedSummary } from '../core/model/expansion.ts'
+import { type Moment, type MomentPoint, publicPoint } from '../core/model/moment.ts'
+import type { ToolCall, ToolOutput } from '../core/model/tool-calls.ts'
+import { type Rendering, type RenderOptions, renderView } from '../core/rendering/render.ts'
+import {
+  type ImportanceOptions,
+  importanceSchema,
+  type SessionImportance,
+  scoreSession,
+} from '../core/stages/importance/scorer.ts'
+import type { AppliedEdit } from '../core/stages/provider-compaction.ts'
+import { withRequestNames } from '../core/tokens/budget.ts'
+import { tokensOf } from '../core/tokens/measure.ts'
+import { listPrices } from '../core/tokens/prices.ts'
+import { canonicalProvider } from '../core/tokens/providers.ts'
+import type { Awaitable } from '../storage/jobs.ts'
+import type { HistoryRecord } from '../storage/records/records.ts'
+import type {
+  AuditEntry,
+  Compaction,
+  ForgottenNote,
+  Job,
+  JobState,
+  LearnedLimit,
+  ListedSession,
+  MessageCounts,
+  Note,
+  PastFigures,
+  Previewing,
+  Purged,
+  Session,
+  Storage,
+  UndoOutcome,
+  ViewChange,
+} from '../storage/storage.ts'
+import { isOpenTo } from '../storage/storage.ts'
+import {
+  type AppendResult,
+  appendMessages,
+  previewingFor,
+  recordAppended,
+  recordProviderWork,
+  requestedBlock,
+} from './append.ts'
+import { checkId, checkStats, isEmptyObject } from './arguments.ts'
+import { type BringBackResult, bringBack } from './bring-back.ts'
+import { Background } from './compaction/background/background.ts'
+import { Guard } from './compaction/background/guard.ts'
+import { Compactor } from './compaction/compactor.ts'
+import { hideMessages, type ProviderCompactionResult, repairParts } from './compaction/direct-compactions.ts'
+import type { CompactionResult } from './compaction/result.ts'
+import { CompactionPreview } from './compaction/result.ts'
+import { beforeCompaction } from './compaction/run-progress.ts'
+import type { ContextStats } from './compaction/stats.ts'
+import { type UndoIfFitsResult, undoIfFits } from './compaction/undo-if-fits.ts'
+import type { OverflowResult, UsageResult } from './compaction/usage.ts'
+import { type SessionUsage, sessionUsage } from './compaction/usage.ts'
 import {
   type ForgetOptions,
   forgetSchema,
   type RecallOptions,
   type RememberOptions,
-} from '../config/note-options.ts'
-import { readCall, readPreview } from '../config/read-settings.ts'
-import { nonDefaults, type ResolvedConfig, type ResolvedSettings } from '../config/resolve.ts'
-import { RENDERING_KEYS } from '../config/settings.ts'
+} from './config/note-options.ts'
+import { readCall, readPreview } from './config/read-settings.ts'
+import { nonDefaults, type ResolvedConfig, type ResolvedSettings } from './config/resolve.ts'
+import { RENDERING_KEYS } from './config/settings.ts'
 import {
   type AppendOptions,
   type AuditLogOptions,
@@ -91,23 +151,13 @@ import {
   usageSchema,
   type VerifyOptions,
   verifySchema,
-} from '../config/store-options.ts'
-import { invalid, UndertextError } from '../errors.ts'
-import type { CompactionHook, StoreEventName, StoreListener } from '../events.ts'
-import type { HistoryRecords } from '../history/checked-records.ts'
-import type { ImportEvents, ImportOptions, SessionImport } from '../history/import/import-types.ts'
-import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
-import { headOf } from '../messages/characters.ts'
-import { check, isIterable, nameSchema, readable, taken } from '../messages/check.ts'
-import { defined } from '../messages/defined.ts'
-import type { NewMessage, PastView, PositionRange, StoredMessage, ViewMessage } from '../messages/message.ts'
-import { checkMessages } from '../messages/message-check.ts'
-import type { Finding } from '../model/coverage.ts'
-import type { ExpandedSummary } from '../model/expansion.ts'
-import { type Moment, type MomentPoint, publicPoint } from '../model/moment.ts'
-import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
-import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
-import type { ReadSnapshot } from '../requests/draft.ts'
+} from './config/store-options.ts'
+import { StoreContext, type StoreSettings, when } from './context.ts'
+import type { HistoryRecords } from './history/checked-records.ts'
+import type { ImportEvents, ImportOptions, SessionImport } from './history/import/import-types.ts'
+import type { RestoreOptions, SessionRestore } from './history/restore-session.ts'
+import { notesForRequest, type RecalledNote, recallNotes, rememberNote } from './notes.ts'
+import type { ReadSnapshot } from './requests/draft.ts'
 import {
   type AfterTurnOptions,
   afterTurnSchema,
@@ -115,71 +165,27 @@ import {
   beforeTurnSchema,
   type PrepareRequestOptions,
   prepareSchema,
-} from '../requests/options.ts'
-import { RequestPreparer } from '../requests/prepare.ts'
-import type { PreparedRequest } from '../requests/prepared.ts'
+} from './requests/options.ts'
+import { RequestPreparer } from './requests/prepare.ts'
+import type { PreparedRequest } from './requests/prepared.ts'
 import {
   type RecordedResponse,
   type ResponseInput,
   requestSchema,
   type UsageReportInput,
-} from '../requests/record.ts'
+} from './requests/record.ts'
 import {
   newRequest,
   type RecordedRequest,
   type RenderedRequest,
   recordedRequest,
   renderedRequest,
-} from '../requests/recorded.ts'
-import { withRecovery } from '../requests/recovery.ts'
-import type { RepairPort } from '../requests/repairs.ts'
-import type { ReasoningChange } from '../requests/sent-reasoning.ts'
-import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
-import { withUndoEvent } from '../requests/undo-events.ts'
-import {
-  type ImportanceOptions,
-  importanceSchema,
-  type SessionImportance,
-  scoreSession,
-} from '../stages/importance/scorer.ts'
-import type { AppliedEdit } from '../stages/provider-compaction.ts'
-import type { Awaitable } from '../storage/jobs.ts'
-import type { HistoryRecord } from '../storage/records/records.ts'
-import type {
-  AuditEntry,
-  Compaction,
-  ForgottenNote,
-  Job,
-  JobState,
-  LearnedLimit,
-  ListedSession,
-  MessageCounts,
-  Note,
-  PastFigures,
-  Previewing,
-  Purged,
-  Session,
-  Storage,
-  UndoOutcome,
-  ViewChange,
-} from '../storage/storage.ts'
-import { isOpenTo } from '../storage/storage.ts'
-import { withRequestNames } from '../tokens/budget.ts'
-import { tokensOf } from '../tokens/measure.ts'
-import { listPrices } from '../tokens/prices.ts'
-import { canonicalProvider } from '../tokens/providers.ts'
-import {
-  type AppendResult,
-  appendMessages,
-  previewingFor,
-  recordAppended,
-  recordProviderWork,
-  requestedBlock,
-} from './append.ts'
-import { checkId, checkStats, isEmptyObject } from './arguments.ts'
-import { type BringBackResult, bringBack } from './bring-back.ts'
-import { StoreContext, type StoreSettings, when } from './context.ts'
-import { notesForRequest, type RecalledNote, recallNotes, rememberNote } from './notes.ts'
+} from './requests/recorded.ts'
+import { withRecovery } from './requests/recovery.ts'
+import type { RepairPort } from './requests/repairs.ts'
+import type { ReasoningChange } from './requests/sent-reasoning.ts'
+import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from './requests/turn-hooks.ts'
+import { withUndoEvent } from './requests/undo-events.ts'
 import {
   bindsIn,
   checkPrompt,
@@ -1341,7 +1347,7 @@ export class Store<S extends Storage = Storage> {
       events: readable('importSession: events', () => (Array.isArray(events) ? taken(events) : events)),
       options: readable('importSession', () => taken(options)),
     }
-    const { importSession } = await import('../history/import/import-session.ts')
+    const { importSession } = await import('./history/import/import-session.ts')
     const context = this.#context
     const host = {
       storage: context.storage,
@@ -1364,7 +1370,7 @@ export class Store<S extends Storage = Storage> {
    */
   async *exportSession(sessionId: string): AsyncGenerator<HistoryRecord, void, undefined> {
     const id = checkId(sessionId)
-    const { exportSession } = await import('../history/export-session.ts')
+    const { exportSession } = await import('./history/export-session.ts')
     yield* exportSession(this.#context.storage, id)
   }
 
@@ -1386,7 +1392,7 @@ export class Store<S extends Storage = Storage> {
       records: readable('restoreSession: records', () => (Array.isArray(records) ? taken(records) : records)),
       options: readable('restoreSession', () => taken(options)),
     }
-    const { restoreSchema, restoreSession } = await import('../history/restore-session.ts')
+    const { restoreSchema, restoreSession } = await import('./history/restore-session.ts')
     const checked = check(restoreSchema, given.options, 'restoreSession')
     if (!isIterable(given.records)) throw invalid('restoreSession: records must be iterable')
     const host = {

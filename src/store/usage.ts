@@ -1,3 +1,7 @@
+import { overflowReader } from '../core/overflow/overflow.ts'
+import { estimateOf, estimateRequest } from '../core/tokens/budget.ts'
+import type { LearnedTokens } from '../core/tokens/calibration.ts'
+import type { BilledTokens, NewRequest, Session, UsageReport } from '../storage/storage.ts'
 import {
   type OverflowResult,
   overflowResult,
@@ -5,12 +9,8 @@ import {
   reportedSize,
   type UsageResult,
   usageResult,
-} from '../compaction/usage.ts'
-import type { CheckedOverflow, CheckedUsage } from '../config/store-options.ts'
-import { overflowReader } from '../overflow/overflow.ts'
-import type { BilledTokens, NewRequest, Session, UsageReport } from '../storage/storage.ts'
-import { estimateOf, estimateRequest } from '../tokens/budget.ts'
-import type { LearnedTokens } from '../tokens/calibration.ts'
+} from './compaction/usage.ts'
+import type { CheckedOverflow, CheckedUsage } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
 
 /** Records what a provider reported for a request that it answered, and the request itself, also where nothing was reported. */

@@ -1,6 +1,6 @@
-import type { MessageEvent } from '../history/import/import-types.ts'
-import { isSilent } from '../messages/message.ts'
-import { messageProblem } from '../messages/message-check.ts'
+import { isSilent } from '../core/messages/message.ts'
+import { messageProblem } from '../core/messages/message-check.ts'
+import type { MessageEvent } from '../store/history/import/import-types.ts'
 import { inConversations } from './history-lines.ts'
 import {
   type CheckedConversation,

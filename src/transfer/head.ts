@@ -1,4 +1,4 @@
-import { isObject } from '../messages/json.ts'
+import { isObject } from '../core/messages/json.ts'
 import { readElements } from './json-elements.ts'
 import { piecesOf, readFilledLines } from './lines.ts'
 import type { Head, Input } from './source.ts'

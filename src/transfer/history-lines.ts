@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { invalid, isUndertextError, UndertextError } from '../errors.ts'
-import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
-import { isIterable, taken } from '../messages/check.ts'
-import { isObject, stringifyJson } from '../messages/json.ts'
+import { invalid, isUndertextError, UndertextError } from '../core/errors.ts'
+import { isIterable, taken } from '../core/messages/check.ts'
+import { isObject, stringifyJson } from '../core/messages/json.ts'
 import { HistoryCheck } from '../storage/records/history-check.ts'
 import {
   type EndRecord,
@@ -10,6 +9,7 @@ import {
   type HistoryCounts,
   type HistoryRecord,
 } from '../storage/records/records.ts'
+import type { RestoreOptions, SessionRestore } from '../store/history/restore-session.ts'
 import type { Store } from '../store/store.ts'
 import { ENDS_WITHIN } from './lines.ts'
 import type { Head, SourceEvent } from './source.ts'

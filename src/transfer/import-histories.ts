@@ -1,5 +1,5 @@
-import { isUndertextError, UndertextError } from '../errors.ts'
-import type { SessionRestore } from '../history/restore-session.ts'
+import { isUndertextError, UndertextError } from '../core/errors.ts'
+import type { SessionRestore } from '../store/history/restore-session.ts'
 import { type CheckedHistory, checkHistory, restoreFrom } from './history-lines.ts'
 import {
   type Done,

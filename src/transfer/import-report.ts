@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
-import type { SessionImport } from '../history/import/import-types.ts'
-import { importOwnerOption, labelSchema, nameSchema } from '../messages/check.ts'
+import { type ErrorCode, isUndertextError, UndertextError } from '../core/errors.ts'
+import { importOwnerOption, labelSchema, nameSchema } from '../core/messages/check.ts'
+import type { SessionImport } from '../store/history/import/import-types.ts'
 import type { Store } from '../store/store.ts'
 import { type FileInput, type NoteEvent, type Place, SOURCE_NAMES, type SourceName } from './source.ts'
 

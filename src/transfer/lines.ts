@@ -1,5 +1,5 @@
 import { constants, isUtf8 } from 'node:buffer'
-import { MAX_JSON_DEPTH } from '../messages/json.ts'
+import { MAX_JSON_DEPTH } from '../core/messages/json.ts'
 import type { NoteEvent, Place, ProblemEvent } from './source.ts'
 
 /**

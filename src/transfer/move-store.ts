@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { invalid } from '../errors.ts'
-import { type MovedSession, type MoveReport, moveStorage } from '../history/move-store.ts'
-import { check } from '../messages/check.ts'
+import { invalid } from '../core/errors.ts'
+import { check } from '../core/messages/check.ts'
 import type { LongNames } from '../storage/storage.ts'
+import { type MovedSession, type MoveReport, moveStorage } from '../store/history/move-store.ts'
 import { Store, storageOf } from '../store/store.ts'
 
 const callback = <T>() =>

@@ -2,8 +2,8 @@ import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { UndertextError } from '../errors.ts'
-import type { CompactionEvent, FieldsEvent, MessageEvent } from '../history/import/import-types.ts'
+import { UndertextError } from '../core/errors.ts'
+import type { CompactionEvent, FieldsEvent, MessageEvent } from '../store/history/import/import-types.ts'
 
 /** The bytes per read. Blocks are always complete, so that every reading is divided at the same places. */
 const BLOCK_BYTES = 256 * 1024
@@ -142,7 +142,7 @@ function unreadable(file: string, detail: string): UndertextError<'FILE_UNREADAB
 
 /*
  * A source reads one kind of foreign files. It reads the bytes of one file and yields its contents in order: conversations, their import events
- * (src/history/import/import-types.ts), each with its place, and problems. It writes nothing, has bounded memory, and yields the same events for
+ * (src/store/history/import/import-types.ts), each with its place, and problems. It writes nothing, has bounded memory, and yields the same events for
  * the same bytes: an import reads a file twice, once to check it and once to write.
  */
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { chatStore } from '../../src/ai-sdk.ts'
+import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore, type Store, type Summarizer } from '../../src/index.ts'
 import { type Bundled, bundle } from '../support/bundled.ts'
 import { chat } from '../support/conversation.ts'

@@ -1,10 +1,10 @@
 import { simulateReadableStream, streamText, type UIMessage } from 'ai'
 import { MockLanguageModelV3 } from 'ai/test'
 import { expect, it } from 'vitest'
-import { chatStore } from '../../src/ai-sdk.ts'
+import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
+import { brokenOff } from '../../src/core/messages/broken-off.ts'
 import { openStore } from '../../src/index.ts'
-import { brokenOff } from '../../src/messages/broken-off.ts'
-import { exportMarkdown } from '../../src/transfer.ts'
+import { exportMarkdown } from '../../src/transfer/index.ts'
 
 const user = (id: string, said: string): UIMessage => ({
   id,

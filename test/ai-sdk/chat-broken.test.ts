@@ -2,7 +2,7 @@ import { readUIMessageStream, stepCountIs, streamText, tool, type UIMessage } fr
 import { MockLanguageModelV3 } from 'ai/test'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type ChatStore, chatStore } from '../../src/ai-sdk.ts'
+import { type ChatStore, chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore, type Store } from '../../src/index.ts'
 import { type Content, call, partsOf, type StreamPart, streamOf, text } from './models.ts'
 

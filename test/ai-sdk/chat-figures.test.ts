@@ -2,7 +2,7 @@ import { asSchema, streamText, type ToolSet, tool, type UIMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { z as old } from 'zod/v3'
-import { chatStore } from '../../src/ai-sdk.ts'
+import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore } from '../../src/index.ts'
 import { type Content, scripted, text } from './models.ts'
 

@@ -1,6 +1,6 @@
 import { streamText, type UIMessage } from 'ai'
 import { expect, it } from 'vitest'
-import { chatStore } from '../../src/ai-sdk.ts'
+import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore } from '../../src/index.ts'
 import { scripted, text } from './models.ts'
 

@@ -1,7 +1,7 @@
 import { generateText, stepCountIs, streamText, tool, type UIMessage } from 'ai'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { chatStore } from '../../src/ai-sdk.ts'
+import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore } from '../../src/index.ts'
 import { type Content, call, scripted, text } from './models.ts'
 

@@ -1,7 +1,7 @@
 import { APICallError, streamText, type UIMessage } from 'ai'
 import { MockLanguageModelV3 } from 'ai/test'
 import { expect, it } from 'vitest'
-import { chatStore } from '../../src/ai-sdk.ts'
+import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore } from '../../src/index.ts'
 import { partsOf, scripted, sent, streamOf, text } from './models.ts'
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { stepCountIs, streamText, tool, type UIMessage } from 'ai'
 import { z } from 'zod'
-import { chatStore } from '../../src/ai-sdk.ts'
+import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore } from '../../src/index.ts'
 import { type Content, scripted, text } from './models.ts'
 

@@ -10,7 +10,7 @@ import {
   toUIMessages,
   type UIMessageLike,
   undertext,
-} from '../../src/ai-sdk.ts'
+} from '../../src/adapters/ai-sdk/index.ts'
 import { isUndertextError, openStore } from '../../src/index.ts'
 import { chatOf } from './generators.ts'
 import { call, scripted, text } from './models.ts'

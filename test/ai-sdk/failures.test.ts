@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { type AiSdkSummarizerOptions, aiSdkSummarizer } from '../../src/ai-sdk.ts'
+import { type AiSdkSummarizerOptions, aiSdkSummarizer } from '../../src/adapters/ai-sdk/index.ts'
 import { type CompactionResult, type CompactOptions, openStore, type Store } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 import { CANARY } from '../support/failures.ts'

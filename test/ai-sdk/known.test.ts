@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type PromptHistory, readPrompt } from '../../src/ecosystems/ai-sdk/prompt-matching.ts'
+import { type PromptHistory, readPrompt } from '../../src/adapters/ai-sdk/prompt-matching.ts'
 import type { Message, NewMessage, Part } from '../../src/index.ts'
 
 const u = (content: string): NewMessage => ({ role: 'user', content })

@@ -1,6 +1,6 @@
 import { generateText, type UIMessage, wrapLanguageModel } from 'ai'
 import { beforeAll, expect, it } from 'vitest'
-import { chatStore, undertext } from '../../src/ai-sdk.ts'
+import { chatStore, undertext } from '../../src/adapters/ai-sdk/index.ts'
 import { type NewMessage, openStore, type Store } from '../../src/index.ts'
 import { type CallOptions, scripted, text } from './models.ts'
 

@@ -2,7 +2,7 @@ import { generateText, type ModelMessage, Output, stepCountIs, streamText, tool,
 import type { MockLanguageModelV3 } from 'ai/test'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { undertext } from '../../src/ai-sdk.ts'
+import { undertext } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore, type Store, type UndertextError } from '../../src/index.ts'
 import { newFolder } from '../support/temporary.ts'
 import { type Content, call, logOf, scripted, sent, text } from './models.ts'

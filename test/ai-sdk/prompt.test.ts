@@ -1,10 +1,10 @@
 import type { LanguageModelV2Prompt, LanguageModelV3Message, LanguageModelV3Prompt } from '@ai-sdk/provider'
 import type { ModelMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
-import { fromSdkPrompt, type SdkMessage, type SdkPart, toSdkPrompt } from '../../src/ai-sdk.ts'
-import { messageOfAnswer, stopReasonIn, usageIn } from '../../src/ecosystems/ai-sdk/answers.ts'
-import { storedMessage } from '../../src/ecosystems/ai-sdk/prompt.ts'
-import { namesOf } from '../../src/ecosystems/ai-sdk/types.ts'
+import { messageOfAnswer, stopReasonIn, usageIn } from '../../src/adapters/ai-sdk/answers.ts'
+import { fromSdkPrompt, type SdkMessage, type SdkPart, toSdkPrompt } from '../../src/adapters/ai-sdk/index.ts'
+import { storedMessage } from '../../src/adapters/ai-sdk/prompt.ts'
+import { namesOf } from '../../src/adapters/ai-sdk/types.ts'
 import { openStore, type Part } from '../../src/index.ts'
 
 /** Through the store, as JSON goes. */

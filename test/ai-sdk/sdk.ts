@@ -1,7 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import * as mocks from 'ai/test'
-import type { LanguageModelLike } from '../../src/ai-sdk.ts'
+import type { LanguageModelLike } from '../../src/adapters/ai-sdk/index.ts'
 import type { ModelServer } from '../support/model-server.ts'
 
 /*

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { fromUIMessages } from '../../src/ecosystems/ai-sdk/from-ui-messages.ts'
-import { toSdkPrompt } from '../../src/ecosystems/ai-sdk/prompt.ts'
-import { toUIMessages } from '../../src/ecosystems/ai-sdk/to-ui-messages.ts'
-import type { UIMessageLike } from '../../src/ecosystems/ai-sdk/types.ts'
-import type { ViewMessage } from '../../src/messages/message.ts'
-import { renderView } from '../../src/rendering/render.ts'
+import { fromUIMessages } from '../../src/adapters/ai-sdk/from-ui-messages.ts'
+import { toSdkPrompt } from '../../src/adapters/ai-sdk/prompt.ts'
+import { toUIMessages } from '../../src/adapters/ai-sdk/to-ui-messages.ts'
+import type { UIMessageLike } from '../../src/adapters/ai-sdk/types.ts'
+import type { ViewMessage } from '../../src/core/messages/message.ts'
+import { renderView } from '../../src/core/rendering/render.ts'
 
 const user = (id: string, text: string): UIMessageLike =>
   ({ id, role: 'user', parts: [{ type: 'text', text }] }) as unknown as UIMessageLike

@@ -1,6 +1,6 @@
 import { generateText, wrapLanguageModel } from 'ai'
 import { expect, it, vi } from 'vitest'
-import { undertext } from '../../src/ai-sdk.ts'
+import { undertext } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore, type Store, type Summarizer } from '../../src/index.ts'
 import { CONFIG } from '../background/support.ts'
 import { chat } from '../support/conversation.ts'

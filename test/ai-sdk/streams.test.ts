@@ -2,7 +2,7 @@ import { APICallError, stepCountIs, streamText, tool, wrapLanguageModel } from '
 import { MockLanguageModelV3, simulateReadableStream } from 'ai/test'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { undertext } from '../../src/ai-sdk.ts'
+import { undertext } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore, type Store } from '../../src/index.ts'
 import { call, logOf, partsOf, type StreamPart, streamOf, text } from './models.ts'
 

@@ -1,6 +1,6 @@
 import { createProviderRegistry, wrapLanguageModel } from 'ai'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { aiSdkSummarizer, undertext } from '../../src/ai-sdk.ts'
+import { aiSdkSummarizer, undertext } from '../../src/adapters/ai-sdk/index.ts'
 import { type CompactOptions, openStore, type Store, type SummaryRequest } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 import { type MockCall, mockModel, silenceWarnings } from './sdk.ts'

@@ -2,7 +2,7 @@
  * A turn of a chat in a process of its own: `node summarizing-turn.mjs <store> <input tokens>`. Prints "at work" when its summarizer is
  * called, which never returns.
  */
-import { chatStore } from '../../src/ai-sdk.ts'
+import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore, type Summarizer } from '../../src/index.ts'
 
 const [location = '', contextWindowTarget = ''] = process.argv.slice(2)

@@ -8,9 +8,9 @@ import {
   toModelMessages,
   toUIMessages,
   type UIMessageLike,
-} from '../../src/ai-sdk.ts'
+} from '../../src/adapters/ai-sdk/index.ts'
+import { partsOf } from '../../src/core/messages/message.ts'
 import { type ConversionNote, isUndertextError, type Message, openStore } from '../../src/index.ts'
-import { partsOf } from '../../src/messages/message.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { chatOf } from './generators.ts'
 

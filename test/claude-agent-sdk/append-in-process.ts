@@ -3,7 +3,7 @@
  *
  *   node append-in-process.js <store file> <name of the process> <entries>
  */
-import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
+import { undertextSessionStore } from '../../src/adapters/claude-agent-sdk/index.ts'
 import { openStore } from '../../src/index.ts'
 
 const [file = '', name = '', count = '0'] = process.argv.slice(2)

@@ -1,9 +1,13 @@
 import { InMemorySessionStore, type SessionStore } from '@anthropic-ai/claude-agent-sdk'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import { type SessionKey, type SessionStoreEntry, undertextSessionStore } from '../../src/claude-agent-sdk.ts'
+import {
+  type SessionKey,
+  type SessionStoreEntry,
+  undertextSessionStore,
+} from '../../src/adapters/claude-agent-sdk/index.ts'
+import { canonicalJson } from '../../src/core/messages/json.ts'
 import { openStore } from '../../src/index.ts'
-import { canonicalJson } from '../../src/messages/json.ts'
 import { anyEntry, beside, turn } from './entries.ts'
 
 /*

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
+import { undertextSessionStore } from '../../src/adapters/claude-agent-sdk/index.ts'
 import { openStore } from '../../src/index.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 

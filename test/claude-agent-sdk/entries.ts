@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { SessionStoreEntry } from '../../src/claude-agent-sdk.ts'
+import type { SessionStoreEntry } from '../../src/adapters/claude-agent-sdk/index.ts'
 
 /*
  * Entries as Claude Code 2.1 writes them, shortened, and arbitrary ones.

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { SessionStoreEntry } from '../../src/claude-agent-sdk.ts'
 import {
   decodeName,
   encodeName,
@@ -8,11 +7,12 @@ import {
   keyOfSession,
   messagesOf,
   transcriptOf,
-} from '../../src/ecosystems/claude-agent-sdk/entry.ts'
-import { isStorableText } from '../../src/messages/check.ts'
-import { canonicalJson, stringifyJson } from '../../src/messages/json.ts'
-import type { Message, NewMessage } from '../../src/messages/message.ts'
-import { messageProblem } from '../../src/messages/message-check.ts'
+} from '../../src/adapters/claude-agent-sdk/entry.ts'
+import type { SessionStoreEntry } from '../../src/adapters/claude-agent-sdk/index.ts'
+import { isStorableText } from '../../src/core/messages/check.ts'
+import { canonicalJson, stringifyJson } from '../../src/core/messages/json.ts'
+import type { Message, NewMessage } from '../../src/core/messages/message.ts'
+import { messageProblem } from '../../src/core/messages/message-check.ts'
 import { problemOf } from '../support/failures.ts'
 import { anyEntry, asks, beside, brings, calls, says, thinks, turn } from './entries.ts'
 

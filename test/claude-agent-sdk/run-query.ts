@@ -6,7 +6,7 @@
  * Prints one line: the session's id and the result.
  */
 import { query } from '@anthropic-ai/claude-agent-sdk'
-import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
+import { undertextSessionStore } from '../../src/adapters/claude-agent-sdk/index.ts'
 import { openStore } from '../../src/index.ts'
 
 const [file = '', url = '', home = '', cwd = '', prompt = '', resume] = process.argv.slice(2)

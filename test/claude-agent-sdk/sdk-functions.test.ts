@@ -17,7 +17,7 @@ import {
   type SessionStoreEntry,
   type UndertextSessionStore,
   undertextSessionStore,
-} from '../../src/claude-agent-sdk.ts'
+} from '../../src/adapters/claude-agent-sdk/index.ts'
 import { openStore, type Store } from '../../src/index.ts'
 import { newFolder } from '../support/temporary.ts'
 import { SESSION, turn } from './entries.ts'

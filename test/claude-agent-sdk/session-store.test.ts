@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { transcriptOf } from '../../src/adapters/claude-agent-sdk/entry.ts'
 import {
   type SessionStoreEntry,
   type UndertextSessionStore,
   undertextSessionStore,
-} from '../../src/claude-agent-sdk.ts'
-import { transcriptOf } from '../../src/ecosystems/claude-agent-sdk/entry.ts'
+} from '../../src/adapters/claude-agent-sdk/index.ts'
+import { canonicalJson } from '../../src/core/messages/json.ts'
 import { openStore, type Store, validateHistory } from '../../src/index.ts'
-import { canonicalJson } from '../../src/messages/json.ts'
 import { newFolder } from '../support/temporary.ts'
 import { anyEntry, asks, beside, nextUuid, says, turn } from './entries.ts'
 

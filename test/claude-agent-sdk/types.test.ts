@@ -14,7 +14,7 @@ import {
   type SessionStoreEntry,
   type SessionSummaryEntry,
   undertextSessionStore,
-} from '../../src/claude-agent-sdk.ts'
+} from '../../src/adapters/claude-agent-sdk/index.ts'
 import { openStore } from '../../src/index.ts'
 
 it("has the SDK's forms, both ways", async () => {

@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { EXIT_OF, failureOf } from '../../src/cli/errors.ts'
-import { type ErrorCode, type Failures, UndertextError } from '../../src/errors.ts'
+import { type ErrorCode, type Failures, UndertextError } from '../../src/core/errors.ts'
 import { Store } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
@@ -170,7 +170,7 @@ describe('the words of the command line', () => {
   })
 })
 
-it('no text outside of src/errors.ts tells in braces which option of the API to pass', () => {
+it('no text outside of src/core/errors.ts tells in braces which option of the API to pass', () => {
   const root = join(import.meta.dirname, '..', '..', 'src')
   // A prompt of the AI SDK has no face but that of a program.
   const others = ['errors.ts', join('ecosystems', 'ai-sdk', 'middleware.ts')]

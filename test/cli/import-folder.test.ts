@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { textReporter } from '../../src/cli/commands/import/report.ts'
 import { createStyle } from '../../src/cli/output/style.ts'
 import { openStore } from '../../src/index.ts'
-import type { ImportReport } from '../../src/transfer.ts'
+import type { ImportReport } from '../../src/transfer/index.ts'
 import { runCli } from '../support/cli-run.ts'
 import { newFolder } from '../support/temporary.ts'
 

@@ -6,7 +6,7 @@ import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { EXIT_MEANINGS, failureOf } from '../../src/cli/errors.ts'
-import { UndertextError } from '../../src/errors.ts'
+import { UndertextError } from '../../src/core/errors.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { missingAfterSummary } from '../../src/core/model/laws.ts'
 import { type Message, openStore, type Store, type Summarizer } from '../../src/index.ts'
-import { missingAfterSummary } from '../../src/model/laws.ts'
 import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 
 /** Writes more than it may, or fails. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { shortenSummary } from '../../src/compaction/write-summary.ts'
-import { SUMMARY_SECTIONS } from '../../src/summarizers/summarizer.ts'
+import { SUMMARY_SECTIONS } from '../../src/core/summarizers/summarizer.ts'
+import { shortenSummary } from '../../src/store/compaction/write-summary.ts'
 
 const RULES = '## Constraints and Established Rules\n- never touch rates.py\n- answer in French'
 const WORK = `## Current Work\n${'- a step was taken\n'.repeat(100)}`

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { expect, it } from 'vitest'
-import { orAborted, pause } from '../../src/compaction/waiting.ts'
+import { orAborted, pause } from '../../src/store/compaction/waiting.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 
 it('a wait that is over listens to its signal no more, however it ended', async () => {

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import type { SummarySource } from '../../src/compaction/summary-chunks.ts'
-import { SummaryMaterial } from '../../src/compaction/summary-chunks.ts'
-import { writeSummary as writeFrom } from '../../src/compaction/write-summary.ts'
-import type { Part, Role, RowKind } from '../../src/messages/message.ts'
-import type { Summarizer, SummaryRequest } from '../../src/summarizers/summarizer.ts'
-import { estimateMessagesTokens, estimateTokens, neurolinkEstimator } from '../../src/tokens/measure.ts'
+import type { Part, Role, RowKind } from '../../src/core/messages/message.ts'
+import type { Summarizer, SummaryRequest } from '../../src/core/summarizers/summarizer.ts'
+import { estimateMessagesTokens, estimateTokens, neurolinkEstimator } from '../../src/core/tokens/measure.ts'
+import type { SummarySource } from '../../src/store/compaction/summary-chunks.ts'
+import { SummaryMaterial } from '../../src/store/compaction/summary-chunks.ts'
+import { writeSummary as writeFrom } from '../../src/store/compaction/write-summary.ts'
 
 const request = { sessionId: 's', sections: [], maxTokens: 1_000 }
 

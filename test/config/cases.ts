@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import { TRUNCATION_MARKER } from '../../src/arrays.ts'
-import { calculateFileTokenBudget } from '../../src/compat.ts'
-import type { LayerValues, SettingName } from '../../src/config/settings.ts'
-import { compactionConfigSchema } from '../../src/config/settings.ts'
+import { TRUNCATION_MARKER } from '../../src/compat/arrays/index.ts'
+import { calculateFileTokenBudget } from '../../src/compat/index.ts'
+import { partsOf } from '../../src/core/messages/message.ts'
+import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
 import {
   type BeforeTurnOptions,
   type CompactionResult,
@@ -15,8 +15,8 @@ import {
   type Summarizer,
   type SummaryRequest,
 } from '../../src/index.ts'
-import { partsOf } from '../../src/messages/message.ts'
-import { STAGE_NAMES } from '../../src/stages/registry.ts'
+import type { LayerValues, SettingName } from '../../src/store/config/settings.ts'
+import { compactionConfigSchema } from '../../src/store/config/settings.ts'
 import { chat, failure, result, say, call as toolCall, units } from '../support/conversation.ts'
 import { asRecord } from '../support/record.ts'
 

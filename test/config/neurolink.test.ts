@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DEDUP_THRESHOLD, PRUNE_PLACEHOLDER, TRUNCATION_MARKER } from '../../src/arrays.ts'
+import { DEDUP_THRESHOLD, PRUNE_PLACEHOLDER, TRUNCATION_MARKER } from '../../src/compat/arrays/index.ts'
 import {
   type CompactOptions,
   type NewMessage,

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
+import { estimatorNamed } from '../../src/core/tokens/index.ts'
 import {
   openStore,
   PRESET_NAMES,
@@ -8,8 +10,6 @@ import {
   type Summarizer,
   validateHistory,
 } from '../../src/index.ts'
-import { STAGE_NAMES } from '../../src/stages/registry.ts'
-import { estimatorNamed } from '../../src/tokens.ts'
 import { chat, say } from '../support/conversation.ts'
 import { asRecord } from '../support/record.ts'
 import { S } from './cases.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { callSchema, SETTING_NAMES, type SettingName } from '../../src/config/settings.ts'
 import { openStore } from '../../src/index.ts'
+import { callSchema, SETTING_NAMES, type SettingName } from '../../src/store/config/settings.ts'
 import { CASES, type Case, S, TALK } from './cases.ts'
 
 /* Every setting does something, wherever it is said. */

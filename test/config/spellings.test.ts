@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ownNames } from '../../src/config/read-settings.ts'
 import { openStore, SETTING_NAMES } from '../../src/index.ts'
+import { ownNames } from '../../src/store/config/read-settings.ts'
 import { refusal } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
 import { S } from './cases.ts'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { readEnvironment } from '../../src/config/environment.ts'
 import { type OpenOptions, openStore, type PrepareRequestOptions, type Settings } from '../../src/index.ts'
+import { readEnvironment } from '../../src/store/config/environment.ts'
 import { newFile } from '../support/temporary.ts'
 
 /** 100 messages of about 100 tokens, and a window that they fill to about 75 %. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { ViewMessage } from '../../src/messages/message.ts'
-import { prefixLaw, type Turning } from '../../src/model/reasoning.ts'
-import { frameOf, type ReasoningFacts } from '../../src/rendering/bound-reasoning.ts'
-import { renderBoundView, renderRecorded } from '../../src/rendering/render.ts'
+import type { ViewMessage } from '../../src/core/messages/message.ts'
+import { prefixLaw, type Turning } from '../../src/core/model/reasoning.ts'
+import { frameOf, type ReasoningFacts } from '../../src/core/rendering/bound-reasoning.ts'
+import { renderBoundView, renderRecorded } from '../../src/core/rendering/render.ts'
 
 const turned = (inForce: boolean, position: number | undefined, compaction = 1): Turning => ({
   compaction,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { checkContextBudget, getAvailableInputTokens } from '../../src/tokens.ts'
+import { checkContextBudget, getAvailableInputTokens } from '../../src/core/tokens/index.ts'
 
 /*
  * Figures by hand: a text of n characters is ceil(ceil(n / 4) × multiplier × 1.15) tokens, a prompt 4 more, a history 4 a

@@ -8,7 +8,7 @@ import {
   type Readings,
   ratioOf,
   recordReport,
-} from '../../src/tokens/calibration.ts'
+} from '../../src/core/tokens/calibration.ts'
 
 type Known = Pick<Readings, 'measurement' | 'calibration'>
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { indexOfText } from '../../src/messages/characters.ts'
+import { indexOfText } from '../../src/core/messages/characters.ts'
 
 it('a text is found where indexOf finds it, long ones that repeat themselves included', () => {
   const repeated = fc

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { CLIENT_MARKUP, piecesOf, typedText, withoutMarkup } from '../../src/messages/client-markup.ts'
+import { CLIENT_MARKUP, piecesOf, typedText, withoutMarkup } from '../../src/core/messages/client-markup.ts'
 import { growth } from '../support/growth.ts'
 
 describe('what a user typed', () => {

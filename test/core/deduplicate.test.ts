@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { deduplicateFileReads } from '../../src/arrays.ts'
+import { deduplicateFileReads } from '../../src/compat/arrays/index.ts'
+import type { Json } from '../../src/core/messages/json.ts'
+import type { Part, ToolResultOutput } from '../../src/core/messages/message.ts'
+import type { ChatMessage } from '../../src/core/model/message-parts.ts'
 import { type NewMessage, openStore } from '../../src/index.ts'
-import type { Json } from '../../src/messages/json.ts'
-import type { Part, ToolResultOutput } from '../../src/messages/message.ts'
-import type { ChatMessage } from '../../src/model/message-parts.ts'
 
 /*
  * What is a re-read and what is not. Each pair is a first and a second read; both ways in are asked, the plain

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { dataFrom } from '../../src/ecosystems/ai-sdk/fields.ts'
-import { parsedJson } from '../../src/messages/json.ts'
+import { dataFrom } from '../../src/adapters/ai-sdk/fields.ts'
+import { parsedJson } from '../../src/core/messages/json.ts'
 
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { joinedTexts, outputText } from '../../src/messages/message.ts'
+import { joinedTexts, outputText } from '../../src/core/messages/message.ts'
 
 it.each([
   [['context', 'agentId: a'], 'context\nagentId: a'],

@@ -6,10 +6,10 @@ import {
   shownRange,
   statedRange,
   UNKNOWN_LINES,
-} from '../../src/model/line-range.ts'
-import { indexMessage } from '../../src/model/message-parts.ts'
+} from '../../src/core/model/line-range.ts'
+import { indexMessage } from '../../src/core/model/message-parts.ts'
+import { neurolinkEstimator } from '../../src/core/tokens/measure.ts'
 import { decodeCalls, encodeTools, skipTools } from '../../src/storage/sql/row-codec.ts'
-import { neurolinkEstimator } from '../../src/tokens/measure.ts'
 
 describe('the lines a read asks for', () => {
   it.each([

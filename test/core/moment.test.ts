@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { countRows } from '../../src/model/coverage.ts'
+import { countRows } from '../../src/core/model/coverage.ts'
 import {
   hiderOf,
   newestByPart,
@@ -8,7 +8,7 @@ import {
   rowsAt,
   statesAfter,
   type Transition,
-} from '../../src/model/moment.ts'
+} from '../../src/core/model/moment.ts'
 
 type Range = readonly [from: number, to: number]
 

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic } from '../../src/anthropic.ts'
-import type { Json } from '../../src/messages/json.ts'
-import { type Message, partsOf, type ToolResultOutput } from '../../src/messages/message.ts'
-import { type Outcome, outcomeOf } from '../../src/messages/outcome.ts'
-import { fromOpenAI } from '../../src/openai.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { fromOpenAI } from '../../src/adapters/openai/index.ts'
+import type { Json } from '../../src/core/messages/json.ts'
+import { type Message, partsOf, type ToolResultOutput } from '../../src/core/messages/message.ts'
+import { type Outcome, outcomeOf } from '../../src/core/messages/outcome.ts'
 import { sharedPath } from '../support/shared.ts'
 
 const text = (value: string): ToolResultOutput => ({ type: 'text', value })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { resolveModelProfile } from '../../src/core/tokens/index.ts'
 import { openStore } from '../../src/index.ts'
-import { resolveModelProfile } from '../../src/tokens.ts'
 import { chat } from '../support/conversation.ts'
 import { newFile } from '../support/temporary.ts'
 

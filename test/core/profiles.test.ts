@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { contextManagementTypes } from '../../src/anthropic.ts'
-import { type Figure, isUndertextError, openStore, validateHistory } from '../../src/index.ts'
+import { contextManagementTypes } from '../../src/adapters/anthropic/index.ts'
 import {
   calibratedEstimator,
   MODEL_CONTEXT_WINDOWS,
   type ModelOverrides,
   resolveModelProfile,
-} from '../../src/tokens.ts'
+} from '../../src/core/tokens/index.ts'
+import { type Figure, isUndertextError, openStore, validateHistory } from '../../src/index.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { readGolden } from '../support/golden.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Meter } from '../../bench/cache/bill.ts'
-import { isWorthIt, minimumSavingsOf, worthOf } from '../../src/model/prompt-cache.ts'
-import type { View } from '../../src/model/view.ts'
+import { isWorthIt, minimumSavingsOf, worthOf } from '../../src/core/model/prompt-cache.ts'
+import type { View } from '../../src/core/model/view.ts'
 
 describe('what a run is worth', () => {
   it('is what it saves, less what is written into the cache again', () => {

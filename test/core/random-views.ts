@@ -1,12 +1,12 @@
 import fc from 'fast-check'
-import type { JsonObject } from '../../src/messages/json.ts'
+import type { JsonObject } from '../../src/core/messages/json.ts'
 import {
   type Part,
   type Role,
   type ToolResultOutput,
   UNREAD,
   type ViewMessage,
-} from '../../src/messages/message.ts'
+} from '../../src/core/messages/message.ts'
 
 /*
  * Random views, with everything that can go wrong in them: parallel calls, repeated ids, results that are missing,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { REASONING_BINDINGS, reasoningBinding } from '../../src/tokens/reasoning-bindings.ts'
+import { REASONING_BINDINGS, reasoningBinding } from '../../src/core/tokens/reasoning-bindings.ts'
 
 describe('what reasoning is bound to', () => {
   it.each([

@@ -1,11 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { blockOfSummary, lastBlockOf } from '../../src/messages/compaction-block.ts'
-import { type Message, outputText, type Part, partsOf, type ViewMessage } from '../../src/messages/message.ts'
-import { pairToolUse, toolUseOf } from '../../src/messages/pairing.ts'
-import { type RenderOptions, renderView } from '../../src/rendering/render.ts'
-import { validateHistory } from '../../src/rendering/validate.ts'
-import { providerProfile, readsPartsOf } from '../../src/tokens/providers.ts'
+import { blockOfSummary, lastBlockOf } from '../../src/core/messages/compaction-block.ts'
+import {
+  type Message,
+  outputText,
+  type Part,
+  partsOf,
+  type ViewMessage,
+} from '../../src/core/messages/message.ts'
+import { pairToolUse, toolUseOf } from '../../src/core/messages/pairing.ts'
+import { type RenderOptions, renderView } from '../../src/core/rendering/render.ts'
+import { validateHistory } from '../../src/core/rendering/validate.ts'
+import { providerProfile, readsPartsOf } from '../../src/core/tokens/providers.ts'
 import { expectViewAccepted } from '../support/requests.ts'
 import { randomView } from './random-views.ts'
 

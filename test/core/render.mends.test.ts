@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Json } from '../../src/messages/json.ts'
-import type { Message, Part, ToolCallPart, ViewMessage } from '../../src/messages/message.ts'
-import { type RenderOptions, renderView } from '../../src/rendering/render.ts'
-import { validateHistory } from '../../src/rendering/validate.ts'
+import type { Json } from '../../src/core/messages/json.ts'
+import type { Message, Part, ToolCallPart, ViewMessage } from '../../src/core/messages/message.ts'
+import { type RenderOptions, renderView } from '../../src/core/rendering/render.ts'
+import { validateHistory } from '../../src/core/rendering/validate.ts'
 import { randomView } from './random-views.ts'
 import { assistant, call, hosted, image, type Row, result, system, text, tool, user, view } from './views.ts'
 
@@ -664,7 +664,7 @@ describe('a rendering of a view with such faults', () => {
 })
 
 it('the table of the documentation lists every mend', () => {
-  const source = readFileSync(new URL('../../src/rendering/draft.ts', import.meta.url), 'utf8')
+  const source = readFileSync(new URL('../../src/core/rendering/draft.ts', import.meta.url), 'utf8')
   const kinds = /type MendKind =\n((?:\s*\| '[a-z-]+'\n)+)/.exec(source)![1]!.match(/[a-z-]+(?=')/g)!
   const page = readFileSync(new URL('../../docs/validity.md', import.meta.url), 'utf8')
   const section = page.split('## What is mended\n')[1]!.split('\n## ')[0]!

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { renderView } from '../../src/rendering/render.ts'
-import { validateHistory } from '../../src/rendering/validate.ts'
+import { renderView } from '../../src/core/rendering/render.ts'
+import { validateHistory } from '../../src/core/rendering/validate.ts'
 import { assistant, image, marker, type Row, summary, system, text, user, view } from './views.ts'
 
 /** What is shown, as `role: text` lines. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Message, Part, ToolResultContent } from '../../src/messages/message.ts'
-import { type RenderOptions, renderView } from '../../src/rendering/render.ts'
+import type { Message, Part, ToolResultContent } from '../../src/core/messages/message.ts'
+import { type RenderOptions, renderView } from '../../src/core/rendering/render.ts'
 import { asRecord } from '../support/record.ts'
 import {
   assistant,

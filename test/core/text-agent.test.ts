@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/messages/json.ts'
-import { type Message, partsOf } from '../../src/messages/message.ts'
-import { TextAgentReader } from '../../src/messages/text-agent.ts'
+import type { JsonObject } from '../../src/core/messages/json.ts'
+import { type Message, partsOf } from '../../src/core/messages/message.ts'
+import { TextAgentReader } from '../../src/core/messages/text-agent.ts'
 
 const user = (content: string, metadata?: JsonObject): Message => ({
   role: 'user',

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
+import { outputText } from '../../src/core/messages/message.ts'
+import { calibratedEstimator, estimateMessagesTokens } from '../../src/core/tokens/index.ts'
+import { measureMessage, measureOutput, NO_SIZES, neurolinkEstimator } from '../../src/core/tokens/measure.ts'
 import { openStore } from '../../src/index.ts'
-import { outputText } from '../../src/messages/message.ts'
-import { measureMessage, measureOutput, NO_SIZES, neurolinkEstimator } from '../../src/tokens/measure.ts'
-import { calibratedEstimator, estimateMessagesTokens } from '../../src/tokens.ts'
 
 // [1234,-0] is 9 characters, 3 units; [1234,0] would be 8, 2 units.
 const value = [1234, -0]

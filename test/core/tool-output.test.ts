@@ -2,15 +2,15 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DEFAULT_MAX_PREVIEW_BYTES } from '../../src/compat.ts'
-import { headWithin, tailWithin } from '../../src/files/tool-output/cut-output.ts'
+import { DEFAULT_MAX_PREVIEW_BYTES } from '../../src/compat/index.ts'
+import { headWithin, tailWithin } from '../../src/core/files/tool-output/cut-output.ts'
+import { truncateToTokenBudget } from '../../src/core/tokens/index.ts'
 import {
   generateToolOutputPreview,
   MAX_TOOL_OUTPUT_BYTES,
   MAX_TOOL_OUTPUT_LINES,
   truncateToolOutput,
 } from '../../src/index.ts'
-import { truncateToTokenBudget } from '../../src/tokens.ts'
 import { refuses } from '../support/failures.ts'
 import { characterEnds, hardText } from './texts.ts'
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { characterEnd, characterStart } from '../../src/core/messages/characters.ts'
+import { estimateTokens, truncateToTokenBudget } from '../../src/core/tokens/index.ts'
+import { neurolinkEstimator } from '../../src/core/tokens/measure.ts'
 import { type Estimator, isUndertextError } from '../../src/index.ts'
-import { characterEnd, characterStart } from '../../src/messages/characters.ts'
-import { neurolinkEstimator } from '../../src/tokens/measure.ts'
-import { estimateTokens, truncateToTokenBudget } from '../../src/tokens.ts'
 import { growth } from '../support/growth.ts'
 import { characterEnds, hardText, solidText } from './texts.ts'
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import type { Part, Role } from '../../src/messages/message.ts'
-import { indexMessage } from '../../src/model/message-parts.ts'
-import { Turns } from '../../src/model/turns.ts'
-import type { ViewRow } from '../../src/model/view-row.ts'
-import { neurolinkEstimator } from '../../src/tokens/measure.ts'
+import type { Part, Role } from '../../src/core/messages/message.ts'
+import { indexMessage } from '../../src/core/model/message-parts.ts'
+import { Turns } from '../../src/core/model/turns.ts'
+import type { ViewRow } from '../../src/core/model/view-row.ts'
+import { neurolinkEstimator } from '../../src/core/tokens/measure.ts'
 import { growth } from '../support/growth.ts'
 
 const call = (id: string): Part => ({ type: 'tool-call', toolCallId: id, toolName: 't', input: {} })

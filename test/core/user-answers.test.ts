@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { isUserTool } from '../../src/core/messages/tool-names.ts'
+import { answerIn, approvalReason, isSpoken, reasonIn } from '../../src/core/messages/user-answers.ts'
 import type { Part } from '../../src/index.ts'
-import { isUserTool } from '../../src/messages/tool-names.ts'
-import { answerIn, approvalReason, isSpoken, reasonIn } from '../../src/messages/user-answers.ts'
 import { growth } from '../support/growth.ts'
 
 describe('the reason of a refusal is the user’s word', () => {

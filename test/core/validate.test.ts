@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { validateHistory } from '../../src/rendering/validate.ts'
+import { validateHistory } from '../../src/core/rendering/validate.ts'
 import {
   assistant,
   call,

@@ -1,4 +1,10 @@
-import type { Part, Role, ToolResultOutput, ToolResultPart, ViewMessage } from '../../src/messages/message.ts'
+import type {
+  Part,
+  Role,
+  ToolResultOutput,
+  ToolResultPart,
+  ViewMessage,
+} from '../../src/core/messages/message.ts'
 
 export type Row = Omit<ViewMessage, 'id' | 'createdAt'>
 

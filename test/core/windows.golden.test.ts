@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { isUndertextError } from '../../src/index.ts'
 import {
   type ContextWindows,
   checkContextBudget,
@@ -8,7 +7,8 @@ import {
   getContextWindowSize,
   getOutputReserve,
   MODEL_CONTEXT_WINDOWS,
-} from '../../src/tokens.ts'
+} from '../../src/core/tokens/index.ts'
+import { isUndertextError } from '../../src/index.ts'
 import { readGolden } from '../support/golden.ts'
 import { sharedPath } from '../support/shared.ts'
 

@@ -1,6 +1,8 @@
 import { HumanMessage } from '@langchain/core/messages'
-import { chatStore } from '../../src/ai-sdk.ts'
-import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
+import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
+import { undertextSessionStore } from '../../src/adapters/claude-agent-sdk/index.ts'
+import { UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import type {
   CompactionConfig,
   HistoryRecord,
@@ -9,8 +11,6 @@ import type {
   Store,
   Summarizer,
 } from '../../src/index.ts'
-import { UndertextChatMessageHistory } from '../../src/langchain.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, calls, result, say, units } from '../support/conversation.ts'

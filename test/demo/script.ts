@@ -42,7 +42,7 @@ export function openingTasks(): Task[] {
 const SCRIPT = 'scripts/count-codes.mjs'
 const SCRIPT_TEXT = `import { readFileSync } from 'node:fs'
 
-const source = readFileSync('src/errors.ts', 'utf8')
+const source = readFileSync('src/core/errors.ts', 'utf8')
 const codes = source.match(/^  [A-Z_]+: \\{/gm) ?? []
 console.log(\`\${codes.length} codes\`)
 for (const code of codes) console.log(code.replace(/[^A-Z_]/g, '')
@@ -59,7 +59,7 @@ const getToKnow: Task = {
     }
     yield {
       words: 'The face leads to two files; I read them together with the errors.',
-      calls: [read('src/store/store.ts'), read('src/store/open.ts'), read('src/errors.ts')],
+      calls: [read('src/store/store.ts'), read('src/store/open.ts'), read('src/core/errors.ts')],
     }
     return `${filesListed(files)} source files. The public face is src/index.ts; I will not change it, nor add dependencies.`
   },
@@ -114,7 +114,7 @@ const countTheCodes: Task = {
     if (checked?.failed) {
       yield {
         thought: 'A parenthesis is missing at the end of the last line.',
-        calls: [read(SCRIPT), read('src/errors.ts')],
+        calls: [read(SCRIPT), read('src/core/errors.ts')],
       }
       yield { calls: [edit(SCRIPT, "/[^A-Z_]/g, '')\n", "/[^A-Z_]/g, ''))\n")] }
       yield { calls: [run(`node --check ${SCRIPT}`), read(SCRIPT)] }

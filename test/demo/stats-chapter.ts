@@ -1,5 +1,5 @@
+import { estimatorNamed, getContextWindowSize } from '../../src/core/tokens/index.ts'
 import { type ContextStats, DEFAULT_COMPACTION_THRESHOLD, type Store } from '../../src/index.ts'
-import { estimatorNamed, getContextWindowSize } from '../../src/tokens.ts'
 import { bar, claim, columns, fact, heading, paint, say, table } from './screen.ts'
 import { type Standing, standingOf } from './standing.ts'
 import { bytes, figure, percent } from './text.ts'

@@ -1,7 +1,7 @@
 import { lineCount, read, search, type Task } from './script.ts'
 
 /** What the agent holds every file against, and so reads again and again. */
-const WORDS_OF_THE_DOMAIN = 'src/messages/message.ts'
+const WORDS_OF_THE_DOMAIN = 'src/core/messages/message.ts'
 /** Files of one review. */
 const FILES_AT_ONCE = 3
 

@@ -1,7 +1,13 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
-import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
-import { fromGemini, toGemini } from '../../src/google.ts'
+import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { fromGemini, toGemini } from '../../src/adapters/google/index.ts'
+import {
+  fromOpenAI,
+  fromOpenAIResponses,
+  toOpenAI,
+  toOpenAIResponses,
+} from '../../src/adapters/openai/index.ts'
 import {
   detectFormat,
   fromChatMessages,
@@ -10,7 +16,6 @@ import {
   type NewMessage,
   toChatMessages,
 } from '../../src/index.ts'
-import { fromOpenAI, fromOpenAIResponses, toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
 import { counted, glimpse } from './text.ts'
 
 /** A file that cannot be used: one sentence for whoever named it. */

@@ -24,7 +24,7 @@ import { type Furnished, furnish, READS, WRITES } from './verbs.ts'
  * `verifySession` finds nothing.
  */
 
-/** What damage may be called. Source: the codes of src/errors.ts that speak of the file, and of what it says. */
+/** What damage may be called. Source: the codes of src/core/errors.ts that speak of the file, and of what it says. */
 export const CODES: readonly string[] = [
   'STORE_CORRUPT',
   'INTERNAL_ERROR',

@@ -10,11 +10,9 @@ import {
   neuronEstimator,
   promptfleetEstimator,
   providerFactor,
-} from '../../src/compat.ts'
-import { type Estimator, openStore } from '../../src/index.ts'
-import type { Part } from '../../src/messages/message.ts'
-import { indexMessage } from '../../src/model/message-parts.ts'
-import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/tokens/measure.ts'
+} from '../../src/compat/index.ts'
+import type { Part } from '../../src/core/messages/message.ts'
+import { indexMessage } from '../../src/core/model/message-parts.ts'
 import {
   BUILT_IN_ESTIMATORS,
   calibratedEstimator,
@@ -23,7 +21,9 @@ import {
   estimatorNamed,
   looksLikeCode,
   truncateToTokenBudget,
-} from '../../src/tokens.ts'
+} from '../../src/core/tokens/index.ts'
+import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/core/tokens/measure.ts'
+import { type Estimator, openStore } from '../../src/index.ts'
 import { growth } from '../support/growth.ts'
 
 const part: fc.Arbitrary<Part> = fc.oneof(

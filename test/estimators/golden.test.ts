@@ -10,8 +10,8 @@ import {
   estimatePromptfleetTokens,
   estimatePromptfleetTools,
   ncaContextStats,
-} from '../../src/compat.ts'
-import { estimateTokens, getProviderMultiplier } from '../../src/tokens/measure.ts'
+} from '../../src/compat/index.ts'
+import { estimateTokens, getProviderMultiplier } from '../../src/core/tokens/measure.ts'
 import { readGolden } from '../support/golden.ts'
 import { sharedPath } from '../support/shared.ts'
 

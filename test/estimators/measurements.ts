@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { fromAnthropic } from '../../src/anthropic.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { fromOpenAI } from '../../src/adapters/openai/index.ts'
+import { BUILT_IN_ESTIMATORS, estimatorNamed, tokenizerEstimator } from '../../src/core/tokens/index.ts'
+import { measurePart, NO_SIZES, SizesSum, tokensOf } from '../../src/core/tokens/measure.ts'
 import type { Estimator, NewMessage } from '../../src/index.ts'
-import { fromOpenAI } from '../../src/openai.ts'
-import { measurePart, NO_SIZES, SizesSum, tokensOf } from '../../src/tokens/measure.ts'
-import { BUILT_IN_ESTIMATORS, estimatorNamed, tokenizerEstimator } from '../../src/tokens.ts'
 import { sharedPath } from '../support/shared.ts'
 import { samples } from './samples.ts'
 

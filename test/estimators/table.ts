@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { tokenizerEstimator } from '../../src/tokens.ts'
+import { tokenizerEstimator } from '../../src/core/tokens/index.ts'
 import { COLUMNS, columns, contextErrors, corpusRows, type Row, sampleRows } from './measurements.ts'
 import { samples } from './samples.ts'
 

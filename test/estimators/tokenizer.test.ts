@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { countTokens as countCl100k } from 'gpt-tokenizer/encoding/cl100k_base'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { expect, it } from 'vitest'
+import { calibratedEstimator, tokenizerEstimator } from '../../src/core/tokens/index.ts'
 import { isUndertextError, openStore } from '../../src/index.ts'
-import { calibratedEstimator, tokenizerEstimator } from '../../src/tokens.ts'
 
 const plain = { disallowedSpecial: new Set<string>() }
 

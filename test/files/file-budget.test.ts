@@ -14,8 +14,8 @@ import {
   MIN_PER_FILE_TOKENS,
   NON_FILE_RESERVE,
   shouldTruncateFile,
-} from '../../src/compat.ts'
-import { estimateTokens } from '../../src/tokens.ts'
+} from '../../src/compat/index.ts'
+import { estimateTokens } from '../../src/core/tokens/index.ts'
 import { hardText } from '../core/texts.ts'
 import { everything as undertext } from '../support/entries.ts'
 import { refuses } from '../support/failures.ts'

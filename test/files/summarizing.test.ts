@@ -8,9 +8,9 @@ import {
   type FileSummaryRequest,
   planFileSummarization,
   shouldSummarizeFiles,
-} from '../../src/compat.ts'
+} from '../../src/compat/index.ts'
+import { neurolinkEstimator } from '../../src/core/tokens/measure.ts'
 import { type Estimator, isUndertextError } from '../../src/index.ts'
-import { neurolinkEstimator } from '../../src/tokens/measure.ts'
 import { hardText } from '../core/texts.ts'
 
 /** A token a character, so that figures can be read. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { messageOfAnswer } from '../../src/ecosystems/ai-sdk/answers.ts'
-import { fromAnthropic } from '../../src/ecosystems/anthropic/from-anthropic.ts'
-import { toAnthropic } from '../../src/ecosystems/anthropic/to-anthropic.ts'
-import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
-import type { Message, Part } from '../../src/messages/message.ts'
+import { messageOfAnswer } from '../../src/adapters/ai-sdk/answers.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/from-anthropic.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/to-anthropic.ts'
+import type { ConversionNote } from '../../src/adapters/conversion.ts'
+import type { Message, Part } from '../../src/core/messages/message.ts'
 import { failureOf } from './refusals.ts'
 
 const user = (...content: unknown[]) => ({ role: 'user', content })

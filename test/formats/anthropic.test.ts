@@ -1,12 +1,17 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic } from '../../src/ecosystems/anthropic/from-anthropic.ts'
-import { toAnthropic } from '../../src/ecosystems/anthropic/to-anthropic.ts'
-import { fromOpenAI } from '../../src/ecosystems/openai/from-openai.ts'
-import { toOpenAI } from '../../src/ecosystems/openai/to-openai.ts'
-import { canonicalJson, stringifyJson } from '../../src/messages/json.ts'
-import { type Message, type Part, type ToolResultOutput, withOutputText } from '../../src/messages/message.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/from-anthropic.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/to-anthropic.ts'
+import { fromOpenAI } from '../../src/adapters/openai/from-openai.ts'
+import { toOpenAI } from '../../src/adapters/openai/to-openai.ts'
+import { canonicalJson, stringifyJson } from '../../src/core/messages/json.ts'
+import {
+  type Message,
+  type Part,
+  type ToolResultOutput,
+  withOutputText,
+} from '../../src/core/messages/message.ts'
 import { frozen, problemOf } from '../support/failures.ts'
 import { sharedPath } from '../support/shared.ts'
 

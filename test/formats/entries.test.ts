@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
-import * as aiSdk from '../../src/ai-sdk.ts'
-import * as anthropic from '../../src/anthropic.ts'
-import * as google from '../../src/google.ts'
+import * as aiSdk from '../../src/adapters/ai-sdk/index.ts'
+import * as anthropic from '../../src/adapters/anthropic/index.ts'
+import * as google from '../../src/adapters/google/index.ts'
+import * as langchain from '../../src/adapters/langchain/index.ts'
+import * as openai from '../../src/adapters/openai/index.ts'
+import * as agents from '../../src/adapters/openai-agents/index.ts'
 import * as root from '../../src/index.ts'
-import * as langchain from '../../src/langchain.ts'
-import * as openai from '../../src/openai.ts'
-import * as agents from '../../src/openai-agents.ts'
 
 function conversionsOf(entry: object): string[] {
   return Object.keys(entry).filter((name) => /^(from|to)[A-Z]/.test(name))

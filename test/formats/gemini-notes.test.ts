@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { messageOfAnswer } from '../../src/ecosystems/ai-sdk/answers.ts'
-import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
-import { fromGemini } from '../../src/ecosystems/google/from-gemini.ts'
-import { toGemini } from '../../src/ecosystems/google/to-gemini.ts'
-import type { Message, Part } from '../../src/messages/message.ts'
+import { messageOfAnswer } from '../../src/adapters/ai-sdk/answers.ts'
+import type { ConversionNote } from '../../src/adapters/conversion.ts'
+import { fromGemini } from '../../src/adapters/google/from-gemini.ts'
+import { toGemini } from '../../src/adapters/google/to-gemini.ts'
+import type { Message, Part } from '../../src/core/messages/message.ts'
 import { failureOf } from './refusals.ts'
 
 const HELD =

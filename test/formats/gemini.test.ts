@@ -1,16 +1,21 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic } from '../../src/ecosystems/anthropic/from-anthropic.ts'
-import { toAnthropic } from '../../src/ecosystems/anthropic/to-anthropic.ts'
-import { fromGemini } from '../../src/ecosystems/google/from-gemini.ts'
-import { toGemini } from '../../src/ecosystems/google/to-gemini.ts'
-import { fromOpenAI } from '../../src/ecosystems/openai/from-openai.ts'
-import { toOpenAI } from '../../src/ecosystems/openai/to-openai.ts'
-import { canonicalJson, stringifyJson } from '../../src/messages/json.ts'
-import { type Message, type Part, type ToolResultOutput, withOutputText } from '../../src/messages/message.ts'
-import { renderView } from '../../src/rendering/render.ts'
-import { validateHistory } from '../../src/rendering/validate.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/from-anthropic.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/to-anthropic.ts'
+import { fromGemini } from '../../src/adapters/google/from-gemini.ts'
+import { toGemini } from '../../src/adapters/google/to-gemini.ts'
+import { fromOpenAI } from '../../src/adapters/openai/from-openai.ts'
+import { toOpenAI } from '../../src/adapters/openai/to-openai.ts'
+import { canonicalJson, stringifyJson } from '../../src/core/messages/json.ts'
+import {
+  type Message,
+  type Part,
+  type ToolResultOutput,
+  withOutputText,
+} from '../../src/core/messages/message.ts'
+import { renderView } from '../../src/core/rendering/render.ts'
+import { validateHistory } from '../../src/core/rendering/validate.ts'
 import { frozen } from '../support/failures.ts'
 import { expectViewAccepted } from '../support/requests.ts'
 import { sharedPath } from '../support/shared.ts'

@@ -17,9 +17,9 @@ import {
   trimMessages,
 } from '@langchain/core/messages'
 import { describe, expect, it } from 'vitest'
-import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
-import { fromLangChain, toLangChain, toLangChainStored } from '../../src/langchain.ts'
-import type { Message, Part } from '../../src/messages/message.ts'
+import type { ConversionNote } from '../../src/adapters/conversion.ts'
+import { fromLangChain, toLangChain, toLangChainStored } from '../../src/adapters/langchain/index.ts'
+import type { Message, Part } from '../../src/core/messages/message.ts'
 import { problemOf } from '../support/failures.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUg=='

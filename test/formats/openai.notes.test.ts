@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { type ConversionNote, UNREAD } from '../../src/ecosystems/conversion.ts'
-import { fromOpenAI } from '../../src/ecosystems/openai/from-openai.ts'
-import { toOpenAI } from '../../src/ecosystems/openai/to-openai.ts'
-import { isUndertextError } from '../../src/errors.ts'
-import type { Message, Part } from '../../src/messages/message.ts'
+import { type ConversionNote, UNREAD } from '../../src/adapters/conversion.ts'
+import { fromOpenAI } from '../../src/adapters/openai/from-openai.ts'
+import { toOpenAI } from '../../src/adapters/openai/to-openai.ts'
+import { isUndertextError } from '../../src/core/errors.ts'
+import type { Message, Part } from '../../src/core/messages/message.ts'
 
 const part = (given: object): object => ({ role: 'user', content: [given] })
 const call = (given: unknown): object => ({ role: 'assistant', content: null, tool_calls: [given] })

@@ -13,7 +13,7 @@ import {
   type ResponsesItem,
   toOpenAI,
   toOpenAIResponses,
-} from '../../src/openai.ts'
+} from '../../src/adapters/openai/index.ts'
 
 /** What the SDK takes and gives, without a cast; that this file compiles is most of the claim. */
 it('takes and gives the types of the SDK', () => {

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic } from '../../src/ecosystems/anthropic/from-anthropic.ts'
-import { toAnthropic } from '../../src/ecosystems/anthropic/to-anthropic.ts'
-import { detectFormat } from '../../src/ecosystems/detect.ts'
-import { fromGemini } from '../../src/ecosystems/google/from-gemini.ts'
-import { fromOpenAI } from '../../src/ecosystems/openai/from-openai.ts'
-import { fromOpenAIResponses } from '../../src/ecosystems/openai/from-responses.ts'
-import { toOpenAI } from '../../src/ecosystems/openai/to-openai.ts'
-import { toOpenAIResponses } from '../../src/ecosystems/openai/to-responses.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/from-anthropic.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/to-anthropic.ts'
+import { detectFormat } from '../../src/adapters/detect.ts'
+import { fromGemini } from '../../src/adapters/google/from-gemini.ts'
+import { fromOpenAI } from '../../src/adapters/openai/from-openai.ts'
+import { fromOpenAIResponses } from '../../src/adapters/openai/from-responses.ts'
+import { toOpenAI } from '../../src/adapters/openai/to-openai.ts'
+import { toOpenAIResponses } from '../../src/adapters/openai/to-responses.ts'
 import type {
   Message,
   Part,
   ToolCallPart,
   ToolResultOutput,
   ViewMessage,
-} from '../../src/messages/message.ts'
-import { renderView } from '../../src/rendering/render.ts'
-import { validateHistory } from '../../src/rendering/validate.ts'
+} from '../../src/core/messages/message.ts'
+import { renderView } from '../../src/core/rendering/render.ts'
+import { validateHistory } from '../../src/core/rendering/validate.ts'
 
 /** What a provider is shown of messages that were all stored. */
 function rendered(messages: readonly Message[], provider: string): Message[] {

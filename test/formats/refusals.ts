@@ -1,4 +1,4 @@
-import { isUndertextError } from '../../src/errors.ts'
+import { isUndertextError } from '../../src/core/errors.ts'
 
 /** The problems of an `INVALID_INPUT` that a call throws. */
 export function failureOf(act: () => unknown): string {

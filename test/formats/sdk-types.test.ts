@@ -1,8 +1,8 @@
 import type Anthropic from '@anthropic-ai/sdk'
 import { type Content, FunctionResponse, type GenerateContentParameters, type Part } from '@google/genai'
 import { expect, it } from 'vitest'
-import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
-import { fromGemini, toGemini } from '../../src/google.ts'
+import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { fromGemini, toGemini } from '../../src/adapters/google/index.ts'
 
 /*
  * The types of the SDKs, held against ours in both directions: what does not fit does not compile (`npm run check`).

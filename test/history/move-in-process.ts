@@ -6,7 +6,7 @@
  * At the end it prints the report, and the most bytes of the heap after collections.
  */
 import { openStore } from '../../src/index.ts'
-import { moveStore } from '../../src/transfer.ts'
+import { moveStore } from '../../src/transfer/index.ts'
 
 const [from = '', to = '', until = 'all'] = process.argv.slice(2)
 const collect = (globalThis as { gc?: () => void }).gc

@@ -1,5 +1,5 @@
-import type { ImportEvent } from '../../src/history/import/import-types.ts'
 import { openStore } from '../../src/index.ts'
+import type { ImportEvent } from '../../src/store/history/import/import-types.ts'
 
 /* Imports a conversation that never ends into the store it is told, and says so after some messages: to be killed. */
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { ImportEvent, ImportedCompaction } from '../../src/history/import/import-types.ts'
+import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
 import { type NewMessage, openStore, Store } from '../../src/index.ts'
-import { neurolinkEstimator } from '../../src/tokens.ts'
+import type { ImportEvent, ImportedCompaction } from '../../src/store/history/import/import-types.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type ImportEvent, openStore, type Store } from '../../src/index.ts'
-import { importFile } from '../../src/transfer.ts'
+import { importFile } from '../../src/transfer/index.ts'
 import { fileWith, folder } from '../transfer/support/files.ts'
 
 let store: Store

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { DEFAULT_WEIGHTS } from '../../src/arrays.ts'
+import { DEFAULT_WEIGHTS } from '../../src/compat/arrays/index.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const COMPACTION = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'compaction.md'), 'utf8')

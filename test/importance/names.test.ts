@@ -6,7 +6,7 @@ import {
   excerpt,
   statesConstraint,
   statesDecision,
-} from '../../src/stages/importance/facts.ts'
+} from '../../src/core/stages/importance/facts.ts'
 
 const namesIn = (text: string): string[] => {
   const names = new Set<string>()

@@ -1,5 +1,7 @@
 import { describe, expect, it, test } from 'vitest'
-import { rowsOf } from '../../src/arrays/rows.ts'
+import { rowsOf } from '../../src/compat/arrays/rows.ts'
+import { checkLaws } from '../../src/core/model/laws.ts'
+import { priorityStage } from '../../src/core/stages/priority.ts'
 import {
   type ChatMessage,
   type CompactionConfig,
@@ -7,8 +9,6 @@ import {
   type Store,
   type ViewMessage,
 } from '../../src/index.ts'
-import { checkLaws } from '../../src/model/laws.ts'
-import { priorityStage } from '../../src/stages/priority.ts'
 import { ONLY, refusal } from '../storage/contract/support.ts'
 import { call, calls, result, say, units } from '../support/conversation.ts'
 

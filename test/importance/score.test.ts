@@ -7,7 +7,7 @@ import {
   type MessageToScore,
   scoreMessages,
   scoreMessagesWith,
-} from '../../src/arrays.ts'
+} from '../../src/compat/arrays/index.ts'
 import type { Signal } from '../../src/index.ts'
 import { call, calls, failure, result, say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type MessageToScore, scoreMessages } from '../../src/arrays.ts'
+import { type MessageToScore, scoreMessages } from '../../src/compat/arrays/index.ts'
 import { openStore } from '../../src/index.ts'
 import { ONLY, refusal } from '../storage/contract/support.ts'
 import { call, failure, result, say, units } from '../support/conversation.ts'

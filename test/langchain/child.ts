@@ -7,8 +7,8 @@ import {
 } from '@langchain/core/messages'
 import { RunnableLambda, RunnableWithMessageHistory } from '@langchain/core/runnables'
 import { FakeListChatModel, FakeStreamingChatModel } from '@langchain/core/utils/testing'
+import { UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
 import { openStore } from '../../src/index.ts'
-import { UndertextChatMessageHistory } from '../../src/langchain.ts'
 
 /*
  * A process of its own that goes on with the conversation in a file, by LangChain's means, and prints as one line of JSON what the

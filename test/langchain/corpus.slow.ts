@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { AIMessage, ToolMessage } from '@langchain/core/messages'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic } from '../../src/anthropic.ts'
-import { type Message, openStore, validateHistory } from '../../src/index.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/index.ts'
 import {
   fromLangChain,
   toLangChain,
   toLangChainStored,
   UndertextChatMessageHistory,
-} from '../../src/langchain.ts'
-import { partsOf } from '../../src/messages/message.ts'
-import { fromOpenAI } from '../../src/openai.ts'
+} from '../../src/adapters/langchain/index.ts'
+import { fromOpenAI } from '../../src/adapters/openai/index.ts'
+import { partsOf } from '../../src/core/messages/message.ts'
+import { type Message, openStore, validateHistory } from '../../src/index.ts'
 import { expectAccepted } from '../support/requests.ts'
 import { sharedPath } from '../support/shared.ts'
 

@@ -1,8 +1,8 @@
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
 import { RunnableLambda, RunnableWithMessageHistory } from '@langchain/core/runnables'
 import { expect, it } from 'vitest'
+import { UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
 import { openStore } from '../../src/index.ts'
-import { UndertextChatMessageHistory } from '../../src/langchain.ts'
 
 const MESSAGES = [
   new HumanMessage({ content: 'a', id: 'h1' }),

@@ -11,8 +11,8 @@ import { ChatPromptTemplate, MessagesPlaceholder } from '@langchain/core/prompts
 import { RunnableLambda, RunnableWithMessageHistory } from '@langchain/core/runnables'
 import { FakeListChatModel, FakeStreamingChatModel } from '@langchain/core/utils/testing'
 import { describe, expect, it } from 'vitest'
+import { UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
 import { isUndertextError, openStore } from '../../src/index.ts'
-import { UndertextChatMessageHistory } from '../../src/langchain.ts'
 
 const open = () => openStore(':memory:')
 type Store = Awaited<ReturnType<typeof open>>

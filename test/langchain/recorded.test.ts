@@ -11,8 +11,8 @@ import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs'
 import { ChatPromptTemplate, MessagesPlaceholder } from '@langchain/core/prompts'
 import { RunnableWithMessageHistory } from '@langchain/core/runnables'
 import { expect, it } from 'vitest'
+import { recoveringModel, UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
 import { openStore } from '../../src/index.ts'
-import { recoveringModel, UndertextChatMessageHistory } from '../../src/langchain.ts'
 
 const usage_metadata = { input_tokens: 50, output_tokens: 7, total_tokens: 57 }
 

@@ -4,8 +4,8 @@ import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs'
 import { ChatPromptTemplate, MessagesPlaceholder } from '@langchain/core/prompts'
 import { RunnableWithMessageHistory } from '@langchain/core/runnables'
 import { expect, it } from 'vitest'
+import { recoveringModel, UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
 import { openStore } from '../../src/index.ts'
-import { recoveringModel, UndertextChatMessageHistory } from '../../src/langchain.ts'
 
 const words = 'It had seemed simple enough in the morning. '
 const usage = {

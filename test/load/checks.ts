@@ -1,4 +1,6 @@
 import { expect } from 'vitest'
+import { calibratedEstimator } from '../../src/core/tokens/index.ts'
+import { addSizes, measureMessage, NO_SIZES } from '../../src/core/tokens/measure.ts'
 import {
   type Compaction,
   isUndertextError,
@@ -6,8 +8,6 @@ import {
   type StoredMessage,
   type ViewMessage,
 } from '../../src/index.ts'
-import { addSizes, measureMessage, NO_SIZES } from '../../src/tokens/measure.ts'
-import { calibratedEstimator } from '../../src/tokens.ts'
 import { messagesOf } from './turn-script.ts'
 
 /* What must hold of the session, at every moment and in the end. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tokensOfText } from '../../src/core/tokens/measure.ts'
 import { openStore, type Store } from '../../src/index.ts'
 import { contextOf } from '../../src/store/store.ts'
-import { tokensOfText } from '../../src/tokens/measure.ts'
 import type { Bundled } from '../support/bundled.ts'
 import { bundleCli } from '../support/cli-bundle.ts'
 import { calls, result, say } from '../support/conversation.ts'

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import { openStore } from '../../src/index.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 import { type Bundled, bundle } from '../support/bundled.ts'
 
 const start = promisify(execFile)

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { ITEMS } from '../../src/ecosystems/openai-agents/item-shapes.ts'
-import { sessionSchema } from '../../src/ecosystems/openai-agents/session-options.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
+import { ITEMS } from '../../src/adapters/openai-agents/item-shapes.ts'
+import { sessionSchema } from '../../src/adapters/openai-agents/session-options.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const REPOSITORY = join(import.meta.dirname, '..', '..')

@@ -1,8 +1,8 @@
 import { Agent, run, setTracingDisabled, Usage } from '@openai/agents'
 import { assistantMessage, modelResponse, ScriptedModel } from '@openai/agents/testing'
 import { expect, it } from 'vitest'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import { openStore } from '../../src/index.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 import { answer, call, result, said } from './session-contract.ts'
 
 setTracingDisabled(true)

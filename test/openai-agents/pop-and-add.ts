@@ -1,5 +1,5 @@
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import { openStore } from '../../src/index.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 
 /* A process of its own for the test of several at once: pops until nothing is left, or adds batches of three. Tells what it popped. */
 

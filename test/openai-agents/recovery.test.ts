@@ -18,8 +18,8 @@ import {
 } from '@openai/agents/testing'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import { openStore } from '../../src/index.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 
 setTracingDisabled(true)
 

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, RunState, run, setTracingDisabled, tool } from '@openai/agents'
 import { z } from 'zod'
 import { MockModel } from '../../examples/openai-agents/mock-model.ts'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import { openStore } from '../../src/index.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 
 /* A process of its own for the test of whole runs: does one step of a conversation in a file, and tells what came of it as JSON. */
 

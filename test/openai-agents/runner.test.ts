@@ -2,8 +2,8 @@ import { Agent, MemorySession, run, type Session, setTracingDisabled, tool } fro
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import { afterAll, expect, it } from 'vitest'
 import { z } from 'zod'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import { openStore } from '../../src/index.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 import { asRecord } from '../support/record.ts'
 
 setTracingDisabled(true)

@@ -1,8 +1,8 @@
 import { MemorySession } from '@openai/agents'
 import fc from 'fast-check'
 import { afterAll, expect, it } from 'vitest'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import { openStore } from '../../src/index.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 import { anyItem } from './items.ts'
 import { answer, call, describeSession, type RichSession, result, said } from './session-contract.ts'
 

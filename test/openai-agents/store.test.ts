@@ -1,8 +1,8 @@
 import { OpenAIResponsesCompactionSession } from '@openai/agents'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { dropReasoning } from '../../src/arrays.ts'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
+import { dropReasoning } from '../../src/compat/arrays/index.ts'
 import { openStore, type Store } from '../../src/index.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 import { failureOf, refuses } from '../support/failures.ts'
 import { answer, call, result, said } from './session-contract.ts'
 

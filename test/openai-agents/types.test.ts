@@ -11,8 +11,13 @@ import {
   type SessionHistoryTransactionAwareSession,
 } from '@openai/agents'
 import { afterAll, expect, expectTypeOf, it } from 'vitest'
+import {
+  type AgentItem,
+  fromAgentItems,
+  toAgentItems,
+  UndertextSession,
+} from '../../src/adapters/openai-agents/index.ts'
 import { openStore } from '../../src/index.ts'
-import { type AgentItem, fromAgentItems, toAgentItems, UndertextSession } from '../../src/openai-agents.ts'
 
 const store = await openStore(':memory:')
 afterAll(() => store.close())

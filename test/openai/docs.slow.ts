@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { CALLS } from '../../src/ecosystems/openai/responses-content.ts'
+import { CALLS } from '../../src/adapters/openai/responses-content.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'openai.md'), 'utf8')

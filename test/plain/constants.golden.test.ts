@@ -12,7 +12,7 @@ import {
   STRATEGY_KINDS,
   TRUNCATION_FRACTION,
   TRUNCATION_MARKER,
-} from '../../src/arrays.ts'
+} from '../../src/compat/arrays/index.ts'
 import {
   BLOG_SECTIONS,
   createTokenCounter,
@@ -28,18 +28,7 @@ import {
   NCA_AUTO_SUMMARIZE_THRESHOLD,
   NCA_CONTEXT_WINDOW_TARGET,
   RECALL_TOP_K,
-} from '../../src/compat.ts'
-import {
-  DEFAULT_COMPACTION_THRESHOLD,
-  DEFAULT_PROVIDER,
-  DEFAULT_WARNING_LEVELS,
-  getContextOverflowProvider,
-  MAX_RETAINED_MESSAGES,
-  MAX_TOOL_OUTPUT_BYTES,
-  MAX_TOOL_OUTPUT_LINES,
-  PRESETS,
-  truncateToolOutput,
-} from '../../src/index.ts'
+} from '../../src/compat/index.ts'
 import {
   CHARS_PER_TOKEN,
   CODE_CHARS_PER_TOKEN,
@@ -51,7 +40,18 @@ import {
   TOKEN_SAFETY_MARGIN,
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,
-} from '../../src/tokens.ts'
+} from '../../src/core/tokens/index.ts'
+import {
+  DEFAULT_COMPACTION_THRESHOLD,
+  DEFAULT_PROVIDER,
+  DEFAULT_WARNING_LEVELS,
+  getContextOverflowProvider,
+  MAX_RETAINED_MESSAGES,
+  MAX_TOOL_OUTPUT_BYTES,
+  MAX_TOOL_OUTPUT_LINES,
+  PRESETS,
+  truncateToolOutput,
+} from '../../src/index.ts'
 import { readGolden } from '../support/golden.ts'
 
 type Constant = { readonly seed: string; readonly name: string; readonly value: unknown }

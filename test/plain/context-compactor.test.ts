@@ -7,9 +7,9 @@ import {
   PRUNE_PLACEHOLDER,
   removeCondensationTags,
   removeTruncationTags,
-} from '../../src/arrays.ts'
+} from '../../src/compat/arrays/index.ts'
+import { estimateMessagesTokens } from '../../src/core/tokens/index.ts'
 import type { ChatMessage, CompactionConfig, CompactionResult } from '../../src/index.ts'
-import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { assistant, call, deepFreeze, failing, places, result, saying, talk, user } from './support.ts'
 
 /** A turn in which a file is read: question, call, result of about `tokens` tokens, answer. */

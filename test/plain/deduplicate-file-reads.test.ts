@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { DEDUP_THRESHOLD, deduplicateFileReads } from '../../src/arrays.ts'
-import type { ChatMessage } from '../../src/model/message-parts.ts'
+import { DEDUP_THRESHOLD, deduplicateFileReads } from '../../src/compat/arrays/index.ts'
+import type { ChatMessage } from '../../src/core/model/message-parts.ts'
 import { assistant, call, deepFreeze, result, user } from './support.ts'
 
 const NOTICE = '[File src/a.ts - refer to latest read below]'

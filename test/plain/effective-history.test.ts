@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest'
-import { filterEffectiveHistory, getEffectiveHistory, removeDanglingTags } from '../../src/arrays.ts'
+import {
+  filterEffectiveHistory,
+  getEffectiveHistory,
+  removeDanglingTags,
+} from '../../src/compat/arrays/index.ts'
 import { openStore } from '../../src/index.ts'
 import { deepFreeze, talk } from './support.ts'
 

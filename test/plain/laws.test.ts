@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { rowsOf } from '../../src/arrays/rows.ts'
 import {
   ContextCompactor,
   deduplicateFileReads,
@@ -10,9 +9,10 @@ import {
   removeTruncationTags,
   summarizeMessages,
   truncateWithSlidingWindow,
-} from '../../src/arrays.ts'
+} from '../../src/compat/arrays/index.ts'
+import { rowsOf } from '../../src/compat/arrays/rows.ts'
+import { estimateMessagesTokens } from '../../src/core/tokens/index.ts'
 import type { ChatMessage } from '../../src/index.ts'
-import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { conversations, failing, partedPairs, saying } from './support.ts'
 
 /*

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { pruneToolOutputs } from '../../src/arrays.ts'
-import type { ChatMessage } from '../../src/model/message-parts.ts'
+import { pruneToolOutputs } from '../../src/compat/arrays/index.ts'
+import type { ChatMessage } from '../../src/core/model/message-parts.ts'
 import { assistant, call, deepFreeze, result, user } from './support.ts'
 
 /*

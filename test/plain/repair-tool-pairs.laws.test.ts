@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { repairToolPairs } from '../../src/arrays.ts'
+import { repairToolPairs } from '../../src/compat/arrays/index.ts'
 import { type RooMessage, rooCases } from '../replays/roo-data.ts'
 import { Tallies } from '../replays/tallies.ts'
 import { growth } from '../support/growth.ts'

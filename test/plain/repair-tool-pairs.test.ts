@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic } from '../../src/anthropic.ts'
-import { repairToolPairs } from '../../src/arrays.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { fromOpenAI } from '../../src/adapters/openai/index.ts'
+import { repairToolPairs } from '../../src/compat/arrays/index.ts'
 import { validateHistory } from '../../src/index.ts'
-import { fromOpenAI } from '../../src/openai.ts'
 import { assistant, call, deepFreeze, result, user } from './support.ts'
 
 const RESULT = '[Tool result unavailable - conversation was compacted]'

@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic } from '../../src/anthropic.ts'
-import { repairRoleAlternation, repairToolPairs, validateRoleAlternation } from '../../src/arrays.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/index.ts'
+import {
+  repairRoleAlternation,
+  repairToolPairs,
+  validateRoleAlternation,
+} from '../../src/compat/arrays/index.ts'
 import { validateHistory } from '../../src/index.ts'
 import { assistant, call, conversations, deepFreeze, result, system, user } from './support.ts'
 

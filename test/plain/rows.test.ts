@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { rowsOf } from '../../src/arrays/rows.ts'
-import { estimateMessagesTokens } from '../../src/tokens/measure.ts'
+import { rowsOf } from '../../src/compat/arrays/rows.ts'
+import { estimateMessagesTokens } from '../../src/core/tokens/measure.ts'
 import { assistant, call, result, user } from './support.ts'
 
 /** Which rows go together, as lists of indexes. */

@@ -4,9 +4,9 @@ import {
   KEEP_RECENT_RATIO,
   removeCondensationTags,
   summarizeMessages,
-} from '../../src/arrays.ts'
+} from '../../src/compat/arrays/index.ts'
+import type { ChatMessage } from '../../src/core/model/message-parts.ts'
 import { SUMMARY_SECTIONS } from '../../src/index.ts'
-import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { call, deepFreeze, failing, places, result, saying, system, talk, user } from './support.ts'
 
 it.each([

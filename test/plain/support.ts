@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { ChatMessage } from '../../src/model/message-parts.ts'
-import type { Summarizer, SummaryRequest } from '../../src/summarizers/summarizer.ts'
+import type { ChatMessage } from '../../src/core/model/message-parts.ts'
+import type { Summarizer, SummaryRequest } from '../../src/core/summarizers/summarizer.ts'
 
 /** n messages, user and assistant in turn, of about `length` characters each. */
 export function talk(n: number, length = 40): ChatMessage[] {

@@ -6,8 +6,8 @@ import {
   removeTruncationTags,
   tagForCondensation,
   tagForTruncation,
-} from '../../src/arrays/effective-history.ts'
-import type { ChatMessage } from '../../src/model/message-parts.ts'
+} from '../../src/compat/arrays/effective-history.ts'
+import type { ChatMessage } from '../../src/core/model/message-parts.ts'
 import { conversations, deepFreeze, talk } from './support.ts'
 
 const condensed = { condenseParent: 'c1' }

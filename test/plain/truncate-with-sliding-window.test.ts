@@ -5,8 +5,8 @@ import {
   TRUNCATION_FRACTION,
   TRUNCATION_MARKER,
   truncateWithSlidingWindow,
-} from '../../src/arrays.ts'
-import type { ChatMessage } from '../../src/model/message-parts.ts'
+} from '../../src/compat/arrays/index.ts'
+import type { ChatMessage } from '../../src/core/model/message-parts.ts'
 import { call, deepFreeze, places, result, system, talk, user } from './support.ts'
 
 it.each([

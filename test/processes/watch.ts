@@ -1,6 +1,6 @@
+import { calibratedEstimator } from '../../src/core/tokens/index.ts'
+import { addSizes, measureMessage, NO_SIZES } from '../../src/core/tokens/measure.ts'
 import { isUndertextError, type Store, type ViewMessage } from '../../src/index.ts'
-import { addSizes, measureMessage, NO_SIZES } from '../../src/tokens/measure.ts'
-import { calibratedEstimator } from '../../src/tokens.ts'
 
 /* A reader of a session that others change: it notes every view it saw, and what was wrong with what it saw. */
 

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { toAnthropic } from '../../src/anthropic.ts'
-import { dropReasoning } from '../../src/arrays.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { dropReasoning } from '../../src/compat/arrays/index.ts'
+import { missingAfterSummary } from '../../src/core/model/laws.ts'
+import { estimatorNamed } from '../../src/core/tokens/index.ts'
 import {
   type CompactionResult,
   isUndertextError,
@@ -14,8 +16,6 @@ import {
   Store,
   validateHistory,
 } from '../../src/index.ts'
-import { missingAfterSummary } from '../../src/model/laws.ts'
-import { estimatorNamed } from '../../src/tokens.ts'
 import { withoutTime } from '../crashes/standing.ts'
 import { applyStage, storageOf } from '../support/apply-stage.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { type RecallToolsOptions, recallTools } from '../../src/recall.ts'
+import { type RecallToolsOptions, recallTools } from '../../src/store/recall/index.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'recall.md'), 'utf8')

@@ -3,7 +3,7 @@ import { Agent, tool as agentsTool, type FunctionTool, invokeFunctionTool, RunCo
 import { generateText, jsonSchema, stepCountIs } from 'ai'
 import { expect, it } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
-import { agentsTools, aiSdkTools, langchainTools, recallTools } from '../../src/recall.ts'
+import { agentsTools, aiSdkTools, langchainTools, recallTools } from '../../src/store/recall/index.ts'
 import { scripted } from '../ai-sdk/models.ts'
 
 async function storeWith(text: string): Promise<Store> {

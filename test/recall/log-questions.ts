@@ -1,6 +1,6 @@
+import { outputText, partsOf } from '../../src/core/messages/message.ts'
+import { STOP_WORDS } from '../../src/core/search/english.ts'
 import type { Message } from '../../src/index.ts'
-import { outputText, partsOf } from '../../src/messages/message.ts'
-import { STOP_WORDS } from '../../src/search/english.ts'
 
 /* Questions about a log, made from it without a model: a fact, and other words from around it. */
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
-import { makeRoom } from '../../src/recall.ts'
+import { makeRoom } from '../../src/store/recall/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 
 describe('make_room up to a position', () => {

@@ -4,7 +4,13 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type NewMessage, openStore, type Store } from '../../src/index.ts'
-import { openRow, type RecallAnswer, type RecallBounds, readLog, searchLog } from '../../src/recall.ts'
+import {
+  openRow,
+  type RecallAnswer,
+  type RecallBounds,
+  readLog,
+  searchLog,
+} from '../../src/store/recall/index.ts'
 import { calls, result, say } from '../support/conversation.ts'
 
 const COUNT = 60

@@ -1,4 +1,4 @@
-import type { RecallTool } from '../../src/recall.ts'
+import type { RecallTool } from '../../src/store/recall/index.ts'
 
 /**
  * A model that follows a rule and never sees the answer: it searches with the question, and, when it does not find what it looks for, takes the

@@ -1,7 +1,8 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { calibratedEstimator } from '../../src/core/tokens/index.ts'
 import { type NewMessage, openStore, type Store } from '../../src/index.ts'
-import { framed } from '../../src/recall/answer.ts'
+import { framed } from '../../src/store/recall/answer.ts'
 import {
   logNotes,
   openRow,
@@ -10,8 +11,7 @@ import {
   readLog,
   recallTools,
   searchLog,
-} from '../../src/recall.ts'
-import { calibratedEstimator } from '../../src/tokens.ts'
+} from '../../src/store/recall/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 
 /** A log whose older half a summary replaces: 41 lines of an output, and a fact in each third message. */

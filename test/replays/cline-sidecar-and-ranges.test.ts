@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic } from '../../src/anthropic.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/index.ts'
 import {
   type CompactionPreview,
   isUndertextError,

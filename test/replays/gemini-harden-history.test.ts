@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { findCut } from '../../src/core/stages/cut-points.ts'
 import { type Json, type Message, openStore, type Part, validateHistory } from '../../src/index.ts'
-import { findCut } from '../../src/stages/cut-points.ts'
 import { failureOf } from '../support/failures.ts'
 import { expectAccepted } from '../support/requests.ts'
 import { type GoldenCase, Replay } from './counting.ts'

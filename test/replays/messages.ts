@@ -1,7 +1,7 @@
+import { indexMessage } from '../../src/core/model/message-parts.ts'
+import { View } from '../../src/core/model/view.ts'
+import { neurolinkEstimator } from '../../src/core/tokens/measure.ts'
 import type { Message, Part, ViewMessage } from '../../src/index.ts'
-import { indexMessage } from '../../src/model/message-parts.ts'
-import { View } from '../../src/model/view.ts'
-import { neurolinkEstimator } from '../../src/tokens/measure.ts'
 
 /**
  * Recorded messages are a few letters long, and a summary must be smaller than what it stands for. So replays

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { partsOf } from '../../src/core/messages/message.ts'
 import {
   isUndertextError,
   type NewMessage,
@@ -7,7 +8,6 @@ import {
   type ToolCallPart,
   validateHistory,
 } from '../../src/index.ts'
-import { partsOf } from '../../src/messages/message.ts'
 import { failureOf } from '../support/failures.ts'
 import { expectAccepted } from '../support/requests.ts'
 import { type GoldenCase, Replay } from './counting.ts'

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { partsOf } from '../../src/core/messages/message.ts'
+import { findCut } from '../../src/core/stages/cut-points.ts'
 import {
   type Estimator,
   type Message,
@@ -9,8 +11,6 @@ import {
   type Summarizer,
   type ViewMessage,
 } from '../../src/index.ts'
-import { partsOf } from '../../src/messages/message.ts'
-import { findCut } from '../../src/stages/cut-points.ts'
 import { failureOf } from '../support/failures.ts'
 import { expectSessionAccepted } from '../support/requests.ts'
 import { type GoldenCase, Replay } from './counting.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { removeDanglingTags } from '../../src/arrays.ts'
+import { removeDanglingTags } from '../../src/compat/arrays/index.ts'
 import type { ChatMessage } from '../../src/index.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
 import { RooStore } from './roo-store.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { getEffectiveHistory, removeDanglingTags } from '../../src/arrays.ts'
+import { getEffectiveHistory, removeDanglingTags } from '../../src/compat/arrays/index.ts'
 import { type ChatMessage, isUndertextError } from '../../src/index.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
 import { isInserted, isOwner } from './roo-owners.ts'

@@ -1,3 +1,4 @@
+import { partsOf } from '../../src/core/messages/message.ts'
 import {
   type Compaction,
   type Message,
@@ -6,7 +7,6 @@ import {
   type ViewMessage,
   validateHistory,
 } from '../../src/index.ts'
-import { partsOf } from '../../src/messages/message.ts'
 import { findingsOf } from '../support/requests.ts'
 
 /*

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { TRUNCATION_MARKER } from '../../src/arrays.ts'
+import { TRUNCATION_MARKER } from '../../src/compat/arrays/index.ts'
 import type { Store, ViewMessage } from '../../src/index.ts'
 import type { RooSequence, RooStep } from './roo-data.ts'
 import { lawBreaks } from './roo-laws.ts'

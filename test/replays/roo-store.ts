@@ -1,5 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
+import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { checkLaws } from '../../src/core/model/laws.ts'
+import { applyPlan, type Plan } from '../../src/core/model/plan.ts'
+import type { View } from '../../src/core/model/view.ts'
+import { measureMessage } from '../../src/core/tokens/measure.ts'
 import {
   type Estimator,
   isUndertextError,
@@ -9,12 +13,8 @@ import {
   type StoredMessage,
   type ViewMessage,
 } from '../../src/index.ts'
-import { checkLaws } from '../../src/model/laws.ts'
-import { applyPlan, type Plan } from '../../src/model/plan.ts'
-import type { View } from '../../src/model/view.ts'
 import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { storageOf } from '../../src/store/store.ts'
-import { measureMessage } from '../../src/tokens/measure.ts'
 import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 import type { RooMessage } from './roo-data.ts'
 import { isInserted, isOwnedBy, isOwner, ownersInOrder, owns, textOf } from './roo-owners.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { toAnthropic } from '../../src/anthropic.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/index.ts'
 import { validateHistory } from '../../src/index.ts'
 import { expectSessionAccepted } from '../support/requests.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'

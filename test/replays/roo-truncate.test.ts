@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect, it } from 'vitest'
-import { TRUNCATION_MARKER, truncateWithSlidingWindow } from '../../src/arrays.ts'
+import { TRUNCATION_MARKER, truncateWithSlidingWindow } from '../../src/compat/arrays/index.ts'
 import type { ChatMessage } from '../../src/index.ts'
 import { expectSessionAccepted } from '../support/requests.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'

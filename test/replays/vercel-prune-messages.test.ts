@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { PRUNE_PLACEHOLDER } from '../../src/arrays.ts'
+import { PRUNE_PLACEHOLDER } from '../../src/compat/arrays/index.ts'
+import { partsOf } from '../../src/core/messages/message.ts'
+import { estimateTokens } from '../../src/core/tokens/index.ts'
 import {
   type CompactionConfig,
   type JsonObject,
@@ -10,8 +12,6 @@ import {
   type ToolResultPart,
   validateHistory,
 } from '../../src/index.ts'
-import { partsOf } from '../../src/messages/message.ts'
-import { estimateTokens } from '../../src/tokens.ts'
 import { expectSessionAccepted } from '../support/requests.ts'
 import { Replay } from './counting.ts'
 import { PADDING } from './messages.ts'

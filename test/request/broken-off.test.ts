@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { fromUIMessages } from '../../src/ai-sdk.ts'
+import { fromUIMessages } from '../../src/adapters/ai-sdk/index.ts'
+import { brokenOff } from '../../src/core/messages/broken-off.ts'
 import { openStore } from '../../src/index.ts'
-import { brokenOff } from '../../src/messages/broken-off.ts'
-import { exportHtml, exportMarkdown } from '../../src/transfer.ts'
+import { exportHtml, exportMarkdown } from '../../src/transfer/index.ts'
 import { say } from '../support/conversation.ts'
 
 const answer = (metadata: object) => ({ role: 'assistant' as const, metadata: metadata as never })

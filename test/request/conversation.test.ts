@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { estimateMessagesTokens } from '../../src/core/tokens/index.ts'
 import { openStore, type PreparedRequest, validateHistory } from '../../src/index.ts'
-import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { call, result, say, units } from '../support/conversation.ts'
 
 const GOAL = 'Build a parser for invoices in TypeScript.'

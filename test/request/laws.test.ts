@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { estimateMessagesTokens, estimatorNamed } from '../../src/core/tokens/index.ts'
+import { tokensOfText } from '../../src/core/tokens/measure.ts'
 import { ContextBudgetExceededError, type NewMessage, openStore, validateHistory } from '../../src/index.ts'
-import { tokensOfText } from '../../src/tokens/measure.ts'
-import { estimateMessagesTokens, estimatorNamed } from '../../src/tokens.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { expectAccepted } from '../support/requests.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { readRefusal } from '../../src/core/overflow/refusal.ts'
 import { type NewMessage, openStore } from '../../src/index.ts'
-import { readRefusal } from '../../src/overflow/refusal.ts'
 import { chat } from '../support/conversation.ts'
 import { answerPoisoned, OWN_HISTORIES } from '../support/poisoned-histories.ts'
 import { POISONS, PROVIDERS, serve } from '../support/refusing-server.ts'

@@ -1,6 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { everyNTurns, PersistentContext, SystemInjector } from '../../src/compat.ts'
+import { everyNTurns, PersistentContext, SystemInjector } from '../../src/compat/index.ts'
+import { estimateMessagesTokens } from '../../src/core/tokens/index.ts'
 import {
   ContextBudgetExceededError,
   type NewMessage,
@@ -9,7 +10,6 @@ import {
   type Summarizer,
   validateHistory,
 } from '../../src/index.ts'
-import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 import { newFile } from '../support/temporary.ts'

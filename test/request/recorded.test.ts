@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { RENDERER_VERSION } from '../../src/core/rendering/render.ts'
 import { openStore, renderView, type Store, type ViewMessage } from '../../src/index.ts'
-import { RENDERER_VERSION } from '../../src/rendering/render.ts'
 import { call, result, say, units } from '../support/conversation.ts'
 import { newFile } from '../support/temporary.ts'
 

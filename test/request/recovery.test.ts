@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { estimateMessagesTokens } from '../../src/core/tokens/index.ts'
 import {
   ContextBudgetExceededError,
   openStore,
@@ -8,7 +9,6 @@ import {
   type Summarizer,
   validateHistory,
 } from '../../src/index.ts'
-import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { chat, say, units } from '../support/conversation.ts'
 
 let store: Store

@@ -9,13 +9,13 @@ import { Agent, OpenAIResponsesModel, run, setTracingDisabled } from '@openai/ag
 import { generateText, streamText, type UIMessage, wrapLanguageModel } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { chatStore, undertext } from '../../src/ai-sdk.ts'
-import { toAnthropic } from '../../src/anthropic.ts'
-import { toGemini } from '../../src/google.ts'
+import { chatStore, undertext } from '../../src/adapters/ai-sdk/index.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { toGemini } from '../../src/adapters/google/index.ts'
+import { recoveringModel, UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
+import { toOpenAI, toOpenAIResponses } from '../../src/adapters/openai/index.ts'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import { type NewMessage, openStore, type PreparedRequest, type Store } from '../../src/index.ts'
-import { recoveringModel, UndertextChatMessageHistory } from '../../src/langchain.ts'
-import { toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 import {
   type ModelServer,
   type ReceivedRequest,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { toAnthropic } from '../../src/anthropic.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { toOpenAI } from '../../src/adapters/openai/index.ts'
 import { type NewMessage, openStore, type PreparedRequest, type Store } from '../../src/index.ts'
-import { toOpenAI } from '../../src/openai.ts'
 import { newFile } from '../support/temporary.ts'
 
 /* Refusals that come at a bad moment, or are about a part in an unusual place. */

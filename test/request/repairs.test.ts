@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { toAnthropic } from '../../src/anthropic.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/index.ts'
 import {
   type NewMessage,
   openStore,

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
+import { type Part, partsOf } from '../../src/core/messages/message.ts'
 import { openStore, type ResizeStoredImage } from '../../src/index.ts'
-import { type Part, partsOf } from '../../src/messages/message.ts'
 import { png } from '../support/image-files.ts'
 
 const large = png(300, 9_000)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { type Message, outputText, partsOf } from '../../src/core/messages/message.ts'
 import { openStore, validateRequest } from '../../src/index.ts'
-import { type Message, outputText, partsOf } from '../../src/messages/message.ts'
 
 /** Messages as Converse takes them, without tools. */
 function converse(messages: readonly Message[]): object {

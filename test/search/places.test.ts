@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { orderPlaces, type Places } from '../../src/search/places.ts'
+import { orderPlaces, type Places } from '../../src/core/search/places.ts'
 
 /** Rows as `session:place`; positions are half of the places. */
 const listOf = (...rows: string[]): Places => {

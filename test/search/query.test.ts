@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readQuery } from '../../src/search/query.ts'
+import { readQuery } from '../../src/core/search/query.ts'
 
 const wordsIn = (text: string): string[] =>
   readQuery(text)

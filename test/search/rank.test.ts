@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readQuery } from '../../src/search/query.ts'
-import { type Candidate, type Collection, candidateOf, rank, speakerOf } from '../../src/search/rank.ts'
+import { readQuery } from '../../src/core/search/query.ts'
+import { type Candidate, type Collection, candidateOf, rank, speakerOf } from '../../src/core/search/rank.ts'
 import { growth } from '../support/growth.ts'
 
 type Said = {

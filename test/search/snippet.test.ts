@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readQuery } from '../../src/search/query.ts'
-import { snippetOf } from '../../src/search/snippet.ts'
+import { readQuery } from '../../src/core/search/query.ts'
+import { snippetOf } from '../../src/core/search/snippet.ts'
 import { growth } from '../support/growth.ts'
 
 const marked = (text: string, query: string, length?: number): string[] => {

@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { stemOf } from '../../src/search/stem.ts'
-import { distinctWordsOf, eachWord, searchedText, UNITS_AT_ONCE, wordsOf } from '../../src/search/words.ts'
+import { stemOf } from '../../src/core/search/stem.ts'
+import {
+  distinctWordsOf,
+  eachWord,
+  searchedText,
+  UNITS_AT_ONCE,
+  wordsOf,
+} from '../../src/core/search/words.ts'
 import { growth } from '../support/growth.ts'
 
 /** What a reading returns, and how often it paused. */

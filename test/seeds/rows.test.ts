@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ContextCompactor, CUT_ENDING } from '../../src/arrays.ts'
+import { ContextCompactor, CUT_ENDING } from '../../src/compat/arrays/index.ts'
 import { type ChatMessage, type NewMessage, openStore, type Summarizer } from '../../src/index.ts'
 import { saying } from '../plain/support.ts'
 

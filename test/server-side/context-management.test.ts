@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { COMPACT_TRIGGER_MINIMUM, contextManagement, contextManagementBetas } from '../../src/anthropic.ts'
+import {
+  COMPACT_TRIGGER_MINIMUM,
+  contextManagement,
+  contextManagementBetas,
+} from '../../src/adapters/anthropic/index.ts'
 import { isUndertextError, openStore } from '../../src/index.ts'
 
 /** The form of seed 000. */

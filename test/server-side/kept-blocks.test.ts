@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { dropReasoning } from '../../src/arrays.ts'
+import { dropReasoning } from '../../src/compat/arrays/index.ts'
 import { type NewMessage, openStore, type Part, validateHistory } from '../../src/index.ts'
 import { chat, result, say } from '../support/conversation.ts'
 

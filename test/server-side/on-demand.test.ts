@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
+import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
 import { openStore, renderView, type Store } from '../../src/index.ts'
 import { PrefixRule, type WireMessage } from '../support/prefix-server.ts'
 

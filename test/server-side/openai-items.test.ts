@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { fromOpenAI, toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
+import { fromOpenAI, toOpenAI, toOpenAIResponses } from '../../src/adapters/openai/index.ts'
 
 const ITEM = { type: 'compaction', id: 'cmp_1', encrypted_content: 'gAAAA' }
 

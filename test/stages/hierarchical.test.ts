@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { type Message, partsOf } from '../../src/core/messages/message.ts'
 import {
   hierarchicalSummaries,
   openStore,
@@ -6,7 +7,6 @@ import {
   type Summarizer,
   type SummaryRequest,
 } from '../../src/index.ts'
-import { type Message, partsOf } from '../../src/messages/message.ts'
 import { chat, say } from '../support/conversation.ts'
 
 const S = 's'

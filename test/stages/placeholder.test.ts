@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { clearToolResults, PRUNE_PLACEHOLDER_WITH_SIZE } from '../../src/arrays.ts'
+import { clearToolResults, PRUNE_PLACEHOLDER_WITH_SIZE } from '../../src/compat/arrays/index.ts'
 import { type ChatMessage, type CompactionConfig, openStore } from '../../src/index.ts'
 import { call, failure, result, say, units } from '../support/conversation.ts'
 

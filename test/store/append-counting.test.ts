@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
 import { expect, it } from 'vitest'
-import { neuronEstimator } from '../../src/compat.ts'
+import { neuronEstimator } from '../../src/compat/index.ts'
+import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
 import { type Estimator, openStore } from '../../src/index.ts'
-import { neurolinkEstimator } from '../../src/tokens.ts'
 import { call, result, say } from '../support/conversation.ts'
 
 const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3

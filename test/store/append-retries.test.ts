@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
 import { openStore, Store } from '../../src/index.ts'
-import { neurolinkEstimator } from '../../src/tokens.ts'
 import { say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 

@@ -1,9 +1,11 @@
 import { AIMessage } from '@langchain/core/messages'
 import { afterEach, describe, expect, it } from 'vitest'
-import { chatStore, undertext } from '../../src/ai-sdk.ts'
-import { ContextCompactor, summarizeMessages } from '../../src/arrays.ts'
-import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
-import { HistoryManager } from '../../src/compat.ts'
+import { chatStore, undertext } from '../../src/adapters/ai-sdk/index.ts'
+import { undertextSessionStore } from '../../src/adapters/claude-agent-sdk/index.ts'
+import { UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
+import { ContextCompactor, summarizeMessages } from '../../src/compat/arrays/index.ts'
+import { HistoryManager } from '../../src/compat/index.ts'
 import {
   type ChatMessage,
   type HistoryRecord,
@@ -12,9 +14,7 @@ import {
   openStore,
   type Store,
 } from '../../src/index.ts'
-import { UndertextChatMessageHistory } from '../../src/langchain.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
-import { exportHtml, exportMarkdown, exportView } from '../../src/transfer.ts'
+import { exportHtml, exportMarkdown, exportView } from '../../src/transfer/index.ts'
 import { text as saying, scripted } from '../ai-sdk/models.ts'
 import { chat } from '../support/conversation.ts'
 

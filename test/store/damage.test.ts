@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
 import { isUndertextError, openStore, type Store } from '../../src/index.ts'
-import { neurolinkEstimator } from '../../src/tokens.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 
 /** The triggers that keep the history: a store without one of them is refused. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { checkContextBudget } from '../../src/core/tokens/index.ts'
 import { type CompactionPreview, openStore, type Store } from '../../src/index.ts'
-import { checkContextBudget } from '../../src/tokens.ts'
 import { failureOf } from '../support/failures.ts'
 
 const OWN = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { dropReasoning } from '../../src/arrays.ts'
+import { dropReasoning } from '../../src/compat/arrays/index.ts'
 import { type NewMessage, openStore, type Store, type UndertextError } from '../../src/index.ts'
 
 /*

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { searchLog } from '../../src/recall.ts'
+import { searchLog } from '../../src/store/recall/index.ts'
 
 /*
  * What a client adds to a user's message is not what the user says: it is no reason to find a message, and no passage shows it. What the

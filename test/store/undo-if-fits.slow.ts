@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
 import { type NewMessage, openStore, Store, type UndoIfFitsOptions } from '../../src/index.ts'
-import { neurolinkEstimator } from '../../src/tokens.ts'
 import { call, result, say, units } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { clearToolResults, composite, slidingWindow, summarizeOlder } from '../../src/arrays.ts'
+import { clearToolResults, composite, slidingWindow, summarizeOlder } from '../../src/compat/arrays/index.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const whole = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'compaction.md'), 'utf8')

@@ -8,9 +8,9 @@ import {
   type StrategyResult,
   slidingWindow,
   summarizeOlder,
-} from '../../src/arrays.ts'
+} from '../../src/compat/arrays/index.ts'
+import { isSummary } from '../../src/core/model/message-parts.ts'
 import type { ChatMessage } from '../../src/index.ts'
-import { isSummary } from '../../src/model/message-parts.ts'
 import { conversations, partedPairs, saying } from '../plain/support.ts'
 
 /* What holds of any conversation under any strategy. The arrays are frozen to the bottom, so whoever writes into one throws. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { slidingWindow, summarizeOlder } from '../../src/arrays.ts'
+import { slidingWindow, summarizeOlder } from '../../src/compat/arrays/index.ts'
 import { type NewMessage, openStore } from '../../src/index.ts'
 import { saying, system, talk } from '../plain/support.ts'
 import { say, units } from '../support/conversation.ts'

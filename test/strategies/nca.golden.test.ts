@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { slidingWindow, summarizeOlder } from '../../src/arrays.ts'
+import { slidingWindow, summarizeOlder } from '../../src/compat/arrays/index.ts'
 import { saying } from '../plain/support.ts'
 import { fromNca, goldenCases, type NcaGoldenMessage, placesIn, textOf } from './golden.ts'
 

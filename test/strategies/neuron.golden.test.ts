@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { clearToolResults, composite, slidingWindow, summarizeOlder } from '../../src/arrays.ts'
+import { clearToolResults, composite, slidingWindow, summarizeOlder } from '../../src/compat/arrays/index.ts'
 import type { ChatMessage, Part } from '../../src/index.ts'
 import { saying } from '../plain/support.ts'
 import { type Block, type BlockMessage, fromBlocks, goldenCases, placesIn, textOf } from './golden.ts'

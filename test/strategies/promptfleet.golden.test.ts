@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createStrategy, STRATEGY_KINDS, slidingWindow } from '../../src/arrays.ts'
-import { estimatePromptfleetMessages } from '../../src/compat.ts'
+import { createStrategy, STRATEGY_KINDS, slidingWindow } from '../../src/compat/arrays/index.ts'
+import { estimatePromptfleetMessages } from '../../src/compat/index.ts'
 import type { ChatMessage } from '../../src/index.ts'
 import { saying } from '../plain/support.ts'
 import { goldenCases, placesIn } from './golden.ts'

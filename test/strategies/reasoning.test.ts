@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { composite, dropReasoning, slidingWindow, summarizeOlder } from '../../src/arrays.ts'
+import { composite, dropReasoning, slidingWindow, summarizeOlder } from '../../src/compat/arrays/index.ts'
 import type { ChatMessage, Summarizer } from '../../src/index.ts'
 
 const turn = (at: number): ChatMessage[] => [

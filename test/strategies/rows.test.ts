@@ -7,8 +7,8 @@ import {
   STRATEGY_KINDS,
   slidingWindow,
   summarizeOlder,
-} from '../../src/arrays.ts'
-import { contextBudget, createTokenCounter, neuronEstimator } from '../../src/compat.ts'
+} from '../../src/compat/arrays/index.ts'
+import { contextBudget, createTokenCounter, neuronEstimator } from '../../src/compat/index.ts'
 import { type ChatMessage, type ContextStrategy, compactBeforeTurn } from '../../src/index.ts'
 import { assistant, call, failing, result, saying, system, talk, user } from '../plain/support.ts'
 import { placesIn } from './golden.ts'

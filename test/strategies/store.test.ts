@@ -7,7 +7,7 @@ import {
   slidingWindow,
   stageFrom,
   summarizeOlder,
-} from '../../src/arrays.ts'
+} from '../../src/compat/arrays/index.ts'
 import {
   type ContextStrategy,
   createStage,

@@ -7,8 +7,8 @@ import {
   filesOf,
   mergeDigests,
   renderDigest,
-} from '../../src/summarizers/digest.ts'
-import { estimateTokens } from '../../src/tokens/measure.ts'
+} from '../../src/core/summarizers/digest.ts'
+import { estimateTokens } from '../../src/core/tokens/measure.ts'
 import { assistant, call, did, failure, type Row, result, user } from './support.ts'
 
 const EMPTY: Digest = { entries: [], omitted: 0 }

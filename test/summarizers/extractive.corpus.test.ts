@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic } from '../../src/ecosystems/anthropic/from-anthropic.ts'
-import { digestToolCalls, filesOf, mergeDigests } from '../../src/summarizers/digest.ts'
-import { estimateTokens } from '../../src/tokens/measure.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/from-anthropic.ts'
+import { digestToolCalls, filesOf, mergeDigests } from '../../src/core/summarizers/digest.ts'
+import { estimateTokens } from '../../src/core/tokens/measure.ts'
 import { sharedPath } from '../support/shared.ts'
 import { type Row, sectionsOf, summarize } from './support.ts'
 

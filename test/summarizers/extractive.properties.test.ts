@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { Part, Role } from '../../src/messages/message.ts'
-import { SUMMARY_SECTIONS } from '../../src/summarizers/summarizer.ts'
-import { estimateTokens } from '../../src/tokens/measure.ts'
+import type { Part, Role } from '../../src/core/messages/message.ts'
+import { SUMMARY_SECTIONS } from '../../src/core/summarizers/summarizer.ts'
+import { estimateTokens } from '../../src/core/tokens/measure.ts'
 import { assistant, did, type Row, summarize, user } from './support.ts'
 
 /** Any UTF-16 units at all, lone surrogates among them. */

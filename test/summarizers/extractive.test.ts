@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { extractiveSummarizer } from '../../src/summarizers/extractive.ts'
-import { SUMMARY_SECTIONS } from '../../src/summarizers/summarizer.ts'
-import { estimateTokens } from '../../src/tokens/measure.ts'
+import { extractiveSummarizer } from '../../src/core/summarizers/extractive.ts'
+import { SUMMARY_SECTIONS } from '../../src/core/summarizers/summarizer.ts'
+import { estimateTokens } from '../../src/core/tokens/measure.ts'
 import { assistant, call, did, failure, type Row, result, sectionsOf, summarize, user } from './support.ts'
 
 /** What tools usually answer with: long, and of no interest. It makes room for what is. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { CONVERSATION_TAGS, SUMMARY_TAGS, withoutTags } from '../../src/core/messages/frame-tags.ts'
+import { judgeAnswer } from '../../src/core/summarizers/judge-answer.ts'
 import { modelSummarizer, openStore } from '../../src/index.ts'
-import { CONVERSATION_TAGS, SUMMARY_TAGS, withoutTags } from '../../src/messages/frame-tags.ts'
-import { judgeAnswer } from '../../src/summarizers/judge-answer.ts'
 import { growth } from '../support/growth.ts'
 
 /*

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { judgeAnswer } from '../../src/summarizers/judge-answer.ts'
+import { judgeAnswer } from '../../src/core/summarizers/judge-answer.ts'
 
 it.each([
   ['a text', { text: ' # Work\n- done ' }, { text: '# Work\n- done' }],

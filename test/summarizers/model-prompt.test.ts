@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { BLOG_SECTIONS, buildSummarizationPrompt, type SummarizationPromptOptions } from '../../src/compat.ts'
+import {
+  BLOG_SECTIONS,
+  buildSummarizationPrompt,
+  type SummarizationPromptOptions,
+} from '../../src/compat/index.ts'
 import { type Message, NINE_SECTIONS, SUMMARY_SECTIONS } from '../../src/index.ts'
 
 const say = (role: Message['role'], content: string): Message => ({ role, content })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { estimateTokens } from '../../src/core/tokens/index.ts'
 import {
   type GenerateAnswer,
   type GenerateRequest,
@@ -8,7 +9,6 @@ import {
   originalErrorOf,
   type SummaryRequest,
 } from '../../src/index.ts'
-import { estimateTokens } from '../../src/tokens.ts'
 import { CANARY } from '../support/failures.ts'
 
 const REQUEST: SummaryRequest = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { eachName, Names } from '../../src/summarizers/extractive/names.ts'
+import { eachName, Names } from '../../src/core/summarizers/extractive/names.ts'
 import { growth } from '../support/growth.ts'
 
 function namesOf(text: string): string[] {

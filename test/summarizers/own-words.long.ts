@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ownWords } from '../../src/summarizers/extractive/own-words.ts'
+import { ownWords } from '../../src/core/summarizers/extractive/own-words.ts'
 import { growth } from '../support/growth.ts'
 
 /** `n` lines made of their numbers. */

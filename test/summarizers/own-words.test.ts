@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ownWords } from '../../src/summarizers/extractive/own-words.ts'
+import { ownWords } from '../../src/core/summarizers/extractive/own-words.ts'
 import { did, sectionsOf, summarize, user } from './support.ts'
 
 const OWN = 'Compare the two texts, please use tables.'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { writtenBy } from '../../src/summarizers/extractive/shell.ts'
+import { writtenBy } from '../../src/core/summarizers/extractive/shell.ts'
 
 it.each([
   ["cat > src/a.ts <<'EOF'\nlet a = 1\nEOF", [{ path: 'src/a.ts', isNew: true }]],

@@ -1,8 +1,8 @@
-import type { Json } from '../../src/messages/json.ts'
-import type { Message, Part, RowKind } from '../../src/messages/message.ts'
-import { filesOf } from '../../src/summarizers/digest.ts'
-import { extractiveSummarizer } from '../../src/summarizers/extractive.ts'
-import { SUMMARY_SECTIONS, type SummaryRequest } from '../../src/summarizers/summarizer.ts'
+import type { Json } from '../../src/core/messages/json.ts'
+import type { Message, Part, RowKind } from '../../src/core/messages/message.ts'
+import { filesOf } from '../../src/core/summarizers/digest.ts'
+import { extractiveSummarizer } from '../../src/core/summarizers/extractive.ts'
+import { SUMMARY_SECTIONS, type SummaryRequest } from '../../src/core/summarizers/summarizer.ts'
 
 export type Row = Message & { readonly kind: RowKind }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { headOf, tailOf } from '../../src/messages/characters.ts'
+import { headOf, tailOf } from '../../src/core/messages/characters.ts'
 import {
   cleanLine,
   ends,
@@ -10,8 +10,8 @@ import {
   shortenPath,
   unitsWithin,
   withoutFences,
-} from '../../src/summarizers/text.ts'
-import { estimateTokens } from '../../src/tokens/measure.ts'
+} from '../../src/core/summarizers/text.ts'
+import { estimateTokens } from '../../src/core/tokens/measure.ts'
 
 it('cuts no code point in two', () => {
   expect(headOf('a😀b', 2)).toBe('a')

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { openStore } from '../../src/index.ts'
 import {
   boundDigest,
   type Digest,
   digestToolCalls,
   mergeDigests,
   renderDigest,
-} from '../../src/summarizers/digest.ts'
-import type { SummaryRequest } from '../../src/summarizers/summarizer.ts'
-import { estimateTokens } from '../../src/tokens/measure.ts'
+} from '../../src/core/summarizers/digest.ts'
+import type { SummaryRequest } from '../../src/core/summarizers/summarizer.ts'
+import { estimateTokens } from '../../src/core/tokens/measure.ts'
+import { openStore } from '../../src/index.ts'
 import { assistant, call, failure, type Row, result, user } from './support.ts'
 
 /* What a summary remembers of tool calls: the rows F3 of the checklist. */

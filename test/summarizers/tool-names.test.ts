@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isReadTool, isWriteTool, pathArgument, pathsArgument } from '../../src/messages/tool-names.ts'
+import { isReadTool, isWriteTool, pathArgument, pathsArgument } from '../../src/core/messages/tool-names.ts'
 
 it.each([
   'read',

@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
+import { checkLaws } from '../../src/core/model/laws.ts'
+import { applyPlan, type Plan } from '../../src/core/model/plan.ts'
+import type { View } from '../../src/core/model/view.ts'
+import type { Stage } from '../../src/core/stages/stage.ts'
 import type { Store } from '../../src/index.ts'
-import { checkLaws } from '../../src/model/laws.ts'
-import { applyPlan, type Plan } from '../../src/model/plan.ts'
-import type { View } from '../../src/model/view.ts'
-import type { Stage } from '../../src/stages/stage.ts'
 import type { Snapshot, Storage } from '../../src/storage/storage.ts'
 import { storageOf } from '../../src/store/store.ts'
 

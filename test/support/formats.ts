@@ -1,7 +1,22 @@
 import { readFileSync } from 'node:fs'
-import { fromModelMessages, fromUIMessages, toModelMessages, toUIMessages } from '../../src/ai-sdk.ts'
-import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
-import { fromGemini, toGemini } from '../../src/google.ts'
+import {
+  fromModelMessages,
+  fromUIMessages,
+  toModelMessages,
+  toUIMessages,
+} from '../../src/adapters/ai-sdk/index.ts'
+import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { fromGemini, toGemini } from '../../src/adapters/google/index.ts'
+import { fromLangChain, toLangChainStored } from '../../src/adapters/langchain/index.ts'
+import {
+  fromOpenAI,
+  fromOpenAIResponses,
+  toOpenAI,
+  toOpenAIResponses,
+} from '../../src/adapters/openai/index.ts'
+import { fromAgentItems, toAgentItems } from '../../src/adapters/openai-agents/index.ts'
+import { type Part, partsOf, type Role, type ViewMessage } from '../../src/core/messages/message.ts'
+import { providerProfile, readsPartsOf } from '../../src/core/tokens/providers.ts'
 import {
   type ConversionOptions,
   fromChatMessages,
@@ -10,11 +25,6 @@ import {
   toChatMessages,
   validateHistory,
 } from '../../src/index.ts'
-import { fromLangChain, toLangChainStored } from '../../src/langchain.ts'
-import { type Part, partsOf, type Role, type ViewMessage } from '../../src/messages/message.ts'
-import { fromOpenAI, fromOpenAIResponses, toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
-import { fromAgentItems, toAgentItems } from '../../src/openai-agents.ts'
-import { providerProfile, readsPartsOf } from '../../src/tokens/providers.ts'
 import { sharedPath } from './shared.ts'
 
 /** A form messages can have elsewhere: one line of the table that the tests of all formats go through. */

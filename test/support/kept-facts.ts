@@ -1,6 +1,6 @@
+import { canonicalJson } from '../../src/core/messages/json.ts'
+import { isFailed, outputText, partsOf } from '../../src/core/messages/message.ts'
 import type { ConversionNote, FilePart, ImagePart, Message, Part } from '../../src/index.ts'
-import { canonicalJson } from '../../src/messages/json.ts'
-import { isFailed, outputText, partsOf } from '../../src/messages/message.ts'
 
 /** Something a conversation says, and where. */
 export type Fact = {

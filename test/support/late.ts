@@ -1,4 +1,4 @@
-import { taken } from '../../src/messages/check.ts'
+import { taken } from '../../src/core/messages/check.ts'
 
 /** Waits with the timer there was when this module was loaded: a test may replace the timers. */
 const realTimeout = globalThis.setTimeout

@@ -1,8 +1,8 @@
-import { chatStore } from '../../src/ai-sdk.ts'
-import { UndertextSessionStore } from '../../src/claude-agent-sdk.ts'
+import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
+import { UndertextSessionStore } from '../../src/adapters/claude-agent-sdk/index.ts'
+import { UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
+import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import { Store } from '../../src/index.ts'
-import { UndertextChatMessageHistory } from '../../src/langchain.ts'
-import { UndertextSession } from '../../src/openai-agents.ts'
 
 /* The methods of a store and of the adapters, as the classes have them: the tables of the tests are compared with these. */
 

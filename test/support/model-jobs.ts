@@ -1,4 +1,4 @@
-import { UndertextError } from '../../src/errors.ts'
+import { UndertextError } from '../../src/core/errors.ts'
 import { claimName, isHeld } from '../../src/storage/process.ts'
 import type {
   Circuit,

@@ -1,4 +1,13 @@
 import {
+  type Calibration,
+  type FixedPart,
+  type Measurement,
+  type Readings,
+  recordReport,
+} from '../../src/core/tokens/calibration.ts'
+import type { Estimator } from '../../src/core/tokens/estimators/estimator-schema.ts'
+import { estimateMessagesTokens } from '../../src/core/tokens/measure.ts'
+import {
   type LearnedLimit,
   LIMIT_KINDS,
   type ModelUsage,
@@ -7,15 +16,6 @@ import {
   type UsageOutcome,
   type UsageReport,
 } from '../../src/storage/storage.ts'
-import {
-  type Calibration,
-  type FixedPart,
-  type Measurement,
-  type Readings,
-  recordReport,
-} from '../../src/tokens/calibration.ts'
-import type { Estimator } from '../../src/tokens/estimators/estimator-schema.ts'
-import { estimateMessagesTokens } from '../../src/tokens/measure.ts'
 
 /** A visible row as far as the size of a request goes. */
 type Sent = Parameters<typeof estimateMessagesTokens>[0][number] & {

@@ -1,6 +1,6 @@
-import { UndertextError } from '../../src/errors.ts'
-import { previewsOf } from '../../src/files/tool-output/message-previews.ts'
-import { canonicalJson, type JsonObject } from '../../src/messages/json.ts'
+import { UndertextError } from '../../src/core/errors.ts'
+import { previewsOf } from '../../src/core/files/tool-output/message-previews.ts'
+import { canonicalJson, type JsonObject } from '../../src/core/messages/json.ts'
 import {
   isSilent,
   type NewMessage,
@@ -10,11 +10,11 @@ import {
   type ToolCallPart,
   type ToolResultPart,
   type ViewMessage,
-} from '../../src/messages/message.ts'
-import { coverageOf, holdsRow, NO_ROWS } from '../../src/model/coverage.ts'
-import type { ExpandedRow, ExpandedSummary } from '../../src/model/expansion.ts'
-import { checkLaws, checkStale, rebasePlan } from '../../src/model/laws.ts'
-import { indexMessage } from '../../src/model/message-parts.ts'
+} from '../../src/core/messages/message.ts'
+import { coverageOf, holdsRow, NO_ROWS } from '../../src/core/model/coverage.ts'
+import type { ExpandedRow, ExpandedSummary } from '../../src/core/model/expansion.ts'
+import { checkLaws, checkStale, rebasePlan } from '../../src/core/model/laws.ts'
+import { indexMessage } from '../../src/core/model/message-parts.ts'
 import {
   applyPlan,
   contentOf,
@@ -25,7 +25,7 @@ import {
   restoredPart,
   savedBy,
   thinkingAgain,
-} from '../../src/model/plan.ts'
+} from '../../src/core/model/plan.ts'
 import {
   describeCall,
   describePair,
@@ -36,9 +36,20 @@ import {
   type ToolOutput,
   type ToolRow,
   withoutOtherIds,
-} from '../../src/model/tool-calls.ts'
-import { View } from '../../src/model/view.ts'
-import type { ViewRow } from '../../src/model/view-row.ts'
+} from '../../src/core/model/tool-calls.ts'
+import { View } from '../../src/core/model/view.ts'
+import type { ViewRow } from '../../src/core/model/view-row.ts'
+import { NOTHING_LEARNED, type Readings } from '../../src/core/tokens/calibration.ts'
+import type { Estimator } from '../../src/core/tokens/estimators/estimator-schema.ts'
+import {
+  addSizes,
+  measureMessage,
+  measurePart,
+  NO_SIZES,
+  neurolinkEstimator,
+  type Sizes,
+  tokensOf,
+} from '../../src/core/tokens/measure.ts'
 import type {
   Appended,
   AppendedMessage,
@@ -77,17 +88,6 @@ import type {
   UsageOutcome,
   UsageReport,
 } from '../../src/storage/storage.ts'
-import { NOTHING_LEARNED, type Readings } from '../../src/tokens/calibration.ts'
-import type { Estimator } from '../../src/tokens/estimators/estimator-schema.ts'
-import {
-  addSizes,
-  measureMessage,
-  measurePart,
-  NO_SIZES,
-  neurolinkEstimator,
-  type Sizes,
-  tokensOf,
-} from '../../src/tokens/measure.ts'
 import { ModelJobs } from './model-jobs.ts'
 import { ModelNotes } from './model-notes.ts'
 import { ModelReadings } from './model-readings.ts'

@@ -10,10 +10,10 @@ import {
 } from '@langchain/core/messages'
 import type { ChatResult } from '@langchain/core/outputs'
 import { jsonSchema, stepCountIs, streamText, tool, type UIMessage, wrapLanguageModel } from 'ai'
-import { chatStore, undertext } from '../../src/ai-sdk.ts'
-import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
+import { chatStore, undertext } from '../../src/adapters/ai-sdk/index.ts'
+import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { recoveringModel, UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
 import type { NewMessage, PrepareRequestOptions, Store } from '../../src/index.ts'
-import { recoveringModel, UndertextChatMessageHistory } from '../../src/langchain.ts'
 import type { Answer, Block, MessagesBody, PrefixServer } from './prefix-server.ts'
 
 /*

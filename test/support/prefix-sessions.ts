@@ -1,5 +1,5 @@
-import { fromAnthropic } from '../../src/anthropic.ts'
-import { everyNTurns, PersistentContext, SystemInjector } from '../../src/compat.ts'
+import { fromAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { everyNTurns, PersistentContext, SystemInjector } from '../../src/compat/index.ts'
 import { isUndertextError, openStore, type Store } from '../../src/index.ts'
 import { MODEL, type Path, type TurnExtras } from './prefix-paths.ts'
 import { type PrefixServer, startPrefixServer, type WireMessage } from './prefix-server.ts'

@@ -1,7 +1,7 @@
-import { toAnthropic } from '../../src/anthropic.ts'
-import { toGemini } from '../../src/google.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { toGemini } from '../../src/adapters/google/index.ts'
+import { toOpenAI, toOpenAIResponses } from '../../src/adapters/openai/index.ts'
 import { type NewMessage, type PreparedRequest, validateRequest } from '../../src/index.ts'
-import { toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
 
 /*
  * A server that applies the rules of `validateRequest`, and refuses poison that no rule knows, with the wordings of eight providers. It reads

@@ -1,11 +1,11 @@
 import { expect } from 'vitest'
-import { toSdkPrompt } from '../../src/ai-sdk.ts'
-import { toAnthropic } from '../../src/anthropic.ts'
-import { toGemini } from '../../src/google.ts'
+import { toSdkPrompt } from '../../src/adapters/ai-sdk/index.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { toGemini } from '../../src/adapters/google/index.ts'
+import { toOpenAI, toOpenAIResponses } from '../../src/adapters/openai/index.ts'
+import { endsInResult, partsOf, type ViewMessage } from '../../src/core/messages/message.ts'
+import { renderView } from '../../src/core/rendering/render.ts'
 import { type Message, type RequestFinding, type Store, validateRequest } from '../../src/index.ts'
-import { endsInResult, partsOf, type ViewMessage } from '../../src/messages/message.ts'
-import { toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
-import { renderView } from '../../src/rendering/render.ts'
 import { FORMATS, ofOneForm } from './formats.ts'
 
 /* What is sent to a provider, in every form that it is sent, checked by rules that share no code with the renderer. */

@@ -1,10 +1,8 @@
-import { UndertextError } from '../../src/errors.ts'
-import type { JsonObject } from '../../src/messages/json.ts'
-import { type Part, partsOf, type Role, type RowKind } from '../../src/messages/message.ts'
-import { withReplacements } from '../../src/messages/overlay.ts'
-import { countRows, holdsRow, spanPlaces } from '../../src/model/coverage.ts'
-import { checkLaws, partedReasoning } from '../../src/model/laws.ts'
-import { indexMessage } from '../../src/model/message-parts.ts'
+import { UndertextError } from '../../src/core/errors.ts'
+import type { JsonObject } from '../../src/core/messages/json.ts'
+import { type Part, partsOf, type Role, type RowKind } from '../../src/core/messages/message.ts'
+import { withReplacements } from '../../src/core/messages/overlay.ts'
+import { countRows, holdsRow, spanPlaces } from '../../src/core/model/coverage.ts'
 import {
   type Nested,
   type Nesting,
@@ -12,13 +10,15 @@ import {
   planRedo,
   planUndo,
   turnedBack,
-} from '../../src/model/nesting.ts'
-import { type CompactionKind, isCondensing, savedBy } from '../../src/model/plan.ts'
-import { compareRows, type PointerTarget, type PreviewedPart, View } from '../../src/model/view.ts'
-import type { ViewRow } from '../../src/model/view-row.ts'
-import { complete, Done } from '../../src/model/work.ts'
-import type { Estimator } from '../../src/tokens/estimators/estimator-schema.ts'
-import { measureMessage, measurePart } from '../../src/tokens/measure.ts'
+} from '../../src/core/model/dependents.ts'
+import { checkLaws, partedReasoning } from '../../src/core/model/laws.ts'
+import { indexMessage } from '../../src/core/model/message-parts.ts'
+import { type CompactionKind, isCondensing, savedBy } from '../../src/core/model/plan.ts'
+import { compareRows, type PointerTarget, type PreviewedPart, View } from '../../src/core/model/view.ts'
+import type { ViewRow } from '../../src/core/model/view-row.ts'
+import type { Estimator } from '../../src/core/tokens/estimators/estimator-schema.ts'
+import { measureMessage, measurePart } from '../../src/core/tokens/measure.ts'
+import { complete, Done } from '../../src/storage/sql/work.ts'
 
 /*
  * The definition of what a store is: a log of rows that never change, and the compactions laid over it. Plain

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { NO_SIZES } from '../../src/tokens/measure.ts'
+import { NO_SIZES } from '../../src/core/tokens/measure.ts'
 import { mediaOf } from '../../src/transfer/document/blocks.ts'
 import {
   figure,

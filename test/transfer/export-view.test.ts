@@ -1,13 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { fromAnthropic, toAnthropic } from '../../src/anthropic.ts'
-import { fromUIMessages } from '../../src/ecosystems/ai-sdk/from-ui-messages.ts'
-import { fromModelMessages, toModelMessages } from '../../src/ecosystems/ai-sdk/model-messages.ts'
-import { toUIMessages } from '../../src/ecosystems/ai-sdk/to-ui-messages.ts'
-import { fromLangChain } from '../../src/ecosystems/langchain/from-langchain.ts'
-import { toLangChainStored } from '../../src/ecosystems/langchain/to-langchain.ts'
-import { fromAgentItems } from '../../src/ecosystems/openai-agents/from-items.ts'
-import { toAgentItems } from '../../src/ecosystems/openai-agents/to-items.ts'
-import { fromGemini, toGemini } from '../../src/google.ts'
+import { fromUIMessages } from '../../src/adapters/ai-sdk/from-ui-messages.ts'
+import { fromModelMessages, toModelMessages } from '../../src/adapters/ai-sdk/model-messages.ts'
+import { toUIMessages } from '../../src/adapters/ai-sdk/to-ui-messages.ts'
+import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { fromGemini, toGemini } from '../../src/adapters/google/index.ts'
+import { fromLangChain } from '../../src/adapters/langchain/from-langchain.ts'
+import { toLangChainStored } from '../../src/adapters/langchain/to-langchain.ts'
+import {
+  fromOpenAI,
+  fromOpenAIResponses,
+  toOpenAI,
+  toOpenAIResponses,
+} from '../../src/adapters/openai/index.ts'
+import { fromAgentItems } from '../../src/adapters/openai-agents/from-items.ts'
+import { toAgentItems } from '../../src/adapters/openai-agents/to-items.ts'
 import {
   fromChatMessages,
   type Message,
@@ -15,7 +21,6 @@ import {
   toChatMessages,
   validateHistory,
 } from '../../src/index.ts'
-import { fromOpenAI, fromOpenAIResponses, toOpenAI, toOpenAIResponses } from '../../src/openai.ts'
 import { exportView } from '../../src/transfer/export-view.ts'
 import { VIEW_FORMATS, type ViewFormat } from '../../src/transfer/view-formats.ts'
 import { BEGIN, EVERY_PART, PNG, storeWith, whole } from './sessions.ts'

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { toAnthropic } from '../../src/anthropic.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { toOpenAI } from '../../src/adapters/openai/index.ts'
 import { openStore } from '../../src/index.ts'
-import { toOpenAI } from '../../src/openai.ts'
-import { importFile } from '../../src/transfer.ts'
+import { importFile } from '../../src/transfer/index.ts'
 import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
 import { sharedPath } from '../support/shared.ts'
 

@@ -5,7 +5,7 @@ import { appendFile, symlink, truncate, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isUndertextError, openStore, type Store, type UndertextError } from '../../src/index.ts'
-import { type ImportFileOptions, type ImportProgress, importFile } from '../../src/transfer.ts'
+import { type ImportFileOptions, type ImportProgress, importFile } from '../../src/transfer/index.ts'
 import { fileWith, folder } from './support/files.ts'
 
 let store: Store

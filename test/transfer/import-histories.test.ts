@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type HistoryRecord, openStore, type RestoreOptions, type Store } from '../../src/index.ts'
 import { historyLines } from '../../src/transfer/history-lines.ts'
-import { importFile, importStream } from '../../src/transfer.ts'
+import { importFile, importStream } from '../../src/transfer/index.ts'
 import { folder } from './support/files.ts'
 
 let old: Store

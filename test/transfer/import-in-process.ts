@@ -1,5 +1,5 @@
 import { openStore } from '../../src/index.ts'
-import { importFile } from '../../src/transfer.ts'
+import { importFile } from '../../src/transfer/index.ts'
 
 /* Imports a file into a store, as a process of its own: `script STORE FILE`. Says the totals and the highest size of the heap. */
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { importFile } from '../../src/transfer.ts'
+import { importFile } from '../../src/transfer/index.ts'
 import { BRANCHED, branchedLines } from './sources/branched.ts'
 
 /* Twice the input takes at most 2.5 times the processor time, whatever stands in it. */

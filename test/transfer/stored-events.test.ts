@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { PositionRange } from '../../src/messages/message.ts'
+import type { PositionRange } from '../../src/core/messages/message.ts'
 import type { SourceEvent } from '../../src/transfer/source.ts'
 import { StoredEvents } from '../../src/transfer/write-file.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { evictedOf } from '../../src/compat/history-manager.ts'
-import { HistoryManager, type HistorySummarizer } from '../../src/compat.ts'
+import { HistoryManager, type HistorySummarizer } from '../../src/compat/index.ts'
 import type { Message, Summarizer } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'

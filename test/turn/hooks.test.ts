@@ -1,5 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { everyNTurns, not, onTokenThreshold, PersistentContext, SystemInjector } from '../../src/compat.ts'
+import {
+  everyNTurns,
+  not,
+  onTokenThreshold,
+  PersistentContext,
+  SystemInjector,
+} from '../../src/compat/index.ts'
 import {
   type AfterTurnOptions,
   type BeforeTurnOptions,
@@ -8,7 +14,7 @@ import {
   type StoreEvents,
   type Summarizer,
 } from '../../src/index.ts'
-import { Warnings } from '../../src/requests/turn-hooks.ts'
+import { Warnings } from '../../src/store/requests/turn-hooks.ts'
 import { call, chat, say, units } from '../support/conversation.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
 

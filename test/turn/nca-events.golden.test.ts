@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { NCA_AUTO_SUMMARIZE_THRESHOLD } from '../../src/compat.ts'
+import { NCA_AUTO_SUMMARIZE_THRESHOLD } from '../../src/compat/index.ts'
 import { type NewMessage, openStore, type Summarizer } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
 import { readGolden } from '../support/golden.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { HistoryManager, notesMemory } from '../../src/compat.ts'
+import { HistoryManager, notesMemory } from '../../src/compat/index.ts'
 import { type Message, openStore, type Store } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
 import { failureOf } from '../support/failures.ts'

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { summarizeInSnippets } from '../../src/arrays.ts'
+import { summarizeInSnippets } from '../../src/compat/arrays/index.ts'
 import {
   buildEnrichedSystem,
   buildSummaryPrompt,
   neuronSummaryRequest,
   type PromptMessage,
   prepareForSummary,
-} from '../../src/compat.ts'
+} from '../../src/compat/index.ts'
 import { type Message, openStore, snippetSummarizer } from '../../src/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'

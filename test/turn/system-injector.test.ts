@@ -8,7 +8,7 @@ import {
   not,
   onTokenThreshold,
   SystemInjector,
-} from '../../src/compat.ts'
+} from '../../src/compat/index.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 import { readGolden } from '../support/golden.ts'
 

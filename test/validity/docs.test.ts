@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { RULES } from '../../src/validity/rules.ts'
+import { RULES } from '../../src/core/validity/rules.ts'
 import { rulesTable } from './table.ts'
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'validity.md'), 'utf8')

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { RULES } from '../../src/core/validity/rules.ts'
 import { validateRequest } from '../../src/index.ts'
-import { RULES } from '../../src/validity/rules.ts'
 import { conversation, FORMS, type FormName, PNG, pngOf, type Wire } from './bodies.ts'
 
 /* For each rule, a change that breaks it: a valid body of any conversation, so changed, breaks this rule and no other. */

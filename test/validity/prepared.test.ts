@@ -1,9 +1,9 @@
 import { wrapLanguageModel } from 'ai'
 import { describe, expect, it } from 'vitest'
-import { undertext } from '../../src/ai-sdk.ts'
-import { toAnthropic } from '../../src/anthropic.ts'
+import { undertext } from '../../src/adapters/ai-sdk/index.ts'
+import { toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { toOpenAI } from '../../src/adapters/openai/index.ts'
 import { openStore } from '../../src/index.ts'
-import { toOpenAI } from '../../src/openai.ts'
 import { scripted, text } from '../ai-sdk/models.ts'
 import { failureOf } from '../support/failures.ts'
 

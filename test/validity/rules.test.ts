@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { RULES } from '../../src/core/validity/rules.ts'
 import { validateRequest } from '../../src/index.ts'
-import { RULES } from '../../src/validity/rules.ts'
 import { PNG, pngOf } from './bodies.ts'
 
 /* One body that breaks each rule, and bodies that keep all of them; by hand, from the sources that the rule names. */

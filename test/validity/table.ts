@@ -1,5 +1,5 @@
-import type { Rule, Scope } from '../../src/validity/rule.ts'
-import { RULES } from '../../src/validity/rules.ts'
+import type { Rule, Scope } from '../../src/core/validity/rule.ts'
+import { RULES } from '../../src/core/validity/rules.ts'
 
 /* The table of rules in docs/validity.md, made from the rules. */
 

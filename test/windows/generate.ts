@@ -1,13 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type MatchLogic, type ModelInfo, type Provider, waitForUpdate } from '@pydantic/genai-prices'
-import type { PackedMatch } from '../../src/tokens/package-windows.ts'
-import { matchesModel } from '../../src/tokens/package-windows.ts'
+import type { PackedMatch } from '../../src/core/tokens/package-windows.ts'
+import { matchesModel } from '../../src/core/tokens/package-windows.ts'
 
-/* Writes src/tokens/package-windows-data.ts from the installed @pydantic/genai-prices: `npm run windows`. */
+/* Writes src/core/tokens/package-windows-data.ts from the installed @pydantic/genai-prices: `npm run windows`. */
 
 const PRICES_VERSION = '0.1.8'
-export const DATA_FILE = fileURLToPath(new URL('../../src/tokens/package-windows-data.ts', import.meta.url))
+export const DATA_FILE = fileURLToPath(
+  new URL('../../src/core/tokens/package-windows-data.ts', import.meta.url),
+)
 
 /** The package's own copy of its data; without `updatePrices` nothing is ever fetched. */
 export async function packageProviders(): Promise<readonly Provider[]> {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { calcPrice, type MatchLogic } from '@pydantic/genai-prices'
 import { expect, it } from 'vitest'
+import { resolveModelProfile } from '../../src/core/tokens/index.ts'
+import { packageProvider, packageWindow } from '../../src/core/tokens/package-windows.ts'
 import { openStore } from '../../src/index.ts'
-import { packageProvider, packageWindow } from '../../src/tokens/package-windows.ts'
-import { resolveModelProfile } from '../../src/tokens.ts'
 import { say } from '../support/conversation.ts'
 import { DATA_FILE, dataFile, packageProviders } from './generate.ts'
 

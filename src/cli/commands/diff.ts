@@ -1,4 +1,4 @@
-import { partsOf } from '../../messages/message.ts'
+import { partsOf } from '../../core/messages/message.ts'
 import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context, Output } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'

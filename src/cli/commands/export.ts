@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
-import { isUndertextError } from '../../errors.ts'
-import type { Moment } from '../../model/moment.ts'
+import { isUndertextError } from '../../core/errors.ts'
+import type { Moment } from '../../core/model/moment.ts'
 import type { Store } from '../../store/store.ts'
 import type { DocumentOptions } from '../../transfer/document/options.ts'
 import { exportHtml } from '../../transfer/export-html.ts'

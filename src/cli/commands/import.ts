@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
-import { withoutTrailing } from '../../messages/characters.ts'
+import { withoutTrailing } from '../../core/messages/characters.ts'
 import { openStore } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import { importFile, importStream } from '../../transfer/import-file.ts'

@@ -1,4 +1,4 @@
-import { readQuery } from '../../search/query.ts'
+import { readQuery } from '../../core/search/query.ts'
 import type { Note } from '../../storage/storage.ts'
 import type { RecalledNote } from '../../store/notes.ts'
 import type { Store } from '../../store/store.ts'

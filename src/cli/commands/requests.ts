@@ -1,5 +1,5 @@
-import { partsOf } from '../../messages/message.ts'
-import type { RecordedRequest, RenderedRequest } from '../../requests/recorded.ts'
+import { partsOf } from '../../core/messages/message.ts'
+import type { RecordedRequest, RenderedRequest } from '../../store/requests/recorded.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
 import { EXIT } from '../errors.ts'

@@ -1,14 +1,14 @@
-import { BROKEN_OFF, brokenOff } from '../../messages/broken-off.ts'
+import { BROKEN_OFF, brokenOff } from '../../core/messages/broken-off.ts'
 import {
   type Part,
   type PositionRange,
   partsOf,
   type Role,
   type StoredMessage,
-} from '../../messages/message.ts'
-import { shownTitle } from '../../messages/title.ts'
-import type { Moment } from '../../model/moment.ts'
-import type { CompactionKind } from '../../model/plan.ts'
+} from '../../core/messages/message.ts'
+import { shownTitle } from '../../core/messages/title.ts'
+import type { Moment } from '../../core/model/moment.ts'
+import type { CompactionKind } from '../../core/model/plan.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import { positionWords } from '../../transfer/document/options.ts'

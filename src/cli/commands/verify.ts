@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Finding } from '../../model/coverage.ts'
+import type { Finding } from '../../core/model/coverage.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { count, counted } from '../output/figures.ts'

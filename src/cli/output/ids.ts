@@ -1,4 +1,4 @@
-import { headOf } from '../../messages/characters.ts'
+import { headOf } from '../../core/messages/characters.ts'
 
 /** Fewest characters that an id is shown by. */
 const LEAST = 8

@@ -1,5 +1,5 @@
-import { withoutTrailing } from '../../messages/characters.ts'
-import { stringifyJson } from '../../messages/json.ts'
+import { withoutTrailing } from '../../core/messages/characters.ts'
+import { stringifyJson } from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -9,8 +9,8 @@ import {
   type Part,
   type StoredMessage,
   type ToolResultOutput,
-} from '../../messages/message.ts'
-import { withReplacements } from '../../messages/overlay.ts'
+} from '../../core/messages/message.ts'
+import { withReplacements } from '../../core/messages/overlay.ts'
 import { bytes, counted } from './figures.ts'
 import { safeText } from './safe-text.ts'
 

@@ -1,4 +1,4 @@
-import { isAllSeen, onOneLine, UNSEEN, withUnseenShown } from '../../messages/unseen.ts'
+import { isAllSeen, onOneLine, UNSEEN, withUnseenShown } from '../../core/messages/unseen.ts'
 
 /*
  * Stored text as a terminal may get it. What would move the cursor, change colours, reverse the writing direction or be invisible is

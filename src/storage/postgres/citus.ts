@@ -1,5 +1,5 @@
-import { UndertextError } from '../../errors.ts'
-import type { Sizes } from '../../tokens/measure.ts'
+import { UndertextError } from '../../core/errors.ts'
+import type { Sizes } from '../../core/tokens/measure.ts'
 import { SIZE_COLUMNS, sizeColumns } from '../sql/columns.ts'
 import type { OnceStatement } from '../sql/sql.ts'
 import { MIGRATIONS } from './migrations.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { invalid, isNotFound, UndertextError } from '../../errors.ts'
+import { invalid, isNotFound, UndertextError } from '../../core/errors.ts'
 import { isStalePlan } from './failure.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
 

@@ -1,4 +1,4 @@
-import { type Failures, isUndertextError, UndertextError } from '../../errors.ts'
+import { type Failures, isUndertextError, UndertextError } from '../../core/errors.ts'
 import { TABLES } from './guards.ts'
 
 /** An error of the driver, read. */

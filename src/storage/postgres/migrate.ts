@@ -1,4 +1,4 @@
-import { invalid, UndertextError } from '../../errors.ts'
+import { invalid, UndertextError } from '../../core/errors.ts'
 import { beginChanges, distribute, hasCitus, tablesOf } from './citus.ts'
 import { guardReport } from './guards.ts'
 import { MIGRATIONS } from './migrations.ts'

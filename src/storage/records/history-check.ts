@@ -1,7 +1,7 @@
-import { type NewMessage, partsOf } from '../../messages/message.ts'
-import { messageProblem } from '../../messages/message-check.ts'
-import { mayShow } from '../../messages/overlay.ts'
-import { isCondensing } from '../../model/plan.ts'
+import { type NewMessage, partsOf } from '../../core/messages/message.ts'
+import { messageProblem } from '../../core/messages/message-check.ts'
+import { mayShow } from '../../core/messages/overlay.ts'
+import { isCondensing } from '../../core/model/plan.ts'
 import { HeadCheck } from './head-check.ts'
 import {
   type CompactionRecord,

@@ -6,11 +6,11 @@ import {
   nameSchema,
   newNameSchema,
   problemOf,
-} from '../../messages/check.ts'
-import type { JsonObject } from '../../messages/json.ts'
-import { ROLES } from '../../messages/message.ts'
-import { COMPACTION_STATUSES } from '../../model/nesting.ts'
-import { COMPACTION_KINDS } from '../../model/plan.ts'
+} from '../../core/messages/check.ts'
+import type { JsonObject } from '../../core/messages/json.ts'
+import { ROLES } from '../../core/messages/message.ts'
+import { COMPACTION_STATUSES } from '../../core/model/dependents.ts'
+import { COMPACTION_KINDS } from '../../core/model/plan.ts'
 
 /*
  * A session as a list of records, from which the same session can be restored: docs/history-format.md. Every record is plain JSON. Small and

@@ -1,5 +1,5 @@
-import type { Part, ToolResultContent } from '../../messages/message.ts'
-import { isCondensing } from '../../model/plan.ts'
+import type { Part, ToolResultContent } from '../../core/messages/message.ts'
+import { isCondensing } from '../../core/model/plan.ts'
 import type { BytesPlace, CompactionRecord, MessageRecord, RowRecord } from './records.ts'
 
 /** The tags of a row: indexes into the list of compactions. */

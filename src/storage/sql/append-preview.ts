@@ -1,8 +1,7 @@
-import type { PartPreview, ToolOutputLimits } from '../../files/tool-output/message-previews.ts'
-import { encodeCoverage, NO_ROWS } from '../../model/coverage.ts'
-import type { Step, Work } from '../../model/work.ts'
-import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { NO_SIZES, type Sizes, SizesSum, subtractSizes, tokensOf } from '../../tokens/measure.ts'
+import type { PartPreview, ToolOutputLimits } from '../../core/files/tool-output/message-previews.ts'
+import { encodeCoverage, NO_ROWS } from '../../core/model/coverage.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
+import { NO_SIZES, type Sizes, SizesSum, subtractSizes, tokensOf } from '../../core/tokens/measure.ts'
 import type { AppendPreview, PreviewRun } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { ADD_SIZES, sizeColumns } from './columns.ts'
@@ -10,6 +9,7 @@ import { writeCompaction } from './compaction-row.ts'
 import { insertReplacement, showOnNew } from './replacements.ts'
 import { requireSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
+import type { Step, Work } from './work.ts'
 
 /** A preview of a row that was just inserted. */
 export type RowPreview = PartPreview & { readonly key: number }

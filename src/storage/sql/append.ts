@@ -1,16 +1,15 @@
-import { UndertextError } from '../../errors.ts'
+import { UndertextError } from '../../core/errors.ts'
 import {
   type PartPreview,
   previewsOf,
   SHORTEST_PREVIEWED,
   type ToolOutputLimits,
-} from '../../files/tool-output/message-previews.ts'
-import { canonicalJson, stringifyJson } from '../../messages/json.ts'
-import type { NewMessage } from '../../messages/message.ts'
-import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
-import { begun, Done, mapped, type Step, type Work } from '../../model/work.ts'
-import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { type Sizes, SizesSum } from '../../tokens/measure.ts'
+} from '../../core/files/tool-output/message-previews.ts'
+import { canonicalJson, stringifyJson } from '../../core/messages/json.ts'
+import type { NewMessage } from '../../core/messages/message.ts'
+import { indexMessage, type MessageIndex } from '../../core/model/message-parts.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
+import { type Sizes, SizesSum } from '../../core/tokens/measure.ts'
 import { appendCall } from '../postgres/citus.ts'
 import type {
   Appended,
@@ -34,6 +33,7 @@ import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-c
 import { decodeSettings, insertSession, requireHead } from './sessions.ts'
 import type { OnceStatement, Sql } from './sql.ts'
 import { CONTENT_OF_M } from './view.ts'
+import { begun, Done, mapped, type Step, type Work } from './work.ts'
 
 /** A message with the values of its rows. */
 type Prepared = {

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../../messages/json.ts'
-import type { Work } from '../../model/work.ts'
+import type { Json, JsonObject } from '../../core/messages/json.ts'
 import type { Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 type NewEntry = {
   readonly event: string

@@ -1,5 +1,4 @@
-import { defined } from '../../messages/defined.ts'
-import type { Work } from '../../model/work.ts'
+import { defined } from '../../core/messages/defined.ts'
 import type { Circuit, Spending } from '../jobs.ts'
 import { LEASE_MS } from '../process.ts'
 import type { BilledTokens, ModelUsage, RecordedUsage, UsageReport } from '../storage.ts'
@@ -8,6 +7,7 @@ import { parseStoredObject } from './content-codec.ts'
 import { dueAt } from './jobs.ts'
 import { requireHead, requireSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 const COLUMNS = 'c.failures, c.view_epoch, c.model, c.error, c.open_until, c.changed_at'
 

@@ -1,11 +1,11 @@
-import { UndertextError } from '../../errors.ts'
-import type { NewMessage } from '../../messages/message.ts'
-import type { Work } from '../../model/work.ts'
+import { UndertextError } from '../../core/errors.ts'
+import type { NewMessage } from '../../core/messages/message.ts'
 import type { AppendedMessage, BroughtBack, Estimators } from '../storage.ts'
 import { writeMessages } from './append.ts'
 import { writeAudit } from './audit.ts'
 import { readSession, requireSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 /** Appends the conclusion of a fork to the session that it is a fork of, and records it. See `Storage.bringBack`. */
 export function* bringBack(

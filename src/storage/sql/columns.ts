@@ -1,8 +1,8 @@
-import { defined } from '../../messages/defined.ts'
-import { type JsonObject, stringifyJson } from '../../messages/json.ts'
-import type { CompactionStatus } from '../../model/nesting.ts'
-import type { CompactionKind } from '../../model/plan.ts'
-import type { Sizes } from '../../tokens/measure.ts'
+import { defined } from '../../core/messages/defined.ts'
+import { type JsonObject, stringifyJson } from '../../core/messages/json.ts'
+import type { CompactionStatus } from '../../core/model/dependents.ts'
+import type { CompactionKind } from '../../core/model/plan.ts'
+import type { Sizes } from '../../core/tokens/measure.ts'
 import type { JobState } from '../jobs.ts'
 import {
   damaged,

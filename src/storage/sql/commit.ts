@@ -1,10 +1,15 @@
-import { stringifyJson } from '../../messages/json.ts'
-import { type Coverage, countRows, coverageOf, encodeCoverage, type RowSet } from '../../model/coverage.ts'
-import { recheckSteps } from '../../model/laws.ts'
-import { type CompactionKind, contentOf, insertSpeaks, isCondensing } from '../../model/plan.ts'
-import { countSent, sumSizes } from '../../model/view.ts'
-import { begun, type Work } from '../../model/work.ts'
-import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
+import { stringifyJson } from '../../core/messages/json.ts'
+import {
+  type Coverage,
+  countRows,
+  coverageOf,
+  encodeCoverage,
+  type RowSet,
+} from '../../core/model/coverage.ts'
+import { recheckSteps } from '../../core/model/laws.ts'
+import { type CompactionKind, contentOf, insertSpeaks, isCondensing } from '../../core/model/plan.ts'
+import { countSent, sumSizes } from '../../core/model/view.ts'
+import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../core/tokens/measure.ts'
 import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { ADD_SIZES, SIZE_COLUMNS, sizeColumns, sizesOf } from './columns.ts'
@@ -25,6 +30,7 @@ import { COUNT_SENT, encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 import { VISIBLE } from './view.ts'
+import { begun, type Work } from './work.ts'
 
 /*
  * Tags are set by ranges of positions: an update through the partial index of visible rows would change the index it scans, and lists

@@ -1,12 +1,12 @@
-import { UndertextError } from '../../errors.ts'
-import { type JsonObject, stringifyJson } from '../../messages/json.ts'
-import type { CompactionStatus } from '../../model/nesting.ts'
-import type { CompactionKind } from '../../model/plan.ts'
-import type { Work } from '../../model/work.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { type JsonObject, stringifyJson } from '../../core/messages/json.ts'
+import type { CompactionStatus } from '../../core/model/dependents.ts'
+import type { CompactionKind } from '../../core/model/plan.ts'
 import type { RunStart, SummaryRecord } from '../storage.ts'
 import { damaged, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import type { StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 export type CompactionRow = {
   readonly id: string

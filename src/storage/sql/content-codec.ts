@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { UndertextError } from '../../errors.ts'
-import { type JsonObject, stringifyJson } from '../../messages/json.ts'
-import type { Part } from '../../messages/message.ts'
-import type { Work } from '../../model/work.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { type JsonObject, stringifyJson } from '../../core/messages/json.ts'
+import type { Part } from '../../core/messages/message.ts'
 import { mapMedia } from '../records/row-fields.ts'
 import type { Row, Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 /** Text data of at least this length, in UTF-16 units, is stored as a blob, once for all messages that have it. Bytes always are. */
 const BLOB_THRESHOLD = 4_096

@@ -1,7 +1,6 @@
-import { UndertextError } from '../../errors.ts'
-import { defined } from '../../messages/defined.ts'
-import type { RowSet } from '../../model/coverage.ts'
-import type { Work } from '../../model/work.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { defined } from '../../core/messages/defined.ts'
+import type { RowSet } from '../../core/model/coverage.ts'
 import {
   type CompactionRecord,
   type HistoryHead,
@@ -40,6 +39,7 @@ import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { CONTENT_OF_M, TEXT_OF_R } from './view.ts'
+import type { Work } from './work.ts'
 
 /** The state with which the rows of an export are read. */
 type ExportedWithin = {

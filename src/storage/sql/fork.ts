@@ -1,10 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
-import { UndertextError } from '../../errors.ts'
-import type { Json, JsonObject } from '../../messages/json.ts'
-import { encodeCoverage } from '../../model/coverage.ts'
-import type { Point } from '../../model/moment.ts'
-import type { CompactionKind } from '../../model/plan.ts'
-import type { Work } from '../../model/work.ts'
+import { UndertextError } from '../../core/errors.ts'
+import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { encodeCoverage } from '../../core/model/coverage.ts'
+import type { Point } from '../../core/model/moment.ts'
+import type { CompactionKind } from '../../core/model/plan.ts'
 import type { ForkRequest, Session } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { insertInto, SAVED_COLUMNS, SAVED_SIZES, SIZE_COLUMNS } from './columns.ts'
@@ -24,6 +23,7 @@ import {
   sessionsWhere,
 } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 /*
  * A fork has copies of the narrow rows, at the same places, and of the compactions, under new numbers and ids. Contents and long texts

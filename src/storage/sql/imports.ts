@@ -1,5 +1,4 @@
-import { UndertextError } from '../../errors.ts'
-import type { Work } from '../../model/work.ts'
+import { UndertextError } from '../../core/errors.ts'
 import type { FinishedImport, ImportInProgress, NewImport, Session } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { addReferences, blobsOf, dropReferences } from './content-codec.ts'
@@ -8,6 +7,7 @@ import { requestBlobs } from './requests.ts'
 import { forgetWords } from './search.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 import type { Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 /*
  * Imports in progress: sessions that are written in batches, so that no writer waits long for the lock, under a temporary name and in

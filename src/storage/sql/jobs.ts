@@ -1,10 +1,10 @@
-import { UndertextError } from '../../errors.ts'
-import { isObject, stringifyJson } from '../../messages/json.ts'
-import type { Work } from '../../model/work.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { isObject, stringifyJson } from '../../core/messages/json.ts'
 import type { ClaimedJob, Job, JobClaim, JobEnd, JobRequest, JobState, NewJob, RunOfJob } from '../jobs.ts'
 import { claimName, isHeld as isHeldBy, LEASE_MS } from '../process.ts'
 import { requireHead, requireSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 /** Number of jobs kept per session; older ones are deleted when a new one is queued. */
 const KEPT_JOBS = 100

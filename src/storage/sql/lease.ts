@@ -1,13 +1,13 @@
-import { isUndertextError } from '../../errors.ts'
-import { coverageOf, encodeCoverage } from '../../model/coverage.ts'
-import type { Work } from '../../model/work.ts'
-import { bareCondensePlan } from '../../stages/summarize.ts'
+import { isUndertextError } from '../../core/errors.ts'
+import { coverageOf, encodeCoverage } from '../../core/model/coverage.ts'
+import { bareCondensePlan } from '../../core/stages/summarize.ts'
 import { isHeld, LEASE_MS } from '../process.ts'
 import type { Attempt, FailedAttempt, Lease, RunStart, Snapshot, SummaryRecord } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { recordColumns, stale, writeCompaction } from './compaction-row.ts'
 import { readSession, requireSession, type StoredSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 export function* leaseOf(sql: Sql, session: number): Work<Lease | undefined> {
   return yield* leaseWhere(sql, 'no', session)

@@ -1,9 +1,9 @@
-import { invalid, UndertextError } from '../../errors.ts'
-import { headOf } from '../../messages/characters.ts'
-import { defined } from '../../messages/defined.ts'
-import { listIn } from '../../messages/lists.ts'
-import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
-import { countRows, type RowSet, withoutRows } from '../../model/coverage.ts'
+import { invalid, UndertextError } from '../../core/errors.ts'
+import { headOf } from '../../core/messages/characters.ts'
+import { defined } from '../../core/messages/defined.ts'
+import { listIn } from '../../core/messages/lists.ts'
+import type { StoredMessage, ViewMessage } from '../../core/messages/message.ts'
+import { countRows, type RowSet, withoutRows } from '../../core/model/coverage.ts'
 import {
   hiderOf,
   type Moment,
@@ -14,10 +14,9 @@ import {
   statesAfter,
   TRANSITIONS,
   type Transition,
-} from '../../model/moment.ts'
-import { type CompactionKind, isCondensing } from '../../model/plan.ts'
-import type { Work } from '../../model/work.ts'
-import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
+} from '../../core/model/moment.ts'
+import { type CompactionKind, isCondensing } from '../../core/model/plan.ts'
+import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../core/tokens/measure.ts'
 import type { MessageQuery, PastDiff, PastFigures, ViewChange } from '../storage.ts'
 import { SAVED_COLUMNS, savedSizes, sizesOf } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
@@ -37,6 +36,7 @@ import {
   TEXT_OF_R,
   viewColumns,
 } from './view.ts'
+import type { Work } from './work.ts'
 
 /*
  * The past of a session. All functions work within the caller's transaction. What was in force comes from the transitions in the audit,

@@ -1,5 +1,4 @@
-import { MAX_NAME_BYTES } from '../../messages/check.ts'
-import { Done, type Work } from '../../model/work.ts'
+import { MAX_NAME_BYTES } from '../../core/messages/check.ts'
 import type {
   Background,
   CircuitRecord,
@@ -20,6 +19,7 @@ import { purgedNotes } from './notes.ts'
 import { countImport, insertCompactions, writeSettled } from './restore.ts'
 import { requireHead } from './sessions.ts'
 import type { Sql } from './sql.ts'
+import { Done, type Work } from './work.ts'
 
 /* What a copy of a whole store needs beside export and restore: the sessions in order, their background, and rows of no session. */
 

@@ -1,7 +1,6 @@
-import { UndertextError } from '../../errors.ts'
-import { defined } from '../../messages/defined.ts'
-import { canonicalJson, type JsonObject, stringifyJson } from '../../messages/json.ts'
-import type { Work } from '../../model/work.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { defined } from '../../core/messages/defined.ts'
+import { canonicalJson, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
 import {
   type Authorship,
   type ForgetRequest,
@@ -18,6 +17,7 @@ import { parseStoredObject, parseStoredText, storedNumber, storedText } from './
 import { requireMessages } from './pins.ts'
 import { requireHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 /*
  * Notes are numbered within their session or owner, and the number is their key: of two writers in PostgreSQL who take the same one, the

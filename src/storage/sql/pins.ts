@@ -1,10 +1,10 @@
-import { UndertextError } from '../../errors.ts'
-import { defined } from '../../messages/defined.ts'
-import type { Work } from '../../model/work.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { defined } from '../../core/messages/defined.ts'
 import type { Authorship } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 /** The key of a row by its id. Throws `MESSAGE_NOT_FOUND`. */
 export function* requireKey(sql: Sql, session: Named, messageId: string): Work<number> {

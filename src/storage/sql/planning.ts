@@ -1,9 +1,8 @@
-import { UndertextError } from '../../errors.ts'
-import type { Role, RowKind } from '../../messages/message.ts'
-import { compareRows, View } from '../../model/view.ts'
-import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../model/view-row.ts'
-import type { Work } from '../../model/work.ts'
-import type { Sizes } from '../../tokens/measure.ts'
+import { UndertextError } from '../../core/errors.ts'
+import type { Role, RowKind } from '../../core/messages/message.ts'
+import { compareRows, View } from '../../core/model/view.ts'
+import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../core/model/view-row.ts'
+import type { Sizes } from '../../core/tokens/measure.ts'
 import type { Estimators, Snapshot } from '../storage.ts'
 import { loadPointerTargets, loadPreviews } from './compactions.ts'
 import { damaged, parseStored } from './content-codec.ts'
@@ -24,6 +23,7 @@ import {
 import { readSession, type StoredSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
+import type { Work } from './work.ts'
 
 /*
  * The index of a view, which planning uses. The driver takes a fixed time per row and a time per column, so each column is read as the

@@ -1,5 +1,4 @@
-import { UndertextError } from '../../errors.ts'
-import type { Work } from '../../model/work.ts'
+import { UndertextError } from '../../core/errors.ts'
 import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { SAVED_COLUMNS } from './columns.ts'
@@ -10,6 +9,7 @@ import { forgetWords } from './search.ts'
 import { FORKS_OF, requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
 import type { Sql } from './sql.ts'
 import { TEXT_OF_R } from './view.ts'
+import type { Work } from './work.ts'
 
 /** Removes a session permanently, leaves a receipt of ids and numbers in the audit of session 0, and clears the files. */
 export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work<Purged> {

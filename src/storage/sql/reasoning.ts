@@ -1,11 +1,11 @@
-import { TRANSITIONS, type Transition } from '../../model/moment.ts'
-import type { Turning } from '../../model/reasoning.ts'
-import { mapped, type Work } from '../../model/work.ts'
+import { TRANSITIONS, type Transition } from '../../core/model/moment.ts'
+import type { Turning } from '../../core/model/reasoning.ts'
 import type { AnsweredRequest, ReasoningRecord } from '../requests.ts'
 import { compactionsNumbered, type StoredCompaction } from './compactions.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { requireHead, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import { mapped, type Work } from './work.ts'
 
 /*
  * What tells whether reasoning may be sent again: the answers of recorded requests, and the compactions that turned.

@@ -1,7 +1,6 @@
-import { isUndertextError, UndertextError } from '../../errors.ts'
-import { countRows, holdsRow, spanPlaces } from '../../model/coverage.ts'
-import { checkLaws, partedReasoning } from '../../model/laws.ts'
-import type { Work } from '../../model/work.ts'
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import { countRows, holdsRow, spanPlaces } from '../../core/model/coverage.ts'
+import { checkLaws, partedReasoning } from '../../core/model/laws.ts'
 import type { Estimators } from '../storage.ts'
 import { sizesOf } from './columns.ts'
 import { figuresOfSet, placesIn, type RowFigures, SIZE_TOTALS } from './commit.ts'
@@ -11,6 +10,7 @@ import { COUNT_SENT, rowId } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
+import type { Work } from './work.ts'
 
 /* The conditions for a redo. The view must stay valid: laws.ts checks the same for new plans. */
 

@@ -1,10 +1,10 @@
-import type { PlannedReplacement } from '../../model/plan.ts'
-import type { Work } from '../../model/work.ts'
-import { NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
+import type { PlannedReplacement } from '../../core/model/plan.ts'
+import { NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens/measure.ts'
 import { SAVED_SIZES, savedColumns, savedSizes } from './columns.ts'
 import { ORIGINAL } from './content-codec.ts'
 import type { Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
+import type { Work } from './work.ts'
 
 /*
  * A part shows the replacement of the newest compaction in force, by creation. The column `shown` and the sizes of a row are an index of

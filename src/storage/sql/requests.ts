@@ -1,11 +1,10 @@
-import { UndertextError } from '../../errors.ts'
-import { headOf } from '../../messages/characters.ts'
-import { defined } from '../../messages/defined.ts'
-import { stringifyJson } from '../../messages/json.ts'
-import type { PositionRange } from '../../messages/message.ts'
-import type { Point } from '../../model/moment.ts'
-import { begun, mapped, type Step, together, type Work } from '../../model/work.ts'
-import { canonicalProvider } from '../../tokens/providers.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { headOf } from '../../core/messages/characters.ts'
+import { defined } from '../../core/messages/defined.ts'
+import { stringifyJson } from '../../core/messages/json.ts'
+import type { PositionRange } from '../../core/messages/message.ts'
+import type { Point } from '../../core/model/moment.ts'
+import { canonicalProvider } from '../../core/tokens/providers.ts'
 import type { HistoryHead, PieceRecord, RequestRecord } from '../records/records.ts'
 import {
   type FoundRequest,
@@ -25,6 +24,7 @@ import { requestId, requestNo } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { readRange } from './view.ts'
+import { begun, mapped, type Step, together, type Work } from './work.ts'
 
 /*
  * Requests to a model. What was sent is not stored again: it is rendered from the view of its moment. Only what the log does not have is

@@ -1,12 +1,11 @@
-import { UndertextError } from '../../errors.ts'
-import { stringifyJson } from '../../messages/json.ts'
-import { type NewMessage, partsOf } from '../../messages/message.ts'
-import { encodeCoverage, type RowSet } from '../../model/coverage.ts'
-import { indexMessage } from '../../model/message-parts.ts'
-import { savedOf } from '../../model/plan.ts'
-import { compareRows } from '../../model/view.ts'
-import { mapped, type Work } from '../../model/work.ts'
-import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { stringifyJson } from '../../core/messages/json.ts'
+import { type NewMessage, partsOf } from '../../core/messages/message.ts'
+import { encodeCoverage, type RowSet } from '../../core/model/coverage.ts'
+import { indexMessage } from '../../core/model/message-parts.ts'
+import { savedOf } from '../../core/model/plan.ts'
+import { compareRows } from '../../core/model/view.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import {
   type AuditRecord,
   type CompactionRecord,
@@ -40,6 +39,7 @@ import { restoreRequests } from './requests.ts'
 import { encodeFlags, encodeKind, encodeRole, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import { mapped, type Work } from './work.ts'
 
 /*
  * The head of a history is written after its rows, because a compaction names the keys of rows it depends on. Rows name the

@@ -1,6 +1,6 @@
-import { UndertextError } from '../../errors.ts'
-import { type Coverage, coverageOf } from '../../model/coverage.ts'
-import { planLift } from '../../model/nesting.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { type Coverage, coverageOf } from '../../core/model/coverage.ts'
+import { planLift } from '../../core/model/dependents.ts'
 import {
   applyPlan,
   type PlannedReplacement,
@@ -8,11 +8,10 @@ import {
   pointingAfter,
   restoredPart,
   thinkingAgain,
-} from '../../model/plan.ts'
-import type { View } from '../../model/view.ts'
-import type { ViewRow } from '../../model/view-row.ts'
-import { mapped, type Work } from '../../model/work.ts'
-import { NO_SIZES, type Sizes, tokensOf } from '../../tokens/measure.ts'
+} from '../../core/model/plan.ts'
+import type { View } from '../../core/model/view.ts'
+import type { ViewRow } from '../../core/model/view-row.ts'
+import { NO_SIZES, type Sizes, tokensOf } from '../../core/tokens/measure.ts'
 import type { Estimators, Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
 import { writeMessages } from './append.ts'
 import { SAVED_COLUMNS, savedSizes } from './columns.ts'
@@ -33,6 +32,7 @@ import { readSession, requireSession, type StoredSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 import { Turning, writeTurned } from './undo.ts'
 import { TEXT_OF_R, VISIBLE } from './view.ts'
+import { mapped, type Work } from './work.ts'
 
 /**
  * Hides the end of the view from a row on and appends messages, in one transaction. It is planned within the transaction, so other

@@ -1,7 +1,7 @@
-import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../messages/message.ts'
-import type { IndexedCall } from '../../model/line-range.ts'
-import type { MessageIndex } from '../../model/message-parts.ts'
-import type { CallEntry, LineRange, ResultEntry, ShownReplacement } from '../../model/view-row.ts'
+import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../core/messages/message.ts'
+import type { IndexedCall } from '../../core/model/line-range.ts'
+import type { MessageIndex } from '../../core/model/message-parts.ts'
+import type { CallEntry, LineRange, ResultEntry, ShownReplacement } from '../../core/model/view-row.ts'
 import { damaged, parseStoredLists } from './content-codec.ts'
 
 /*

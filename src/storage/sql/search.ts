@@ -1,10 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { isUndertextError } from '../../errors.ts'
-import { codePointStart } from '../../messages/characters.ts'
-import type { Part } from '../../messages/message.ts'
-import { begun, mapped, together, type Work } from '../../model/work.ts'
-import { orderPlaces, type Place, type PlaceOrder, type Places } from '../../search/places.ts'
-import type { SearchQuery } from '../../search/query.ts'
+import { isUndertextError } from '../../core/errors.ts'
+import { codePointStart } from '../../core/messages/characters.ts'
+import type { Part } from '../../core/messages/message.ts'
+import { orderPlaces, type Place, type PlaceOrder, type Places } from '../../core/search/places.ts'
+import type { SearchQuery } from '../../core/search/query.ts'
 import {
   type Candidate,
   type Collection,
@@ -12,9 +11,15 @@ import {
   rank,
   rarity,
   tellingWords,
-} from '../../search/rank.ts'
-import { snippetOf } from '../../search/snippet.ts'
-import { distinctWordsOf, type SearchedRow, searchedRow, UNITS_AT_ONCE, wordsOf } from '../../search/words.ts'
+} from '../../core/search/rank.ts'
+import { snippetOf } from '../../core/search/snippet.ts'
+import {
+  distinctWordsOf,
+  type SearchedRow,
+  searchedRow,
+  UNITS_AT_ONCE,
+  wordsOf,
+} from '../../core/search/words.ts'
 import type { Indexed, SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
 import { decodeContent, parseStoredObject } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeKind, encodeRole, rowId } from './row-codec.ts'
@@ -33,6 +38,7 @@ import {
   removeWords,
   type Scope,
 } from './word-index.ts'
+import { begun, mapped, together, type Work } from './work.ts'
 
 // ── The index ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { invalid, UndertextError } from '../../errors.ts'
-import { fitsIndex, incarnationOf, NAME_BYTES_RULE } from '../../messages/check.ts'
-import { defined } from '../../messages/defined.ts'
-import { type JsonObject, stringifyJson } from '../../messages/json.ts'
-import type { Work } from '../../model/work.ts'
+import { invalid, UndertextError } from '../../core/errors.ts'
+import { fitsIndex, incarnationOf, NAME_BYTES_RULE } from '../../core/messages/check.ts'
+import { defined } from '../../core/messages/defined.ts'
+import { type JsonObject, stringifyJson } from '../../core/messages/json.ts'
 import {
   type ForkOrigin,
   isOpenTo,
@@ -20,6 +19,7 @@ import { insertInto, SIZE_COLUMNS, sizesOf } from './columns.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { SILENT } from './row-codec.ts'
 import type { Row, Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 /** A session together with its number inside the database. */
 export type StoredSession = Session & {

@@ -1,6 +1,6 @@
-import { invalid } from '../../errors.ts'
-import { partsOf, type StoredMessage } from '../../messages/message.ts'
-import { decodeCoverage, type RowSet } from '../../model/coverage.ts'
+import { invalid } from '../../core/errors.ts'
+import { partsOf, type StoredMessage } from '../../core/messages/message.ts'
+import { decodeCoverage, type RowSet } from '../../core/model/coverage.ts'
 import {
   type Beneath,
   beneath,
@@ -11,11 +11,10 @@ import {
   levelOf,
   pageOfRanges,
   type Sources,
-} from '../../model/expansion.ts'
-import { Done, mapped, type Step, type Work } from '../../model/work.ts'
-import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
-import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf } from '../../tokens/measure.ts'
+} from '../../core/model/expansion.ts'
+import { DEFAULT_PROVIDER } from '../../core/tokens/budget.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
+import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf } from '../../core/tokens/measure.ts'
 import type { SourceQuery } from '../storage.ts'
 import { SAVED_COLUMNS, SIZE_COLUMNS, savedSizes, sizesOf } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
@@ -25,6 +24,7 @@ import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { CONTENT_OF_M, readRange } from './view.ts'
+import { Done, mapped, type Step, type Work } from './work.ts'
 
 /* Opening summaries. The rows that compactions covered are looked up by their places, without a scan of the session. */
 

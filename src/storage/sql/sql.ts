@@ -1,4 +1,4 @@
-import type { Step, Work } from '../../model/work.ts'
+import type { Step, Work } from './work.ts'
 
 /*
  * One logic for two engines. The verbs of the storage are generators over this interface: SQLite runs them to the end at once,

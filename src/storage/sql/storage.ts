@@ -1,7 +1,6 @@
-import { isUndertextError, UndertextError } from '../../errors.ts'
-import { planUndo } from '../../model/nesting.ts'
-import type { Work } from '../../model/work.ts'
-import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import { planUndo } from '../../core/model/dependents.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import type {
   AuditEntry,
   Awaitable,
@@ -107,6 +106,7 @@ import {
 } from './usage.ts'
 import { verifySession } from './verify.ts'
 import { readContents, readCutParts, readMessages, readMetadata, readShown, readView } from './view.ts'
+import type { Work } from './work.ts'
 
 type Verb = (sql: Sql, ...parameters: never[]) => Work<unknown>
 type Bound<F> = F extends (sql: Sql, ...parameters: infer P) => Work<infer R>

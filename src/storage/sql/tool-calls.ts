@@ -1,4 +1,4 @@
-import { type Part, partsOf } from '../../messages/message.ts'
+import { type Part, partsOf } from '../../core/messages/message.ts'
 import {
   type CalledPair,
   describeCall,
@@ -10,16 +10,16 @@ import {
   type ToolOutput,
   type ToolRow,
   withoutOtherIds,
-} from '../../model/tool-calls.ts'
-import { mapped, type Work } from '../../model/work.ts'
-import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
-import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
+} from '../../core/model/tool-calls.ts'
+import { DEFAULT_PROVIDER } from '../../core/tokens/budget.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import type { ToolCallQuery } from '../storage.ts'
 import { damaged, decodeContent, parseStored, readBlobs } from './content-codec.ts'
 import { decodeCalls, decodeResults, decodeShown, rowId, skipTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { CONTENT_OF_M, M_VISIBLE } from './view.ts'
+import { mapped, type Work } from './work.ts'
 
 /*
  * Calls and results of the log, hidden ones included. They are found in the index that planning uses (the `tools` column); contents

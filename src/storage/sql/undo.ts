@@ -1,9 +1,8 @@
-import { UndertextError } from '../../errors.ts'
-import { defined } from '../../messages/defined.ts'
-import { countRows, spanPlaces } from '../../model/coverage.ts'
-import { type Nesting, planLift, planRedo, planUndo, turnedBack } from '../../model/nesting.ts'
-import { begun, Done, type Step, type Work } from '../../model/work.ts'
-import { addSizes, subtractSizes } from '../../tokens/measure.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { defined } from '../../core/messages/defined.ts'
+import { countRows, spanPlaces } from '../../core/model/coverage.ts'
+import { type Nesting, planLift, planRedo, planUndo, turnedBack } from '../../core/model/dependents.ts'
+import { addSizes, subtractSizes } from '../../core/tokens/measure.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { figuresOfSet, moveCounters, NO_FIGURES, placesIn, type RowFigures, setTags } from './commit.ts'
@@ -27,6 +26,7 @@ import { refreshShown } from './replacements.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
+import { begun, Done, type Step, type Work } from './work.ts'
 
 /** Triggers of automatic runs. */
 const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])

@@ -1,7 +1,6 @@
-import { isUndertextError } from '../../errors.ts'
-import { defined } from '../../messages/defined.ts'
-import type { Moment } from '../../model/moment.ts'
-import { begun, type Work } from '../../model/work.ts'
+import { isUndertextError } from '../../core/errors.ts'
+import { defined } from '../../core/messages/defined.ts'
+import type { Moment } from '../../core/model/moment.ts'
 import {
   type Calibration,
   type FixedPart,
@@ -10,9 +9,9 @@ import {
   type Readings,
   type Report,
   recordReport,
-} from '../../tokens/calibration.ts'
-import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { type Sizes, SizesSum, tokensOf } from '../../tokens/measure.ts'
+} from '../../core/tokens/calibration.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
+import { type Sizes, SizesSum, tokensOf } from '../../core/tokens/measure.ts'
 import {
   type LearnedLimit,
   LIMIT_KINDS,
@@ -33,6 +32,7 @@ import { COUNT_SENT, encodeKind, encodeRole } from './row-codec.ts'
 import { decodeFigures, FIGURE_COUNT, FIGURES_OF_S, requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { VISIBLE } from './view.ts'
+import { begun, type Work } from './work.ts'
 
 /*
  * Reports of providers: the size of a session's last request, the calibration of a model, the limits in overflow errors. They are not

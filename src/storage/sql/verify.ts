@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { defined } from '../../messages/defined.ts'
-import { pairToolUse } from '../../messages/pairing.ts'
-import { countRows, type Finding, type FindingCode, holdsRow, type RowSet } from '../../model/coverage.ts'
-import { COMPACTION_STATUSES } from '../../model/nesting.ts'
-import { isCondensing } from '../../model/plan.ts'
-import { Done, type Step, type Work } from '../../model/work.ts'
-import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
+import { defined } from '../../core/messages/defined.ts'
+import { pairToolUse } from '../../core/messages/pairing.ts'
+import {
+  countRows,
+  type Finding,
+  type FindingCode,
+  holdsRow,
+  type RowSet,
+} from '../../core/model/coverage.ts'
+import { COMPACTION_STATUSES } from '../../core/model/dependents.ts'
+import { isCondensing } from '../../core/model/plan.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { writeAudit } from './audit.ts'
 import { SIZE_COLUMNS, sizeColumns } from './columns.ts'
 import { loadCompactions, type StoredCompaction } from './compactions.ts'
@@ -24,6 +29,7 @@ import { requestBlobs } from './requests.ts'
 import { encodeTools, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import { Done, type Step, type Work } from './work.ts'
 
 /** The codes of what is derived from something else, so that a repair can compute it again. */
 const REPAIRABLE: ReadonlySet<FindingCode> = new Set([

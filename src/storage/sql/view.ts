@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../messages/json.ts'
-import { listIn } from '../../messages/lists.ts'
+import type { JsonObject } from '../../core/messages/json.ts'
+import { listIn } from '../../core/messages/lists.ts'
 import {
   type Part,
   type PositionRange,
@@ -7,9 +7,8 @@ import {
   type ShownText,
   type StoredMessage,
   type ViewMessage,
-} from '../../messages/message.ts'
-import { withReplacements } from '../../messages/overlay.ts'
-import { mapped, type Work } from '../../model/work.ts'
+} from '../../core/messages/message.ts'
+import { withReplacements } from '../../core/messages/overlay.ts'
 import type { MessageQuery } from '../storage.ts'
 import { provenanceOf } from './compactions.ts'
 import {
@@ -31,6 +30,7 @@ import {
 } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import { mapped, type Work } from './work.ts'
 
 /** The condition of a visible row. Part of every query that must use the index. */
 export const VISIBLE = 'condense_parent is null and truncation_parent is null and retired_by is null'

@@ -1,6 +1,6 @@
-import type { Work } from '../../model/work.ts'
-import type { Places } from '../../search/places.ts'
+import type { Places } from '../../core/search/places.ts'
 import type { Row, Sql } from './sql.ts'
+import type { Work } from './work.ts'
 
 /*
  * The index of the search: which rows have a word. A row is named by its session and its place there: twice the position of a message, or

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { isUndertextError, UndertextError } from '../../errors.ts'
-import { complete, Done, type Work } from '../../model/work.ts'
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import type { Row, Sql } from '../sql/sql.ts'
+import { complete, Done, type Work } from '../sql/work.ts'
 import type { Database, Statement } from './driver.ts'
 import { MIGRATIONS } from './migrations.ts'
 

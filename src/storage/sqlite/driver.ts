@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { isNotFound, UndertextError } from '../../errors.ts'
+import { isNotFound, UndertextError } from '../../core/errors.ts'
 
 /**
  * The used part of a connection of better-sqlite3. Declared here, so that a project needs no types of the driver; a connection typed by

@@ -1,4 +1,4 @@
-import { UndertextError } from '../../errors.ts'
+import { UndertextError } from '../../core/errors.ts'
 import type { GuardProblems } from '../sql/sql.ts'
 import type { Connection } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isUndertextError } from '../../errors.ts'
+import { isUndertextError } from '../../core/errors.ts'
 import { type Connection, sqliteCode } from './connection.ts'
 import { holdsOthers } from './migrate.ts'
 

@@ -400,7 +400,7 @@ export const requests = sqliteTable(
     rendering: text(),
     /** The version of the renderer. */
     renderer: integer().notNull(),
-    /** Of what was sent (requests/recorded.ts). */
+    /** Of what was sent (store/requests/recorded.ts). */
     hash: blob({ mode: 'buffer' }).notNull(),
     /** Hashes of blobs, one after the other, whose bytes together are a text; null for none. */
     system: blob({ mode: 'buffer' }),

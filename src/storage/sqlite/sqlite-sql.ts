@@ -1,5 +1,5 @@
-import { complete, Done, type Work } from '../../model/work.ts'
 import type { GuardProblems, Sql } from '../sql/sql.ts'
+import { complete, Done, type Work } from '../sql/work.ts'
 import { Connection } from './connection.ts'
 import { guardProblems } from './migrate.ts'
 import { clearFiles, clearFilesInTurn, overwriting, recordRemoval } from './residue.ts'

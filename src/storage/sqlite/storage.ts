@@ -1,6 +1,6 @@
-import { complete, drive, type Work } from '../../model/work.ts'
 import { countMedia } from '../sql/recount.ts'
 import { type Engine, storageOver } from '../sql/storage.ts'
+import { complete, drive, type Work } from '../sql/work.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
 import { finishClearing } from './residue.ts'
 import type { SqliteSql } from './sqlite-sql.ts'

@@ -1,7 +1,7 @@
-import { BROKEN_OFF, brokenOff } from '../../messages/broken-off.ts'
-import { piecesOf } from '../../messages/client-markup.ts'
-import { compactionBlock } from '../../messages/compaction-block.ts'
-import { stringifyJson } from '../../messages/json.ts'
+import { BROKEN_OFF, brokenOff } from '../../core/messages/broken-off.ts'
+import { piecesOf } from '../../core/messages/client-markup.ts'
+import { compactionBlock } from '../../core/messages/compaction-block.ts'
+import { stringifyJson } from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -11,7 +11,7 @@ import {
   type ShownText,
   type StoredMessage,
   type ToolResultPart,
-} from '../../messages/message.ts'
+} from '../../core/messages/message.ts'
 import type { DocumentSettings } from './options.ts'
 import { counted, figure, size } from './options.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { check, nameSchema } from '../../messages/check.ts'
-import type { PositionRange } from '../../messages/message.ts'
-import { onOneLine, withUnseenShown } from '../../messages/unseen.ts'
+import { check, nameSchema } from '../../core/messages/check.ts'
+import type { PositionRange } from '../../core/messages/message.ts'
+import { onOneLine, withUnseenShown } from '../../core/messages/unseen.ts'
 
 /** Options of documents for people. */
 export const documentSchema = z.strictObject({

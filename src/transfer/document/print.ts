@@ -1,5 +1,5 @@
-import { taken } from '../../messages/check.ts'
-import type { StoredMessage } from '../../messages/message.ts'
+import { taken } from '../../core/messages/check.ts'
+import type { StoredMessage } from '../../core/messages/message.ts'
 import { sessionRows, spokenRows } from '../session-rows.ts'
 import { type Block, blocksOf, type Code, isLong, lengthOf, type Picture } from './blocks.ts'
 import { counted, type DocumentOptions, type DocumentSettings, documentSettings } from './options.ts'

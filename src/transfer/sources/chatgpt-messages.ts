@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
+import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import type {
   NewMessage,
   Part,
@@ -8,7 +8,7 @@ import type {
   TextPart,
   ToolResultOutput,
   UnsentSource,
-} from '../../messages/message.ts'
+} from '../../core/messages/message.ts'
 import type { NoteEvent, Place, SourceEvent } from '../source.ts'
 import { moment } from './claude-code-fields.ts'
 import type { BranchReader } from './tree-conversations.ts'

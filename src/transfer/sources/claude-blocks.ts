@@ -1,6 +1,6 @@
-import { fromAnthropic } from '../../ecosystems/anthropic/from-anthropic.ts'
-import { keptUnder } from '../../ecosystems/wire.ts'
-import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
+import { fromAnthropic } from '../../adapters/anthropic/from-anthropic.ts'
+import { keptUnder } from '../../adapters/wire.ts'
+import { isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -11,7 +11,7 @@ import {
   type ToolResultContent,
   type ToolResultOutput,
   type UnsentSource,
-} from '../../messages/message.ts'
+} from '../../core/messages/message.ts'
 
 /** The name of the metadata of Claude's page. */
 export const CLAUDE = 'claude' satisfies UnsentSource

@@ -1,4 +1,4 @@
-import type { PositionRange } from '../../messages/message.ts'
+import type { PositionRange } from '../../core/messages/message.ts'
 import { rangesOf } from './claude-code-fields.ts'
 import type { Facts } from './claude-code-tree.ts'
 import { EntryTree, type Node } from './claude-code-tree.ts'

@@ -1,9 +1,9 @@
-import type { FieldsEvent } from '../../history/import/import-types.ts'
-import { isStorableText, MAX_NAME_LENGTH } from '../../messages/check.ts'
-import { typedText } from '../../messages/client-markup.ts'
-import { isObject, type JsonObject, jsonProblem } from '../../messages/json.ts'
-import type { PositionRange } from '../../messages/message.ts'
-import { titleFrom } from '../../messages/title.ts'
+import { isStorableText, MAX_NAME_LENGTH } from '../../core/messages/check.ts'
+import { typedText } from '../../core/messages/client-markup.ts'
+import { isObject, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
+import type { PositionRange } from '../../core/messages/message.ts'
+import { titleFrom } from '../../core/messages/title.ts'
+import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 
 /** Fields with the time of a message in transcripts. */
 const FIELDS = ['createdAt', 'created_at', 'timestamp', 'create_time', 'created', 'ts'] as const

@@ -1,5 +1,5 @@
-import { isSpoken } from '../../ecosystems/claude-agent-sdk/entry.ts'
-import { isObject, type JsonObject } from '../../messages/json.ts'
+import { isSpoken } from '../../adapters/claude-agent-sdk/entry.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
 import { textIn } from './claude-code-fields.ts'
 import { useOfBlocks } from './transcript.ts'
 

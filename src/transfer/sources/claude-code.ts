@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { messagesOf, silentMessageOf } from '../../ecosystems/claude-agent-sdk/entry.ts'
-import { isObject, type JsonObject } from '../../messages/json.ts'
-import type { NewMessage } from '../../messages/message.ts'
+import { messagesOf, silentMessageOf } from '../../adapters/claude-agent-sdk/entry.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import type { NewMessage } from '../../core/messages/message.ts'
 import { type JsonLine, placeOfLine, readJsonLines, type Unread, unreadEvent } from '../lines.ts'
 import {
   fieldNames,

@@ -1,7 +1,7 @@
-import { keptUnder } from '../../ecosystems/wire.ts'
-import { indexOfText } from '../../messages/characters.ts'
-import { isObject, type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
-import type { Part, Role, ToolCallPart, ToolResultPart } from '../../messages/message.ts'
+import { keptUnder } from '../../adapters/wire.ts'
+import { indexOfText } from '../../core/messages/characters.ts'
+import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
+import type { Part, Role, ToolCallPart, ToolResultPart } from '../../core/messages/message.ts'
 import type { NoteEvent, Place, SourceEvent } from '../source.ts'
 import {
   CLAUDE,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isObject, type JsonObject } from '../../messages/json.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
 import type { Place, SourceEvent } from '../source.ts'
 import { moment } from './claude-code-fields.ts'
 import { messageTree } from './message-tree.ts'

@@ -1,5 +1,5 @@
-import type { FieldsEvent } from '../../history/import/import-types.ts'
-import { isObject, type JsonObject } from '../../messages/json.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import type { Head, Source } from '../source.ts'
 import { moment, textIn } from './claude-code-fields.ts'
 import { ClaudeMessages } from './claude-messages.ts'

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../messages/json.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
 
 /** A node of a conversation: a message, or none (the root). */
 type MessageNode = { readonly id: string; readonly message: unknown }

@@ -1,5 +1,5 @@
-import { detectFormat } from '../../ecosystems/detect.ts'
-import { isObject } from '../../messages/json.ts'
+import { detectFormat } from '../../adapters/detect.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type { Source } from '../source.ts'
 import { chatCompletionsReader, responsesItemsReader } from './message-reader.ts'
 import { readTranscript, type TranscriptForm } from './transcript.ts'

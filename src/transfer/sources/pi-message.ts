@@ -6,9 +6,9 @@
  * Fields of a part without a place in the neutral form are its options under `pi`.
  */
 
-import { keptUnder } from '../../ecosystems/wire.ts'
-import type { Json, JsonObject } from '../../messages/json.ts'
-import { isObject } from '../../messages/json.ts'
+import { keptUnder } from '../../adapters/wire.ts'
+import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type {
   ImagePart,
   Message,
@@ -17,7 +17,7 @@ import type {
   TextPart,
   ToolResultOutput,
   UnsentSource,
-} from '../../messages/message.ts'
+} from '../../core/messages/message.ts'
 
 /** The name of pi's metadata. */
 export const PI = 'pi' satisfies UnsentSource

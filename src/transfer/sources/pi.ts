@@ -1,7 +1,7 @@
-import { keyOfUuid } from '../../ecosystems/claude-agent-sdk/entry.ts'
-import type { FieldsEvent, MessageEvent } from '../../history/import/import-types.ts'
-import { isObject, type JsonObject } from '../../messages/json.ts'
-import { type Pairing, pairToolUse, type ToolUse } from '../../messages/pairing.ts'
+import { keyOfUuid } from '../../adapters/claude-agent-sdk/entry.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import { type Pairing, pairToolUse, type ToolUse } from '../../core/messages/pairing.ts'
+import type { FieldsEvent, MessageEvent } from '../../store/history/import/import-types.ts'
 import { type JsonLine, placeOfLine, readJsonLines, type Unread, unreadEvent } from '../lines.ts'
 import {
   fieldNames,

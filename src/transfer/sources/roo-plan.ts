@@ -1,6 +1,6 @@
-import { listIn } from '../../messages/lists.ts'
-import type { PositionRange } from '../../messages/message.ts'
-import { pairToolUse, type ToolUse } from '../../messages/pairing.ts'
+import { listIn } from '../../core/messages/lists.ts'
+import type { PositionRange } from '../../core/messages/message.ts'
+import { pairToolUse, type ToolUse } from '../../core/messages/pairing.ts'
 import { rangesOf } from './claude-code-fields.ts'
 
 /*

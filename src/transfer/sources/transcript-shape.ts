@@ -1,5 +1,5 @@
-import { detectFormat, type MessageFormat } from '../../ecosystems/detect.ts'
-import { isObject } from '../../messages/json.ts'
+import { detectFormat, type MessageFormat } from '../../adapters/detect.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type { Head } from '../source.ts'
 
 /*

@@ -1,5 +1,5 @@
-import type { FieldsEvent } from '../../history/import/import-types.ts'
-import { isObject, type JsonObject } from '../../messages/json.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import { readHead } from '../head.ts'
 import { placeOf, readElements } from '../json-elements.ts'
 import { placeOfLine, readJsonLines } from '../lines.ts'

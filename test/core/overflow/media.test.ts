@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { mediaRefusal } from '../../../src/core/overflow/media.ts'
 import { isContextOverflowError } from '../../../src/index.ts'
-import { mediaRefusal } from '../../../src/overflow/media.ts'
 import { growth } from '../../support/growth.ts'
 import { OVERFLOWS } from './labelled.ts'
 

@@ -77,7 +77,7 @@ it.each([
 
 it.each([
   'The user asked why the model said "prompt is too long"',
-  'Tool output: grep found "prompt is too long" in src/errors.ts',
+  'Tool output: grep found "prompt is too long" in src/core/errors.ts',
   'The log contains the line `prompt is too long: 200001 tokens > 200000 maximum`',
   'Invalid value for messages[3].content: "why do I get prompt is too long all the time?"',
   "Test failed: expected 'ok' to equal 'prompt is too long'",

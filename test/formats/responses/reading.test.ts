@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { ConversionNote } from '../../../src/ecosystems/conversion.ts'
-import { fromOpenAIResponses } from '../../../src/ecosystems/openai/from-responses.ts'
-import { toOpenAIResponses } from '../../../src/ecosystems/openai/to-responses.ts'
-import type { Message } from '../../../src/messages/message.ts'
+import type { ConversionNote } from '../../../src/adapters/conversion.ts'
+import { fromOpenAIResponses } from '../../../src/adapters/openai/from-responses.ts'
+import { toOpenAIResponses } from '../../../src/adapters/openai/to-responses.ts'
+import type { Message } from '../../../src/core/messages/message.ts'
 import { problemOf } from '../../support/failures.ts'
 
 const RESPONSES = 'openai-responses'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { estimateMessagesTokens } from '../../../src/tokens.ts'
+import { estimateMessagesTokens } from '../../../src/core/tokens/index.ts'
 import { call, calls, chat, failure, result, say, units } from '../../support/conversation.ts'
 import {
   appendAll,

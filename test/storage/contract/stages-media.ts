@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { toAnthropic } from '../../../src/anthropic.ts'
+import { toAnthropic } from '../../../src/adapters/anthropic/index.ts'
 import type { NewMessage, Part, Store } from '../../../src/index.ts'
 import { call, say } from '../../support/conversation.ts'
 import { randomFrom } from '../../support/random.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PRUNE_PLACEHOLDER } from '../../../src/arrays.ts'
+import { PRUNE_PLACEHOLDER } from '../../../src/compat/arrays/index.ts'
 import { call, calls, failure, result, say, units } from '../../support/conversation.ts'
 import { appendAll, type Contract, historyTokens, ONLY, S, standing, texts } from './support.ts'
 

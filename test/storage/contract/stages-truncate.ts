@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CUT_ENDING, TRUNCATION_MARKER } from '../../../src/arrays.ts'
+import { CUT_ENDING, TRUNCATION_MARKER } from '../../../src/compat/arrays/index.ts'
 import type { CompactionConfig, NewMessage } from '../../../src/index.ts'
 import { call, chat, result, say, units } from '../../support/conversation.ts'
 import {

@@ -1,6 +1,5 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll } from 'vitest'
-import type { Step, Work } from '../../../src/model/work.ts'
 import {
   PostgresDatabase,
   type PostgresOptions,
@@ -8,6 +7,7 @@ import {
 } from '../../../src/storage/postgres/connection.ts'
 import { fromPglite, fromUrl, locationOf } from '../../../src/storage/postgres/drivers.ts'
 import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
+import type { Step, Work } from '../../../src/storage/sql/work.ts'
 import { query } from '../../support/postgres.ts'
 
 /** The tables that a connection knows, and one of a verb's. */

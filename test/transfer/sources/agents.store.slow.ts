@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { SessionImport } from '../../../src/history/import/import-types.ts'
 import { type NewMessage, openStore, type Store } from '../../../src/index.ts'
+import type { SessionImport } from '../../../src/store/history/import/import-types.ts'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
 import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
 import { pi } from '../../../src/transfer/sources/pi.ts'

@@ -1,4 +1,4 @@
-import type { SessionStoreEntry } from '../../../src/claude-agent-sdk.ts'
+import type { SessionStoreEntry } from '../../../src/adapters/claude-agent-sdk/index.ts'
 import { answers, asks, beside, brings, says } from '../../claude-agent-sdk/entries.ts'
 
 /* Entries of Claude Code with short uuids, one after the other. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { SessionStoreEntry } from '../../../src/claude-agent-sdk.ts'
-import { entryOf } from '../../../src/ecosystems/claude-agent-sdk/entry.ts'
+import { entryOf } from '../../../src/adapters/claude-agent-sdk/entry.ts'
+import type { SessionStoreEntry } from '../../../src/adapters/claude-agent-sdk/index.ts'
 import type { ConversationEvent } from '../../../src/transfer/source.ts'
 import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
 import { answers, asks, beside, says, turn } from '../../claude-agent-sdk/entries.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../../src/index.ts'
 import { detectSource } from '../../../src/transfer/detect.ts'
-import { importFile } from '../../../src/transfer.ts'
+import { importFile } from '../../../src/transfer/index.ts'
 import { fileWith, readFile } from '../support/files.ts'
 import {
   AT,

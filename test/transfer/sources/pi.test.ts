@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { partsOf } from '../../../src/core/messages/message.ts'
 import type { NewMessage } from '../../../src/index.ts'
-import { partsOf } from '../../../src/messages/message.ts'
 import { pi } from '../../../src/transfer/sources/pi.ts'
 import {
   eventsOf,

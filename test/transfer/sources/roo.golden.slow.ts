@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { toAnthropic } from '../../../src/anthropic.ts'
+import { toAnthropic } from '../../../src/adapters/anthropic/index.ts'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
 import { roo } from '../../../src/transfer/sources/roo.ts'
 import { messagesAfter, type RooMessage, rooCases, rooSequences } from '../../replays/roo-data.ts'

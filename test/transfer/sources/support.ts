@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
+import type { PositionRange } from '../../../src/core/messages/message.ts'
 import type { ImportedCompaction, NewMessage } from '../../../src/index.ts'
-import type { PositionRange } from '../../../src/messages/message.ts'
 import type { Input, NoteEvent, Source, SourceEvent } from '../../../src/transfer/source.ts'
 import { sharedPath } from '../../support/shared.ts'
 

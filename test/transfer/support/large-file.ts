@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { promisify } from 'node:util'
-import type { ImportTotals } from '../../../src/transfer.ts'
+import type { ImportTotals } from '../../../src/transfer/index.ts'
 
 const run = promisify(execFile)
 

@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser'
-import { toOpenAI } from '../../../ecosystems/openai/to-openai.ts'
-import { withoutTrailing } from '../../../messages/characters.ts'
-import { isObject } from '../../../messages/json.ts'
+import { toOpenAI } from '../../../adapters/openai/to-openai.ts'
+import { withoutTrailing } from '../../../core/messages/characters.ts'
+import { isObject } from '../../../core/messages/json.ts'
 import { type Backend, type Question, type Reply, type ReplyUsage, textReply } from './backend.ts'
 
 type AddressOptions = {

@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from 'node:readline'
 import { PassThrough, Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import { withoutTrailing } from '../../../messages/characters.ts'
+import { withoutTrailing } from '../../../core/messages/characters.ts'
 import type { Context, Sink } from '../../command.ts'
 import { terminalCode } from '../../output/safe-text.ts'
 

@@ -1,4 +1,4 @@
-import type { CompactionPreview, OffTarget, PlannedCompaction } from '../../../compaction/result.ts'
+import type { CompactionPreview, OffTarget, PlannedCompaction } from '../../../store/compaction/result.ts'
 import { positionWords } from '../../../transfer/document/options.ts'
 import type { Output, Style } from '../../command.ts'
 import { count, counted, fromTo, listing, mediaText, percent, reasoningText } from '../../output/figures.ts'

@@ -1,7 +1,13 @@
-import { isSilent, outputText, type Part, partsOf, type StoredMessage } from '../../../messages/message.ts'
-import { withReplacements } from '../../../messages/overlay.ts'
-import type { Moment } from '../../../model/moment.ts'
-import { dependsOn } from '../../../model/nesting.ts'
+import {
+  isSilent,
+  outputText,
+  type Part,
+  partsOf,
+  type StoredMessage,
+} from '../../../core/messages/message.ts'
+import { withReplacements } from '../../../core/messages/overlay.ts'
+import { dependsOn } from '../../../core/model/dependents.ts'
+import type { Moment } from '../../../core/model/moment.ts'
 import type { Compaction } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 import { CliError } from '../../errors.ts'

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { newNameSchema } from '../../../messages/check.ts'
+import { newNameSchema } from '../../../core/messages/check.ts'
 import { stemOf } from '../../../transfer/session-rows.ts'
 
 /** A file, a folder, or a folder that cannot be read, by its path below the given folder; `/` separates names on every system. */

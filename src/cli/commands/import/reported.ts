@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
-import { isUndertextError } from '../../../errors.ts'
+import { isUndertextError } from '../../../core/errors.ts'
 import { type Store, storageOf } from '../../../store/store.ts'
 import type { ImportReport } from '../../../transfer/import-report.ts'
 

@@ -1,4 +1,4 @@
-import { invalid, UndertextError } from '../../../errors.ts'
+import { invalid, UndertextError } from '../../../core/errors.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 

@@ -1,5 +1,5 @@
 import { CLIENT_INFO_META_KEY, McpServer, type ServerContext } from '@modelcontextprotocol/server'
-import { headOf } from '../../../messages/characters.ts'
+import { headOf } from '../../../core/messages/characters.ts'
 import type { Context } from '../../command.ts'
 import type { Access } from './access.ts'
 import { failed } from './answer.ts'

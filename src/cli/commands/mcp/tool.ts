@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Moment } from '../../../model/moment.ts'
+import type { Moment } from '../../../core/model/moment.ts'
 import type { Context } from '../../command.ts'
 import type { PERMISSIONS } from '../../commands.ts'
 import { momentOf } from '../../moments.ts'

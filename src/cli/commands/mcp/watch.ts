@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorName } from '../../../errors.ts'
+import { errorName } from '../../../core/errors.ts'
 import { filesIn } from '../import/folder.ts'
 import { isFatal } from '../import/report.ts'
 import { type Importer, leftOutOf, type NotImported } from './importer.ts'

@@ -1,8 +1,8 @@
-import type { ContextStats } from '../../../compaction/stats.ts'
-import type { SessionUsage } from '../../../compaction/usage.ts'
-import { shownTitle } from '../../../messages/title.ts'
+import { shownTitle } from '../../../core/messages/title.ts'
+import { isAssumed } from '../../../core/tokens/windows.ts'
 import type { MessageCounts, Session } from '../../../storage/storage.ts'
-import { isAssumed } from '../../../tokens/windows.ts'
+import type { ContextStats } from '../../../store/compaction/stats.ts'
+import type { SessionUsage } from '../../../store/compaction/usage.ts'
 import type { Output, Sink, Style } from '../../command.ts'
 import {
   bytes as bytesText,

@@ -1,0 +1,429 @@
+import { isDeepStrictEqual } from 'node:util'
+import { invalid } from '../../core/errors.ts'
+import { readable } from '../../core/messages/check.ts'
+import { defined } from '../../core/messages/defined.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import type {
+  NewMessage,
+  Part,
+  ProviderPart,
+  Role,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../core/messages/message.ts'
+import { unreadableText } from '../../core/rendering/media.ts'
+import { COMMON_MEDIA } from '../../core/tokens/providers.ts'
+import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { listAt, stringAt, withoutUndefined } from '../wire.ts'
+import {
+  AI_SDK,
+  addressOrBase64At,
+  checkFields,
+  checkOneOf,
+  hasScheme,
+  jsonAt,
+  keptOptions,
+  keptPart,
+  nonEmpty,
+  opaquePart,
+  otherFields,
+  partAt,
+  type Rules,
+  sentOptions,
+} from './fields.ts'
+import { textFrom } from './model-messages.ts'
+import { contentOf, markReasoned } from './prompt.ts'
+import { deniedOutput, providerResult, type ReadOutput } from './tool-output.ts'
+import type { SdkPart, UIMessageLike } from './types.ts'
+import { derivedState, isToolPart, type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
+
+/** Fields of parts that models do not read in this form or role. */
+const KEPT_PARTS: { readonly [type: string]: Rules } = {
+  'source-url': { sourceId: 'string', url: 'string' },
+  'source-document': { sourceId: 'string', mediaType: 'string', title: 'string' },
+  reasoning: { text: 'string' },
+  'step-start': {},
+  'steering-message': {},
+  file: {},
+}
+
+/**
+ * Converts messages of a chat (`UIMessage` of ai 5, 6 and 7) to the neutral form, ready to append. A user's message becomes one row, and
+ * each step of an assistant's message a row with its texts and calls and a row with the results, as `convertToModelMessages` of the AI SDK
+ * splits them.
+ *
+ * `metadata['ai-sdk'].ui` of each row has the id of its message and how its parts were shown, so that `toUIMessages` restores the messages.
+ * Fields that are `undefined` count as absent, and values that are not JSON come back as JSON. Rows get no ids, because both versions of an
+ * edited message have the same id.
+ *
+ * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `UIMessage`; with `lenient`, an invalid part is kept unread.
+ */
+export function fromUIMessages(
+  messages: readonly UIMessageLike[],
+  options?: ConversionOptions,
+): NewMessage[] {
+  return readable('fromUIMessages', () => {
+    const conversion = new Conversion('ai-sdk UIMessage', options)
+    return listAt(messages, 'messages').flatMap((message, index) => {
+      conversion.at(index)
+      const place = `[${index}]`
+      const read = conversion.reading(message, place, () => rowsOfUIMessage(message, place, conversion))
+      return Array.isArray(read)
+        ? (read as NewMessage[])
+        : [{ role: 'user' as const, content: [read as Part] }]
+    })
+  })
+}
+
+/** The rows of one message. Throws `INVALID_INPUT`. */
+export function rowsOfUIMessage(message: unknown, place: string, conversion: Conversion): NewMessage[] {
+  if (!isObject(message)) throw invalid(`${place}: must be an object`)
+  const id = stringAt(message.id, `${place}.id`)
+  const { role } = message
+  if (role !== 'system' && role !== 'user' && role !== 'assistant')
+    throw invalid(`${place}.role: must be system, user or assistant`)
+  const parts = listAt(message.parts, `${place}.parts`)
+  const first = otherFields(message, ['id', 'role', 'parts'], place, conversion)
+  const reader = new RowReader(role, conversion)
+  for (const [index, part] of parts.entries()) reader.add(part, `${place}.parts[${index}]`)
+  return reader.finish().map(({ role: speaker, content, parts: shown, steering }, index) => {
+    const isPlain = shown.length === content.length && shown.every((part, at) => part === at)
+    const row: UiRow = {
+      id,
+      ...(index === 0 && { first }),
+      ...defined({ steering }),
+      ...(speaker !== 'tool' && !isPlain && { parts: shown }),
+    }
+    const marked = markReasoned(content, shown.some(isCut))
+    return { role: speaker, content: contentOf(marked), metadata: uiMetadata(row) }
+  })
+}
+
+/** Whether a stop cut a part while it was streamed. */
+function isCut(shown: Shown): boolean {
+  if (typeof shown !== 'object') return false
+  const fields = 'part' in shown ? shown.part : shown.fields
+  return fields?.state === 'streaming'
+}
+
+type ReadRow = {
+  readonly role: Role
+  readonly content: Part[]
+  readonly parts: Shown[]
+  readonly steering?: string
+}
+
+/** Converts the parts of a message to rows, in order. */
+class RowReader {
+  readonly #role: Role
+  readonly #conversion: Conversion
+  readonly #rows: ReadRow[] = []
+  #row: ReadRow
+  /** Results and approvals of this step's calls. */
+  #answers: Part[] = []
+  /** The calls of this step without a result, by id: the index of each in `parts`, and its state. */
+  #waiting = new Map<string, { readonly index: number; readonly state: string }>()
+
+  constructor(role: Role, conversion: Conversion) {
+    this.#role = role
+    this.#conversion = conversion
+    this.#row = { role, content: [], parts: [] }
+  }
+
+  /** Reads one part; with `lenient`, an invalid part is kept unread. */
+  add(given: unknown, place: string): void {
+    const unread = this.#conversion.reading(given, place, () => {
+      this.#read(partAt(given, place), place)
+      return undefined
+    })
+    if (unread !== undefined) this.#show(unread)
+  }
+
+  finish(): readonly ReadRow[] {
+    this.#closeStep()
+    const { content, parts } = this.#row
+    if (parts.length > 0 || content.length > 0 || this.#rows.length === 0) this.#rows.push(this.#row)
+    return this.#rows
+  }
+
+  #read(part: SdkPart, place: string): void {
+    const { type } = part
+    const isAssistant = this.#role === 'assistant'
+    if (type === 'text' || (type === 'reasoning' && isAssistant)) this.#readText(part, place)
+    else if (type === 'file') this.#readFile(part, place)
+    else if (isToolPart(part)) this.#readTool(part, place)
+    else if (type === 'step-start' && isAssistant) this.#startStep(part, place)
+    else if (type === 'steering-message' && isAssistant) this.#readSteering(part, place)
+    else if (type === 'custom' || type === 'reasoning-file') this.#keepForModels(part, place)
+    else this.#keep(part, place)
+  }
+
+  #readText(part: SdkPart, place: string): void {
+    const { type, text, state, providerMetadata } = checkFields(part, { providerMetadata: 'options?' }, place)
+    if (state !== undefined) checkOneOf(state, ['streaming', 'done'], `${place}.state`)
+    // A stop cut it, so its signature or item is no longer valid.
+    if (type === 'reasoning' && state === 'streaming') {
+      this.#keep(part, place)
+      return
+    }
+    const given = { type, text, ...defined({ providerOptions: providerMetadata }) }
+    const read = textFrom(given, place, this.#role, this.#conversion)
+    this.#show(read, this.#besides(part, read, ['type', 'text'], 'providerMetadata', place))
+  }
+
+  #readFile(part: SdkPart, place: string): void {
+    const rules = {
+      url: 'string',
+      mediaType: 'string',
+      filename: 'string?',
+      providerMetadata: 'options?',
+    } as const
+    const { url, mediaType, filename, providerMetadata, providerReference } = checkFields(part, rules, place)
+    const type = 'file' as const
+    const named = { mediaType, ...defined({ filename }) }
+    if (isObject(providerReference)) {
+      const data = { type: 'reference', reference: providerReference }
+      this.#replace({ type, data, ...named }, part, place)
+    } else if (hasScheme(url)) {
+      const data = addressOrBase64At(url, `${place}.url`)
+      const read = { type, data, ...named, ...keptOptions(providerMetadata) }
+      const known = ['type', 'url', 'mediaType', 'filename']
+      this.#show(read, this.#besides(part, read, known, 'providerMetadata', place))
+    } else {
+      // Only its page can load a relative address: models read that there is a file.
+      const text = unreadableText({ type, data: url, ...named }, COMMON_MEDIA)
+      if (text === undefined) this.#keep(part, place)
+      else {
+        this.#conversion.note('kept', place, 'models read a text that names it')
+        this.#instead(text, part, place)
+      }
+    }
+  }
+
+  #readTool(part: SdkPart, place: string): void {
+    const { toolCallId, state, providerExecuted, callProviderMetadata } = checkToolPart(part, place)
+    // A call whose arguments are still streamed is not complete.
+    if (state === 'input-streaming' || this.#role !== 'assistant') {
+      this.#keep(part, place)
+      return
+    }
+    const toolName =
+      part.type === 'dynamic-tool' ? (part.toolName as string) : part.type.slice('tool-'.length)
+    // Arguments that the tool refused are in `rawInput`.
+    const input = part.input === undefined && state === 'output-error' ? part.rawInput : part.input
+    const call: ToolCallPart = {
+      type: 'tool-call',
+      toolCallId,
+      toolName,
+      input: input === undefined ? {} : jsonAt(input, `${place}.input`, this.#conversion),
+      ...defined({ providerExecuted }),
+      ...keptOptions(callProviderMetadata),
+    }
+    const { request, response, more } = this.#readApproval(part, place)
+    // A denied call of a provider's own tool has no result.
+    const hasResult =
+      state === 'output-available' ||
+      state === 'output-error' ||
+      (state === 'output-denied' && providerExecuted !== true)
+    const result = hasResult ? this.#readResult(part, { toolCallId, toolName }, place) : undefined
+    const derived = derivedState({ hasRequest: request !== undefined, response, result })
+    const known = hasResult ? [...CALL_FIELDS, ...RESULT_FIELDS] : CALL_FIELDS
+
+    this.#keepState(toolCallId)
+    this.#show(call, {
+      ...this.#besides(part, call, known, 'callProviderMetadata', place),
+      ...(part.type === 'dynamic-tool' && { dynamic: true }),
+      ...(derived !== state && { state }),
+      ...(part.input === undefined && { noInput: true }),
+      ...nonEmpty({ approval: more }),
+    })
+    if (request !== undefined) this.#row.content.push(request)
+    if (response !== undefined) this.#answers.push(response)
+    if (result === undefined) this.#waiting.set(toolCallId, { index: this.#row.parts.length - 1, state })
+    else (providerExecuted === true ? this.#row.content : this.#answers).push(result)
+  }
+
+  /** The request for approval and the answer, as models read them; `more` has the fields these have no place for. */
+  #readApproval(
+    { approval, toolCallId, providerExecuted }: SdkPart,
+    place: string,
+  ): { readonly request?: ProviderPart; readonly response?: ProviderPart; readonly more: JsonObject } {
+    if (!isObject(approval)) return { more: {} }
+    const fields = otherFields(approval, ['id', 'approved'], `${place}.approval`, this.#conversion)
+    const { signature, inputSchemaInput, isAutomatic, requestReason, reason, ...more } = fields
+    const { id: approvalId, approved } = approval
+    const requested = {
+      approvalId,
+      toolCallId,
+      signature,
+      inputSchemaInput,
+      isAutomatic,
+      reason: requestReason,
+    }
+    const request = opaquePart({ type: 'tool-approval-request', ...defined(requested) }, AI_SDK)
+    if (typeof approved !== 'boolean') return { request, more: { ...more, ...defined({ reason }) } }
+    const answer = defined({ approvalId, approved, reason, providerExecuted })
+    return { request, response: opaquePart({ type: 'tool-approval-response', ...answer }, AI_SDK), more }
+  }
+
+  /** A result as a model reads it. Source: `convertToModelMessages` of ai 6, for a tool without `toModelOutput`. */
+  #readResult(
+    part: SdkPart,
+    ids: { readonly toolCallId: string; readonly toolName: string },
+    place: string,
+  ): ToolResultPart {
+    const { state, preliminary, resultProviderMetadata, callProviderMetadata } = part
+    const ui: JsonObject = {
+      ...otherFields({ preliminary, resultProviderMetadata }, [], place, this.#conversion),
+      ...(state === 'output-available' && part.output === undefined && { noOutput: true }),
+    }
+    const { output, own } = this.#readOutput(part, place)
+    const kept = keptOptions(resultProviderMetadata ?? callProviderMetadata, { ...own, ...nonEmpty({ ui }) })
+    return { type: 'tool-result', ...ids, output, ...kept }
+  }
+
+  #readOutput(part: SdkPart, place: string): ReadOutput {
+    const { state, approval, providerExecuted, errorText, output } = part
+    if (state === 'output-denied') return deniedOutput((approval as { readonly reason?: unknown }).reason)
+    if (state === 'output-error') {
+      const type = providerExecuted === true ? 'error-json' : 'error-text'
+      return { output: { type, value: errorText as string }, own: {} }
+    }
+    const value = output === undefined ? null : jsonAt(output, `${place}.output`, this.#conversion)
+    return { output: providerResult(value, false), own: {} }
+  }
+
+  /** Records the state of an earlier call with this id, so that it does not get the result of the later one. */
+  #keepState(id: string): void {
+    const waiting = this.#waiting.get(id)
+    if (waiting === undefined) return
+    const { index, state } = waiting
+    const shown = this.#row.parts[index] as number | ShownTool
+    this.#row.parts[index] = { ...(typeof shown === 'number' ? { at: shown } : shown), state }
+  }
+
+  #startStep(part: SdkPart, place: string): void {
+    this.#closeStep()
+    const json = jsonAt(part, place, this.#conversion) as JsonObject
+    this.#row.parts.push(Object.keys(json).length === 1 ? 'step-start' : { part: json })
+  }
+
+  /** A user's message between two steps (ai 7). */
+  #readSteering(part: SdkPart, place: string): void {
+    this.#closeStep()
+    if (this.#row.parts.length > 0) this.#rows.push(this.#row)
+    const steering = stringAt(part.id, `${place}.id`)
+    const reader = new RowReader('user', this.#conversion)
+    for (const [index, inner] of listAt(part.parts, `${place}.parts`).entries())
+      reader.add(inner, `${place}.parts[${index}]`)
+    const [row] = reader.finish()
+    this.#rows.push({ ...row!, steering })
+    this.#row = { role: 'assistant', content: [], parts: [] }
+  }
+
+  /** Keeps a part that models do not read in this form. */
+  #keep(part: SdkPart, place: string): void {
+    const rules = Object.hasOwn(KEPT_PARTS, part.type) ? KEPT_PARTS[part.type] : undefined
+    if (rules !== undefined) checkFields(part, rules, place)
+    else if (part.type.startsWith('data-')) checkFields(part, { id: 'string?' }, place)
+    else if (!isToolPart(part)) throw invalid(`${place}.type: must be that of a part of a UIMessage`)
+    this.#conversion.note('kept', place, 'models do not read it; it is kept in the metadata of its message')
+    this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject })
+  }
+
+  /** Parts of ai 7 that models receive as separate parts. */
+  #keepForModels(part: SdkPart, place: string): void {
+    const { type } = checkFields(part, { providerMetadata: 'options?' }, place)
+    if (type === 'custom') {
+      const { kind } = checkFields(part, { kind: 'string' }, place)
+      this.#replace({ type, kind }, part, place)
+      return
+    }
+    const { mediaType, url } = checkFields(part, { mediaType: 'string', url: 'string' }, place)
+    if (!URL.canParse(url)) throw invalid(`${place}.url: must be an address`)
+    this.#replace({ type, data: { type: 'url', url: new URL(url) }, mediaType }, part, place)
+  }
+
+  /** Keeps a part that only the AI SDK knows, with the part that models receive instead. */
+  #replace(forModels: SdkPart, part: SdkPart, place: string): void {
+    const sent = { ...forModels, ...defined({ providerOptions: part.providerMetadata }) }
+    this.#instead(keptPart(sent, place, this.#conversion), part, place)
+  }
+
+  /** Keeps a part as it is shown, with the part that models receive instead. */
+  #instead(forModels: Part, part: SdkPart, place: string): void {
+    const at = this.#row.content.push(forModels) - 1
+    this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject, at })
+  }
+
+  /** Unknown fields of a part, and its options if the stored part would not restore them. */
+  #besides(
+    part: SdkPart,
+    read: Part,
+    known: readonly string[],
+    options: 'providerMetadata' | 'callProviderMetadata',
+    place: string,
+  ): { readonly fields?: JsonObject } {
+    const isExact =
+      read.type === 'provider' ||
+      isDeepStrictEqual(sentOptions(read.providerOptions).providerOptions, withoutUndefined(part[options]))
+    const all = isExact ? [...known, options] : known
+    return nonEmpty({ fields: otherFields(part, all, place, this.#conversion) })
+  }
+
+  #show(part: Part, besides: Omit<ShownTool, 'at'> = {}): void {
+    const at = this.#row.content.push(part) - 1
+    this.#row.parts.push(Object.keys(besides).length === 0 ? at : { ...besides, at })
+  }
+
+  /** Ends a step. A step without parts for models joins the row of the previous step, or of the next one. */
+  #closeStep(): void {
+    const { content, parts } = this.#row
+    const before = this.#rows.findLast(({ role }) => role !== 'tool')
+    if (content.length > 0) {
+      this.#rows.push(this.#row)
+      if (this.#answers.length > 0) this.#rows.push({ role: 'tool', content: this.#answers, parts: [] })
+    } else if (before?.role === 'assistant') for (const part of parts) before.parts.push(part)
+    else return
+    this.#row = { role: this.#role, content: [], parts: [] }
+    this.#answers = []
+    this.#waiting = new Map()
+  }
+}
+
+/** States of a tool's part, in the order a call goes through them. */
+const STATES = [
+  'input-streaming',
+  'input-available',
+  'approval-requested',
+  'approval-responded',
+  'output-available',
+  'output-error',
+  'output-denied',
+]
+
+/** Fields of a call, and fields of a result: without a result these are kept as unknown fields. */
+const CALL_FIELDS = ['type', 'toolName', 'toolCallId', 'state', 'input', 'providerExecuted', 'approval']
+const RESULT_FIELDS = ['output', 'errorText', 'resultProviderMetadata', 'preliminary']
+
+/** Returns a tool's part after checking it. Throws `INVALID_INPUT`. */
+function checkToolPart(part: SdkPart, place: string) {
+  if (part.type === 'dynamic-tool') checkFields(part, { toolName: 'string' }, place)
+  checkFields(part, { toolCallId: 'string' }, place)
+  checkOneOf(part.state, STATES, `${place}.state`)
+  const rules = {
+    toolCallId: 'string',
+    state: 'string',
+    providerExecuted: 'boolean?',
+    callProviderMetadata: 'options?',
+  } as const
+  const checked = checkFields(part, rules, place)
+  const { state, approval } = checked
+  if (state === 'output-error') checkFields(part, { errorText: 'string' }, place)
+  const mustHave = state === 'output-denied' || state.startsWith('approval-')
+  if (approval === undefined && !mustHave) return checked
+  if (!isObject(approval)) throw invalid(`${place}.approval: must be an object`)
+  const isAnswered = state === 'approval-responded' || state === 'output-denied'
+  checkFields(approval, { id: 'string', approved: isAnswered ? 'boolean' : 'boolean?' }, `${place}.approval`)
+  return checked
+}

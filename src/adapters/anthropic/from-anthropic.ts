@@ -1,0 +1,293 @@
+import { isDeepStrictEqual } from 'node:util'
+import { invalid } from '../../core/errors.ts'
+import { readable } from '../../core/messages/check.ts'
+import { defined } from '../../core/messages/defined.ts'
+import type { Json, JsonObject } from '../../core/messages/json.ts'
+import type {
+  FilePart,
+  ImagePart,
+  Message,
+  Part,
+  ProviderOptions,
+  ProviderPart,
+  ToolResultContent,
+  ToolResultPart,
+} from '../../core/messages/message.ts'
+import { base64At, Conversion, type ConversionOptions } from '../conversion.ts'
+import {
+  isBlank,
+  isEmpty,
+  isObject,
+  isResult,
+  jsonMessageAt,
+  keptUnder,
+  listAt,
+  messageRead,
+  objectAt,
+  stringAt,
+} from '../wire.ts'
+import { ANTHROPIC, mediaBlock, type Place } from './blocks.ts'
+
+/*
+ * Required fields of blocks of the Messages API. Source: `ContentBlockParam` of `@anthropic-ai/sdk` and the
+ * types it names; for blocks of betas, their pages. Only fields that a block cannot do without are checked.
+ */
+
+type Check = (value: unknown, path: string) => unknown
+
+const textOrNone: Check = (value, path) => {
+  if (value !== undefined && value !== null) stringAt(value, path)
+}
+const flagOrNone: Check = (value, path) => {
+  if (value !== undefined && value !== null && typeof value !== 'boolean')
+    throw invalid(`${path}: must be true or false`)
+}
+const present: Check = (value, path) => {
+  if (value === undefined) throw invalid(`${path}: is missing`)
+}
+const textOrList: Check = (value, path) => {
+  if (typeof value !== 'string') listAt(value, path)
+}
+
+type Checks = { readonly [field: string]: Check }
+
+/** Sources of images and documents by type. Unknown types are not checked. */
+const SOURCES: ReadonlyMap<unknown, Checks> = new Map<unknown, Checks>([
+  ['base64', { media_type: stringAt, data: base64At }],
+  ['text', { media_type: stringAt, data: stringAt }],
+  ['url', { url: stringAt }],
+  ['file', { file_id: stringAt }],
+  ['content', { content: textOrList }],
+])
+
+const source: Check = (value, path) => {
+  const fields = objectAt(value, path)
+  stringAt(fields.type, `${path}.type`)
+  checkFields(fields, SOURCES.get(fields.type), path)
+}
+
+const CALL: Checks = { id: stringAt, name: stringAt, input: present }
+const RESULT: Checks = { tool_use_id: stringAt }
+
+const BLOCKS: ReadonlyMap<unknown, Checks> = new Map<unknown, Checks>([
+  ['text', { text: stringAt }],
+  ['image', { source }],
+  ['document', { source, title: textOrNone, context: textOrNone }],
+  ['search_result', { source: stringAt, title: stringAt, content: listAt }],
+  ['thinking', { thinking: stringAt, signature: textOrNone }],
+  ['redacted_thinking', { data: stringAt }],
+  ['tool_use', CALL],
+  ['tool_result', { ...RESULT, is_error: flagOrNone }],
+  ['server_tool_use', CALL],
+  ['mcp_tool_use', CALL],
+  ['web_search_tool_result', RESULT],
+  ['web_fetch_tool_result', RESULT],
+  ['code_execution_tool_result', RESULT],
+  ['bash_code_execution_tool_result', RESULT],
+  ['text_editor_code_execution_tool_result', RESULT],
+  ['tool_search_tool_result', RESULT],
+  ['mcp_tool_result', RESULT],
+  ['container_upload', { file_id: stringAt }],
+  ['tool_reference', { tool_name: stringAt }],
+  ['browser_state', { tabs: listAt }],
+  ['compaction', { content: textOrNone }],
+])
+
+/** Throws `INVALID_INPUT`, with place and rule, for a block without a type or without a required field. */
+function checkBlock(block: JsonObject, path: string): void {
+  stringAt(block.type, `${path}.type`)
+  checkFields(block, BLOCKS.get(block.type), path)
+}
+
+function checkFields(fields: JsonObject, checks: Checks | undefined, path: string): void {
+  for (const [field, check] of Object.entries(checks ?? {})) check(fields[field], `${path}.${field}`)
+}
+
+/**
+ * Converts messages of Anthropic to neutral messages, ready to be appended: a list of messages, or an object
+ * with `messages` and perhaps `system`, which becomes a leading system message. Other fields of such an object
+ * (the model, the tools) are not kept. A response of the API (`Message`) is a message as well.
+ *
+ * A user message that holds only tool results gets the role `tool`. Each result gets the tool name of the
+ * nearest earlier call with its id. Blocks that the neutral form has no part for, and those of unknown types,
+ * are kept whole and reported (`kept`). The input is not modified; values are shared with it.
+ *
+ * Throws `INVALID_INPUT`, with the place and the rule and without the text, for a role that the API does not
+ * have, a block without a required field (a call without an id, a result without `tool_use_id`), bytes that are
+ * not base64, and values that JSON cannot express. With `lenient`, such a block is kept as an unread part, and
+ * such a message as a user message with one.
+ */
+export function fromAnthropic(
+  input: readonly object[] | { readonly messages: readonly object[]; readonly system?: unknown },
+  options?: ConversionOptions,
+): Message[] {
+  return readable('fromAnthropic', () => {
+    const reader = anthropicReader(options)
+    const list = Array.isArray(input)
+    const { system, messages } = list ? { system: undefined, messages: input } : objectAt(input, 'input')
+    const head = list ? '' : 'messages'
+    const turns = listAt(messages, list ? 'input' : 'messages')
+    const leading = system === undefined ? [] : [reader.system(system)]
+    return [...leading, ...turns.map((message, i) => reader.message(message, i, `${head}[${i}]`))]
+  })
+}
+
+/**
+ * `fromAnthropic` for messages that arrive one by one, in order: it remembers the calls. `path` is the place of
+ * the message in errors and notes.
+ */
+export function anthropicReader(options?: ConversionOptions): {
+  system(system: unknown): Message
+  message(message: unknown, index: number, path: string): Message
+} {
+  const conversion = new Conversion(ANTHROPIC, options)
+  return {
+    system: (system) => fromSystem(system, conversion),
+    message: (message, index, path) =>
+      conversion.message(message, index, path, (fields) => fromMessage(fields, path, conversion)),
+  }
+}
+
+function fromSystem(system: unknown, conversion: Conversion): Message {
+  const read = conversion.reading(system, 'system', (): Message => {
+    const { content } = jsonMessageAt({ content: system }, 'system')
+    return { role: 'system', ...fromContent(content, 'system', 'system', conversion, {}) }
+  })
+  return messageRead(read, 'system')
+}
+
+function fromMessage({ role, content, ...extra }: JsonObject, path: string, conversion: Conversion): Message {
+  if (role !== 'user' && role !== 'assistant') throw invalid(`${path}.role: must be user or assistant`)
+  const value = fromContent(content, role, `${path}.content`, conversion, extra)
+  const { content: parts } = value
+  const isAnswer = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
+  return { role: isAnswer ? 'tool' : role, ...value }
+}
+
+function fromContent(
+  content: Json | undefined,
+  place: Place,
+  path: string,
+  conversion: Conversion,
+  extra: JsonObject,
+): { content: string | Part[]; metadata?: JsonObject } {
+  const read =
+    typeof content === 'string'
+      ? content
+      : conversion.parts(content, path, (block, at) => fromBlock(block, place, at, conversion))
+  const nothing = typeof read === 'string' ? isBlank(read) : read.length === 0
+  return isEmpty(extra) && !nothing ? { content: read } : { content: read, metadata: { [ANTHROPIC]: extra } }
+}
+
+function fromBlock(block: JsonObject, place: Place, path: string, conversion: Conversion): Part {
+  checkBlock(block, path)
+  switch (block.type) {
+    case 'tool_use': {
+      if (place !== 'assistant') throw invalid(`${path}: a tool_use must be in an assistant message`)
+      const { type: _, id, name, input = null, ...extra } = block
+      const call = { toolCallId: stringAt(id, `${path}.id`), toolName: stringAt(name, `${path}.name`), input }
+      conversion.toolNames.set(call.toolCallId, call.toolName)
+      return { type: 'tool-call', ...call, ...kept(extra, !isObject(input)) }
+    }
+    case 'tool_result':
+      if (place !== 'user') throw invalid(`${path}: a tool_result must be in a user message`)
+      return fromResult(block, path, conversion)
+    case 'thinking': {
+      const { type: _, thinking, ...extra } = block
+      const text = stringAt(thinking, `${path}.thinking`)
+      if (typeof extra.signature !== 'string') return opaque(block, path, conversion)
+      return { type: 'reasoning', text, ...kept(extra) }
+    }
+    default:
+      return fromSimpleBlock(block, place, path, conversion)
+  }
+}
+
+/** The blocks that a tool result may hold too. */
+function fromSimpleBlock(
+  block: JsonObject,
+  place: Place,
+  path: string,
+  conversion: Conversion,
+): ToolResultContent {
+  if (block.type === 'text') {
+    const { type: _, text, ...extra } = block
+    const own = stringAt(text, `${path}.text`)
+    return { type: 'text', text: own, ...kept(extra, isBlank(own)) }
+  }
+  if (place === 'user' && (block.type === 'image' || block.type === 'document')) {
+    const part = block.type === 'image' ? fromImage(block) : fromDocument(block)
+    if (part !== undefined && isDeepStrictEqual(mediaBlock(part), block)) return part
+  }
+  return opaque(block, path, conversion)
+}
+
+function fromResult(block: JsonObject, path: string, conversion: Conversion): ToolResultPart {
+  const { type: _, tool_use_id, content, is_error, ...extra } = block
+  const toolCallId = stringAt(tool_use_id, `${path}.tool_use_id`)
+  const failed = is_error === true
+  const read = (item: JsonObject, at: string): ToolResultContent => {
+    checkBlock(item, at)
+    return fromSimpleBlock(item, 'user', at, conversion)
+  }
+  const { output, layout } = conversion.result(
+    content === undefined ? '' : content,
+    `${path}.content`,
+    read,
+    { failed },
+  )
+  const fields = {
+    ...extra,
+    ...defined({
+      content: content === undefined ? null : layout,
+      is_error: failed ? undefined : is_error,
+    }),
+  }
+  return {
+    type: 'tool-result',
+    toolCallId,
+    ...defined({ toolName: conversion.toolNames.get(toolCallId) }),
+    output,
+    ...kept(fields, failed && content === ''),
+  }
+}
+
+/** An image whose bytes or address a neutral part can hold. Others (a file id) are kept whole. */
+function fromImage({ type: _, source, ...extra }: JsonObject): ImagePart | undefined {
+  if (!isObject(source)) return undefined
+  const { data, media_type, url } = source
+  if (typeof data === 'string' && typeof media_type === 'string') {
+    return { type: 'image', image: data, mediaType: media_type, ...kept(extra) }
+  }
+  return typeof url === 'string' ? { type: 'image', image: url, ...kept(extra) } : undefined
+}
+
+/**
+ * A document whose bytes or address a neutral part can hold; plain text is held as base64. Others are kept
+ * whole.
+ */
+function fromDocument({ type: _, source, title, ...rest }: JsonObject): FilePart | undefined {
+  if (!isObject(source)) return undefined
+  const named = typeof title === 'string' ? { filename: title } : {}
+  const extra = title === undefined || typeof title === 'string' ? rest : { ...rest, title }
+  const { data, media_type, url } = source
+  if (typeof data === 'string' && typeof media_type === 'string') {
+    const base64 = source.type === 'text' ? Buffer.from(data).toString('base64') : data
+    return { type: 'file', data: base64, mediaType: media_type, ...named, ...kept(extra) }
+  }
+  if (typeof url !== 'string') return undefined
+  return { type: 'file', data: url, mediaType: 'application/pdf', ...named, ...kept(extra) }
+}
+
+function opaque(block: JsonObject, path: string, conversion: Conversion): ProviderPart {
+  // The names of unknown types are not repeated in notes.
+  const what = BLOCKS.has(block.type)
+    ? `this ${block.type} block`
+    : 'a block of a type that is not known here'
+  return conversion.keep(ANTHROPIC, block, path, `the neutral form has no part for ${what}`)
+}
+
+/** Fields as provider options; no options for no fields, unless `mark` identifies the part as Anthropic's own. */
+function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
+  return keptUnder(ANTHROPIC, fields, mark)
+}

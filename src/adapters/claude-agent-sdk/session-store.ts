@@ -1,0 +1,320 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { isNotFound, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { check, nameSchema, taken } from '../../core/messages/check.ts'
+import { isObject } from '../../core/messages/json.ts'
+import type { Session, ListedSession as SessionInList } from '../../storage/storage.ts'
+import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
+import { ownedStore } from '../../store/owned.ts'
+import type {
+  FoldSessionSummary,
+  ListedSession,
+  SessionKey,
+  SessionStoreEntry,
+  SessionSummaryEntry,
+  TranscriptStore,
+} from './entry.ts'
+import {
+  CLAUDE_AGENT_SDK,
+  deletionMark,
+  keepIn,
+  keyOfSession,
+  messagesOf,
+  ownerOf,
+  type Transcript,
+  transcriptOf,
+} from './entry.ts'
+import { appendNew, DELETED, type DeletionMark, mtimeOf, readTranscript, summaryOf } from './transcript.ts'
+
+let loaded: Promise<FoldSessionSummary> | undefined
+
+/**
+ * Loads the SDK's `foldSessionSummary` once. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` when the SDK is
+ * missing, broken, or a version without it; `originalErrorOf` returns the cause.
+ */
+function loadFold(): Promise<FoldSessionSummary> {
+  loaded ??= load()
+  return loaded
+}
+
+async function load(): Promise<FoldSessionSummary> {
+  let module: Record<string, unknown>
+  try {
+    // A literal name inside this `try`: bundlers then include the SDK where it is installed, and still build
+    // where it is not.
+    module = (await import('@anthropic-ai/claude-agent-sdk')) as Record<string, unknown>
+  } catch (error) {
+    const isMissing = isNotFound(error)
+    const detail = isMissing ? 'it is not installed.' : 'it cannot be loaded.'
+    throw standingFor(new UndertextError('CLAUDE_AGENT_SDK_UNAVAILABLE', { detail }), error)
+  }
+  const { foldSessionSummary } = module
+  if (typeof foldSessionSummary !== 'function') {
+    const detail = 'the version that is installed has no foldSessionSummary.'
+    throw new UndertextError('CLAUDE_AGENT_SDK_UNAVAILABLE', { detail })
+  }
+  return foldSessionSummary as FoldSessionSummary
+}
+
+const optionsSchema = z.strictObject({
+  store: storeSchema<TranscriptStore>('append', 'getMessages', 'listSessions', 'rewind', 'undoCompaction'),
+  actor: nameSchema.optional(),
+  foldSessionSummary: z
+    .custom<FoldSessionSummary>((value) => typeof value === 'function', 'must be a function')
+    .optional(),
+})
+
+/** Options of `undertextSessionStore`. */
+export type SessionStoreOptions = {
+  /** The store of the transcripts. The caller closes it. */
+  readonly store: TranscriptStore
+  /** The actor of deletions and restores, for the audit. Default: none. */
+  readonly actor?: string
+  /**
+   * The SDK's function. Default: that of the installed `@anthropic-ai/claude-agent-sdk`, loaded when summaries
+   * are first requested.
+   */
+  readonly foldSessionSummary?: FoldSessionSummary
+}
+
+/** Page size of `listSessions`. */
+const PAGE = 1_000
+/** How often a deletion is retried after a concurrent append. */
+const MOST_TRIES = 10
+
+/**
+ * Keeps transcripts of the Claude Agent SDK in a store: pass it as `sessionStore` to `query` and to the SDK's
+ * functions for sessions. Each transcript is a session of the store, named after its key, owned by its project;
+ * each entry is a message.
+ *
+ * Throws `INVALID_INPUT` for invalid options.
+ */
+export function undertextSessionStore(options: SessionStoreOptions): UndertextSessionStore {
+  return new UndertextSessionStore(options)
+}
+
+/** The SDK's `SessionStore` over a store. Made by `undertextSessionStore`. */
+export class UndertextSessionStore {
+  readonly #store: TranscriptStore
+  readonly #actor: string | undefined
+  readonly #fold: FoldSessionSummary | undefined
+  /** The last pending write of each transcript: entries are written in the order of the calls. */
+  readonly #last = new Map<string, Promise<void>>()
+
+  constructor(options: SessionStoreOptions) {
+    const { store, actor, foldSessionSummary } = check(optionsSchema, options, 'undertextSessionStore')
+    this.#store = store
+    this.#actor = actor
+    this.#fold = foldSessionSummary
+  }
+
+  /**
+   * Appends entries to a transcript in order, all or none. An entry whose `uuid` is stored already is left out.
+   * A deleted or archived session is listed again. An empty batch writes nothing.
+   *
+   * Rejects with `INVALID_INPUT` for an invalid key or entry, naming the place (`entries[3].type`), and with
+   * the store's errors; then nothing of the batch is written.
+   */
+  async append(key: SessionKey, entries: readonly SessionStoreEntry[]): Promise<void> {
+    const transcript = transcriptOf(key)
+    const given = taken(entries)
+    const messages = messagesOf(given, transcript.isMain)
+    if (messages.length === 0) return
+    const { id, owner } = transcript
+    const store = ownedStore(this.#store, owner)
+    await this.#inOrder(id, async () => {
+      const session = await this.#ensure(transcript)
+      const model = session.model === undefined ? modelIn(given) : undefined
+      const change = { ...(session.owner === undefined && { owner }), ...(model !== undefined && { model }) }
+      if (Object.keys(change).length > 0) await store.updateSession(id, change, { owner })
+      await appendNew(store, transcript, session, messages)
+      const now = await store.getSession(id)
+      // Without visible rows, it was deleted again meanwhile.
+      if (now.archivedAt !== undefined && !(await isHidden(store, now))) await store.archiveSession(id, false)
+    })
+  }
+
+  /**
+   * Returns all entries of a transcript, deep-equal to what was appended, in order, whatever compactions of the
+   * store hide. `null` for a key that was never written or was deleted.
+   */
+  async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
+    const { id, owner } = transcriptOf(key)
+    const read = await unlessUnknown(readTranscript(ownedStore(this.#store, owner), id))
+    return read === undefined || read.entries.length === 0 ? null : read.entries.map(({ entry }) => entry)
+  }
+
+  /**
+   * Returns the sessions of a project that are neither deleted nor archived, newest first, with the time of the
+   * last append.
+   */
+  async listSessions(projectKey: string): Promise<ListedSession[]> {
+    const listed = await this.#transcripts(ownerOf(projectKey), false)
+    return listed.flatMap(({ key, isMain, session }) =>
+      isMain ? [{ sessionId: key.sessionId, mtime: mtimeOf(session) }] : [],
+    )
+  }
+
+  /**
+   * Returns the SDK's summaries of the sessions that `listSessions` lists. Entries appended since the last call
+   * are read and folded in, including those of other writers. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` if no
+   * `foldSessionSummary` was given and none can be loaded.
+   */
+  async listSessionSummaries(projectKey: string): Promise<SessionSummaryEntry[]> {
+    const owner = ownerOf(projectKey)
+    const fold = this.#fold ?? (await loadFold())
+    const summaries: SessionSummaryEntry[] = []
+    for (const { session, ...transcript } of await this.#transcripts(owner, false))
+      if (transcript.isMain) summaries.push(await summaryOf(this.#store, transcript, session, fold))
+    return summaries
+  }
+
+  /** Returns the subpaths of the further transcripts of a session. */
+  async listSubkeys(key: { readonly projectKey: string; readonly sessionId: string }): Promise<string[]> {
+    const { id, owner } = transcriptOf({ projectKey: key.projectKey, sessionId: key.sessionId })
+    const listed = await this.#transcripts(owner, false)
+    return listed.flatMap(({ key: { subpath }, id: own }) =>
+      subpath !== undefined && own.startsWith(`${id}/`) ? [subpath] : [],
+    )
+  }
+
+  /**
+   * Hides a whole transcript, and with a session's own transcript those of its subagents; nothing is removed.
+   * Each is one compaction of kind `manual` with the reason `SessionStore.delete`, which `restore` undoes. A
+   * key that was never written changes nothing.
+   */
+  async delete(key: SessionKey): Promise<void> {
+    const transcript = transcriptOf(key)
+    const deletion = randomUUID()
+    for (const { id, session } of await this.#family(transcript)) {
+      // Archived and without visible rows: it is deleted already.
+      if (session.archivedAt !== undefined && (await isHidden(this.#store, session))) continue
+      await this.#inOrder(id, () => this.#delete(id, deletion))
+    }
+  }
+
+  /**
+   * Undoes the latest deletion of a transcript, and of the transcripts deleted with it. Returns whether there
+   * was one. Entries appended since stay, after the restored ones. `redoCompaction` of the store deletes again.
+   *
+   * Rejects with `HAS_ACTIVE_DEPENDENTS` when a compaction builds on what the deletion hid.
+   */
+  async restore(key: SessionKey): Promise<boolean> {
+    const transcript = transcriptOf(key)
+    const family = await this.#family(transcript)
+    let deletion: string | undefined
+    for (const { id } of family) {
+      const mark = await this.#lastDeletion(id)
+      deletion ??= mark?.deletion
+      if (mark?.compactionId === undefined || mark.deletion !== deletion) continue
+      await this.#store.undoCompaction(id, mark.compactionId, { both: true, ...this.#authorship() })
+      if ((await this.#lastDeletion(id)) === undefined) await keepIn(this.#store, id, { deleted: false })
+      await this.#store.archiveSession(id, false)
+    }
+    return deletion !== undefined
+  }
+
+  async #delete(id: string, deletion: string): Promise<void> {
+    await keepIn(this.#store, id, { deleted: true })
+    for (let tries = 1; ; tries++) {
+      const { position } = await this.#store.append(id, [deletionMark(deletion)])
+      try {
+        const authorship = { ...this.#authorship(), reason: DELETED }
+        await this.#store.rewind(id, {
+          from: 'start',
+          keepCompactions: true,
+          expectedPosition: position,
+          ...authorship,
+        })
+        await this.#store.archiveSession(id)
+        // Entries were appended before it was archived: they make it a session again.
+        const { messageCount } = await this.#store.getSession(id)
+        if (messageCount > position) await this.#store.archiveSession(id, false)
+        return
+      } catch (error) {
+        if (!isUndertextError(error, 'POSITION_CONFLICT') || tries === MOST_TRIES) throw error
+      }
+    }
+  }
+
+  async #lastDeletion(id: string): Promise<DeletionMark | undefined> {
+    const read = await unlessUnknown(readTranscript(this.#store, id))
+    return read?.marks.findLast(({ compactionId }) => compactionId !== undefined)
+  }
+
+  /** A stored transcript, deleted or not, followed by those of its subagents if it is a session's own. */
+  async #family({ id, owner, isMain }: Transcript): Promise<readonly Listed[]> {
+    const all = [...(await this.#transcripts(owner, false)), ...(await this.#transcripts(owner, true))]
+    const further = isMain ? all.filter((one) => one.id.startsWith(`${id}/`)) : []
+    return [...all.filter((one) => one.id === id), ...further]
+  }
+
+  /** The transcripts of a project that are not empty, newest first. */
+  async #transcripts(owner: string, archived: boolean): Promise<Listed[]> {
+    const listed: Listed[] = []
+    let after: SessionInList | undefined
+    do {
+      const sessions: SessionInList[] = await this.#store.listSessions({
+        owner,
+        archived,
+        limit: PAGE,
+        ...(after && { after }),
+      })
+      for (const session of sessions) {
+        const key = keyOfSession(session.id)
+        if (key === undefined || session.messageCount === 0) continue
+        listed.push({ key, id: session.id, owner, isMain: key.subpath === undefined, session })
+      }
+      after = sessions.length < PAGE ? undefined : sessions.at(-1)
+    } while (after !== undefined)
+    return listed
+  }
+
+  async #ensure({ id, key, owner }: Transcript): Promise<Session> {
+    const store = ownedStore(this.#store, owner)
+    const session = await unlessUnknown(this.#store.getSession(id))
+    if (session !== undefined) return store.getSession(id)
+    const metadata = { [CLAUDE_AGENT_SDK]: { key: { ...key } } }
+    try {
+      return await this.#store.createSession({ id, owner, provider: 'anthropic', metadata })
+    } catch (error) {
+      if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
+      return store.getSession(id)
+    }
+  }
+
+  #authorship(): { readonly actor?: string } {
+    return this.#actor === undefined ? {} : { actor: this.#actor }
+  }
+
+  async #inOrder(id: string, write: () => Promise<void>): Promise<void> {
+    const before = this.#last.get(id)
+    // An earlier write may have failed; its caller receives that error.
+    const done = before === undefined ? write() : before.then(write, write)
+    this.#last.set(id, done)
+    try {
+      await done
+    } finally {
+      if (this.#last.get(id) === done) this.#last.delete(id)
+    }
+  }
+}
+
+/** The model of the newest answer. Claude Code names the author of a synthetic one `<synthetic>`. */
+function modelIn(entries: readonly SessionStoreEntry[]): string | undefined {
+  for (const { type, message } of entries.toReversed()) {
+    const model = type === 'assistant' && isObject(message) ? message.model : undefined
+    if (nameSchema.safeParse(model).success && model !== '<synthetic>') return model as string
+  }
+  return undefined
+}
+
+type Listed = Transcript & { readonly session: Session }
+
+/** Whether no row of a session is visible. Its `visibleCount` leaves out the silent ones, and most entries are. */
+async function isHidden(
+  store: Pick<TranscriptStore, 'getMessages'>,
+  { id, visibleCount }: Pick<Session, 'id' | 'visibleCount'>,
+): Promise<boolean> {
+  return visibleCount === 0 && (await store.getMessages(id, { visible: true })).length === 0
+}

@@ -1,0 +1,355 @@
+import { invalid } from '../../core/errors.ts'
+import { readable } from '../../core/messages/check.ts'
+import { defined } from '../../core/messages/defined.ts'
+import type { Json, JsonObject } from '../../core/messages/json.ts'
+import type {
+  FilePart,
+  ImagePart,
+  Message,
+  Part,
+  ProviderOptions,
+  ProviderPart,
+  ReasoningPart,
+  Role,
+  ToolCallPart,
+  ToolResultContent,
+  ToolResultOutput,
+} from '../../core/messages/message.ts'
+import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { audioTypeOf } from '../openai/chat-types.ts'
+import {
+  isEmpty,
+  isObject,
+  joinBlocks,
+  jsonMessageAt,
+  keptUnder,
+  listAt,
+  messageRead,
+  objectAt,
+  readArguments,
+  stringAt,
+  type TextBlock,
+} from '../wire.ts'
+import {
+  AGENTS,
+  CALLS,
+  CONTENTS,
+  ITEMS,
+  MESSAGES,
+  PROVIDER,
+  parted,
+  RESULTS,
+  type Shape,
+} from './item-shapes.ts'
+
+/**
+ * Converts items of the OpenAI Agents SDK to neutral messages, ready to be appended: one item becomes one
+ * message.
+ *
+ * A `function_call` becomes an assistant message with that call, a `function_call_result` a tool message with
+ * its result; so do calls and results of the shell, the computer, `apply_patch` and programs, with those tool
+ * names. Items without a neutral meaning (`hosted_tool_call`, `tool_search_…`, `compaction`, `unknown`) and
+ * contents that name an uploaded file are kept whole and reported. Fields that the SDK does not know are kept.
+ * The input is not modified; values are shared with it.
+ *
+ * Throws `INVALID_INPUT`, with the place and without the text, for a value that is not an item: an unknown type
+ * or role, a missing field, a field of another type, data that is not base64. With `lenient`, such values are
+ * kept as unread parts.
+ */
+export function fromAgentItems(items: readonly object[], options?: ConversionOptions): Message[] {
+  return readable('fromAgentItems', () => {
+    const conversion = new Conversion(AGENTS, options)
+    return listAt(items, 'items').map((item, i) => {
+      const place = `[${i}]`
+      conversion.at(i)
+      const read = conversion.reading(item, place, () => fromItem(item, place, conversion))
+      return messageRead(read)
+    })
+  })
+}
+
+function fromItem(value: unknown, place: string, conversion: Conversion): Message {
+  const { type, role } = objectAt(value, place)
+  if (type === undefined || type === 'message') return fromMessage(value, place, role, conversion)
+  const shape = ITEMS.get(type)
+  if (shape === undefined) throw invalid(`${place}.type: is not a type of an item`)
+  if (type === 'function_call_result') return fromResult(value, place, shape, conversion)
+  const item = jsonMessageAt(value, place)
+  shape(item, place)
+  if (type === 'function_call') return only('assistant', fromCall(item))
+  if (type === 'reasoning') return only('assistant', fromReasoning(item, place))
+  if (CALLS.has(type)) return only('assistant', fromToolCall(item))
+  if (RESULTS.has(type)) return fromResult(value, place, shape, conversion)
+  conversion.note('kept', place, `an item of type ${String(type)} has no neutral meaning`)
+  return only('assistant', keptContent(item))
+}
+
+function only(role: Role, part: Part): Message {
+  return { role, content: [part] }
+}
+
+function fromMessage(value: unknown, place: string, givenRole: unknown, conversion: Conversion): Message {
+  const role = (['system', 'user', 'assistant'] as const).find((one) => one === givenRole)
+  if (role === undefined) throw invalid(`${place}.role: must be one of ${Object.keys(MESSAGES).join(', ')}`)
+  const shape = MESSAGES[role]
+  const { content: given, ...others } = objectAt(value, place)
+  // Contents are checked one by one, so that a malformed one can be kept alone.
+  const { type, role: _, ...rest } = jsonMessageAt(others, place)
+  shape(role === 'system' ? { ...rest, content: given } : rest, place)
+  const fields = type === undefined ? { ...rest, type: null } : rest
+  if (role !== 'assistant' && typeof given === 'string')
+    return isEmpty(fields) ? { role, content: given } : message(role, given, fields)
+  const content = listAt(given, `${place}.content`).map((part, i) =>
+    fromPart(part, `${place}.content[${i}]`, role === 'user' ? 'user' : 'assistant', conversion),
+  )
+  // Empty texts are dropped from other messages; the mark shows that this message was read here.
+  const isSilent = content.every((part) => part.type === 'text' && part.text === '')
+  return message(role, content, isSilent && isEmpty(fields) ? { type: 'message' } : fields)
+}
+
+function message(role: Role, content: string | Part[], fields: JsonObject): Message {
+  return isEmpty(fields) ? { role, content } : { role, content, metadata: { [AGENTS]: fields } }
+}
+
+function fromPart(
+  value: unknown,
+  place: string,
+  where: 'user' | 'assistant',
+  conversion: Conversion,
+): Part | ProviderPart {
+  return conversion.reading(value, place, (): Part => {
+    const content = jsonMessageAt(value, place)
+    CONTENTS[where](content, place)
+    return fromContent(content, place, conversion)
+  })
+}
+
+/** Arguments as a value, and as text when `JSON.stringify` would write another. */
+function fromCall({ type: _, callId, name, arguments: text, ...rest }: JsonObject): ToolCallPart {
+  const { input, raw } = readArguments(stringAt(text, 'arguments'))
+  return {
+    type: 'tool-call',
+    toolCallId: stringAt(callId, 'callId'),
+    toolName: stringAt(name, 'name'),
+    input,
+    ...own({ type: 'function_call', ...rest, ...raw }),
+  }
+}
+
+function fromToolCall({ callId, ...item }: JsonObject): ToolCallPart {
+  const { tool, input: names } = CALLS.get(item.type)!
+  const [input, fields] = parted(item, names)
+  return {
+    type: 'tool-call',
+    toolCallId: stringAt(callId, 'callId'),
+    toolName: tool,
+    input,
+    ...own(fields),
+  }
+}
+
+/** The readable texts as one text; everything the provider requires is kept beside it. */
+function fromReasoning({ content, ...item }: JsonObject, place: string): ReasoningPart {
+  const blocks = listAt(content, `${place}.content`).map((block) => block as TextBlock)
+  const { text, layout } = joinBlocks(blocks, `${place}.content`)
+  const isPlain = layout.length === 1 && layout[0]?.fields === undefined
+  return { type: 'reasoning', text, ...own(isPlain ? item : { ...item, content: layout }) }
+}
+
+/** An output in the neutral form, and the form in which it was given. */
+type Read = { readonly output: ToolResultOutput; readonly form?: Json }
+
+/** A tool result as a message. Throws `INVALID_INPUT`. */
+function fromResult(value: unknown, place: string, shape: Shape, conversion: Conversion): Message {
+  const { output: given, ...others } = objectAt(value, place)
+  const { callId, name, ...fields } = jsonMessageAt(others, place)
+  const known = RESULTS.get(fields.type)
+  shape(known === undefined ? { callId, name, ...fields } : { callId, ...fields, output: given }, place)
+  const { output, form } =
+    known === undefined
+      ? fromOutput(given, `${place}.output`, conversion)
+      : fromKnownOutput(fields, given, `${place}.output`)
+  return {
+    role: 'tool',
+    content: [
+      {
+        type: 'tool-result',
+        toolCallId: callId as string,
+        toolName: known ?? (name as string),
+        output,
+        ...own({
+          ...fields,
+          ...(known !== undefined && name !== undefined && { name }),
+          ...(form !== undefined && { output: form }),
+        }),
+      },
+    ],
+  }
+}
+
+function fromOutput(given: unknown, place: string, conversion: Conversion): Read {
+  if (typeof given === 'string') return { output: { type: 'text', value: given } }
+  if (Array.isArray(given)) {
+    const value = given.map((entry, i) => {
+      const at = `${place}[${i}]`
+      return conversion.reading(entry, at, (): ToolResultContent => {
+        const content = jsonMessageAt(entry, at)
+        CONTENTS.outputs(content, at)
+        return fromContent(content, at, conversion)
+      })
+    })
+    return { output: { type: 'content', value } }
+  }
+  const read = conversion.reading(given, place, () => fromLoneOutput(given, place, conversion))
+  return 'output' in read ? read : { output: { type: 'content', value: [read] }, form: 'one' }
+}
+
+function fromLoneOutput(given: unknown, place: string, conversion: Conversion): Read {
+  const [bytes, bare] = withoutBytes(objectAt(given, place))
+  const content = jsonMessageAt(bare, place)
+  CONTENTS.output(content, place)
+  const { type, ...form } = content
+  if (type === 'image' || type === 'file') {
+    const value = [fromOutputContent(type, content, bytes, place, conversion)]
+    return { output: { type: 'content', value }, form: 'one' }
+  }
+  const { text, ...fields } = form
+  return { output: { type: 'text', value: text as string }, form: fields }
+}
+
+/** The bytes of an output, and the output with an empty text instead: JSON has no bytes. */
+function withoutBytes(output: JsonObject): readonly [Uint8Array | undefined, JsonObject] {
+  for (const name of ['image', 'file']) {
+    const source = output[name]
+    if (output.type !== name || !isObject(source)) continue
+    const { data } = source as { readonly data?: unknown }
+    if (data instanceof Uint8Array) return [data, { ...output, [name]: { ...source, data: '' } }]
+  }
+  return [undefined, output]
+}
+
+/** Outputs of tools that have item types of their own. */
+function fromKnownOutput({ type, status }: JsonObject, given: unknown, place: string): Read {
+  if (type === 'computer_call_result') {
+    const { type: _, data, ...fields } = jsonMessageAt(given, place)
+    const image = { type: 'image' as const, image: data as string, ...own(fields) }
+    return { output: { type: 'content', value: [image] } }
+  }
+  if (type === 'shell_call_output') return { output: { type: 'json', value: listOfJson(given, place) } }
+  const isFailed = type === 'apply_patch_call_output' && status === 'failed'
+  const value = typeof given === 'string' ? given : ''
+  const output = { type: isFailed ? ('error-text' as const) : ('text' as const), value }
+  return given === undefined ? { output, form: null } : { output }
+}
+
+function listOfJson(given: unknown, place: string): Json {
+  return (given as readonly unknown[]).map((entry, i) => jsonMessageAt(entry, `${place}[${i}]`))
+}
+
+/** Fields as `providerOptions` of this format; no options for no fields. */
+function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
+  return keptUnder(AGENTS, fields)
+}
+
+/**
+ * A value that only the SDK understands, kept whole. Its type is not at the top level, where other formats
+ * would mistake it for theirs.
+ */
+function keptContent(data: JsonObject): ProviderPart {
+  return { type: 'provider', provider: PROVIDER, data: { [AGENTS]: data } }
+}
+
+/** A checked content of a message, as a part. */
+function fromContent(content: JsonObject, place: string, conversion: Conversion): ToolResultContent {
+  const { type, ...rest } = content
+  switch (type) {
+    case 'input_text':
+    case 'output_text': {
+      const { text, ...fields } = rest
+      return { type: 'text', text: text as string, ...own(fields) }
+    }
+    case 'refusal': {
+      const { refusal, ...fields } = rest
+      return { type: 'text', text: refusal as string, ...own({ ...fields, type }) }
+    }
+    case 'input_image':
+    case 'image': {
+      const { image, ...fields } = rest
+      if (typeof image === 'string') return { type: 'image', image, ...own({ ...fields, type }) }
+      break
+    }
+    case 'input_file': {
+      const part = fromInputFile(rest, type)
+      if (part !== undefined) return part
+      break
+    }
+    case 'audio': {
+      const { audio, ...fields } = rest
+      if (typeof audio === 'string') return audioPart(audio, fields)
+      break
+    }
+  }
+  conversion.note('kept', place, 'the file it names is stored by the provider')
+  return keptContent(content)
+}
+
+function fromInputFile(
+  { file, filename, ...fields }: JsonObject,
+  type: string,
+): ToolResultContent | undefined {
+  if (typeof file === 'string') return mediaPart('file', file, { filename }, { ...fields, type })
+  if (!isObject(file) || typeof file.url !== 'string' || file.id !== undefined) return undefined
+  const { url, ...further } = file
+  return mediaPart('file', url as string, { filename }, { ...fields, type, file: ['url', further] })
+}
+
+function audioPart(data: string, fields: JsonObject): FilePart {
+  const { format } = fields
+  const mediaType = audioTypeOf(typeof format === 'string' ? format : '*')
+  return { type: 'file', data, mediaType, ...own({ ...fields, type: 'audio' }) }
+}
+
+/** A checked tool output that is a single content, and its bytes if it holds any. */
+function fromOutputContent(
+  type: 'image' | 'file',
+  content: JsonObject,
+  bytes: Uint8Array | undefined,
+  place: string,
+  conversion: Conversion,
+): ToolResultContent {
+  const { type: _, [type]: source, ...fields } = content
+  const kept = { ...fields, type }
+  if (typeof source === 'string') return mediaPart(type, source, {}, kept)
+  if (isObject(source) && (bytes !== undefined || typeof source.data === 'string')) {
+    const { data, mediaType, filename, ...further } = source
+    const form = { ...kept, [type]: ['data', further] }
+    return mediaPart(type, bytes ?? (data as string), { mediaType, filename }, form)
+  }
+  if (isObject(source) && typeof source.url === 'string') {
+    const { url, filename, ...further } = source
+    return mediaPart(type, url as string, { filename }, { ...kept, [type]: ['url', further] })
+  }
+  conversion.note('kept', place, 'the file it names is stored by the provider')
+  return keptContent(content)
+}
+
+/** An image or file. Labels that are not texts count as absent. */
+function mediaPart(
+  type: 'image' | 'file',
+  data: string | Uint8Array,
+  labels: { readonly mediaType?: Json | undefined; readonly filename?: Json | undefined },
+  kept: JsonObject,
+): ImagePart | FilePart {
+  const mediaType = typeof labels.mediaType === 'string' ? labels.mediaType : undefined
+  const filename = typeof labels.filename === 'string' ? labels.filename : undefined
+  if (type === 'image') return { type, image: data, ...defined({ mediaType }), ...own(kept) }
+  const named = defined({ filename })
+  return { type, data, mediaType: mediaType ?? mediaTypeOf(data), ...named, ...own(kept) }
+}
+
+/** The media type of a file without one. */
+function mediaTypeOf(data: string | Uint8Array): string {
+  if (typeof data !== 'string') return 'application/octet-stream'
+  const [, stated] = /^data:([^;,]+)/i.exec(data) ?? []
+  return stated ?? (data.startsWith('JVBERi0') ? 'application/pdf' : 'application/octet-stream')
+}

@@ -1,0 +1,293 @@
+import { errorName, isUndertextError } from '../core/errors.ts'
+import { taken } from '../core/messages/check.ts'
+import type { NewMessage, PositionRange } from '../core/messages/message.ts'
+import { checkMessages } from '../core/messages/message-check.ts'
+import type { ReportedUsage } from '../core/tokens/provider-usage.ts'
+import type { AppendResult } from '../store/append.ts'
+import { unlessUnknown } from '../store/arguments.ts'
+import { missingNames } from '../store/config/model.ts'
+import type { AppendOptions } from '../store/config/store-options.ts'
+import { describedBy } from '../store/requests/options.ts'
+import type { PreparedRequest } from '../store/requests/prepared.ts'
+import type { UsageReportInput } from '../store/requests/record.ts'
+import type { Store } from '../store/store.ts'
+
+/*
+ * What models that recover from overflows share in every library: the model is called through
+ * `withOverflowRecovery`, and its usage is recorded for the prepared request.
+ */
+
+/** The store methods that a recovering model needs. */
+export type RecoveringStore = Pick<
+  Store,
+  'createSession' | 'getSession' | 'recordAnswer' | 'recordUsage' | 'updateSession' | 'withOverflowRecovery'
+>
+
+/** Owner, provider and model of a session. */
+export type SessionNames = {
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  readonly owner?: string | undefined
+}
+
+/**
+ * Records provider, model and owner of a session that has none yet; existing values are never replaced. A model
+ * is recorded only together with its provider. An unknown session is ignored.
+ */
+export async function noteSession(
+  store: Pick<Store, 'getSession' | 'updateSession'>,
+  sessionId: string,
+  names: SessionNames,
+): Promise<void> {
+  if (names.provider === undefined && names.owner === undefined) return
+  const session = await unlessUnknown(store.getSession(sessionId))
+  if (session !== undefined) await complete(store, session, names)
+}
+
+/** Sets the names that a session does not have. Throws `SESSION_NOT_FOUND` for a session of another owner. */
+async function complete(
+  store: Pick<Store, 'updateSession'>,
+  session: Awaited<ReturnType<Store['getSession']>>,
+  { provider, model, owner }: SessionNames,
+): Promise<void> {
+  const change = {
+    ...missingNames(session, { provider, model }),
+    ...(owner !== undefined && session.owner !== owner && { owner }),
+  }
+  // Of two owners who claim a session at once, the second finds none.
+  const asked = owner === undefined ? {} : { owner }
+  if (Object.keys(change).length > 0) await store.updateSession(session.id, change, asked)
+}
+
+/**
+ * Records the usage of one model call, and what was sent; returns the id of the recorded request. The response was already delivered and
+ * paid for: if recording fails, the process emits a warning. Without a report, or with one of 0 tokens, the request alone is recorded.
+ */
+export async function recordCall(
+  store: Pick<Store, 'recordUsage'>,
+  request: PreparedRequest,
+  usage: ReportedUsage | undefined,
+): Promise<string | undefined> {
+  return recordReport(store, request, usage, { ...describedBy(request), request })
+}
+
+/** Records the usage of a call as `recordCall` does, with what is known of its request. */
+export async function recordReport(
+  store: Pick<Store, 'recordUsage'>,
+  { sessionId, provider, model }: Pick<PreparedRequest, 'sessionId' | 'provider' | 'model'>,
+  usage: ReportedUsage | undefined,
+  { request, ...known }: Omit<UsageReportInput, keyof ReportedUsage>,
+): Promise<string | undefined> {
+  const isReported = usage !== undefined && Object.values(usage).some((tokens) => tokens !== 0)
+  if (!isReported && request === undefined) return undefined
+  try {
+    const report = { ...known, provider, ...(model !== undefined && { model }) }
+    const recorded = isReported
+      ? await store.recordUsage(sessionId, { ...report, ...usage, request })
+      : await store.recordUsage(sessionId, { ...report, request: request! })
+    return recorded.requestId
+  } catch (error) {
+    process.emitWarning(`The usage of a model call was not recorded: ${errorName(error)}`)
+    return undefined
+  }
+}
+
+/** A recorded request, and the positions of its answer, first and last. */
+export type AnsweredRequest = { readonly requestId: string; readonly positions: PositionRange }
+
+/** An answer in a list of items: the index after its last item, and whether no other answer can be there. */
+export type AnswerPlace = { readonly end: number; readonly isCertain: boolean }
+
+/** How the items of a library are compared. */
+type Rules<Item, Answer> = {
+  /** The place of an answer that begins at an index; `undefined` when it does not begin there. */
+  readonly placeAt: (items: readonly Item[], index: number, answer: Answer) => AnswerPlace | undefined
+  /** Whether an item that was sent and one that is stored are the same. */
+  readonly isSame: (sent: Item, stored: Item) => boolean
+}
+
+type Waiting<Item, Answer> = {
+  readonly requestId: string
+  readonly answer: Answer
+  /** The last item that was sent. */
+  readonly last: Item | undefined
+  /** How many answers were recorded before the call began, and before it ended. */
+  readonly began: number
+  readonly ended: number
+}
+
+/** The most answers that wait: a turn may end without storing them. */
+const MOST_WAITING = 100
+
+/** Recorded requests of a session whose answers are not stored yet. */
+export class Unanswered<Item, Answer> {
+  readonly #rules: Rules<Item, Answer>
+  /** Oldest first. */
+  #waiting: readonly Waiting<Item, Answer>[] = []
+  #count = 0
+
+  constructor(rules: Rules<Item, Answer>) {
+    this.#rules = rules
+  }
+
+  /** A call begins, with this item at the end of its input. The result is to be called when its request is recorded. */
+  asked(last?: Item): (requestId: string, answer: Answer) => void {
+    const began = this.#count
+    return (requestId, answer) => {
+      const one = { requestId, answer, last, began, ended: this.#count++ }
+      this.#waiting = [...this.#waiting, one].slice(-MOST_WAITING)
+    }
+  }
+
+  /**
+   * Finds the answers in a list that was stored. Of equal answers the newest is meant, because a turn may end without storing its own. An
+   * answer that is stored makes all stale that ended before its call began.
+   */
+  take(
+    items: readonly Item[],
+    stored: readonly { readonly position: number; readonly existing: boolean }[],
+  ): AnsweredRequest[] {
+    if (items.length !== stored.length) return []
+    const found: AnsweredRequest[] = []
+    let began = 0
+    for (let at = items.length - 1; at >= 0 && this.#waiting.length > 0; at--) {
+      // The answer of an earlier call was stored before.
+      const match = stored[at]!.existing ? undefined : this.#answerAt(items, at)
+      if (match === undefined) continue
+      const { one, end } = match
+      found.push({ requestId: one.requestId, positions: [stored[at]!.position, stored[end - 1]!.position] })
+      began = Math.max(began, one.began)
+      this.#waiting = this.#waiting.filter((other) => other !== one)
+    }
+    this.#waiting = this.#waiting.filter(({ ended }) => ended >= began)
+    return found.reverse()
+  }
+
+  /** Returns `undefined` also for equal answers of calls at the same time: it is unknown which one is stored. */
+  #answerAt(
+    items: readonly Item[],
+    at: number,
+  ): { readonly one: Waiting<Item, Answer>; readonly end: number } | undefined {
+    const { placeAt, isSame } = this.#rules
+    const fitting = this.#waiting.flatMap((one) => {
+      const place = placeAt(items, at, one.answer)
+      return place === undefined ? [] : [{ one, ...place }]
+    })
+    const before = items[at - 1]
+    const certain = preferred(fitting, ({ isCertain }) => isCertain)
+    const likely = preferred(
+      certain,
+      ({ one: { last } }) => before !== undefined && last !== undefined && isSame(last, before),
+    )
+    const newest = likely.at(-1)
+    return newest && likely.at(-2) && likely.at(-2)!.one.ended >= newest.one.began ? undefined : newest
+  }
+}
+
+/** Those that meet a condition, or all when none does. */
+function preferred<T>(list: readonly T[], condition: (one: T) => boolean): readonly T[] {
+  const met = list.filter(condition)
+  return met.length > 0 ? met : list
+}
+
+/** Records where answers are stored. They are stored all the same: if recording fails, the process emits a warning. */
+export async function recordAnswers(
+  store: Pick<Store, 'recordAnswer'>,
+  sessionId: string,
+  answers: readonly AnsweredRequest[],
+): Promise<void> {
+  for (const { requestId, positions } of answers) {
+    try {
+      await store.recordAnswer(sessionId, requestId, positions)
+    } catch (error) {
+      process.emitWarning(`The answer of a request was not recorded: ${errorName(error)}`)
+    }
+  }
+}
+
+/**
+ * Records names as `noteSession` does. An unknown session is created with them, so that it never exists without
+ * its owner.
+ */
+async function nameSession(
+  store: Pick<Store, 'createSession' | 'getSession' | 'updateSession'>,
+  id: string,
+  { provider, model, owner }: SessionNames,
+): Promise<void> {
+  const names = { provider, model, owner }
+  const session = await unlessUnknown(store.getSession(id))
+  if (session !== undefined) return complete(store, session, names)
+  try {
+    const asked = provider !== undefined && { provider, ...(model !== undefined && { model }) }
+    await store.createSession({ id, ...asked, ...(owner !== undefined && { owner }) })
+  } catch (error) {
+    if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
+    await noteSession(store, id, names)
+  }
+}
+
+/** Appends to a session after its names were recorded. Messages that cannot be stored create no session. */
+export async function appendNamed(
+  store: Pick<Store, 'append' | 'createSession' | 'getSession' | 'updateSession'>,
+  id: string,
+  messages: readonly NewMessage[],
+  names: SessionNames,
+  options: AppendOptions = {},
+): Promise<AppendResult> {
+  if (names.provider === undefined && names.owner === undefined) return store.append(id, messages, options)
+  checkMessages(messages)
+  const given = taken(messages)
+  await nameSession(store, id, names)
+  return store.append(id, given, options)
+}
+
+/**
+ * Records usage as `recordCall` does, and the names of the session, which is created when its messages are not
+ * stored yet. Returns the id of the recorded request.
+ */
+export async function recordCallOf(
+  store: RecoveringStore,
+  request: PreparedRequest,
+  owner: string | undefined,
+  usage: ReportedUsage | undefined,
+): Promise<string | undefined> {
+  try {
+    await nameSession(store, request.sessionId, { provider: request.provider, model: request.model, owner })
+  } catch (error) {
+    process.emitWarning(`The model of a session was not recorded: ${errorName(error)}`)
+  }
+  return recordCall(store, request, usage)
+}
+
+/**
+ * Returns the iterable once its first content has arrived. An error before that is thrown, so that the request
+ * can be retried.
+ */
+export async function begunIterable<T>(
+  source: AsyncIterable<T>,
+  isPrelude: (value: T) => boolean = () => false,
+): Promise<AsyncIterable<T>> {
+  const iterator = source[Symbol.asyncIterator]()
+  const waiting: T[] = []
+  let step = await iterator.next()
+  for (; step.done !== true && isPrelude(step.value); step = await iterator.next()) waiting.push(step.value)
+  return (async function* () {
+    try {
+      yield* waiting
+      for (; step.done !== true; step = await iterator.next()) yield step.value
+    } finally {
+      await iterator.return?.()
+    }
+  })()
+}
+
+/** An object with some methods replaced; all other methods are called on the object itself. */
+export function withMethods<T extends object>(target: T, methods: { readonly [name: string]: unknown }): T {
+  return new Proxy(target, {
+    get: (own, key) => {
+      if (typeof key === 'string' && Object.hasOwn(methods, key)) return methods[key]
+      const value: unknown = Reflect.get(own, key, own)
+      return typeof value === 'function' ? value.bind(own) : value
+    },
+  })
+}

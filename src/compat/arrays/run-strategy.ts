@@ -1,0 +1,308 @@
+import { v7 as uuidv7 } from 'uuid'
+import { invalid, standingFor, UndertextError } from '../../core/errors.ts'
+import { defined } from '../../core/messages/defined.ts'
+import type { Part } from '../../core/messages/message.ts'
+import type { ChatMessage } from '../../core/model/message-parts.ts'
+import type { Plan, PlannedInsert, PlannedStep } from '../../core/model/plan.ts'
+import type { View } from '../../core/model/view.ts'
+import type { ViewRow } from '../../core/model/view-row.ts'
+import { framedText, MANNERS, type Manner } from '../../core/rendering/rows.ts'
+import type {
+  CompositeStage,
+  PlanDraft,
+  Stage,
+  StageContext,
+  StageSettings,
+  SummarizingStage,
+  SummaryTask,
+} from '../../core/stages/stage.ts'
+import { condensePlan } from '../../core/stages/summarize.ts'
+import type { Summarizer } from '../../core/summarizers/summarizer.ts'
+import { measureMessage } from '../../core/tokens/measure.ts'
+import {
+  completePlan,
+  completeTask,
+  draftProblem,
+  isWholePlan,
+  tasksProblem,
+} from '../../store/compaction/draft-plan.ts'
+import { SummaryMaterial, type SummarySource } from '../../store/compaction/summary-chunks.ts'
+import { askForSummary, type WrittenSummary } from '../../store/compaction/write-summary.ts'
+import { isVisible } from './effective-history.ts'
+import type { ArrayEstimator } from './rows.ts'
+import { type ArrayRows, insertedMessage, replaceParts, rowsOf, stepOf } from './rows.ts'
+import { DEFAULT_SETTINGS } from './single-stages.ts'
+
+/** The share of the target that the default stages keep unsummarized over an array. */
+const KEEP_RECENT_SHARE = 0.3
+
+/** The estimator and summarizer settings of a strategy, with defaults filled in. */
+export type RunOptions = {
+  readonly estimator: ArrayEstimator
+  readonly provider: string
+  readonly summarizer: Summarizer
+  readonly manner: Manner
+  readonly summaryMaxTokens: number
+  readonly summarySections: readonly string[]
+  readonly summaryTimeoutMs: number
+}
+
+/** One passing of an array through a strategy. */
+export type ArrayRun = {
+  /** The target size of the messages, tokens; `undefined` without one. */
+  readonly target: number | undefined
+  /**
+   * Whether the messages must fit, so that a summary that is not smaller than its source is rejected and those messages stay. `compact`
+   * accepts such a summary.
+   */
+  readonly mustShrink: boolean
+  /** The name of the called function, for errors. */
+  readonly what: string
+  /** Receives the figures of each stage of a composite. */
+  readonly steps?: StrategyStep[]
+}
+
+/** The figures of one strategy that was applied. */
+export type StrategyStep = {
+  readonly name: string
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+}
+
+/** Tokens of the visible messages of an array, whole. */
+export function tokensIn(items: readonly Item[], options: RunOptions, what: string): number {
+  return Math.ceil(rowsIn(items, options, what).view.tokens)
+}
+
+function rowsIn(items: readonly Item[], { provider, estimator }: RunOptions, what: string): ArrayRows {
+  return rowsOf(messagesOf(items), provider, what, estimator)
+}
+
+/** How items pass through a strategy, also within another one, whose options are the defaults. */
+type Passing = (
+  items: readonly Item[],
+  run: ArrayRun,
+  outer: RunOptions | undefined,
+) => Promise<readonly Item[]>
+
+/** A stage that is run over arrays in its own way instead of as it plans. */
+export const PASSING = Symbol('undertext.passing')
+
+/**
+ * Runs a stage over messages once, whatever their size. A composite stage runs each of its stages only while they are over its budget.
+ *
+ * Rejects with `SUMMARIZER_FAILED`, with `INVALID_INPUT` for an invalid plan, and with what `checkLaws` throws.
+ */
+export async function runStageOnItems(
+  items: readonly Item[],
+  stage: Stage & { readonly [PASSING]?: Passing },
+  run: ArrayRun,
+  options: RunOptions,
+): Promise<readonly Item[]> {
+  const passing = stage[PASSING]
+  if (passing !== undefined) return passing(items, run, options)
+  if ('stages' in stage) return runComposite(items, stage, run, options)
+  if ('summaries' in stage) return runSummaries(items, stage, run, options)
+  const rows = rowsIn(items, options, run.what)
+  const context = contextOf(rows, run, options)
+  const draft: PlanDraft | undefined = await stage.plan(rows.view, context)
+  if (draft === undefined) return items
+  return afterStep(items, stepOf(rows.view, planOf(rows.view, draft, stage, context, run)), options.manner)
+}
+
+async function runComposite(
+  items: readonly Item[],
+  { stages }: CompositeStage,
+  { steps, ...run }: ArrayRun,
+  options: RunOptions,
+): Promise<readonly Item[]> {
+  const target = targetOf(run)
+  let left = items
+  for (const stage of stages) {
+    const tokensBefore = tokensIn(left, options, run.what)
+    if (tokensBefore <= target) break
+    const budget = 'stages' in stage ? stage.budget : undefined
+    left = await runStageOnItems(left, stage, { ...run, target: budget ?? target }, options)
+    steps?.push({ name: stage.name, tokensBefore, tokensAfter: tokensIn(left, options, run.what) })
+  }
+  return left
+}
+
+/** Completes the plan of a stage. Throws `INVALID_INPUT` for an invalid one. */
+function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContext, run: ArrayRun): Plan {
+  if (isWholePlan(draft, stage)) return draft
+  const { name } = stage
+  const problem = draftProblem(draft)
+  if (problem !== undefined) throw invalid(`${run.what}: ${name}: ${problem}`)
+  const plan = completePlan(view, draft, name, (row) => {
+    const parts = context.contentOf(row)
+    return { original: parts, shown: parts }
+  })
+  if ('unfit' in plan)
+    throw invalid(`${run.what}: ${name}: only texts and tool results can be shown differently`)
+  return plan
+}
+
+/** The target size of a run. Throws `INVALID_INPUT` without one. */
+export function targetOf({ target, what }: ArrayRun): number {
+  if (target === undefined) throw invalid(`${what}: needs maxTokens or a target in tokens`)
+  return target
+}
+
+async function runSummaries(
+  items: readonly Item[],
+  stage: SummarizingStage,
+  run: ArrayRun,
+  options: RunOptions,
+): Promise<readonly Item[]> {
+  let left = items
+  for (let round = 0; round < (stage.rounds ?? 1); round++) {
+    const rows = rowsIn(left, options, run.what)
+    const drafts = stage.summaries(rows.view, contextOf(rows, run, options))
+    const problem = tasksProblem(drafts)
+    if (problem !== undefined) throw invalid(`${run.what}: ${stage.name}: ${problem}`)
+    const tasks = drafts.map((draft) => completeTask(rows.view, draft, options.summaryMaxTokens))
+    if (tasks.length === 0) break
+    left = await condenseTasks(left, rows, tasks, run, options)
+  }
+  return left
+}
+
+/** Replaces the rows of each task by a summary. The tasks are of one view and do not overlap. */
+async function condenseTasks(
+  items: readonly Item[],
+  array: ArrayRows,
+  tasks: readonly SummaryTask[],
+  run: ArrayRun,
+  options: RunOptions,
+): Promise<readonly Item[]> {
+  const made = new Map<number, Item>()
+  let now = array.view
+  for (const task of tasks) {
+    const { rows, level, tokens } = task
+    const sources = rows.map((row) => sourceOf(row, array))
+    const limited = run.mustShrink ? task : { ...task, maxTokens: options.summaryMaxTokens }
+    const { text, metadata, answer } = await requestSummary(sources, limited, array.view, options)
+    const sizes = measureMessage({ content: text }, array.view.estimator)
+    if (run.mustShrink && now.tokensOfRow({ sizes }) >= tokens) continue
+    const withLevel = { ...metadata, ...defined({ level }) }
+    const insert: PlannedInsert = { kind: 'summary', role: 'system', text, metadata: withLevel, sizes }
+    const number = made.size + 1
+    const covered = rows.flatMap(({ key }) => items[key - 1]!.origins)
+    made.set(-number, insertedItem(insert, covered, options.manner, answer.text))
+    now = stepOf(now, condensePlan(rows, insert, {}), number).after
+  }
+  return now.rows.map(({ key }) => made.get(key) ?? items[key - 1]!)
+}
+
+/** A row as a summarizer reads it; an earlier summary without the text around it. */
+function sourceOf(row: ViewRow, { contentOf, metadataOf }: ArrayRows): SummarySource {
+  const content = contentOf(row)
+  const shown = { role: row.role, content: row.kind === 'summary' ? content.map(withoutFrame) : content }
+  return { kind: row.kind, shown, original: shown, metadata: metadataOf(row) }
+}
+
+function withoutFrame(part: Part): Part {
+  if (part.type !== 'text') return part
+  const frame = Object.values(MANNERS).find(
+    ({ before, after }) => part.text.startsWith(before) && part.text.endsWith(after),
+  )
+  if (frame === undefined) return part
+  return { ...part, text: part.text.slice(frame.before.length, part.text.length - frame.after.length) }
+}
+
+function contextOf(
+  { contentOf, metadataOf }: ArrayRows,
+  { target = 0 }: ArrayRun,
+  options: RunOptions,
+): StageContext {
+  const { summaryMaxTokens, summarySections } = options
+  const settings: StageSettings = {
+    ...DEFAULT_SETTINGS,
+    keepRecentRatio: undefined,
+    keepRecentTokens: Math.floor(target * KEEP_RECENT_SHARE),
+    truncationFraction: undefined,
+    summaryMaxTokens,
+    summarySections,
+  }
+  return { contentOf, metadataOf, settings, targetTokens: target, limitTokens: target }
+}
+
+/** Requests one summary. Rejects with `SUMMARIZER_FAILED` without one; `originalErrorOf` returns what the summarizer threw. */
+async function requestSummary(
+  sources: readonly SummarySource[],
+  { level, maxTokens }: SummaryTask,
+  view: View,
+  { summarizer, summarySections: sections, summaryTimeoutMs: timeoutMs }: RunOptions,
+): Promise<WrittenSummary> {
+  const asked = await askForSummary(
+    summarizer,
+    SummaryMaterial.of(sources, summarizer, { level }),
+    { sessionId: '', sections, maxTokens, ...defined({ level }) },
+    { timeoutMs, view, signal: undefined, answered: undefined },
+  )
+  if ('error' in asked) {
+    const failure = summarizerFailed(summarizer, asked.error)
+    throw asked.error === 'SUMMARY_TIMEOUT' ? failure : standingFor(failure, asked.thrown)
+  }
+  const { written } = asked
+  if (written.problem !== undefined) throw summarizerFailed(summarizer, written.problem)
+  if (written.text.trim() === '' || written.answer.text.trim() === '')
+    throw summarizerFailed(summarizer, 'EMPTY_SUMMARY')
+  return written
+}
+
+/** `SUMMARIZER_FAILED`, with a code or an error's name as the reason. */
+function summarizerFailed({ name }: Summarizer, error: string): UndertextError<'SUMMARIZER_FAILED'> {
+  return new UndertextError('SUMMARIZER_FAILED', { summarizer: name, error })
+}
+
+/** A message while strategies are applied. */
+export type Item = {
+  readonly message: ChatMessage
+  /** Its index in the given array; for a summary, the indexes of the messages that it replaces. */
+  readonly origins: readonly number[]
+  /** The own text of an added summary. */
+  readonly summary?: string
+}
+
+export function itemsOf(messages: readonly ChatMessage[]): Item[] {
+  return messages.flatMap((message, origin) => (isVisible(message) ? [{ message, origins: [origin] }] : []))
+}
+
+export function messagesOf(items: readonly Item[]): ChatMessage[] {
+  return items.map(({ message }) => message)
+}
+
+/** The items as a planned step leaves them. A row's key is its item's index + 1; the inserted row's is negative. */
+function afterStep(items: readonly Item[], { plan, after }: PlannedStep, manner: Manner): Item[] {
+  const shown = replaceParts(messagesOf(items), plan.replace)
+  return after.rows.map(({ key }): Item => {
+    const item = items[key - 1]
+    if (item !== undefined) return { ...item, message: shown[key - 1]! }
+    const covered = plan.hide.flatMap((row) => items[row.key - 1]!.origins)
+    return insertedItem(plan.insert!, covered, manner)
+  })
+}
+
+/** The message that a plan inserts. `ownText`: the text without digest and frame. */
+function insertedItem(
+  insert: PlannedInsert,
+  origins: readonly number[],
+  manner: Manner,
+  ownText = insert.text,
+): Item {
+  const id = uuidv7()
+  if (insert.kind === 'marker') return { message: insertedMessage(insert, id), origins: [] }
+  const text = framedText(insert.text, manner)
+  const metadata = { ...insert.metadata, isSummary: true }
+  const message = insertedMessage({ ...insert, role: manner.role, text, metadata }, id)
+  return { message, origins, summary: ownText }
+}
+
+/** A copy of a message and its parts, so that callers can change them. */
+export function copyMessage(message: ChatMessage): ChatMessage {
+  const { content } = message
+  if (typeof content === 'string' || !Array.isArray(content)) return { ...message }
+  return { ...message, content: content.map((part: Part) => ({ ...part })) }
+}

@@ -1,0 +1,404 @@
+import { z } from 'zod'
+import { check } from '../../core/messages/check.ts'
+import { isFailed, isReasoning, outputText, type Part } from '../../core/messages/message.ts'
+import { type ChatMessage, requireMessages } from '../../core/model/message-parts.ts'
+import { MANNERS, type SummaryPreset } from '../../core/rendering/rows.ts'
+import { clearToolResultsShape, clearToolResultsStage } from '../../core/stages/clear-tool-results.ts'
+import { dropReasoningShape, dropReasoningStage } from '../../core/stages/drop-reasoning.ts'
+import { priorityShape, priorityStage } from '../../core/stages/priority.ts'
+import { slidingWindowShape, slidingWindowStage } from '../../core/stages/sliding-window.ts'
+import { ours, type Stage } from '../../core/stages/stage.ts'
+import { summarizeOlderShape, summarizeOlderStage } from '../../core/stages/summarize-older.ts'
+import { extractiveSummarizer } from '../../core/summarizers/extractive.ts'
+import { SUMMARY_SECTIONS, type Summarizer, summarizerSchema } from '../../core/summarizers/summarizer.ts'
+import { pick } from '../../store/config/resolve.ts'
+import { SUMMARY_TIMEOUT_MS } from '../../store/config/settings.ts'
+import { arrayEstimator, estimatorChoiceSchema, rowsOf } from './rows.ts'
+import {
+  type ArrayRun,
+  copyMessage,
+  type Item,
+  itemsOf,
+  messagesOf,
+  PASSING,
+  type RunOptions,
+  runStageOnItems,
+  type StrategyStep,
+  targetOf,
+  tokensIn,
+} from './run-strategy.ts'
+
+/** Default maximum tokens of a summary of an array. */
+const SUMMARY_TOKENS = 1_024
+
+/** The form of a summary without a preset: a system message with only its text. */
+const PLAIN_MANNER = { role: 'system', before: '', after: '', place: 'inline' } as const
+
+const PRESETS = Object.keys(MANNERS) as [SummaryPreset, ...SummaryPreset[]]
+
+/** The options of every strategy besides its own. */
+export const strategyShape = {
+  /** Compaction is due when the messages take more than this many tokens. Default: never. */
+  maxTokens: z.int().nonnegative().optional(),
+  /** The name of an estimator, an estimator of your own, or a `createTokenCounter`. Default "neurolink". */
+  estimator: estimatorChoiceSchema.optional(),
+  /** The provider for which tokens are counted. Default: none. */
+  provider: z.string().optional(),
+}
+/** The options of strategies that summarize, over arrays. In a store the store's settings apply. */
+export const summaryShape = {
+  /** Default: the extractive summarizer, which needs no model. */
+  summarizer: summarizerSchema.optional(),
+  /** The role of a summary and the text around it. Default: `system` and no text. */
+  summaryPreset: z.enum(PRESETS).optional(),
+  /** Maximum tokens of a summary. Default 1,024. */
+  summaryMaxTokens: z.int().positive().optional(),
+  /** Titles of the requested sections. Default: `SUMMARY_SECTIONS`. */
+  summarySections: z.array(z.string().min(1)).min(1).readonly().optional(),
+  /** The time limit for one summary, milliseconds. Default 120,000. */
+  summaryTimeoutMs: z.int().positive().optional(),
+}
+
+const strategySchema = z.strictObject({ ...strategyShape, ...summaryShape })
+/** The options that all strategies share. */
+export type StrategyOptions = z.input<typeof strategySchema>
+
+/** The budget of a strategy: tokens, or the result of `contextBudget`. */
+export type StrategyBudget =
+  | number
+  | {
+      readonly availableForHistory: number
+      /** Tokens reserved for a system prompt; added to the budget when the messages begin with one. */
+      readonly reservedSystem?: number
+    }
+const budgetSchema = z.union([
+  z.number().nonnegative(),
+  z.looseObject({
+    availableForHistory: z.number().nonnegative(),
+    reservedSystem: z.number().nonnegative().optional(),
+  }),
+])
+
+/** The result of a strategy over an array. Figures are tokens of its estimator. */
+export type StrategyResult = {
+  /** The messages to send, in order: a new list of new objects. */
+  readonly messages: ChatMessage[]
+  /** Indexes in the given array of the messages that were visible and are not sent, ascending. */
+  readonly hidden: number[]
+  /** Whether the messages still exceed the budget, because the messages that always stay or a single turn are too large. */
+  readonly overBudget: boolean
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  /** One entry for each strategy that was applied, in order; empty when everything fit. */
+  readonly steps: StrategyStep[]
+  /** The summaries in `messages`, each with the indexes of the messages that it replaces. */
+  readonly summaries: { readonly text: string; readonly standsFor: readonly number[] }[]
+}
+
+/** The methods of a strategy over plain arrays. */
+export type ArrayFace = {
+  /** Tokens above which `shouldCompact` returns true. */
+  readonly maxTokens: number | undefined
+  /** The summarizer of its options. */
+  readonly summarizer: Summarizer | undefined
+  /** Tokens of the visible messages, rounded up. Throws `INVALID_INPUT`. */
+  tokenEstimate(messages: readonly ChatMessage[]): number
+  /** Whether `tokenCount` is greater than `maxTokens`. */
+  shouldCompact(messages: readonly ChatMessage[], tokenCount: number): boolean
+  /**
+   * Applies the strategy, whatever the size of the messages, and returns the messages that are left. `targetTokens` (default
+   * `maxTokens`) is the target of strategies that count tokens. The given array and its objects are not changed.
+   *
+   * Rejects with `SUMMARIZER_FAILED`, `STRATEGY_FAILED` (a strategy of your own within it) and `INVALID_INPUT`.
+   */
+  compact(messages: readonly ChatMessage[], targetTokens?: number): Promise<ChatMessage[]>
+  /**
+   * Makes the messages fit a budget as far as the strategy can; does nothing when they fit. A summary that is not smaller than its
+   * source is rejected, and those messages stay. Rejects as `compact` does.
+   */
+  apply(messages: readonly ChatMessage[], budget: StrategyBudget): Promise<StrategyResult>
+}
+
+/** A stage for `compactSession` that also works over plain arrays. It keeps no state. */
+export type Strategy<S extends Stage = Stage> = S & ArrayFace
+
+/** What a strategy needs besides its stage. */
+type StrategyTraits = {
+  /** The final form of a message that the stage changed; `undefined` removes it. For stages that only replace. */
+  readonly finish?: (message: ChatMessage, before: ChatMessage) => ChatMessage | undefined
+  /** Whether it cannot work without a target size. Default false. */
+  readonly needsTarget?: boolean
+}
+
+/** Gives a stage the methods over plain arrays. Other fields of `options`, those of the stage, are ignored. */
+export function strategyOf<S extends Stage>(
+  stage: S,
+  options: StrategyOptions,
+  { finish, needsTarget = false }: StrategyTraits = {},
+): Strategy<S> {
+  const { name } = stage
+  const { maxTokens, summarizer } = options
+  const resolved = resolve(options)
+  const estimate = (items: readonly Item[]): number => tokensIn(items, resolved, name)
+  const itemsIn = (messages: readonly ChatMessage[]): Item[] => {
+    requireMessages(messages, name)
+    return itemsOf(messages)
+  }
+  const pass = async (
+    items: readonly Item[],
+    run: ArrayRun,
+    outer?: RunOptions,
+  ): Promise<readonly Item[]> => {
+    if (needsTarget) targetOf(run)
+    const after = await runStageOnItems(items, stage, run, resolve(options, outer))
+    if (finish === undefined) return after
+    return after.flatMap((item, at) => {
+      const before = items[at]!.message
+      const message = item.message === before ? before : finish(item.message, before)
+      return message === undefined ? [] : [{ ...item, message }]
+    })
+  }
+  const face: ArrayFace = {
+    maxTokens,
+    summarizer,
+    tokenEstimate: (messages) => estimate(itemsIn(messages)),
+    shouldCompact: (_messages, tokenCount) => maxTokens !== undefined && tokenCount > maxTokens,
+    async compact(messages, targetTokens) {
+      const target =
+        check(z.number().nonnegative().optional(), targetTokens, `${name}: targetTokens`) ?? maxTokens
+      const items = await pass(itemsIn(messages), { target, mustShrink: false, what: name })
+      return messagesOf(items).map(copyMessage)
+    },
+    async apply(messages, budget) {
+      const items = itemsIn(messages)
+      const target = tokensOfBudget(budget, items, resolved, name)
+      const tokensBefore = estimate(items)
+      const steps: StrategyStep[] = []
+      const isOver = tokensBefore > target
+      const after = isOver ? await pass(items, { target, mustShrink: true, what: name, steps }) : items
+      const tokensAfter = estimate(after)
+      if (isOver && !('stages' in stage)) steps.push({ name, tokensBefore, tokensAfter })
+      const kept = new Set(after.flatMap(({ origins, summary }) => (summary === undefined ? origins : [])))
+      return {
+        messages: messagesOf(after).map(copyMessage),
+        hidden: items.flatMap(({ origins }) => origins.filter((origin) => !kept.has(origin))),
+        overBudget: tokensAfter > target,
+        tokensBefore,
+        tokensAfter,
+        steps,
+        summaries: after.flatMap(({ summary: text, origins: standsFor }) =>
+          text === undefined ? [] : [{ text, standsFor }],
+        ),
+      }
+    },
+  }
+  return Object.assign({}, ours(stage), face, { [PASSING]: pass })
+}
+
+/** The tokens that a budget leaves for these messages. A system prompt as the first message is not counted twice. */
+function tokensOfBudget(
+  budget: StrategyBudget,
+  items: readonly Item[],
+  { estimator, provider }: RunOptions,
+  what: string,
+): number {
+  const checked = check(budgetSchema, budget, `${what}: budget`)
+  if (typeof checked === 'number') return checked
+  const { availableForHistory, reservedSystem = 0 } = checked
+  const first = messagesOf(items.slice(0, 1))
+  if (reservedSystem === 0 || first[0]?.role !== 'system') return availableForHistory
+  const { view } = rowsOf(first, provider, what, estimator)
+  return availableForHistory + Math.min(reservedSystem, view.tokensOfRows(view.rows))
+}
+
+/** Options with defaults filled in: those of the strategy around it, if any. */
+function resolve(options: StrategyOptions, outer: RunOptions = DEFAULT_OPTIONS): RunOptions {
+  const { estimator, summaryPreset } = options
+  const given = pick(options, [
+    'provider',
+    'summarizer',
+    'summaryMaxTokens',
+    'summarySections',
+    'summaryTimeoutMs',
+  ])
+  return {
+    ...outer,
+    ...(given as Partial<RunOptions>),
+    ...(estimator !== undefined && { estimator: arrayEstimator(estimator) }),
+    ...(summaryPreset !== undefined && { manner: MANNERS[summaryPreset] }),
+  }
+}
+
+const DEFAULT_OPTIONS: RunOptions = {
+  estimator: arrayEstimator(undefined),
+  provider: '',
+  summarizer: extractiveSummarizer,
+  manner: PLAIN_MANNER,
+  summaryMaxTokens: SUMMARY_TOKENS,
+  summarySections: SUMMARY_SECTIONS,
+  summaryTimeoutMs: SUMMARY_TIMEOUT_MS,
+}
+
+/** The options that belong to the stage of a strategy, by its shape. */
+function stageOptions<T extends object, K extends keyof T>(
+  options: T,
+  shape: { readonly [name in K]: unknown },
+): Pick<T, K> {
+  return pick(options, Object.keys(shape) as K[])
+}
+
+/** The kinds of strategies that a configuration may name. */
+export const STRATEGY_KINDS = ['sliding_window', 'sliding_window_with_summary', 'priority_based'] as const
+/** The name of a kind of strategy of `createStrategy`. */
+export type ContextStrategyKind = (typeof STRATEGY_KINDS)[number]
+
+/** Options of `createStrategy`. */
+export type CreateStrategyOptions = StrategyOptions
+
+const MAKERS: { readonly [K in ContextStrategyKind]: (options: CreateStrategyOptions) => Strategy } = {
+  sliding_window: ({ maxTokens, estimator, provider }) =>
+    slidingWindow({ fitBudget: true, keepNewest: 'nothing', maxTokens, estimator, provider }),
+  sliding_window_with_summary: (options) => {
+    const plain = MAKERS.sliding_window(options)
+    if (options.summarizer === undefined) return plain
+    const window = slidingWindow({ fitBudget: true, summarize: true, ...options })
+    return {
+      ...window,
+      async apply(messages, budget) {
+        const result = await window.apply(messages, budget)
+        return result.overBudget ? plain.apply(messages, budget) : result
+      },
+    }
+  },
+  priority_based: ({ maxTokens, estimator, provider }) =>
+    priority({ keepNewest: 'nothing', maxTokens, estimator, provider }),
+}
+
+/**
+ * Creates the strategy of a kind. The default "sliding_window" keeps the newest messages that fit; "sliding_window_with_summary" is
+ * the same, also by name, without a `summarizer`. The result of `apply` fits the budget unless the system messages alone are too
+ * large: the newest message may be dropped, and a summary that does not fit is omitted. Throws `INVALID_INPUT`.
+ */
+export function createStrategy(
+  kind: ContextStrategyKind = 'sliding_window',
+  options: CreateStrategyOptions = {},
+): Strategy {
+  const checked = check(z.enum(STRATEGY_KINDS), kind, 'createStrategy: kind')
+  return MAKERS[checked](check(strategySchema, options, 'createStrategy'))
+}
+
+const dropReasoningSchema = z.strictObject({ ...dropReasoningShape, ...strategyShape })
+/** Options of `dropReasoning`. */
+export type DropReasoningOptions = z.input<typeof dropReasoningSchema>
+
+/**
+ * Removes the reasoning of turns before the newest `keepTurns` (1), including signatures and redacted reasoning, from finished tool
+ * loops only, each as a whole.
+ *
+ * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ */
+export function dropReasoning(options: DropReasoningOptions = {}): Strategy {
+  const checked = check(dropReasoningSchema, options, 'dropReasoning')
+  const stage = dropReasoningStage(stageOptions(checked, dropReasoningShape))
+  return strategyOf(stage, checked, { finish: withoutEmptied })
+}
+
+/** An array has no part indexes to preserve, so emptied reasoning parts, and messages of nothing else, are removed. */
+function withoutEmptied(after: ChatMessage, before: ChatMessage): ChatMessage | undefined {
+  const [was, is] = [before.content, after.content]
+  if (!Array.isArray(was) || !Array.isArray(is)) return after
+  const content = (is as readonly Part[]).filter(
+    (part, at) => !(isReasoning(was[at]) && 'text' in part && part.text === ''),
+  )
+  return content.length === 0 && is.length > 0 ? undefined : { ...after, content }
+}
+
+const clearToolResultsSchema = z.strictObject({ ...clearToolResultsShape, ...strategyShape })
+/** Options of `clearToolResults`. */
+export type ClearToolResultsOptions = z.input<typeof clearToolResultsSchema>
+
+/**
+ * Replaces all tool results except the newest `keep` by "[tool result cleared]". Nothing else changes. In an array a cleared result
+ * is no longer marked as failed; in a store it still is, because only its text is replaced.
+ *
+ * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ */
+export function clearToolResults(options: ClearToolResultsOptions): Strategy {
+  const checked = check(clearToolResultsSchema, options, 'clearToolResults')
+  const stage = clearToolResultsStage(stageOptions(checked, clearToolResultsShape))
+  return strategyOf(stage, checked, { finish: withoutFailure })
+}
+
+function withoutFailure(message: ChatMessage, before: ChatMessage): ChatMessage {
+  const { content } = message
+  if (typeof content !== 'string' && Array.isArray(content)) {
+    const parts = before.content as readonly Part[]
+    return {
+      ...message,
+      content: content.map((part: Part, at) => (part === parts[at] ? part : clearedPart(part))),
+    }
+  }
+  const { isError, result } = message as { readonly isError?: unknown; readonly result?: unknown }
+  const failed =
+    typeof result === 'object' && result !== null && (result as { success?: unknown }).success === false
+  return {
+    ...message,
+    ...(isError === true && { isError: false }),
+    ...(failed && { result: { ...result, success: true } }),
+  }
+}
+
+/** A replaced part without its failure. */
+function clearedPart(part: Part): Part {
+  if (part.type !== 'tool-result' || !isFailed(part.output)) return part
+  return { ...part, output: { type: 'text', value: outputText(part.output) } }
+}
+
+const prioritySchema = z.strictObject({ ...priorityShape, ...strategyShape })
+/** Options of `priority`. */
+export type PriorityOptions = z.input<typeof prioritySchema>
+
+/**
+ * Keeps the highest-scoring messages that fit the budget. A call and its results are one unit with the score of the call. System and
+ * pinned messages, pending calls, active summaries and the newest turn always stay.
+ *
+ * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ */
+export function priority(options: PriorityOptions = {}): Strategy {
+  const checked = check(prioritySchema, options, 'priority')
+  return strategyOf(priorityStage(stageOptions(checked, priorityShape)), checked, { needsTarget: true })
+}
+
+const summarizeOlderSchema = z.strictObject({ ...summarizeOlderShape, ...strategyShape, ...summaryShape })
+/** Options of `summarizeOlder`. */
+export type SummarizeOlderOptions = z.input<typeof summarizeOlderSchema>
+
+/**
+ * Replaces all messages except the newest `keepLast` by a summary. System messages stay in their places and are not counted. Without
+ * older messages the summarizer is not called.
+ *
+ * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ */
+export function summarizeOlder(options: SummarizeOlderOptions): Strategy {
+  const checked = check(summarizeOlderSchema, options, 'summarizeOlder')
+  return strategyOf(summarizeOlderStage(stageOptions(checked, summarizeOlderShape)), checked)
+}
+
+const slidingWindowSchema = z.strictObject({ ...slidingWindowShape, ...strategyShape, ...summaryShape })
+/** Options of `slidingWindow`. */
+export type SlidingWindowOptions = z.input<typeof slidingWindowSchema>
+
+/**
+ * Keeps the newest messages: the newest `last`, not counting system messages, or with `fitBudget: true` the newest that fit the
+ * budget. System and pinned messages, pending calls and active summaries always stay; a call and its results are never separated.
+ * With `summarize: true` a summary replaces the removed messages, and the name is `sliding_window_with_summary`.
+ *
+ * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ */
+export function slidingWindow(options: SlidingWindowOptions): Strategy {
+  const checked = check(slidingWindowSchema, options, 'slidingWindow')
+  const stage = slidingWindowStage(stageOptions(checked, slidingWindowShape))
+  return strategyOf(stage, checked, {
+    needsTarget: checked.fitBudget === true || checked.shrinkToFit === true,
+  })
+}

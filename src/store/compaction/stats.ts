@@ -1,0 +1,342 @@
+import type { MomentPoint } from '../../core/model/moment.ts'
+import {
+  type BudgetCheckResult,
+  DEFAULT_COMPACTION_TARGET,
+  DEFAULT_COMPACTION_THRESHOLD,
+  estimateOf,
+  estimateRequest,
+  hasFixedPart,
+  weighRequest,
+} from '../../core/tokens/budget.ts'
+import {
+  type EstimateSource,
+  isDoubted,
+  NO_CALIBRATION,
+  outlook,
+  type Readings,
+  ratioOf,
+  samplesOf,
+  totalOf,
+} from '../../core/tokens/calibration.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
+import { type Sizes, tokensOf } from '../../core/tokens/measure.ts'
+import {
+  isMediaDue,
+  isWithinMedia,
+  type MediaUse,
+  mediaBudget,
+  mediaFigures,
+  mediaLimitsOf,
+  mostImages,
+  withPending,
+} from '../../core/tokens/media-limits.ts'
+import { type ModelProfile, type ProfileSubject, profileOf } from '../../core/tokens/profiles.ts'
+import {
+  availableInput,
+  type ContextWindow,
+  type ContextWindows,
+  DEFAULT_OUTPUT_RESERVE_RATIO,
+  getOutputReserve,
+  lowerLimit,
+  MAX_DEFAULT_OUTPUT_RESERVE,
+  registryOf,
+} from '../../core/tokens/windows.ts'
+import type { SessionFigures } from '../../storage/storage.ts'
+import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
+import type { ResolvedSettings } from '../config/resolve.ts'
+import type { CheckedStats } from '../config/store-options.ts'
+
+/** How full a session's context is. */
+export type ContextStats = {
+  /** Tokens of what would be sent now, by the best known figures (see `source`). The sum of `breakdown`. */
+  readonly estimatedInputTokens: number
+  readonly availableInputTokens: number
+  readonly usageRatio: number
+  /** Whether compaction is due: tokens, images or bytes have reached the threshold, and `heldBack` is absent. */
+  readonly shouldCompact: boolean
+  /**
+   * Present when usage has reached the threshold but a user undid an automatic compaction. Compaction is due again when the request
+   * does not fit, and as usual after the user compacts.
+   */
+  readonly heldBack?: true
+  /** Messages of the view that are sent: without silent ones (an agent's bookkeeping). */
+  readonly messageCount: number
+  /** Whether the request fits: its tokens, and its images and bytes where the provider's limits of these are known. */
+  readonly withinBudget: boolean
+  /** Images of the request, and their limit where it is known. Claude's is 20 when one has a side above 2,000 pixels. */
+  readonly images: MediaUse
+  /** Bytes of the request: images and files in base64, and an estimate of the text, four bytes for each token. */
+  readonly bytes: MediaUse
+  readonly breakdown: BudgetCheckResult['breakdown']
+  /**
+   * Tokens of the system prompt and tools, as far as they are known, and their source. `given`: the call. `last-request`: the session's
+   * last request whose usage was recorded, for a call with neither `system` nor `tools`. `none`: neither; what reports show besides the
+   * history is then in `breakdown.unseen`.
+   */
+  readonly fixed: { readonly tokens: number; readonly source: 'given' | 'last-request' | 'none' }
+  /** Provider of the limits and token counts. */
+  readonly provider: string
+  readonly model?: string
+  readonly estimator: string
+  /** The length of the log, which is its last position: silent messages are included. `countMessages` leaves them out. */
+  readonly storedMessages: number
+  /** Hidden messages, by what hid them. */
+  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
+  /** Sizes of the view by category, in the estimator's units. */
+  readonly sizes: Sizes
+  readonly activeCompactions: number
+  /**
+   * Where `estimatedInputTokens` comes from. `measured`: the provider's report of exactly this request. `measured+estimated`: the
+   * report, and an estimate of what was added since. `calibrated`: the estimate, corrected by earlier reports of the model.
+   * `estimated`: the estimator alone.
+   */
+  readonly source: EstimateSource
+  /** Tokens of the same request by the estimator alone. */
+  readonly estimated: number
+  /** The provider's last report for this session and model; `null` without one. */
+  readonly measured: MeasuredTokens | null
+  /** Real tokens per token of this estimator, learned from reports of the model (1 before three reports). */
+  readonly calibration: { readonly ratio: number; readonly samples: number }
+  readonly contextWindow: ContextWindow
+  /** Maximum tokens of input that the provider accepts, where an overflow error reported it. */
+  readonly inputLimit?: number
+  readonly outputReserve: { readonly tokens: number; readonly source: 'maxTokens' | 'share' | 'most' }
+  /** Maximum tokens of input by the settings. */
+  readonly contextWindowTarget?: number
+  /** The usage at which compaction is due. */
+  readonly threshold: number
+  /** The figures assumed for the model, and where each comes from. Shared and frozen. */
+  readonly profile: ModelProfile
+  /** The moment of the figures, when one was given. They are then estimates. */
+  readonly moment?: MomentPoint
+}
+
+/** Settings that are part of a model's profile. */
+const PROFILE_SETTINGS = [
+  'maxTokens',
+  'target',
+  'targetTokens',
+  'keepRecentTokens',
+  'pruneProtectTokens',
+  'pruneMinimumSavings',
+  'summaryMaxTokens',
+] as const
+
+/** A provider's report of a request's size. */
+export type MeasuredTokens = {
+  readonly inputTokens: number
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** Whether it is of the current view, appended messages aside. Otherwise it is used for no figure. */
+  readonly isCurrent: boolean
+  /** It is less than half of what the request must have contained, so it is used for no figure. See `recordUsage`. */
+  readonly isFarBelow?: true
+}
+
+/** Computes stats from the counters of a session and the readings of its model. */
+export function contextStats(
+  figures: SessionFigures,
+  readings: Readings,
+  given: {
+    readonly provider: string | undefined
+    readonly model: string | undefined
+    readonly request: CheckedStats
+    readonly settings: ResolvedSettings
+    /** Provider and model where none are given. */
+    readonly own: Pick<SessionFigures, 'provider' | 'model'>
+    readonly estimator: Estimator
+    readonly contextWindows: ContextWindows | undefined
+  },
+): ContextStats {
+  const { request, settings, estimator } = given
+  const chosen = resolveModel(given.own, given.provider, given.model)
+  const history = tokensOf(figures.visibleSizes, figures.visibleCount, estimator, chosen.key)
+  const raw = estimateRequest(chosen.key, request, history, estimator, readings.fixed)
+  const estimate = estimateOf(raw)
+  const { viewEpoch } = figures
+  const expected = outlook(readings, { viewEpoch, estimator: estimator.name, estimate })
+  const contextWindow = windowOf(
+    chosen,
+    figures.config,
+    given.contextWindows,
+    readings.learned.window,
+    registryOf(settings.preset),
+  )
+  const maxTokens = request.maxOutputTokens ?? settings.maxTokens
+  const target = request.contextWindowTarget ?? settings.contextWindowTarget ?? 0
+  const inputLimit = lowerLimit(readings.learned.input, target)
+  const threshold = thresholdOf(request, settings, () =>
+    availableInput(contextWindow.tokens, maxTokens, inputLimit),
+  )
+  const budget = weighRequest({
+    raw,
+    outlook: expected,
+    contextWindow: contextWindow.tokens,
+    inputLimit,
+    maxTokens,
+    threshold,
+  })
+  const { calibration = NO_CALIBRATION, measurement } = readings
+  const limits = mediaLimitsOf(chosen, contextWindow.tokens, settings.mediaLimits)
+  // A threshold in tokens says nothing about media.
+  const share = request.threshold ?? settings.threshold ?? DEFAULT_COMPACTION_THRESHOLD
+  const media = mediaBudget(limits, share, 0)
+  const sizes = withPending(figures.visibleSizes, request.pendingMedia)
+  const used = mediaFigures(sizes, budget.estimatedInputTokens)
+  const withinBudget = budget.withinBudget && isWithinMedia(used, media.limit)
+  const isDue = budget.shouldCompact || (settings.enableMedia !== false && isMediaDue(used, media))
+  const isHeldBack = figures.undoneAutomatic > 0 && isDue && withinBudget
+  const stats: { -readonly [K in keyof ContextStats]: ContextStats[K] } = {
+    estimatedInputTokens: budget.estimatedInputTokens,
+    availableInputTokens: budget.availableInputTokens,
+    usageRatio: budget.usageRatio,
+    shouldCompact: isDue && !isHeldBack,
+    messageCount: figures.visibleCount,
+    withinBudget,
+    images: useOf(used.images, mostImages(used.largeImages, media.limit)),
+    bytes: useOf(used.bytes, media.limit.bytes),
+    breakdown: budget.breakdown,
+    fixed: fixedPart(request, budget.breakdown, Math.round(expected.ratio * (raw.unseen ?? 0))),
+    provider: chosen.provider,
+    estimator: figures.estimator,
+    storedMessages: figures.messageCount,
+    hidden: figures.hidden,
+    sizes: figures.visibleSizes,
+    activeCompactions: figures.activeCompactions,
+    source: expected.source,
+    estimated: totalOf(estimate),
+    measured:
+      measurement === undefined
+        ? null
+        : {
+            inputTokens: measurement.tokens,
+            at: measurement.at,
+            isCurrent: measurement.viewEpoch === viewEpoch && measurement.estimator === estimator.name,
+            ...(isDoubted(measurement, calibration) && { isFarBelow: true as const }),
+          },
+    calibration: { ratio: ratioOf(calibration), samples: samplesOf(calibration) },
+    contextWindow,
+    outputReserve: outputReserve(contextWindow.tokens, maxTokens),
+    threshold,
+    profile: cachedProfile(chosen, contextWindow, readings.learned.input, estimator, {
+      settings,
+      maxTokens,
+      threshold,
+      target,
+    }),
+  }
+  if (isHeldBack) stats.heldBack = true
+  if (chosen.model !== undefined) stats.model = chosen.model
+  if (readings.learned.input !== undefined) stats.inputLimit = readings.learned.input
+  if (target > 0) stats.contextWindowTarget = target
+  return stats
+}
+
+function useOf(used: number, limit: number): MediaUse {
+  return limit === Number.POSITIVE_INFINITY ? { used } : { used, limit }
+}
+
+function fixedPart(
+  request: CheckedStats,
+  { systemPrompt, toolDefinitions }: BudgetCheckResult['breakdown'],
+  last: number,
+): ContextStats['fixed'] {
+  if (hasFixedPart(request)) return { tokens: systemPrompt + toolDefinitions, source: 'given' }
+  return last > 0 ? { tokens: last, source: 'last-request' } : { tokens: 0, source: 'none' }
+}
+
+/** The usage at which compaction is due; a number of tokens is converted to a share of the available tokens. */
+function thresholdOf(request: CheckedStats, settings: ResolvedSettings, available: () => number): number {
+  const { threshold, thresholdTokens } =
+    request.threshold === undefined && request.thresholdTokens === undefined ? settings : request
+  if (thresholdTokens === undefined) return threshold ?? DEFAULT_COMPACTION_THRESHOLD
+  const tokens = available()
+  // With nothing available any request is too large, and usage is 1.
+  return tokens > 0 ? thresholdTokens / tokens : 1
+}
+
+function outputReserve(contextWindow: number, maxTokens: number | undefined): ContextStats['outputReserve'] {
+  const tokens = getOutputReserve(contextWindow, maxTokens)
+  if (maxTokens !== undefined) return { tokens, source: 'maxTokens' }
+  const isMost = contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO > MAX_DEFAULT_OUTPUT_RESERVE
+  return { tokens, source: isMost ? 'most' : 'share' }
+}
+
+/** Settings that differ from the defaults. */
+function overridesOf(
+  { settings, maxTokens, threshold, target }: ProfileInput,
+  learnedInput: number | undefined,
+): ProfileSubject['overrides'] {
+  return {
+    ...Object.fromEntries(PROFILE_SETTINGS.map((name) => [name, settings[name]])),
+    maxTokens,
+    threshold: threshold === DEFAULT_COMPACTION_THRESHOLD ? undefined : threshold,
+    target: settings.target === DEFAULT_COMPACTION_TARGET ? undefined : settings.target,
+    inputLimit: target > 0 && target < (learnedInput ?? target + 1) ? target : undefined,
+  }
+}
+
+type CachedProfile = {
+  readonly contextWindow: ContextWindow
+  readonly learnedInput: number | undefined
+  readonly estimator: Estimator
+  readonly input: ProfileInput
+  readonly profile: ModelProfile
+}
+
+/** The settings and options that a profile shows. */
+type ProfileInput = {
+  /** Resolved once for a store or a session, so the same object means the same settings. */
+  readonly settings: ResolvedSettings
+  readonly maxTokens: number | undefined
+  readonly threshold: number
+  /** Most tokens of input; 0 for none. */
+  readonly target: number
+}
+
+/** The last profiles, by provider and model: a conversation requests the same one before every call. */
+const profiles = new Map<string, CachedProfile>()
+const MAX_PROFILES = 64
+
+function cachedProfile(
+  { key, model }: ChosenModel,
+  contextWindow: ContextWindow,
+  learnedInput: number | undefined,
+  estimator: Estimator,
+  input: ProfileInput,
+): ModelProfile {
+  const name = `${key}\n${model}`
+  const last = profiles.get(name)
+  if (
+    last !== undefined &&
+    last.profile.model === model &&
+    last.contextWindow.tokens === contextWindow.tokens &&
+    last.contextWindow.source === contextWindow.source &&
+    last.contextWindow.entry === contextWindow.entry &&
+    last.learnedInput === learnedInput &&
+    last.estimator === estimator &&
+    last.input.settings === input.settings &&
+    last.input.maxTokens === input.maxTokens &&
+    last.input.threshold === input.threshold &&
+    last.input.target === input.target
+  )
+    return last.profile
+  const profile = profileOf({
+    provider: key,
+    model,
+    contextWindow,
+    learnedInput,
+    estimator,
+    estimatorSource: 'session',
+    overrides: overridesOf(input, learnedInput),
+    isTableGiven: false,
+  })
+  for (const figure of Object.values(profile)) {
+    Object.freeze(figure)
+    if (typeof figure === 'object') Object.freeze(figure.value)
+  }
+  Object.freeze(profile)
+  if (profiles.size >= MAX_PROFILES) profiles.clear()
+  profiles.set(name, { contextWindow, learnedInput, estimator, input, profile })
+  return profile
+}

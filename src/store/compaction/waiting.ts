@@ -1,0 +1,190 @@
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import { canonicalJson } from '../../core/messages/json.ts'
+import { MAX_TIMER_MS } from '../../core/messages/timer.ts'
+import { LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../storage/process.ts'
+import type { Lease, Storage } from '../../storage/storage.ts'
+import type { RunConfig } from '../config/run-config.ts'
+
+/** Milliseconds that a request waits for models: as long as one summary may take. */
+export const PREPARE_WAIT_MS = 120_000
+/** Milliseconds of them that a user's turn waits for the runs of others, which it can do without while its request fits. */
+export const OTHERS_WAIT_MS = 10_000
+/** Milliseconds that a run waits for other runs. */
+const DEFAULT_WAIT_MS = 30_000
+/** Milliseconds between two looks at the lease or the job of another process. */
+export const POLL_MS = 50
+
+/** How a call waits for other runs. */
+export type Waiting = Pick<RunConfig, 'trigger' | 'whenBusy' | 'waitMs' | 'signal'>
+
+/** Another run holds the session, and the time to wait is over. */
+export class LeaseTaken extends UndertextError<'COMPACTION_IN_PROGRESS'> {
+  constructor(sessionId: string, { runId, expiresAt }: Lease) {
+    super('COMPACTION_IN_PROGRESS', { sessionId, runId, expiresAt })
+  }
+}
+
+/** The end of all waits of a call together, by the monotonic clock. */
+export function deadlineOf({ waitMs = DEFAULT_WAIT_MS }: Waiting): number {
+  return performance.now() + waitMs
+}
+
+/** Whether a run continues with the stages that need no model when another run holds the session. */
+export function continuesWithoutModel({ trigger, whenBusy }: Waiting): boolean {
+  return trigger === 'overflow' || whenBusy === 'withoutModel'
+}
+
+/**
+ * Waits for the run of another store, in this process or another. Returns its lease to a caller that continues beside it; throws
+ * `LeaseTaken` for any other when the time is over.
+ */
+export async function waitForOthers(
+  storage: Storage,
+  sessionId: string,
+  waiting: Waiting,
+  deadline: number,
+): Promise<Lease | undefined> {
+  for (;;) {
+    const lease = await storage.leaseInTheWay(sessionId)
+    if (lease === undefined || waiting.trigger === 'overflow') return lease
+    if (performance.now() >= deadline) {
+      if (continuesWithoutModel(waiting)) return lease
+      throw new LeaseTaken(sessionId, lease)
+    }
+    await orAborted(sessionId, pause(POLL_MS), waiting.signal)
+  }
+}
+
+/**
+ * Works with the lease of a session, which is renewed until the work is over and then released. Waits for the current holder as
+ * long as the call allows; then throws `LeaseTaken`.
+ */
+export async function withLease<T>(
+  storage: Storage,
+  sessionId: string,
+  waiting: Waiting,
+  { runId, deadline }: { readonly runId: string; readonly deadline: number },
+  work: (lease: Lease) => Promise<T>,
+): Promise<T> {
+  const newLease = (): Lease => ({ runId, holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS })
+  // Before the lease is taken: another store may see it before this one receives the answer.
+  liveRuns.add(runId)
+  try {
+    for (;;) {
+      const other = await storage.takeLease(sessionId, newLease())
+      if (other === undefined) break
+      if (performance.now() >= deadline || waiting.trigger === 'overflow')
+        throw new LeaseTaken(sessionId, other)
+      await orAborted(sessionId, pause(POLL_MS), waiting.signal)
+    }
+    return await holdingLease(storage, sessionId, newLease, work)
+  } finally {
+    liveRuns.delete(runId)
+  }
+}
+
+/** Renews the lease until the work is over, then releases it. */
+async function holdingLease<T>(
+  storage: Storage,
+  sessionId: string,
+  newLease: () => Lease,
+  work: (lease: Lease) => Promise<T>,
+): Promise<T> {
+  const renewal = setInterval(() => {
+    // A renewal may fail: the commit checks the lease itself.
+    void Promise.resolve()
+      .then(() => storage.renewLease(sessionId, newLease()))
+      .catch(() => undefined)
+  }, RENEW_MS)
+  renewal.unref()
+  try {
+    return await work(newLease())
+  } finally {
+    clearInterval(renewal)
+    await release(storage, sessionId, newLease())
+  }
+}
+
+/** A lease that cannot be released, because the store was closed, expires: its run is no longer live. */
+async function release(storage: Storage, sessionId: string, lease: Lease): Promise<void> {
+  try {
+    await storage.releaseLease(sessionId, lease)
+  } catch (error) {
+    if (!isUndertextError(error)) throw error
+  }
+}
+
+/** Waits for another run of this store; returns false when the time is over before it ends. */
+export async function waitForRun(
+  sessionId: string,
+  run: Promise<unknown>,
+  { signal }: Waiting,
+  deadline: number,
+): Promise<boolean> {
+  const timer = timeLimit(Math.max(0, deadline - performance.now()))
+  // The caller of that run receives its error.
+  const end = run.catch(() => undefined).then(() => true)
+  try {
+    return await orAborted(sessionId, Promise.race([end, timer.passed]), signal)
+  } finally {
+    timer.stop()
+  }
+}
+
+/** Whether two runs would do the same. A run with a signal, tools or a function is equal to no other. */
+export function isSameRun(a: RunConfig, b: RunConfig): boolean {
+  const plain = ({ summarizer: _, pipeline: __, signal, tools, ...rest }: RunConfig) =>
+    signal === undefined && tools === undefined && typeof rest.prunePlaceholder !== 'function'
+      ? canonicalJson(rest)
+      : undefined
+  return (
+    a.summarizer === b.summarizer &&
+    a.pipeline.length === b.pipeline.length &&
+    a.pipeline.every((stage, at) => stage === b.pipeline[at]) &&
+    plain(a) !== undefined &&
+    plain(a) === plain(b)
+  )
+}
+
+/** The rejection of `unlessAborted`. */
+const STOPPED = new Error('aborted')
+
+/** Rejects as soon as the signal fires: a summarizer that ignores its signal must not block a run. */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(STOPPED)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+    // A caller that polls passes the same signal again and again.
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}
+
+/** Waits for a promise, or throws `ABORTED` as soon as the signal of the caller fires. */
+export async function orAborted<T>(
+  sessionId: string,
+  promise: Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  if (signal === undefined) return promise
+  try {
+    return await unlessAborted(promise, signal)
+  } catch (error) {
+    if (error !== STOPPED) throw error
+    throw new UndertextError('ABORTED', { sessionId })
+  }
+}
+
+/** Waits, milliseconds. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** `passed` resolves after a time, milliseconds; `stop` ends the timer. */
+export function timeLimit(ms: number): { readonly passed: Promise<false>; readonly stop: () => void } {
+  let timer: NodeJS.Timeout | undefined
+  const passed = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), Math.min(ms, MAX_TIMER_MS))
+  })
+  return { passed, stop: () => clearTimeout(timer) }
+}

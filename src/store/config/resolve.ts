@@ -1,0 +1,415 @@
+import { FILE_READ_BUDGET_PERCENT } from '../../core/files/file-budget.ts'
+import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../../core/files/tool-output/cut-output.ts'
+import type { JsonObject } from '../../core/messages/json.ts'
+import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../../core/messages/tool-names.ts'
+import { CLEARED_PLACEHOLDER } from '../../core/stages/clear-tool-results.ts'
+import { DEDUP_THRESHOLD } from '../../core/stages/deduplicate.ts'
+import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
+import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../../core/stages/prune.ts'
+import { KEEP_RECENT_RATIO } from '../../core/stages/summarize.ts'
+import { TRUNCATION_FRACTION, TRUNCATION_MARKER } from '../../core/stages/truncate.ts'
+import { NINE_SECTIONS, SUMMARY_SECTIONS } from '../../core/summarizers/summarizer.ts'
+import {
+  DEFAULT_COMPACTION_TARGET,
+  DEFAULT_COMPACTION_THRESHOLD,
+  DEFAULT_PROVIDER,
+  PRUNE_MINIMUM_SAVINGS,
+  PRUNE_PROTECT_TOKENS,
+  targetAt,
+} from '../../core/tokens/budget.ts'
+import { canonicalProvider } from '../../core/tokens/providers.ts'
+import type { ContextWindows } from '../../core/tokens/windows.ts'
+import { frozenCopy, storedSessionSettings } from './read-settings.ts'
+import {
+  BACKGROUND_DEFAULTS,
+  type Layer,
+  type LayerValues,
+  type PresetName,
+  SETTING_NAMES,
+  SETTING_SOURCES,
+  type SettingName,
+  type SettingSource,
+  SUMMARY_TIMEOUT_MS,
+} from './settings.ts'
+import { MAX_RETAINED_MESSAGES } from './stages.ts'
+
+/** Target size of a context of nca, tokens. */
+export const NCA_CONTEXT_WINDOW_TARGET = 32_000
+/** Target of the three other systems at the default threshold; with a lower threshold it is lower. */
+const OTHERS_TARGET = 0.6
+
+/** Percent of the target at which nca summarizes. */
+export const NCA_AUTO_SUMMARIZE_THRESHOLD = 75
+
+/** Section titles of nca's summaries. */
+export const NCA_SECTIONS: readonly string[] = [
+  'Key topics and goals discussed',
+  'Important decisions or findings',
+  'Critical context (file paths, variable names, errors)',
+]
+
+/** Section titles of neuron's summaries. */
+export const NEURON_SECTIONS: readonly string[] = ['Key information', 'Decisions made', 'Tool call results']
+
+/**
+ * The settings below those of the user, one layer per system: stages, estimator, thresholds, texts. How a summary is rendered
+ * (role, header, place) also depends on the preset: `src/core/rendering/rows.ts`.
+ *
+ * Every list of stages ends with `cut`, which acts only when the others did not make the request fit its window.
+ */
+export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
+  /** The defaults of this package: prune, deduplicate, summarize and truncate, with figures that scale with the window. */
+  default: {},
+
+  /**
+   * NeuroLink, by its documentation: absolute figures, recent messages counted by number, its formula for tokens. A run reduces
+   * the history to the threshold, however little that saves, and only before a request.
+   */
+  neurolink: {
+    estimator: 'neurolink',
+    target: DEFAULT_COMPACTION_THRESHOLD,
+    minimumSavings: 0,
+    background: false,
+    pruneProtectTokens: PRUNE_PROTECT_TOKENS,
+    pruneMinimumSavings: PRUNE_MINIMUM_SAVINGS,
+    pruneFailedResults: true,
+    keepRecentRatio: KEEP_RECENT_RATIO,
+    truncationFraction: TRUNCATION_FRACTION,
+    summarySections: NINE_SECTIONS,
+  },
+
+  /** The cheapest stage first, then a window of the last messages with a summary of the rest, with the numbers of its examples. */
+  neuron: {
+    estimator: 'neuron',
+    stages: [
+      { stage: 'clear_tool_results', keep: 2 },
+      { stage: 'sliding_window', last: 10, summarize: true },
+      // The window without a summary, for when the summary fails.
+      { stage: 'sliding_window', last: 10 },
+      'cut',
+    ],
+    target: OTHERS_TARGET,
+    prunePlaceholder: CLEARED_PLACEHOLDER,
+    summarySections: NEURON_SECTIONS,
+    // Its loop checks the budget before every turn, so it never warns.
+    warningLevels: [],
+  },
+
+  /** The newest messages that fit, without a summary: the default of its history manager. */
+  promptfleet: {
+    estimator: 'promptfleet',
+    stages: [{ stage: 'sliding_window', fitBudget: true }, 'cut'],
+    target: OTHERS_TARGET,
+    prunePlaceholder: PRUNE_PLACEHOLDER,
+    warningLevels: [],
+  },
+
+  /** The last 50 messages with a summary of the rest, at 75 percent of 32,000 tokens; a warning at 80 percent. */
+  nca: {
+    estimator: 'nca',
+    // Fewer than 50 where those are too large, and the window without a summary for when the summary fails.
+    stages: [
+      { stage: 'sliding_window', summarize: true, shrinkToFit: true },
+      { stage: 'sliding_window', shrinkToFit: true },
+      'cut',
+    ],
+    contextWindowTarget: NCA_CONTEXT_WINDOW_TARGET,
+    target: OTHERS_TARGET,
+    maxRetainedMessages: MAX_RETAINED_MESSAGES,
+    autoSummarizeThreshold: NCA_AUTO_SUMMARIZE_THRESHOLD,
+    enableAutoSummarize: true,
+    autoCompactOnFinish: false,
+    warningLevels: [0.8],
+    summarySections: NCA_SECTIONS,
+  },
+}
+
+/**
+ * Share of the preset's target that a requested run aims at when the request is within the target already. The target of NeuroLink is its
+ * threshold, and its `compactSession` aims at 60 %: otherwise a requested run would do nothing below the threshold.
+ */
+const REQUESTED_SHARES: { readonly [P in PresetName]?: number } = {
+  neurolink: 0.75,
+}
+
+/** Usage levels at which an application is warned. */
+export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
+
+/** Notes of a session, and of an owner, that are recalled, as in nca. */
+export const DEFAULT_MAX_NOTES = 128
+
+/** The defaults. Settings that are missing here scale with the window or have their default where they are used. */
+export const DEFAULTS = frozenCopy({
+  preset: 'default',
+  estimator: 'calibrated',
+  provider: DEFAULT_PROVIDER,
+  enabled: true,
+  auto: true,
+  threshold: DEFAULT_COMPACTION_THRESHOLD,
+  warningLevels: DEFAULT_WARNING_LEVELS,
+  enableAutoSummarize: true,
+  autoCompactOnFinish: false,
+  maxNotes: DEFAULT_MAX_NOTES,
+  ...BACKGROUND_DEFAULTS,
+  target: DEFAULT_COMPACTION_TARGET,
+  enableMedia: true,
+  enablePrune: true,
+  enableDeduplicate: true,
+  enableSummarize: true,
+  enableTruncate: true,
+  emergencyCut: true,
+  keepRecentMedia: KEEP_RECENT_MEDIA,
+  pruneProtectedTools: PRUNE_PROTECTED_TOOLS,
+  prunePlaceholder: PRUNE_PLACEHOLDER,
+  pruneFailedResults: false,
+  readTools: READ_TOOLS,
+  userTools: USER_TOOLS,
+  pathArguments: PATH_ARGUMENTS,
+  deduplicateMinimumSavings: DEDUP_THRESHOLD,
+  deduplicateByText: true,
+  summarySections: SUMMARY_SECTIONS,
+  summaryTimeoutMs: SUMMARY_TIMEOUT_MS,
+  offlineFallback: false,
+  truncationMarker: TRUNCATION_MARKER,
+  truncationOrder: 'oldest',
+  previewToolOutputs: true,
+  maxToolOutputBytes: MAX_TOOL_OUTPUT_BYTES,
+  maxToolOutputLines: MAX_TOOL_OUTPUT_LINES,
+  fileReadBudgetPercent: FILE_READ_BUDGET_PERCENT,
+} satisfies LayerValues) as LayerValues & Defaulted
+
+/** The settings that always have a value. */
+type Defaulted = {
+  readonly [K in
+    | 'preset'
+    | 'estimator'
+    | 'enabled'
+    | 'auto'
+    | 'warningLevels'
+    | 'enableAutoSummarize'
+    | 'autoCompactOnFinish'
+    | 'maxNotes'
+    | 'previewToolOutputs'
+    | 'backgroundThreshold'
+    | 'backgroundMinIntervalMs'
+    | 'circuitResetMs'
+    | 'spendLimits'
+    | 'maxToolOutputBytes'
+    | 'maxToolOutputLines'
+    | 'fileReadBudgetPercent']: NonNullable<LayerValues[K]>
+}
+
+/** All settings in force. Settings that are missing scale with the window, or do not apply. */
+export type ResolvedSettings = LayerValues & Defaulted
+
+/** Settings in force, and the layer that each comes from. */
+export type ResolvedConfig = {
+  readonly settings: ResolvedSettings
+  readonly sources: { readonly [K in SettingName]: SettingSource }
+  /** The target of a requested run whose request is within the target already; `undefined`: it has nothing to do. */
+  readonly requestedTarget?: number | undefined
+}
+
+/** Settings that express the same in two ways: the one with higher precedence applies, the other does not. */
+const ALTERNATIVES: readonly (readonly SettingName[])[] = [
+  ['threshold', 'thresholdTokens'],
+  ['target', 'targetTokens'],
+  ['keepRecentTokens', 'keepRecentRatio'],
+]
+
+const DEFAULT_LAYER: Layer = { source: 'default', values: DEFAULTS }
+
+/**
+ * Resolves layers, highest precedence first: each setting has the value of the first layer that gives it. Below them are the
+ * preset that they choose and the defaults. Tables of context windows are merged, so that one layer can add a model to another's.
+ *
+ * `autoSummarizeThreshold` is also the `threshold`, unless a threshold is given with at least the same precedence, because nca has no other threshold.
+ */
+export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
+  const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? DEFAULTS.preset
+  const all = [...layers, { source: 'preset' as const, values: PRESETS[preset] }, DEFAULT_LAYER].map(
+    withThreshold,
+  )
+  const settings: Record<string, unknown> = {}
+  const sources: Record<string, SettingSource> = {}
+  for (const name of SETTING_NAMES) {
+    const layer = layerOf(all, name)
+    sources[name] = layer?.source ?? 'default'
+    if (layer !== undefined) settings[name] = layer.values[name]
+  }
+  const requestedShare = sources.target === 'preset' ? REQUESTED_SHARES[preset] : undefined
+  adjustTarget(settings, sources)
+  adjustAuto(settings, sources)
+  adjustTruncation(settings, sources)
+  const windows = all.flatMap(({ values }): readonly ContextWindows[] =>
+    values.contextWindows === undefined ? [] : [values.contextWindows],
+  )
+  if (windows.length > 1)
+    settings.contextWindows = windows.reduceRight((low, high) => mergeWindows(high, low))
+  const { target } = settings
+  return {
+    settings: settings as ResolvedSettings,
+    sources: sources as ResolvedConfig['sources'],
+    ...(requestedShare !== undefined &&
+      typeof target === 'number' && { requestedTarget: requestedShare * target }),
+  }
+}
+
+/** With a threshold below the default one, the target of the preset or the default is lowered in proportion. */
+function adjustTarget(settings: Record<string, unknown>, sources: Record<string, string>): void {
+  const { target, threshold, targetTokens } = settings
+  if (sources.target !== 'default' && sources.target !== 'preset') return
+  if (targetTokens !== undefined || typeof target !== 'number' || typeof threshold !== 'number') return
+  if (threshold >= DEFAULT_COMPACTION_THRESHOLD) return
+  settings.target = targetAt(threshold, target)
+  sources.target = sources.threshold!
+}
+
+/** Without automatic summaries nothing is hidden automatically, unless `auto` is given with at least the same precedence. */
+function adjustAuto(settings: Record<string, unknown>, sources: Record<string, SettingSource>): void {
+  if (settings.enableAutoSummarize !== false || !takesPrecedence(sources.enableAutoSummarize!, sources.auto!))
+    return
+  settings.auto = false
+  sources.auto = sources.enableAutoSummarize!
+}
+
+/** A share truncates by age, so it does not apply when an order by importance is given with higher precedence. */
+function adjustTruncation(settings: Record<string, unknown>, sources: Record<string, SettingSource>): void {
+  const { truncationOrder, truncationFraction } = settings
+  if (truncationOrder !== 'importance' || truncationFraction === undefined) return
+  if (!takesPrecedence(sources.truncationOrder!, sources.truncationFraction!)) return
+  delete settings.truncationFraction
+  sources.truncationFraction = sources.truncationOrder!
+}
+
+function takesPrecedence(one: SettingSource, other: SettingSource): boolean {
+  return SETTING_SOURCES.indexOf(one) < SETTING_SOURCES.indexOf(other)
+}
+
+function withThreshold(layer: Layer): Layer {
+  const { autoSummarizeThreshold, threshold, thresholdTokens } = layer.values
+  if (autoSummarizeThreshold === undefined || threshold !== undefined || thresholdTokens !== undefined)
+    return layer
+  return { ...layer, values: { ...layer.values, threshold: autoSummarizeThreshold / 100 } }
+}
+
+/** The first layer that gives a setting, unless one of higher precedence gives its alternative. */
+function layerOf(layers: readonly Layer[], name: SettingName): Layer | undefined {
+  const at = layers.findIndex(({ values }) => values[name] !== undefined)
+  if (at < 0) return undefined
+  const others = ALTERNATIVES.find((names) => names.includes(name))?.filter((other) => other !== name) ?? []
+  const isOverridden = layers
+    .slice(0, at)
+    .some(({ values }) => others.some((other) => values[other] !== undefined))
+  return isOverridden ? undefined : layers[at]
+}
+
+/** Two tables as one: entries of the first take precedence. */
+export function mergeWindows(high: ContextWindows, low: ContextWindows): ContextWindows {
+  // A map, because a provider may be called `__proto__`.
+  const providers = new Map(Object.entries(low))
+  for (const [provider, entry] of Object.entries(high)) {
+    const below = providers.get(provider)
+    if (below === undefined || typeof entry === 'number') {
+      providers.set(provider, entry)
+      continue
+    }
+    const models = typeof below === 'number' ? { _default: below } : below
+    providers.set(provider, Object.fromEntries([...Object.entries(models), ...Object.entries(entry)]))
+  }
+  return Object.fromEntries(providers)
+}
+
+/** The named fields of an object, those that are undefined left out. */
+export function pick<T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
+  const given = names.filter((name) => from[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, from[name]])) as Pick<T, K>
+}
+
+/** The settings that some layer gives, for callers that have defaults of their own. */
+export function nonDefaults<K extends SettingName>(
+  { settings, sources }: ResolvedConfig,
+  names: readonly K[],
+): Pick<LayerValues, K> {
+  return pick<LayerValues, K>(
+    settings,
+    names.filter((name) => sources[name] !== 'default'),
+  )
+}
+
+/** The settings of the hooks around a turn. One of `threshold` and `thresholdTokens` is present. */
+export type TurnSettings = Pick<
+  ResolvedSettings,
+  | 'auto'
+  | 'threshold'
+  | 'thresholdTokens'
+  | 'warningLevels'
+  | 'enableAutoSummarize'
+  | 'autoSummarizeThreshold'
+  | 'contextManagement'
+>
+
+type Model = { readonly provider: string | undefined; readonly model: string | undefined }
+
+/** The settings of a store, alone or with those of a session and a call. */
+export class Configuration {
+  #ofStore: ResolvedConfig
+  #layers: readonly Layer[]
+  readonly #model: Pick<LayerValues, 'provider' | 'model'>
+  /** A storage returns the same object for the same stored text, so the config of a session is read once. */
+  readonly #sessions = new WeakMap<JsonObject, { readonly layer: Layer; readonly resolved: ResolvedConfig }>()
+
+  /** `layers`: those of the store, highest precedence first. */
+  constructor(layers: readonly Layer[]) {
+    this.#layers = layers
+    this.#ofStore = resolveLayers(layers)
+    this.#model = nonDefaults(this.ofStore, ['provider', 'model'])
+  }
+
+  /** The settings of all sessions. */
+  get ofStore(): ResolvedConfig {
+    return this.#ofStore
+  }
+
+  /** Adds windows that an application gave to the store, below those of this store. Before any other call. */
+  addWindows(contextWindows: ContextWindows): void {
+    const own = this.#layers.filter(({ source }) => source === 'store')
+    const others = this.#layers.filter(({ source }) => source !== 'store')
+    this.#layers = [...own, { source: 'store', values: { contextWindows } }, ...others]
+    this.#ofStore = resolveLayers(this.#layers)
+  }
+
+  /** The settings of a session with this config. */
+  ofSession(config: JsonObject | undefined): ResolvedConfig {
+    return config === undefined ? this.ofStore : this.#session(config).resolved
+  }
+
+  /** The settings of one call for a session with this config. */
+  ofCall(config: JsonObject | undefined, values: LayerValues): ResolvedConfig {
+    const session = config === undefined ? [] : [this.#session(config).layer]
+    return resolveLayers([{ source: 'call', values }, ...session, ...this.#layers])
+  }
+
+  /** The provider and model of a session, or those of the store where it has none. A model is only used with its provider. */
+  modelOf(session: Model): Model {
+    const { provider, model } = this.#model
+    if (provider === undefined && model === undefined) return session
+    const isOurs =
+      session.provider === undefined ||
+      (provider !== undefined && canonicalProvider(session.provider) === canonicalProvider(provider))
+    return {
+      provider: session.provider ?? provider,
+      model: session.model ?? (isOurs ? model : undefined),
+    }
+  }
+
+  #session(config: JsonObject) {
+    const known = this.#sessions.get(config)
+    if (known !== undefined) return known
+    const layer: Layer = { source: 'session', values: storedSessionSettings(config) }
+    const isEmpty = Object.keys(layer.values).length === 0
+    const read = { layer, resolved: isEmpty ? this.ofStore : resolveLayers([layer, ...this.#layers]) }
+    this.#sessions.set(config, read)
+    return read
+  }
+}

@@ -1,0 +1,337 @@
+import type { z } from 'zod'
+import { defined } from '../../core/messages/defined.ts'
+import type { JsonObject } from '../../core/messages/json.ts'
+import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../../core/messages/tool-names.ts'
+import { minimumSavingsOf } from '../../core/model/prompt-cache.ts'
+import { DEDUP_THRESHOLD } from '../../core/stages/deduplicate.ts'
+import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
+import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../../core/stages/prune.ts'
+import type { Stage, StageSettings } from '../../core/stages/stage.ts'
+import { TRUNCATION_MARKER } from '../../core/stages/truncate.ts'
+import { chosenSummarizer } from '../../core/summarizers/judge-answer.ts'
+import { SUMMARY_SECTIONS } from '../../core/summarizers/summarizer.ts'
+import {
+  DEFAULT_COMPACTION_TARGET,
+  DEFAULT_COMPACTION_THRESHOLD,
+  estimateOf,
+  estimateRequest,
+  offlineSummaryTokens,
+  scaledFigures,
+  summaryRoom,
+  targetAt,
+} from '../../core/tokens/budget.ts'
+import { expectedTokens, type Outlook, outlook, type Readings } from '../../core/tokens/calibration.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
+import type { Sizes } from '../../core/tokens/measure.ts'
+import {
+  isMediaDue,
+  type MediaBudget,
+  type MediaFigures,
+  mediaBudget,
+  mediaFigures,
+  mediaLimitsOf,
+  withPending,
+} from '../../core/tokens/media-limits.ts'
+import { availableInput, lowerLimit, registryOf, type WindowRegistry } from '../../core/tokens/windows.ts'
+import type { RunOfJob } from '../../storage/storage.ts'
+import type { ChosenModel } from './model.ts'
+import { type Configuration, nonDefaults, pick, type ResolvedConfig } from './resolve.ts'
+import {
+  CALL_FACTS,
+  CALL_SETTINGS,
+  type CheckedCall,
+  COMPACTION_SETTINGS,
+  type compactionConfigSchema,
+  SETTING_SOURCES,
+  type SettingName,
+} from './settings.ts'
+import { DEFAULT_STAGES, MAX_RETAINED_MESSAGES, stagesOf, withWindow } from './stages.ts'
+
+/** How far from its target a view may end, as a share of it. */
+export const TARGET_TOLERANCE = 0.05
+
+/** Share of the history that an overflow of unknown size removes, at least. */
+const OVERFLOW_SHARE = 0.3
+
+/** Checked options of a compaction. */
+export type CompactionOptions = z.output<typeof compactionConfigSchema>
+
+/** Options that decide which stages a run has. */
+const STAGE_OPTIONS = [
+  'stages',
+  'enableMedia',
+  'enablePrune',
+  'enableDeduplicate',
+  'enableSummarize',
+  'enableTruncate',
+  'emergencyCut',
+] as const
+type StageOption = (typeof STAGE_OPTIONS)[number]
+type StageSwitch = Exclude<StageOption, 'stages'>
+
+/** What one run is carried out by: the options of its call, filled in from the settings, with its stages made. */
+export type RunConfig = Omit<CompactionOptions, StageOption> & {
+  /** The stages in order; each runs only while the history is over the target. */
+  readonly pipeline: readonly Stage[]
+  /** What `summarizer` replaces because it cannot be used: `provider:model` as requested, or the name of a summarizer. */
+  readonly insteadOf?: string
+  /** Tokens at which compaction is due, where they lower the target: no target is given. */
+  readonly dueTokens?: number | undefined
+  /** Usage at which compaction is due. */
+  readonly threshold?: number | undefined
+  /** The target where the request is within `target` already: the run was requested. */
+  readonly requestedTarget?: number | undefined
+  /** The background job that the run is made for. */
+  readonly job?: RunOfJob | undefined
+  /** Tables of context windows, by the preset. Default: those of the preset `default`. */
+  readonly windows?: WindowRegistry
+}
+
+/** Settings that a run reads unchanged. Its provider and model are those of the call or the session. */
+const RUN_SETTINGS = COMPACTION_SETTINGS.filter(
+  (name): name is Exclude<typeof name, StageOption> =>
+    name !== 'provider' && name !== 'model' && !(STAGE_OPTIONS as readonly string[]).includes(name),
+)
+
+/** The config of one run of a session; `undefined` where the settings switch this package off (`enabled: false`). */
+export function runConfig(
+  configuration: Configuration,
+  session: { readonly config: JsonObject | undefined },
+  call: CheckedCall,
+): RunConfig | undefined {
+  const { trigger = 'manual' } = call
+  const resolved = configuration.ofCall(session.config, pick(call, CALL_SETTINGS))
+  const { settings } = resolved
+  if (!settings.enabled) return undefined
+  const { sources } = resolved
+  const isAutomatic = trigger === 'auto'
+  const isTargetGiven =
+    settings.targetTokens !== undefined || (sources.target !== 'default' && sources.target !== 'preset')
+  const values = nonDefaults(resolved, RUN_SETTINGS)
+  return {
+    ...values,
+    ...pick(call, CALL_FACTS),
+    provider: call.provider,
+    model: call.model,
+    // The minimum of the settings applies to automatic runs only.
+    minimumSavings: isAutomatic ? values.minimumSavings : call.minimumSavings,
+    windows: registryOf(settings.preset),
+    ...(!isTargetGiven && defined({ dueTokens: settings.thresholdTokens })),
+    threshold: settings.threshold,
+    ...(trigger === 'manual' && defined({ requestedTarget: resolved.requestedTarget })),
+    // A session that does not summarize automatically still does so on request.
+    pipeline: pipelineOf(resolved, call, isAutomatic && !settings.enableAutoSummarize),
+    ...chosenSummarizer(settings.summarizer, settings.summarizationProvider, settings.summarizationModel),
+  }
+}
+
+/** The config of a run over a plain array, which has no settings beside its options. */
+export function arrayRunConfig(options: CompactionOptions): RunConfig {
+  const { stages } = options
+  const isOn = (name: StageSwitch): boolean => stages !== undefined || options[name] !== false
+  return { ...options, pipeline: stagesOf(stages ?? DEFAULT_STAGES, switchesBy(isOn)) }
+}
+
+function switchesBy(isOn: (name: StageSwitch) => boolean) {
+  return {
+    media: isOn('enableMedia'),
+    prune: isOn('enablePrune'),
+    deduplicate: isOn('enableDeduplicate'),
+    summarize: isOn('enableSummarize'),
+    truncate: isOn('enableTruncate'),
+    cut: isOn('enableTruncate') && isOn('emergencyCut'),
+  }
+}
+
+/** The stages of a run. `withoutSummaries`: the settings allow none. */
+function pipelineOf(resolved: ResolvedConfig, { range }: CheckedCall, withoutSummaries: boolean): Stage[] {
+  const { settings } = resolved
+  // A range is condensed without stages, and without `auto` nothing is hidden automatically.
+  if (range !== undefined || (withoutSummaries && !settings.auto)) return []
+  // Stages given with higher precedence than a switch ignore it.
+  const counts = (name: SettingName): boolean => precedence(resolved, name) >= precedence(resolved, 'stages')
+  const switches = switchesBy((name) => settings[name] !== false || !counts(name))
+  // A maximum that only the preset gives is the default of its own windows.
+  const isBounded =
+    precedence(resolved, 'maxRetainedMessages') > PRESET_PRECEDENCE && counts('maxRetainedMessages')
+  const stages = settings.stages ?? DEFAULT_STAGES
+  const given = nonDefaults(resolved, ['prunePlaceholder', 'pruneProtectedTools'])
+  return stagesOf(
+    isBounded ? withWindow(stages) : stages,
+    withoutSummaries ? { ...switches, summarize: false } : switches,
+    {
+      retained: settings.maxRetainedMessages ?? MAX_RETAINED_MESSAGES,
+      placeholder: given.prunePlaceholder,
+      protectedTools: given.pruneProtectedTools,
+    },
+  )
+}
+
+/** Higher numbers take precedence. */
+function precedence({ sources }: ResolvedConfig, name: SettingName): number {
+  return SETTING_SOURCES.length - SETTING_SOURCES.indexOf(sources[name])
+}
+const PRESET_PRECEDENCE = SETTING_SOURCES.length - SETTING_SOURCES.indexOf('preset')
+
+/** Whether a run by this config may call a model. */
+export function mayCallModel({ summarizer, range, summary, pipeline }: RunConfig): boolean {
+  if (summarizer?.usesModel !== true) return false
+  return range === undefined ? pipeline.some(requestsSummaries) : summary === undefined
+}
+
+/** Whether a stage, or one within it, requests summaries. */
+export function requestsSummaries(stage: Stage): boolean {
+  return 'summaries' in stage || ('stages' in stage && stage.stages.some(requestsSummaries))
+}
+
+/** The token figures of a run, and the settings of its stages with every default filled in. */
+export type RunSettings = {
+  readonly availableTokens: number
+  /** What the history is reduced to, in tokens of the estimator. */
+  readonly targetTokens: number
+  /** Maximum tokens of history with which the whole request still fits, in tokens of the estimator. */
+  readonly limitTokens: number
+  /** Real tokens of the rest of the request. */
+  readonly othersTokens: number
+  /** Real tokens per token of the estimator. */
+  readonly scale: number
+  /** Minimum tokens of history to save, in tokens of the estimator; 0 for no minimum. */
+  readonly minimumSavings: number
+  /** The limits of images and bytes, and the usage at which they are due. */
+  readonly media: MediaBudget
+  /** Whether an automatic run was started for images or bytes alone: then stages that only save tokens leave the history as it is. */
+  readonly isForMedia: boolean
+  /** Media of the request besides the history. */
+  readonly pendingMedia: MediaFigures | undefined
+  readonly stages: StageSettings
+}
+
+/** What the figures of a run are computed from. */
+type RunSubject = {
+  readonly chosen: ChosenModel
+  /** Tokens, input and output together. */
+  readonly contextWindow: number
+  /** The maximum input that the provider accepts, tokens, where it was learned. */
+  readonly inputLimit?: number | undefined
+  readonly viewEpoch: number
+  readonly readings: Pick<Readings, 'measurement' | 'calibration' | 'fixed'>
+  /** Estimated tokens of the history, not calibrated: all planning counts in these. */
+  readonly historyTokens: number
+  /** Sizes of the history. */
+  readonly sizes: Sizes
+  readonly estimator: Estimator
+}
+
+/**
+ * Computes the figures of a run. Planning counts in tokens of the estimator, so what a window leaves for the history is converted
+ * to those: less the rest of the request, by the measured ratio.
+ */
+export function resolveSettings(config: RunConfig, subject: RunSubject): RunSettings {
+  const { chosen, contextWindow, historyTokens, estimator } = subject
+  const raw = estimateRequest(chosen.key, config, historyTokens, estimator, subject.readings.fixed)
+  const estimate = estimateOf(raw)
+  const found = outlook(subject.readings, {
+    viewEpoch: subject.viewEpoch,
+    estimator: estimator.name,
+    estimate,
+  })
+  const inputLimit = lowerLimit(subject.inputLimit, config.contextWindowTarget)
+  const available = Math.max(0, availableInput(contextWindow, config.maxTokens, inputLimit))
+  const others = expectedTokens(found, { ...estimate, history: 0 })
+  const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
+  const { dueTokens, target: given = DEFAULT_COMPACTION_TARGET } = config
+  const isDueByTokens = dueTokens !== undefined && available > 0
+  const historyAt = (target: number): number => {
+    const share = Math.floor((isDueByTokens ? targetAt(dueTokens / available, target) : target) * available)
+    return Math.max(0, Math.floor((config.targetTokens ?? share - others) / scale))
+  }
+  const usual = historyAt(given)
+  const { requestedTarget } = config
+  const targetTokens =
+    requestedTarget === undefined || historyTokens > usual ? usual : historyAt(requestedTarget)
+  const { threshold = DEFAULT_COMPACTION_THRESHOLD } = config
+  const media = mediaBudget(
+    mediaLimitsOf(chosen, contextWindow, config.mediaLimits),
+    threshold,
+    targetAt(threshold, given),
+  )
+  const expectedNow = others + scale * historyTokens
+  const isTokensDue = expectedNow >= (dueTokens ?? threshold * available)
+  return {
+    media,
+    pendingMedia: config.pendingMedia,
+    isForMedia:
+      config.trigger === 'auto' &&
+      config.job === undefined &&
+      !isTokensDue &&
+      isMediaDue(mediaFigures(withPending(subject.sizes, config.pendingMedia), expectedNow), media),
+    availableTokens: available,
+    targetTokens: mustShrink(config, found)
+      ? Math.min(targetTokens, Math.floor(historyTokens * (1 - OVERFLOW_SHARE)))
+      : targetTokens,
+    limitTokens: Math.max(0, Math.floor((available - others) / scale)),
+    othersTokens: others,
+    scale,
+    minimumSavings: minimumSavingsFor(config, historyTokens, scale),
+    stages: stageSettings(config, available, targetTokens),
+  }
+}
+
+/** Requested runs save whatever they can unless the call gives a minimum; runs after an overflow always do. */
+function minimumSavingsFor(
+  { minimumSavings, trigger, range }: RunConfig,
+  historyTokens: number,
+  scale: number,
+): number {
+  if (trigger === 'overflow' || range !== undefined) return 0
+  if (minimumSavings !== undefined) return Math.ceil(minimumSavings / scale)
+  return trigger === 'auto' ? minimumSavingsOf(historyTokens) : 0
+}
+
+/** After an overflow the provider's figure is right: by how much the expected size was too low. */
+function overflowScale({ trigger, reportedTokens }: RunConfig, expected: number): number {
+  if (trigger !== 'overflow' || reportedTokens === undefined || expected <= 0) return 1
+  return Math.max(1, reportedTokens / expected)
+}
+
+/** Whether an overflow reported no size and nothing was measured, so that the excess is unknown. */
+function mustShrink({ trigger, reportedTokens }: RunConfig, { source }: Outlook): boolean {
+  const isMeasured = source === 'measured' || source === 'measured+estimated'
+  return trigger === 'overflow' && reportedTokens === undefined && !isMeasured
+}
+
+function stageSettings(config: RunConfig, available: number, targetTokens: number): StageSettings {
+  const scaled = scaledFigures(available, targetTokens)
+  const { truncationMarker = TRUNCATION_MARKER } = config
+  return {
+    keepRecentMedia: config.keepRecentMedia ?? KEEP_RECENT_MEDIA,
+    pruneProtectTokens: config.pruneProtectTokens ?? scaled.pruneProtectTokens,
+    pruneMinimumSavings: config.pruneMinimumSavings ?? scaled.pruneMinimumSavings,
+    pruneProtectedTools: config.pruneProtectedTools ?? PRUNE_PROTECTED_TOOLS,
+    prunePlaceholder: config.prunePlaceholder ?? PRUNE_PLACEHOLDER,
+    pruneFailedResults: config.pruneFailedResults ?? false,
+    readTools: config.readTools ?? READ_TOOLS,
+    userTools: config.userTools ?? USER_TOOLS,
+    pathArguments: config.pathArguments ?? PATH_ARGUMENTS,
+    deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEDUP_THRESHOLD,
+    deduplicateByText: config.deduplicateByText ?? true,
+    keepRecentTokens: config.keepRecentTokens,
+    keepRecentRatio: config.keepRecentRatio,
+    ...summaryTokens(config, scaled.summaryMaxTokens, targetTokens),
+    summarySections: config.summarySections ?? SUMMARY_SECTIONS,
+    truncationFraction: config.truncationFraction,
+    truncationOrder: config.truncationOrder ?? 'oldest',
+    truncationMarker: truncationMarker === false ? undefined : truncationMarker,
+  }
+}
+
+/** The tokens that the recent messages leave for the summary, and the maximum when they need fewer than they may take. */
+function summaryTokens(
+  { summaryMaxTokens, summarizer }: RunConfig,
+  scaledMaximum: number,
+  targetTokens: number,
+): Pick<StageSettings, 'summaryRoomTokens' | 'summaryMaxTokens'> {
+  const maximum = summaryMaxTokens ?? (summarizer?.usesModel === true ? scaledMaximum : undefined)
+  if (maximum === undefined) return offlineSummaryTokens(targetTokens)
+  return { summaryRoomTokens: summaryRoom(maximum, targetTokens), summaryMaxTokens: maximum }
+}

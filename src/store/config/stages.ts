@@ -1,0 +1,227 @@
+import { z } from 'zod'
+import { canonicalJson, jsonProblem } from '../../core/messages/json.ts'
+import { createStage, isStage, isStageSpec, type StageSpec, specProblem } from '../../core/stages/registry.ts'
+import { plainWindowOf } from '../../core/stages/sliding-window.ts'
+import type { CompositeStage, Stage } from '../../core/stages/stage.ts'
+
+/** A stage in a setting: a name, a name with options, or in code a stage itself. */
+export type StageSetting = StageSpec | Stage
+
+/** Messages that a sliding window keeps by default. */
+export const MAX_RETAINED_MESSAGES = 50
+/** Maximum number of stages in one list. */
+const MAX_STAGES = 100
+/** Levels of composites that `completed` fills in; deeper ones are refused anyway. */
+const MAX_DEPTH = 11
+
+/** The stages of a run for which none are given. */
+export const DEFAULT_STAGES: readonly StageSetting[] = [
+  'media',
+  'prune',
+  'deduplicate',
+  'summarize',
+  'truncate',
+  'cut',
+]
+
+/** A list of stages. Each is made, to find out whether it can be. */
+export const stagesSchema = z.custom<readonly StageSetting[]>().superRefine((value, context) => {
+  const issue = (message: string, path: number[] = []): void =>
+    context.addIssue({ code: 'custom', path, message })
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_STAGES)
+    return issue(`must be a list of 1 to ${MAX_STAGES} stages`)
+  for (const [at, one] of value.entries()) {
+    if (isStage(one)) continue
+    const message = specProblem(isStageSpec(one) ? completed(one, OWN_DEFAULTS) : one)
+    if (message !== undefined) issue(message, [at])
+  }
+})
+
+/** Whether each part of the pipeline may act. */
+type Switches = {
+  readonly media: boolean
+  readonly prune: boolean
+  readonly deduplicate: boolean
+  readonly summarize: boolean
+  readonly truncate: boolean
+  readonly cut: boolean
+}
+
+/** Options of stages that do not give them themselves. */
+type StageDefaults = {
+  /** Messages that a sliding window keeps. */
+  readonly retained: number
+  /** What replaces a cleared tool result, a text or a function. Default: that of the stage. */
+  readonly placeholder?: unknown
+  /** Tools whose results are never cleared. Default: those of the stage. */
+  readonly protectedTools?: readonly string[] | undefined
+}
+const OWN_DEFAULTS: StageDefaults = { retained: MAX_RETAINED_MESSAGES }
+
+/** The switch of each stage, by its name. A sliding window truncates, so `enableTruncate` is its switch. */
+const SWITCH_OF: ReadonlyMap<string, keyof Switches> = new Map([
+  ['media', 'media'],
+  ['prune', 'prune'],
+  ['clear_tool_results', 'prune'],
+  ['deduplicate', 'deduplicate'],
+  ['summarize', 'summarize'],
+  ['summarize_older', 'summarize'],
+  ['hierarchical_summaries', 'summarize'],
+  ['truncate', 'truncate'],
+  ['sliding_window', 'truncate'],
+  ['priority_based', 'truncate'],
+  ['cut', 'cut'],
+])
+
+/**
+ * Makes the stages of a list, those in composites included. Without summaries, a sliding window that summarizes becomes a plain
+ * one, and any other stage that requests summaries is left out, also one of the application.
+ *
+ * Equal settings give identical stages, so that two requests can be compared.
+ */
+export function stagesOf(
+  settings: readonly StageSetting[],
+  switches: Switches,
+  defaults: StageDefaults = OWN_DEFAULTS,
+): Stage[] {
+  return settings.flatMap((setting) => {
+    if (!isSpec(setting)) return switchedStage(setting, switches) ?? []
+    const spec = switchedSpec(completed(setting, defaults), switches)
+    return spec === undefined ? [] : [makeStage(spec)]
+  })
+}
+
+function isSpec(setting: StageSetting): setting is StageSpec {
+  return typeof setting === 'string' || 'stage' in setting
+}
+
+function isOn(name: string, switches: Switches): boolean {
+  const by = SWITCH_OF.get(name)
+  return by === undefined || switches[by]
+}
+
+/** A stage that is given by name, without what is switched off in it. */
+function switchedSpec(spec: NamedSpec, switches: Switches): NamedSpec | undefined {
+  const inner = specsIn(spec)
+  if (inner !== undefined) {
+    const stages = inner.flatMap((one) => switchedSpec(namedSpec(one), switches) ?? [])
+    return stages.length === 0 ? undefined : { ...spec, stages }
+  }
+  const summarizes = spec.stage === WINDOW_WITH_SUMMARY || spec.summarize === true
+  if (!summarizes) return isOn(spec.stage, switches) ? spec : undefined
+  if (switches.summarize) return spec
+  const { summarize: _, ...plain } = spec
+  return switches.truncate ? { ...plain, stage: WINDOW } : undefined
+}
+
+/** A stage that is given as a value, without what is switched off in it: the same object where nothing is. */
+function switchedStage(stage: Stage, switches: Switches): Stage | undefined {
+  if ('stages' in stage) return switchedComposite(stage, switches)
+  if (!('summaries' in stage)) return isOn(stage.name, switches) ? stage : undefined
+  if (switches.summarize) return stage
+  return switches.truncate ? plainWindowOf(stage) : undefined
+}
+
+/** Composites without what is switched off in them, by the switches: made once, so that two requests can be compared. */
+const switchedComposites = new WeakMap<CompositeStage, Map<string, Stage | undefined>>()
+
+function switchedComposite(stage: CompositeStage, switches: Switches): Stage | undefined {
+  const known = switchedComposites.get(stage) ?? new Map<string, Stage | undefined>()
+  switchedComposites.set(stage, known)
+  const key = canonicalJson(switches)
+  if (known.has(key)) return known.get(key)
+  const stages = stage.stages.flatMap((one) => switchedStage(one, switches) ?? [])
+  const isWhole = stages.length === stage.stages.length && stages.every((one, at) => one === stage.stages[at])
+  const left = isWhole ? stage : stages.length === 0 ? undefined : { ...stage, stages }
+  known.set(key, left)
+  return left
+}
+
+/**
+ * Adds a sliding window to a list that has none, also within composites: in place of the first stage that summarizes, so that
+ * no more messages than its number stay when it acts; else before the truncation; else at the end. A composite that is given as a
+ * value is not changed: the window is put before it.
+ */
+export function withWindow(settings: readonly StageSetting[]): readonly StageSetting[] {
+  if (settings.some((one) => includesStage(one, WINDOWS))) return settings
+  const summarizing = { stage: WINDOW, summarize: true }
+  return (
+    replaceFirst(settings, new Set(['summarize']), (one) =>
+      !isSpec(one) && 'stages' in one ? [summarizing, one] : [summarizing],
+    ) ??
+    replaceFirst(settings, new Set(['truncate', 'cut']), (one) => [WINDOW, one]) ?? [...settings, WINDOW]
+  )
+}
+
+/** The list with others in place of the first stage of these names; `undefined` without one. */
+function replaceFirst(
+  settings: readonly StageSetting[],
+  names: ReadonlySet<string>,
+  replacementsOf: (one: StageSetting) => readonly StageSetting[],
+): readonly StageSetting[] | undefined {
+  const at = settings.findIndex((one) => includesStage(one, names))
+  if (at < 0) return undefined
+  const found = settings[at]!
+  const spec = isSpec(found) ? namedSpec(found) : undefined
+  const inner = spec && specsIn(spec)
+  if (inner === undefined) return settings.flatMap((one, i) => (i === at ? replacementsOf(one) : [one]))
+  return settings.with(at, { ...spec!, stages: replaceFirst(inner, names, replacementsOf) ?? inner })
+}
+
+/** Whether a setting is a stage of one of these names, or a composite that contains one. */
+function includesStage(setting: StageSetting, names: ReadonlySet<string>): boolean {
+  if (!isSpec(setting))
+    return 'stages' in setting
+      ? setting.stages.some((one) => includesStage(one, names))
+      : names.has(setting.name)
+  const spec = namedSpec(setting)
+  return specsIn(spec)?.some((one) => includesStage(one, names)) ?? names.has(spec.stage)
+}
+
+const WINDOW = 'sliding_window'
+const WINDOW_WITH_SUMMARY = 'sliding_window_with_summary'
+const WINDOWS: ReadonlySet<string> = new Set([WINDOW, WINDOW_WITH_SUMMARY])
+
+type NamedSpec = { readonly stage: string; readonly [option: string]: unknown }
+
+function namedSpec(spec: StageSpec): NamedSpec {
+  return typeof spec === 'string' ? { stage: spec } : spec
+}
+
+/** The stages of a composite that is given by name; `undefined` for any other stage. */
+function specsIn({ stage, stages }: NamedSpec): readonly StageSpec[] | undefined {
+  return stage === 'composite' && Array.isArray(stages) && stages.every(isStageSpec) ? stages : undefined
+}
+
+/** A stage that is given by name, with its defaults filled in, in composites too. */
+function completed(spec: StageSpec, defaults: StageDefaults, depth = MAX_DEPTH): NamedSpec {
+  const named = namedSpec(spec)
+  const inner = specsIn(named)
+  if (inner !== undefined && depth > 0)
+    return { ...named, stages: inner.map((one) => completed(one, defaults, depth - 1)) }
+  const { retained, placeholder, protectedTools } = defaults
+  const lacks = (...options: string[]): boolean => options.every((option) => !Object.hasOwn(named, option))
+  if (WINDOWS.has(named.stage) && lacks('last', 'fitBudget')) return { ...named, last: retained }
+  if (named.stage !== 'clear_tool_results') return named
+  return {
+    ...(placeholder !== undefined && { placeholder }),
+    ...(protectedTools !== undefined && { protectedTools }),
+    ...named,
+  }
+}
+
+/** Stages that were made, by the canonical JSON of their settings. */
+const madeStages = new Map<string, Stage>()
+const MAX_MADE_STAGES = 200
+
+function makeStage(spec: NamedSpec): Stage {
+  // Options may be functions, which cannot be compared.
+  if (jsonProblem(spec) !== undefined) return createStage(spec, 'stages')
+  const key = canonicalJson(spec)
+  const known = madeStages.get(key)
+  if (known !== undefined) return known
+  const stage = createStage(spec, 'stages')
+  if (madeStages.size >= MAX_MADE_STAGES) madeStages.clear()
+  madeStages.set(key, stage)
+  return stage
+}

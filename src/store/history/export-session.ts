@@ -1,0 +1,62 @@
+import { UndertextError } from '../../core/errors.ts'
+import { PACKAGE_VERSION } from '../../core/version.ts'
+import { HistoryCheck } from '../../storage/records/history-check.ts'
+import {
+  HISTORY_FORMAT,
+  HISTORY_VERSION,
+  type HistoryRecord,
+  headRecords,
+} from '../../storage/records/records.ts'
+import type { ExportedHead, Storage } from '../../storage/storage.ts'
+
+/**
+ * The records of a session: changing data of this moment, then the rows page by page, whatever is written meanwhile. Each is checked as a
+ * restore checks it, because an export that cannot be restored is useless: it throws `STORE_CORRUPT`.
+ */
+export async function* exportSession(
+  storage: Storage,
+  sessionId: string,
+): AsyncGenerator<HistoryRecord, void, undefined> {
+  yield* exportedRecords(storage, await storage.histories.head(sessionId))
+}
+
+/** The records of a session whose head was read. */
+export async function* exportedRecords(
+  storage: Storage,
+  exported: ExportedHead,
+): AsyncGenerator<HistoryRecord, void, undefined> {
+  const check = new HistoryCheck()
+  for await (const record of uncheckedRecords(storage, exported, check)) {
+    const problem = check.take(record)
+    if (problem !== undefined)
+      throw new UndertextError('STORE_CORRUPT', {
+        detail: `a ${record.type} of the session is refused: ${problem}`,
+      })
+    yield record
+  }
+}
+
+/** Whether readers of version 1 understand all of it. */
+function isOfVersion1({ requests, compactions }: ExportedHead['head']): boolean {
+  return requests.length === 0 && !compactions.some(({ copied }) => copied)
+}
+
+async function* uncheckedRecords(
+  storage: Storage,
+  exported: ExportedHead,
+  check: HistoryCheck,
+): AsyncGenerator<HistoryRecord, void, undefined> {
+  yield {
+    ...{ type: 'header', format: HISTORY_FORMAT },
+    version: isOfVersion1(exported.head) ? 1 : HISTORY_VERSION,
+    ...{ package: PACKAGE_VERSION, exportedAt: Date.now() },
+  }
+  yield* headRecords(exported.head)
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const { records, next } = await storage.histories.rows(exported, after)
+    yield* records
+    after = next
+  }
+  const { compactions, audit } = exported.head
+  yield { type: 'end', ...check.counts, compactions: compactions.length, audit: audit.length }
+}

@@ -1,0 +1,258 @@
+import { v5 as uuidv5, v7 as uuidv7 } from 'uuid'
+import { isUndertextError } from '../../../core/errors.ts'
+import { check } from '../../../core/messages/check.ts'
+import type { PositionRange } from '../../../core/messages/message.ts'
+import { checkLaws } from '../../../core/model/laws.ts'
+import type { ViewRow } from '../../../core/model/view-row.ts'
+import type { CommitStep, Compaction, Snapshot, Storage, UndoRequest } from '../../../storage/storage.ts'
+import { resolveModel } from '../../config/model.ts'
+import type { ImportedCompaction } from './import-types.ts'
+import { type CompactionOutcome, type ImportRun, importedCompactionSchema, labelOf } from './import-types.ts'
+import { type ImportedPlan, type NoPlan, planImported } from './imported-plan.ts'
+
+/** The namespace of ids made from a session and another system's id of a compaction. */
+const NAMESPACE = 'b1cf9f5f-52f1-4a44-9a0e-7d2f5b8e6c11'
+
+/** Entries of the audit that are read at once. */
+const AUDIT_PAGE = 500
+
+/** Applies the compactions of a conversation, one by one, while it is written. */
+export class AppliedCompactions {
+  readonly #storage: Storage
+  readonly #run: ImportRun
+  readonly outcomes: CompactionOutcome[] = []
+  /** Ids of those that were undone before the first event. */
+  readonly #rewound = new Set<string>()
+  /**
+   * Those that their own system has undone and that are still in force, so that the next one builds on them as it did there and both can
+   * be redone.
+   */
+  #toUndo: { readonly runId: string; readonly reason: string | undefined }[] = []
+  /** Those among them that an earlier import made, which are undone. */
+  #asleep: { readonly id: string; readonly runId: string }[] = []
+  /** Ids of those that a user has undone or redone, and the last audit entry that was read for them. */
+  readonly #turned = new Set<string>()
+  #auditedTo = 0
+  /** Ids of those that earlier imports made, by their source's ids. */
+  #before: ReadonlyMap<unknown, string> | undefined
+
+  constructor(storage: Storage, run: ImportRun) {
+    this.#storage = storage
+    this.#run = run
+  }
+
+  /**
+   * Applies one to the rows of its positions that are visible now. A refusal by the laws is an outcome, not an error. Throws
+   * `INVALID_INPUT` and what the storage throws.
+   */
+  async apply(
+    sessionId: string,
+    given: ImportedCompaction,
+    positionsOf: (covers: readonly PositionRange[]) => readonly PositionRange[],
+  ): Promise<void> {
+    const compaction = check(importedCompactionSchema, given, 'compaction') as ImportedCompaction
+    const { id } = compaction
+    if (compaction.undone !== true) await this.settle(sessionId)
+    const own = await this.#ownId(sessionId, id)
+    const known = await this.#known(sessionId, id, own)
+    if (known !== undefined) {
+      this.outcomes.push(await this.#follow(sessionId, known, compaction))
+      return
+    }
+    if (compaction.undone === true) await this.#wake(sessionId)
+    let { snapshot, planned } = await this.#planned(sessionId, compaction, positionsOf)
+    if ('why' in planned && this.#toUndo.length > 0) {
+      // The compaction that hides its rows is undone there too, but later here: the next import would find them visible.
+      await this.settle(sessionId)
+      ;({ snapshot, planned } = await this.#planned(sessionId, compaction, positionsOf))
+    }
+    if ('why' in planned) {
+      this.outcomes.push({ id, status: 'refused', why: planned.why })
+      return
+    }
+    const steps = planned.steps.map((step, at): CommitStep => {
+      const isLast = at === planned.steps.length - 1
+      const createdAt = compaction.createdAt ?? Date.now()
+      const summary = { summarizer: this.#run.source, model: labelOf(compaction.model) }
+      return {
+        ...step,
+        id: isLast ? own : uuidv5(String(at), own),
+        createdAt,
+        ...(step.plan.kind === 'condense' && { summary }),
+      }
+    })
+    await this.#commit(snapshot, compaction, steps, { id, compactionId: own, rowsLeft: planned.rowsLeft })
+  }
+
+  /**
+   * Undoes those that their own system has undone since they were imported, with those that build on them, before others are redone, which
+   * need their rows visible. What users have undone or redone here since stays.
+   */
+  async takeBack(sessionId: string, given: readonly ImportedCompaction[]): Promise<void> {
+    for (const one of given) {
+      const { id } = check(importedCompactionSchema, one, 'compaction') as ImportedCompaction
+      const known = await this.#known(sessionId, id, await this.#ownId(sessionId, id))
+      if (known?.status !== 'active' || (await this.#wasTurnedHere(sessionId, known.id))) continue
+      await this.#storage.undo(sessionId, known.runId, { ...this.#request(), cascade: true })
+      this.#rewound.add(id)
+    }
+  }
+
+  /** Undoes those that were applied only to be undone. */
+  async settle(sessionId: string): Promise<void> {
+    const runs = this.#toUndo.toReversed()
+    this.#toUndo = []
+    this.#asleep = []
+    for (const { runId, reason } of runs)
+      await this.#storage.undo(sessionId, runId, { ...this.#request(reason), cascade: false })
+  }
+
+  /** Temporarily redoes those of an earlier import that precede one that is applied only to be undone. */
+  async #wake(sessionId: string): Promise<void> {
+    const asleep = this.#asleep
+    this.#asleep = []
+    for (const { id, runId } of asleep) {
+      // What users have undone here is not redone, not even temporarily.
+      if (await this.#wasTurnedHere(sessionId, id)) continue
+      this.#toUndo.push({ runId, reason: undefined })
+      try {
+        await this.#putBack(sessionId, runId)
+      } catch (error) {
+        // Others hide its rows meanwhile, so nothing can build on it.
+        if (!isUndertextError(error, 'INPUT_NOT_VISIBLE')) throw error
+      }
+    }
+  }
+
+  async #planned(
+    sessionId: string,
+    compaction: ImportedCompaction,
+    positionsOf: (covers: readonly PositionRange[]) => readonly PositionRange[],
+  ): Promise<{ readonly snapshot: Snapshot; readonly planned: ImportedPlan | NoPlan }> {
+    const { key } = resolveModel(undefined, undefined, undefined)
+    const snapshot = (await this.#storage.snapshot(sessionId, key))!
+    const rows = rowsWithin(snapshot.view.rows, positionsOf(compaction.covers))
+    const params = { source: this.#run.source, importedId: compaction.id }
+    return { snapshot, planned: planImported(snapshot.view, rows, compaction, params, snapshot.nextOrdinal) }
+  }
+
+  async #ownId(sessionId: string, id: string): Promise<string> {
+    const { incarnation } = (await this.#storage.session(sessionId))!
+    // With the session's id, because a copy restored under another id may have the incarnation of the first.
+    return uuidv5(`${incarnation}\n${sessionId}\n${this.#run.source}\n${id}`, NAMESPACE)
+  }
+
+  #request(reason = this.#run.reason): Omit<UndoRequest, 'cascade'> {
+    const { actor, source } = this.#run
+    return { actor, reason, source, both: true }
+  }
+
+  /** One that was imported already, by this import or an earlier one. */
+  async #known(sessionId: string, importedId: string, own: string): Promise<Compaction | undefined> {
+    const [found] = await this.#storage.compactions(sessionId, { id: own })
+    if (found !== undefined) return found
+    this.#before ??= await this.#importedBefore(sessionId)
+    const before = this.#before.get(importedId)
+    return before === undefined ? undefined : (await this.#storage.compactions(sessionId, { id: before }))[0]
+  }
+
+  /** By their source's ids: a new session gets its id at the end, and a restored one may have other ids. */
+  async #importedBefore(sessionId: string): Promise<ReadonlyMap<unknown, string>> {
+    const there = await this.#storage.compactions(sessionId, {})
+    const ofSource = there.filter(({ params }) => params.source === this.#run.source)
+    // Of a run of several steps the last one is used.
+    return new Map(ofSource.map((one) => [one.params.importedId, one.id]))
+  }
+
+  /** Undoes or redoes an existing one to match its own system, unless a user has undone or redone it here. */
+  async #follow(
+    sessionId: string,
+    { id: compactionId, runId, status }: Compaction,
+    given: ImportedCompaction,
+  ): Promise<CompactionOutcome> {
+    const { id } = given
+    const isAsGiven = (status === 'undone') === (given.undone === true)
+    const stays = isAsGiven || (await this.#wasTurnedHere(sessionId, compactionId))
+    if (given.undone === true && (status === 'undone' || !stays))
+      this.#asleep.push({ id: compactionId, runId })
+    if (stays) return { id, status: this.#rewound.has(id) ? 'applied' : 'known', compactionId }
+    try {
+      if (given.undone === true)
+        await this.#storage.undo(sessionId, runId, { ...this.#request(), cascade: true })
+      else await this.#putBack(sessionId, runId)
+    } catch (error) {
+      if (!isUndertextError(error, 'INPUT_NOT_VISIBLE')) throw error
+      return { id, status: 'refused', why: error.code, compactionId }
+    }
+    return { id, status: 'applied', compactionId }
+  }
+
+  async #putBack(sessionId: string, runId: string): Promise<void> {
+    const members = await this.#storage.compactions(sessionId, { run: runId })
+    for (const { id, status } of members)
+      if (status === 'undone') await this.#storage.redo(sessionId, id, { ...this.#request(), cascade: false })
+  }
+
+  /** Whether a user has undone or redone it. */
+  async #wasTurnedHere(sessionId: string, id: string): Promise<boolean> {
+    await this.#readTurned(sessionId)
+    return this.#turned.has(id)
+  }
+
+  /** Reads new entries of the audit. */
+  async #readTurned(sessionId: string): Promise<void> {
+    for (;;) {
+      const entries = await this.#storage.auditLog(sessionId, { after: this.#auditedTo, limit: AUDIT_PAGE })
+      for (const { event, compactionId, detail } of entries)
+        if (isTurn(event) && compactionId !== undefined && detail?.source === undefined)
+          this.#turned.add(compactionId)
+      this.#auditedTo = entries.at(-1)?.no ?? this.#auditedTo
+      if (entries.length < AUDIT_PAGE) return
+    }
+  }
+
+  async #commit(
+    snapshot: Snapshot,
+    { reason, undone }: ImportedCompaction,
+    steps: readonly CommitStep[],
+    given: { readonly id: string; readonly compactionId: string; readonly rowsLeft: number },
+  ): Promise<void> {
+    const sessionId = snapshot.session.id
+    const { id, compactionId, rowsLeft } = given
+    const { actor } = this.#run
+    const authorship = { actor, reason: labelOf(reason) ?? this.#run.reason }
+    try {
+      for (const step of steps) checkLaws(sessionId, step.before, step.plan)
+    } catch (error) {
+      if (!isUndertextError(error, 'ILLEGAL_BOUNDARY') && !isUndertextError(error, 'PENDING_TOOL_CALLS'))
+        throw error
+      this.outcomes.push({ id, status: 'refused', why: error.code })
+      return
+    }
+    const runId = uuidv7()
+    await this.#storage.commit(
+      snapshot,
+      { runId, trigger: 'import', ...authorship, steps, failed: [] },
+      undefined,
+    )
+    if (undone === true) this.#toUndo.push({ runId, reason: authorship.reason })
+    this.outcomes.push({ id, status: 'applied', compactionId, ...(rowsLeft > 0 && { rowsLeft }) })
+  }
+}
+
+function isTurn(event: string): boolean {
+  return event === 'undone' || event === 'redone'
+}
+
+/** The rows within some positions; inserted ones count at the last position they cover. */
+function rowsWithin(rows: readonly ViewRow[], ranges: readonly PositionRange[]): ViewRow[] {
+  const ordered = [...ranges].sort((a, b) => a[0] - b[0])
+  const within: ViewRow[] = []
+  let next = 0
+  for (const row of rows) {
+    while (next < ordered.length && ordered[next]![1] < row.anchor) next += 1
+    const range = ordered[next]
+    if (range !== undefined && range[0] <= row.anchor) within.push(row)
+  }
+  return within
+}

@@ -1,0 +1,116 @@
+import { v7 as uuidv7 } from 'uuid'
+import { isUndertextError, UndertextError } from '../../../core/errors.ts'
+import { isGivenUp, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../../storage/process.ts'
+import type { ImportFields, NewImport, Session, Storage } from '../../../storage/storage.ts'
+
+/** The most messages, or records, in one transaction. */
+export const MOST_TOGETHER = 500
+/** The approximate number of characters in one transaction, which takes some tens of milliseconds. */
+const MOST_CHARACTERS = 4_000_000
+
+/** Items that are written, or looked up, together. */
+export class Batch<T> {
+  #things: T[] = []
+  #characters = 0
+
+  get isFull(): boolean {
+    return this.#things.length >= MOST_TOGETHER || this.#characters >= MOST_CHARACTERS
+  }
+
+  add(thing: T): void {
+    this.#things.push(thing)
+    this.#characters += lengthOf(thing)
+  }
+
+  /** The items since the last call. */
+  take(): readonly T[] {
+    const things = this.#things
+    this.#things = []
+    this.#characters = 0
+    return things
+  }
+}
+
+/** The approximate JSON length of a value: texts, inputs and data dominate a message. */
+function lengthOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 8
+  if (value instanceof Uint8Array) return value.length
+  let sum = 0
+  if (Array.isArray(value)) for (const inner of value) sum += lengthOf(inner)
+  else for (const name in value) sum += lengthOf((value as Record<string, unknown>)[name])
+  return sum
+}
+
+/** The prefix of temporary session names. */
+const STAGED = '~import/'
+/** Rows that are removed in one transaction. */
+const DISCARDED_AT_ONCE = 1_000
+/** How long after its lease an import of an unobservable process counts as abandoned. */
+const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
+
+/** A name that no session of a caller has. */
+export function stagedName(): string {
+  return `${STAGED}${uuidv7()}`
+}
+
+/**
+ * Runs `work` on a session that is invisible until `work` publishes it. When `work` throws, the session is removed; when this process dies,
+ * the next import removes it.
+ */
+export async function staged<T>(
+  storage: Storage,
+  about: ImportFields,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const id = stagedName()
+  liveRuns.add(id)
+  const renewal = setInterval(() => {
+    // Whatever fails, a renewal is harmless: others follow, and other processes wait for many of them.
+    renew(storage, id).catch(() => undefined)
+  }, RENEW_MS)
+  renewal.unref()
+  try {
+    const session = await storage.beginImport({ ...about, id, ...newLease() })
+    return await work(session)
+  } catch (error) {
+    await discard(storage, id).catch(() => undefined)
+    throw error
+  } finally {
+    clearInterval(renewal)
+    liveRuns.delete(id)
+  }
+}
+
+/** A lease of this process that begins now. */
+export function newLease(): Pick<NewImport, 'holder' | 'expiresAt'> {
+  return { holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
+}
+
+async function renew(storage: Storage, id: string): Promise<void> {
+  await storage.renewLease(id, { runId: id, ...newLease() })
+}
+
+/** An error with the intended name of a session instead of its temporary one. */
+export function underName(error: unknown, sessionId: string): unknown {
+  if (!isUndertextError(error)) return error
+  const { facts } = error
+  if (!('sessionId' in facts) || !facts.sessionId?.startsWith(STAGED)) return error
+  return new UndertextError(error.code, { ...facts, sessionId }, { cause: error })
+}
+
+/** Removes the remains of imports whose processes have died. */
+export async function discardDead(storage: Storage): Promise<void> {
+  for (const { id, holder, expiresAt } of await storage.importsInProgress())
+    if (isGivenUp({ holder, run: id, expiresAt }, GIVEN_UP_AFTER_MS)) await discard(storage, id)
+}
+
+/** Removes an unfinished import. */
+export async function discard(storage: Storage, id: string): Promise<void> {
+  while (!(await storage.discardImport(id, DISCARDED_AT_ONCE))) await othersFirst()
+}
+
+/** Yields to other work of this process, and to other processes that wait for the write lock. */
+export function othersFirst(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,276 @@
+import { z } from 'zod'
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import { importOwnerOption, newNameSchema } from '../../core/messages/check.ts'
+import { canonicalJson } from '../../core/messages/json.ts'
+import type { Finding } from '../../core/model/coverage.ts'
+import {
+  type HistoryHead,
+  headRecords,
+  type ReplacementRecord,
+  recordId,
+  type SessionRecord,
+} from '../../storage/records/records.ts'
+import type {
+  ImportFields,
+  RestoredRow,
+  Restoring,
+  Session,
+  SessionFields,
+  Storage,
+} from '../../storage/storage.ts'
+import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
+import { exportSession } from './export-session.ts'
+import { Batch, discardDead, MOST_TOGETHER, othersFirst, staged, underName } from './import/staging.ts'
+import { type Names, namesWithin, ownNames, Renaming } from './renamed.ts'
+
+export const restoreSchema = z.strictObject({
+  /** The id of the restored session, instead of its own. */
+  id: newNameSchema.optional(),
+  /** The owner of the session, instead of that in the history. */
+  owner: importOwnerOption,
+  signal: z.instanceof(AbortSignal).optional(),
+})
+/** Options of `restoreSession`. */
+export type RestoreOptions = z.input<typeof restoreSchema>
+
+/** What a restore did. */
+export type SessionRestore = {
+  readonly sessionId: string
+  /** Whether the same session existed already, so that nothing was written. */
+  readonly existing: boolean
+  readonly messages: number
+  readonly compactions: number
+}
+
+/** What a restore needs from its store. */
+export type RestoreHost = {
+  readonly storage: Storage
+  /** Throws for a session that this store cannot accept: with an unknown estimator or invalid settings. */
+  readonly admit: (session: HistoryHead['session'], sessionId: string) => void
+}
+
+/** See `restoreSession` of the store. */
+export async function restoreSession(
+  host: RestoreHost,
+  records: HistoryRecords,
+  { id, owner, signal }: z.output<typeof restoreSchema>,
+): Promise<SessionRestore> {
+  const checked = new CheckedRecords(records)
+  try {
+    const head = owned(await checked.head(), owner)
+    const sessionId = id ?? head.session.id
+    admitted(host, head, sessionId)
+    const there = await host.storage.session(sessionId)
+    const restore = new Restore(host.storage, checked, sessionId, signal)
+    await (there === undefined ? restore.write(head) : restore.compare(head, there))
+    const { session, compactions } = head
+    const existing = there !== undefined
+    return { sessionId, existing, messages: session.messages, compactions: compactions.length }
+  } finally {
+    await checked.close()
+  }
+}
+
+function owned(head: HistoryHead, owner: string | undefined): HistoryHead {
+  return owner === undefined ? head : { ...head, session: { ...head.session, owner } }
+}
+
+/** The session's record follows the header. */
+const SESSION_LINE = 2
+
+function admitted({ admit }: RestoreHost, { session }: HistoryHead, sessionId: string): void {
+  try {
+    admit(session, sessionId)
+  } catch (error) {
+    if (isUndertextError(error, 'INVALID_INPUT')) throw refused(SESSION_LINE, error.facts.problems)
+    throw error
+  }
+}
+
+class Restore {
+  readonly #storage: Storage
+  readonly #records: CheckedRecords
+  readonly #sessionId: string
+  readonly #signal: AbortSignal | undefined
+
+  constructor(storage: Storage, records: CheckedRecords, sessionId: string, signal: AbortSignal | undefined) {
+    this.#storage = storage
+    this.#records = records
+    this.#sessionId = sessionId
+    this.#signal = signal
+  }
+
+  /** Compares an existing session with the history. Throws `SESSION_EXISTS` when it differs. */
+  async compare(given: HistoryHead, there: Session): Promise<void> {
+    const names = await this.#namesThere(given, there)
+    if (names === undefined) throw this.#exists()
+    const own = exportSession(this.#storage, this.#sessionId)
+    try {
+      await own.next()
+      for await (const record of this.#expected(given, names)) {
+        const { value } = await own.next()
+        if (canonicalJson(value) !== canonicalJson(record)) throw this.#exists()
+      }
+      if ((await own.next()).value?.type !== 'end') throw this.#exists()
+    } finally {
+      await own.return()
+    }
+  }
+
+  async *#expected(given: HistoryHead, names: Names): AsyncGenerator<unknown, void, undefined> {
+    const renaming = new Renaming(given, names)
+    yield* headRecords(renaming.head(given, this.#sessionId))
+    for await (const { record } of this.#records.rows()) yield renaming.row(record)
+  }
+
+  #exists(): UndertextError<'SESSION_EXISTS'> {
+    return new UndertextError('SESSION_EXISTS', { sessionId: this.#sessionId })
+  }
+
+  /** The incarnation of an existing session, if it may have been restored from this history. */
+  async #namesThere(given: HistoryHead, { incarnation }: Session): Promise<Names | undefined> {
+    const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
+    if (incarnation === others.incarnation) return others
+    if (incarnation !== own.incarnation) return undefined
+    // Earlier versions gave a copy other compaction ids and the incarnation of the first.
+    const [first] = given.compactions
+    const name = first === undefined ? undefined : others.compaction(first.id)
+    const found = name === undefined ? [] : await this.#storage.compactions(this.#sessionId, { id: name })
+    return found.length > 0 ? { ...others, incarnation } : own
+  }
+
+  /** Writes the history as a session that is invisible until it is complete and verified. */
+  async write(given: HistoryHead): Promise<void> {
+    const storage = this.#storage
+    await discardDead(storage)
+    // Under another id always other ids: the first may be restored at the same time, with ids that are not visible yet.
+    const isOther = this.#sessionId !== given.session.id || (await this.#isTaken(given))
+    const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
+    const incarnations = isOther ? [others.incarnation] : [own.incarnation, others.incarnation]
+    const { createdAt, updatedAt, estimator } = given.session
+    const about = { fields: fieldsOf(given), estimator, incarnations }
+    await this.#staged(about, async ({ id: importId, incarnation }) => {
+      const renaming = new Renaming(given, incarnation === others.incarnation ? others : own)
+      const head = renaming.head(given, this.#sessionId)
+      const firstNo = await storage.histories.reserve(importId, head.compactions.length)
+      const restoring = { importId, head, firstNo }
+      await this.#writeRows(restoring, renaming)
+      await writeCompactions(storage, restoring, await writeAudit(storage, restoring))
+      await this.#requireSound(importId)
+      await storage.finishImport(importId, this.#sessionId, { createdAt, updatedAt })
+    })
+  }
+
+  async #staged(about: ImportFields, work: (session: Session) => Promise<void>): Promise<void> {
+    try {
+      await staged(this.#storage, about, work)
+    } catch (error) {
+      throw underName(error, this.#sessionId)
+    }
+  }
+
+  async #isTaken({ compactions }: HistoryHead): Promise<boolean> {
+    const ids = new Set(compactions.flatMap(({ id, run }) => [id, run]))
+    return (await this.#storage.histories.takenIds([...ids])).length > 0
+  }
+
+  async #writeRows(restoring: Restoring, renaming: Renaming): Promise<void> {
+    const batch = new Batch<NumberedRecord>()
+    for await (const { line, record } of this.#records.rows()) {
+      // A row is written with its replacements.
+      if (record.type !== 'replacement' && batch.isFull) await this.#flush(restoring, batch)
+      this.#requireForeign(line, record, restoring.head.session)
+      batch.add({ line, record: renaming.row(record) })
+    }
+    await this.#flush(restoring, batch)
+  }
+
+  /** Ids were checked against the incarnation in the file, which may be another one here. */
+  #requireForeign(line: number, record: NumberedRecord['record'], { incarnation }: SessionRecord): void {
+    if (record.type === 'message' && record.id?.startsWith(`${incarnation}:`) === true)
+      throw refused(line, 'id must not have the form of the session’s own')
+  }
+
+  async #flush(restoring: Restoring, batch: Batch<NumberedRecord>): Promise<void> {
+    if (this.#signal?.aborted === true) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
+    const rows = rowsOf(batch.take())
+    try {
+      await this.#storage.histories.writeRows(restoring, rows)
+    } catch (error) {
+      throw isUndertextError(error, 'MESSAGE_ID_TAKEN')
+        ? twice(restoring, rows, error.facts.messageId)
+        : error
+    }
+    await othersFirst()
+  }
+
+  async #requireSound(importId: string): Promise<void> {
+    const codes = await findingsOf(this.#storage, importId)
+    if (codes.length > 0) throw refused(this.#records.line, `verifySession finds ${codes.join(', ')} in it`)
+  }
+}
+
+/** Writes the entries of the audit, and returns their numbers. */
+export async function writeAudit({ histories }: Storage, restoring: Restoring): Promise<number[]> {
+  const { audit } = restoring.head
+  const numbers: number[] = []
+  for (let at = 0; at < audit.length; at += MOST_TOGETHER) {
+    for (const no of await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER)))
+      numbers.push(no)
+    await othersFirst()
+  }
+  return numbers
+}
+
+/** Writes the compactions and the rest. `undoneWith`: the numbers of the audit's entries. */
+export async function writeCompactions(
+  { histories }: Storage,
+  restoring: Restoring,
+  undoneWith: readonly number[],
+): Promise<void> {
+  const { compactions } = restoring.head
+  for (let at = 0; at < compactions.length; at += MOST_TOGETHER) {
+    await histories.writeCompactions(restoring, at, compactions.slice(at, at + MOST_TOGETHER), undoneWith)
+    await othersFirst()
+  }
+  await histories.settle(restoring)
+}
+
+/** The codes of what is wrong with a session. Problems of the store are not problems of the session. */
+export async function findingsOf(storage: Storage, id: string): Promise<string[]> {
+  const { findings } = await storage.verify(id, false)
+  return [...new Set(findings.filter(isOfSession).map(({ code }) => code))].sort()
+}
+
+const OF_THE_STORE: readonly Finding['code'][] = ['GUARD_MISSING', 'GUARD_CHANGED', 'FOREIGN_TRIGGER']
+
+function isOfSession({ code }: Finding): boolean {
+  return !OF_THE_STORE.includes(code)
+}
+
+export function fieldsOf({ session }: HistoryHead): SessionFields {
+  const { owner, title, provider, model, config, metadata } = session
+  return { owner, title, provider, model, config, metadata }
+}
+
+function twice(
+  { head }: Restoring,
+  rows: readonly NumberedRow[],
+  messageId: string,
+): UndertextError<'HISTORY_REFUSED'> {
+  const { incarnation } = head.session
+  const line = rows.findLast(({ row }) => recordId(incarnation, row) === messageId)?.line ?? 0
+  return refused(line, 'there is a message of its id already')
+}
+
+type NumberedRow = RestoredRow & { readonly line: number }
+
+/** Groups records into rows with their replacements. They begin with a row. */
+export function rowsOf(records: readonly NumberedRecord[]): NumberedRow[] {
+  const rows: (NumberedRow & { readonly replacements: ReplacementRecord[] })[] = []
+  for (const { line, record } of records) {
+    if (record.type === 'replacement') rows.at(-1)!.replacements.push(record)
+    else rows.push({ line, row: record, replacements: [] })
+  }
+  return rows
+}

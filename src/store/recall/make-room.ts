@@ -1,0 +1,234 @@
+import { z } from 'zod'
+import { isUndertextError } from '../../core/errors.ts'
+import { headOf } from '../../core/messages/characters.ts'
+import { check, labelSchema } from '../../core/messages/check.ts'
+import type { StoredMessage } from '../../core/messages/message.ts'
+import type { Awaitable } from '../../storage/jobs.ts'
+import type { CompactionPreview, CompactionResult } from '../compaction/result.ts'
+import type { CompactOptions } from '../config/store-options.ts'
+import type { Store } from '../store.ts'
+import { answering, headWithin, problemAnswer, type RecallAnswer, sentenceAnswer } from './answer.ts'
+import { MODEL } from './log-notes.ts'
+import { wrong } from './problems.ts'
+import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+
+/** The share of the history that stays by default. */
+const DEFAULT_SHARE = 0.5
+
+export const roomInput = z.strictObject({
+  reason: labelSchema.min(1).describe('Why room is needed, in one sentence. It is recorded.'),
+  targetShare: z
+    .number()
+    .min(0.05)
+    .max(0.95)
+    .optional()
+    .describe('The share of the tokens of the conversation that should stay. Default 0.5.'),
+  upToPosition: z
+    .int()
+    .positive()
+    .optional()
+    .describe(
+      'Use this instead of targetShare. A summary replaces the messages up to this position. Pinned messages, system messages and the question that you are answering stay, and only messages after the last of these are replaced.',
+    ),
+  summary: z
+    .string()
+    .min(1)
+    .max(100_000)
+    .optional()
+    .describe('With upToPosition: your summary of these messages. Default: one is written.'),
+})
+/** The input of `makeRoom`. */
+export type MakeRoomInput = z.input<typeof roomInput>
+
+/** What a policy decides: to apply the proposal, or why not. The model reads the reason. */
+export type MakeRoomDecision = 'apply' | { readonly refuse: string }
+
+/** Decides on the proposal of a model. The preview is what would happen; nothing is written yet. */
+export type MakeRoomPolicy = (
+  preview: CompactionPreview,
+  proposal: MakeRoomInput,
+) => Awaitable<MakeRoomDecision>
+
+/** Applies what reaches the share that the model asked for, or replaces the range that it named. Everything can be undone. */
+export const applyWhatReaches: MakeRoomPolicy = (preview, { upToPosition }) =>
+  preview.reachedTarget || upToPosition !== undefined
+    ? 'apply'
+    : {
+        refuse:
+          'It would not reach this share, because the newest messages are too large. Ask for a larger share.',
+      }
+
+/** The answer of `makeRoom`. */
+export type MakeRoomAnswer = RecallAnswer & {
+  /** What was applied; absent when nothing was. */
+  readonly room?: {
+    /** With this id `undoCompaction` undoes it. */
+    readonly runId: string
+    readonly rowsHidden: number
+    readonly partsReplaced: number
+    readonly tokensBefore: number
+    readonly tokensAfter: number
+  }
+}
+
+/**
+ * Compacts the session of a scope as a model proposes: previews it with the planner and the laws of every compaction, lets a policy
+ * decide, and applies exactly the preview, with the actor `model` and the reason in the audit.
+ */
+export async function makeRoom(
+  store: Store,
+  scope: RecallScope,
+  input: MakeRoomInput,
+  policy: MakeRoomPolicy = applyWhatReaches,
+  bounds: RecallBounds = {},
+): Promise<MakeRoomAnswer> {
+  const { maxTokens } = check(boundsSchema, bounds, 'makeRoom')
+  return answering(store, scope, maxTokens, async (now) => {
+    const proposal = check(roomInput, input, 'make_room')
+    const { base } = now
+    if (base === undefined) throw wrong('This tool has no conversation of its own.')
+    try {
+      const { options, trail } = await planOf(now, base.id, proposal)
+      const preview = await store.previewCompaction(base.id, options)
+      if (preview === null || !preview.compacted)
+        return sentenceAnswer(
+          now,
+          maxTokens,
+          'Nothing was hidden: no message may be hidden, or hiding would save too few tokens.',
+        )
+      const decision = await policy(preview, proposal)
+      if (decision !== 'apply')
+        return sentenceAnswer(
+          now,
+          maxTokens,
+          `Nothing was hidden. The proposal was refused: ${headWithin(now, headOf(decision.refuse, 600), maxTokens - SENTENCE_TOKENS)}`,
+        )
+      const result = await store.compactSession(base.id, preview)
+      if (result === null || !result.compacted)
+        return sentenceAnswer(now, maxTokens, 'Nothing was hidden: the compaction was refused.')
+      return roomAnswer(now, maxTokens, result, trail)
+    } catch (error) {
+      const sentence = await refusalOf(now, base.id, error)
+      if (sentence === undefined) throw error
+      return problemAnswer(sentence.code, sentence.text, now)
+    }
+  })
+}
+
+/** Tokens of the words before the reason of a refusal. */
+const SENTENCE_TOKENS = 60
+
+async function planOf(
+  { store }: Scope,
+  sessionId: string,
+  { reason, targetShare, upToPosition, summary }: z.output<typeof roomInput>,
+): Promise<{ readonly options: CompactOptions; readonly trail: readonly string[] }> {
+  const authorship = { actor: MODEL, reason }
+  if (upToPosition === undefined) {
+    if (summary !== undefined)
+      throw wrong('A summary needs upToPosition: the last position that it replaces.')
+    const stats = await store.getContextStats(sessionId)
+    const tokens = stats?.breakdown.conversationHistory ?? 0
+    const targetTokens = Math.floor(tokens * (targetShare ?? DEFAULT_SHARE))
+    return { options: { ...authorship, targetTokens }, trail: [] }
+  }
+  if (targetShare !== undefined) throw wrong('Pass either targetShare or upToPosition.')
+  const rows = await store.getMessages(sessionId, { visible: true })
+  const question = rows.findLast(({ kind, role }) => kind === 'message' && role === 'user')
+  const whyKept = (row: StoredMessage): string | undefined => {
+    if (row.pinned) return 'it is pinned'
+    if (row.kind !== 'message') return undefined
+    if (row.role === 'system') return 'it is a system message'
+    return row.id === question?.id ? 'it is the question that you are answering' : undefined
+  }
+  const isKept = (row: StoredMessage): boolean => whyKept(row) !== undefined
+  const lastBefore = (position: number): StoredMessage | undefined =>
+    rows.findLast((row) => row.anchor < position && !isKept(row))
+  const covering = rows.find(({ anchor }) => anchor > upToPosition)
+  if (covering?.kind === 'summary') {
+    const [first, last] = (await store.expand(sessionId, covering.id)).positions
+    if (first <= upToPosition) {
+      const whole = lastBefore(first)
+      const ends = whole === undefined ? `${last}` : `${whole.anchor}, ${last}`
+      throw wrong(
+        `Position ${upToPosition} is within a summary of the positions ${first} to ${last}. Choose ${ends} or a position after ${last}.`,
+      )
+    }
+  }
+  const stays = rows.findLast((row) => row.anchor <= upToPosition && isKept(row))
+  const before = stays && lastBefore(stays.anchor)
+  const staying = stays && `Position ${stays.anchor} stays, because ${whyKept(stays)}.`
+  const from = (stays?.anchor ?? 0) + 1
+  const isShown = (row: StoredMessage): boolean => row.anchor <= upToPosition && !isKept(row)
+  if (!rows.some((row) => row.anchor >= from && isShown(row))) {
+    if (stays === undefined) throw wrong(`All messages up to position ${upToPosition} are hidden already.`)
+    const after = `a position after ${Math.max(stays.anchor, upToPosition)}`
+    throw wrong(`${staying} Choose ${before === undefined ? '' : `${before.anchor}, or `}${after}.`)
+  }
+  return {
+    options: {
+      ...{ ...authorship, range: { from, to: upToPosition } },
+      ...(summary !== undefined && { summary }),
+    },
+    trail:
+      before === undefined
+        ? []
+        : [`${staying} To hide what is before it, pass upToPosition ${before.anchor}.`],
+  }
+}
+
+function roomAnswer(
+  scope: Scope,
+  maxTokens: number,
+  result: CompactionResult,
+  more: readonly string[],
+): MakeRoomAnswer {
+  const { runId, tokensBefore, tokensAfter, compactions } = result
+  const rowsHidden = compactions.reduce((sum, one) => sum + one.rowsHidden, 0)
+  const partsReplaced = compactions.reduce((sum, one) => sum + one.partsReplaced, 0)
+  const lead = `Room was made: ${rowsHidden} messages hidden and ${partsReplaced} outputs shortened. ${tokensBefore} tokens before, ${tokensAfter} after.`
+  const trail = [
+    `A person can undo it: undoCompaction with ${runId}.`,
+    'What is hidden is still stored: search_history finds it.',
+    ...more,
+  ]
+  const answer = sentenceAnswer(scope, maxTokens, lead, trail)
+  return { ...answer, room: { runId, rowsHidden, partsReplaced, tokensBefore, tokensAfter } }
+}
+
+/** Positions that a refusal names. */
+const MOST_POSITIONS = 5
+
+/** Refusals of the store that a model can mend, or that end by themselves. */
+async function refusalOf(
+  { store }: Scope,
+  sessionId: string,
+  error: unknown,
+): Promise<{ readonly code: string; readonly text: string } | undefined> {
+  if (isUndertextError(error, 'ILLEGAL_BOUNDARY')) {
+    const named = new Set(error.facts.messageIds)
+    const rows = await store.getMessages(sessionId, { visible: true })
+    const positions = rows.filter(({ id }) => named.has(id)).map(({ anchor }) => anchor)
+    const which =
+      positions.length === 0
+        ? 'some belong to a tool call that would be split'
+        : positions.length === 1
+          ? `position ${positions[0]} belongs to a tool call that would be split`
+          : `positions ${positions.slice(0, MOST_POSITIONS).join(', ')} belong to tool calls that would be split`
+    return {
+      code: error.code,
+      text: `These messages cannot be hidden together: ${which}. Choose a position after the results of the call, or before the call.`,
+    }
+  }
+  if (isUndertextError(error, 'PENDING_TOOL_CALLS'))
+    return {
+      code: error.code,
+      text: 'Calls without a result cannot be hidden. Choose a position before them.',
+    }
+  if (isUndertextError(error, 'STALE_PLAN') || isUndertextError(error, 'COMPACTION_IN_PROGRESS'))
+    return {
+      code: error.code,
+      text: 'The conversation is being compacted or has changed meanwhile. Nothing was hidden.',
+    }
+  return undefined
+}

@@ -1,0 +1,250 @@
+import { z } from 'zod'
+import { check, nameSchema } from '../../core/messages/check.ts'
+import type { StoredMessage } from '../../core/messages/message.ts'
+import { readQuery } from '../../core/search/query.ts'
+import type { Store } from '../store.ts'
+import {
+  answering,
+  answerOf,
+  cursorPlace,
+  FRAME_TOKENS,
+  LEAST_PIECE,
+  leastOf,
+  pieceFrom,
+  pieceMeter,
+  pieceOf,
+  placeIn,
+  type RecallAnswer,
+  type RecalledPiece,
+  readRowCursor,
+  rowCursor,
+  sentenceAnswer,
+} from './answer.ts'
+import { passagesOf, WHOLE } from './passages.ts'
+import { BAD_CURSOR, wrong } from './problems.ts'
+import { rowText } from './row-text.ts'
+import { messageAt, rowNamed } from './rows.ts'
+import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+
+export const openInput = z.strictObject({
+  position: z
+    .int()
+    .positive()
+    .optional()
+    .describe('The position of a message: its whole text as it was stored.'),
+  messageId: nameSchema
+    .optional()
+    .describe('The id of a message or of a summary: the messages that the summary replaces.'),
+  callId: z
+    .string()
+    .max(1_000)
+    .optional()
+    .describe('The id of a tool call: its whole output, even if it is shown shortened.'),
+  levels: z
+    .enum(['one', 'all'])
+    .optional()
+    .describe(
+      'For a summary. "one" (default) returns what it was made from, which may be other summaries. "all" returns the original messages.',
+    ),
+  query: z
+    .string()
+    .max(20_000)
+    .optional()
+    .describe('Begins at the passage with these words instead of the beginning.'),
+  session: nameSchema.optional().describe('The session. Default: this conversation.'),
+  cursor: z
+    .string()
+    .max(1_100)
+    .optional()
+    .describe('A cursor from an earlier answer. Returns what follows it.'),
+})
+/** The input of `openRow`. */
+export type OpenRowInput = z.input<typeof openInput>
+
+/** Rows of a summary that one answer reads. */
+const PAGE = 40
+/** Units before the words of a query. */
+const BEFORE = 160
+/** Units of a page backward, for the cursor of what comes before. */
+const PAGE_UNITS = 4_000
+
+/**
+ * Opens what the view shows shortened: of a message or a tool output the whole stored text, of a summary the messages that it replaces.
+ * Also opens what a compaction hides.
+ */
+export async function openRow(
+  store: Store,
+  scope: RecallScope,
+  input: OpenRowInput,
+  bounds: RecallBounds = {},
+): Promise<RecallAnswer> {
+  const { maxTokens } = check(boundsSchema, bounds, 'openRow')
+  return answering(store, scope, maxTokens, async (now) =>
+    open(now, check(openInput, input, 'open_history'), maxTokens),
+  )
+}
+
+async function open(
+  asked: Scope,
+  input: z.output<typeof openInput>,
+  maxTokens: number,
+): Promise<RecallAnswer> {
+  const { position, messageId, callId, query, levels = 'one', cursor } = input
+  const { session, scope } = await asked.sessionOf(input.session)
+  const { id } = session
+  if (cursor !== undefined) {
+    const below = /^([\s\S]+)(#|\+)(\d{1,15})$/.exec(cursor)
+    if (below !== null && !/@\d+(?:-\d+)?$/.test(cursor)) {
+      const [, summary, kind, at] = below as unknown as [string, string, string, string]
+      return openSummary(scope, id, await rowNamed(scope.store, id, summary), {
+        ...{ levels: kind === '+' ? 'all' : 'one', after: Number(at), query, maxTokens },
+      })
+    }
+    const { row: name, offset, end } = readRowCursor(cursor)
+    const row = await rowOf(scope, id, name)
+    const { text } = rowText(row)
+    if (offset > text.length || (end !== undefined && (end <= offset || end > text.length)))
+      throw wrong(BAD_CURSOR)
+    return openText(scope, id, row, text, { from: cursorPlace(text, offset), end }, maxTokens)
+  }
+  if (callId !== undefined) {
+    const { call, result } = await scope.store.getToolOutput(
+      id,
+      callId,
+      position === undefined ? {} : { position },
+    )
+    const place = result ?? call!
+    const row = await messageAt(scope.store, id, place.position)
+    const { text, starts, ends } = rowText(row)
+    // Only this call or output: others of the same message are other texts.
+    const [start, end] = [starts[place.part] ?? 0, ends[place.part] ?? text.length]
+    const from = start + startOf(text.slice(start, end), query)
+    return openText(scope, id, row, text, { from, end: end < text.length ? end : undefined }, maxTokens)
+  }
+  const name = position ?? messageId
+  if (name === undefined) throw wrong('Name what to open: a position, a messageId, a callId or a cursor.')
+  const row = await rowOf(scope, id, name)
+  if (row.kind === 'summary') return openSummary(scope, id, row, { levels, after: 0, query, maxTokens })
+  const { text } = rowText(row)
+  return openText(scope, id, row, text, { from: startOf(text, query), end: undefined }, maxTokens)
+}
+
+function rowOf({ store }: Scope, sessionId: string, name: string | number): Promise<StoredMessage> {
+  return typeof name === 'number' ? messageAt(store, sessionId, name) : rowNamed(store, sessionId, name)
+}
+
+/** A little before the first word of the passage that matches best, at the start of a line if one is near; without one the beginning. */
+function startOf(text: string, query: string | undefined): number {
+  const best = query === undefined ? undefined : passagesOf(readQuery(query), [text])[0]
+  if (best === undefined || text.length <= WHOLE) return 0
+  const from = placeIn(text, best.at - BEFORE)
+  const line = text.lastIndexOf('\n', best.at) + 1
+  return line >= from ? line : from
+}
+
+/** The text of a row from a place on, up to an end: of one part of a message, which goes on after it. */
+function openText(
+  scope: Scope,
+  sessionId: string,
+  row: StoredMessage,
+  text: string,
+  { from, end }: { readonly from: number; readonly end: number | undefined },
+  maxTokens: number,
+): RecallAnswer {
+  const empty = pieceOf(sessionId, row, text.length)
+  const room = maxTokens - FRAME_TOKENS - pieceMeter(scope).heading(empty)
+  const piece = pieceFrom(scope, empty, text, from, room, end)
+  const answer = answerOf(scope, maxTokens, 1, () => ({
+    pieces: [piece],
+    end,
+    lead: text === '' ? 'The message has no text.' : 'The stored text of a message.',
+    previous: from === 0 ? undefined : rowCursor(piece, placeIn(text, from - PAGE_UNITS)),
+    trail: [
+      ...(end === undefined
+        ? []
+        : [`This call or output ends at character ${end}; the message goes on with other parts.`]),
+      ...sessionHint(scope, sessionId),
+    ],
+  }))
+  const rest = answer.pieces[0]?.cursor
+  return rest === undefined ? answer : { ...answer, cursor: rest }
+}
+
+function sessionHint(scope: Scope, sessionId: string): string[] {
+  return sessionId === scope.base?.id ? [] : ['Pass the session with the cursor.']
+}
+
+async function openSummary(
+  scope: Scope,
+  sessionId: string,
+  summary: StoredMessage,
+  given: {
+    readonly levels: 'one' | 'all'
+    readonly after: number
+    readonly query: string | undefined
+    readonly maxTokens: number
+  },
+): Promise<RecallAnswer> {
+  const { levels, after, query, maxTokens } = given
+  if (summary.kind !== 'summary') throw wrong(BAD_CURSOR)
+  const { rows, marks, more } = await below(scope, sessionId, summary.id, levels, after)
+  const cursorAt = (shown: number): string | undefined =>
+    shown === rows.length && !more
+      ? undefined
+      : `${summary.id}${levels === 'one' ? '#' : '+'}${shown === 0 ? after : marks[shown - 1]}`
+  if (rows.length === 0)
+    return sentenceAnswer(scope, maxTokens, 'No further messages are below this summary.')
+  const pieces: RecalledPiece[] = []
+  const meter = pieceMeter(scope)
+  let left = maxTokens - FRAME_TOKENS - scope.tokensOf(cursorAt(rows.length - 1) ?? '')
+  for (const [at, row] of rows.entries()) {
+    const { text } = rowText(row)
+    const empty = pieceOf(sessionId, row, text.length)
+    const room = left - meter.heading(empty)
+    if (room < leastOf(scope, text) && pieces.length > 0) break
+    // Short messages whole; of a long one so much that others are shown too.
+    const share = at === rows.length - 1 ? room : Math.max(LEAST_PIECE, Math.floor(room / 3))
+    const piece = pieceFrom(scope, empty, text, startOf(text, query), share)
+    left -= meter.add(piece)
+    pieces.push(piece)
+  }
+  return answerOf(scope, maxTokens, pieces.length, (shown) => ({
+    pieces: pieces.slice(0, shown),
+    lead: 'What a summary replaces, in order.',
+    cursor: cursorAt(shown),
+    trail: sessionHint(scope, sessionId),
+  }))
+}
+
+/** Rows below a summary, and for each the number with which a page continues after it. */
+async function below(
+  { store }: Scope,
+  sessionId: string,
+  summaryId: string,
+  levels: 'one' | 'all',
+  after: number,
+): Promise<{
+  readonly rows: readonly StoredMessage[]
+  readonly marks: readonly number[]
+  readonly more: boolean
+}> {
+  if (levels === 'all') {
+    const sources = await store.getSources(sessionId, summaryId, { after, limit: PAGE + 1 })
+    const rows = sources.slice(0, PAGE)
+    return { rows, marks: rows.map(({ anchor }) => anchor), more: sources.length > PAGE }
+  }
+  const { children = [] } = await store.expand(sessionId, summaryId)
+  const page = children.slice(after, after + PAGE)
+  const rows: StoredMessage[] = []
+  for (const child of page)
+    rows.push(
+      child.kind === 'message'
+        ? await messageAt(store, sessionId, child.positions[0])
+        : await rowNamed(store, sessionId, child.id),
+    )
+  return {
+    rows,
+    marks: page.map((_, at) => after + at + 1),
+    more: after + page.length < children.length,
+  }
+}

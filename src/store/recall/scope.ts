@@ -1,0 +1,156 @@
+import { z } from 'zod'
+import { invalid, isUndertextError } from '../../core/errors.ts'
+import { check, nameSchema, ownerOption, UNDEFINED_OWNER } from '../../core/messages/check.ts'
+import { isObject } from '../../core/messages/json.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
+import { tokensOfText } from '../../core/tokens/measure.ts'
+import type { Session } from '../../storage/storage.ts'
+import { contextOf, type Store } from '../store.ts'
+import { wrong } from './problems.ts'
+
+/** The tokens of an answer by default, and the least and most that may be chosen. */
+const [DEFAULT_MAX_TOKENS, LEAST_MAX_TOKENS, MOST_MAX_TOKENS] = [2_000, 300, 200_000]
+/** The most sessions of a list: each is searched. */
+const MOST_SESSIONS = 20
+
+const scopeSchema = z.union([
+  nameSchema,
+  z
+    .strictObject({
+      /** The session of the conversation: positions without a session are those of it. */
+      session: nameSchema.optional(),
+      /**
+       * What else may be read: all sessions of its owner, these sessions (those of the same owner), or, for a tool of the
+       * operator, all sessions of the store.
+       */
+      sessions: z
+        .union([z.enum(['owner', 'all']), z.array(nameSchema).max(MOST_SESSIONS).readonly()])
+        .optional(),
+      /** Without a session: all sessions of this owner. */
+      owner: ownerOption,
+    })
+    .refine(
+      ({ session, sessions, owner }) => session ?? owner ?? sessions === 'all',
+      'must name a session or an owner',
+    )
+    .refine(
+      ({ session, owner }) => session === undefined || owner === undefined,
+      'must name either a session or an owner',
+    ),
+])
+
+/** What may be read: a session, or with `sessions` more than one. */
+export type RecallScope = z.input<typeof scopeSchema>
+
+export const boundsSchema = z.strictObject({
+  /** The most tokens of an answer, by the estimator of the session. */
+  maxTokens: z.int().min(LEAST_MAX_TOKENS).max(MOST_MAX_TOKENS).default(DEFAULT_MAX_TOKENS),
+})
+/** The bounds of an answer. */
+export type RecallBounds = z.input<typeof boundsSchema>
+
+/** A scope at the time of a call. */
+export type Scope = {
+  readonly store: Store
+  /** The session of the conversation. */
+  readonly base: Session | undefined
+  /** What a search of everything asks for, one search each. */
+  readonly searched: readonly { readonly session?: string; readonly owner?: string }[]
+  /**
+   * A session that may be read, by default that of the conversation, and the scope in which it is: without a conversation, its
+   * estimator measures the answer. Throws `INVALID_INPUT`, `SESSION_NOT_FOUND`.
+   */
+  readonly sessionOf: (
+    id: string | undefined,
+  ) => Promise<{ readonly session: Session; readonly scope: Scope }>
+  readonly owner: string | undefined
+  readonly estimator: Estimator
+  readonly provider: string
+  readonly tokensOf: (text: string) => number
+}
+
+/** Checks a scope of the application. Throws `INVALID_INPUT`. */
+export function checkScope(scope: RecallScope, what: string): RecallScope {
+  // A union has no words for one of its members.
+  if (isObject(scope) && 'owner' in scope && scope.owner === undefined)
+    throw invalid(`${what}: owner: ${UNDEFINED_OWNER}`)
+  return check(scopeSchema, scope, what)
+}
+
+/** Throws `SESSION_NOT_FOUND` when the session of the conversation is gone. */
+export async function scopeNow(store: Store, given: RecallScope): Promise<Scope> {
+  const checked = checkScope(given, 'scope')
+  const { session, sessions, owner } =
+    typeof checked === 'string' ? { session: checked, sessions: undefined, owner: undefined } : checked
+  const base = session === undefined ? undefined : await store.getSession(session)
+  const whose = base?.owner ?? owner
+  const listed = Array.isArray(sessions) ? await ofSameOwner(store, base, whose, sessions) : []
+  const searched: Scope['searched'] =
+    sessions === 'all'
+      ? [{}]
+      : whose !== undefined && (sessions === 'owner' || base === undefined)
+        ? [{ owner: whose }]
+        : [...new Set([...(base === undefined ? [] : [base.id]), ...listed])].map((id) => ({ session: id }))
+  const isOwners = searched.some((one) => one.owner !== undefined)
+  const mayRead = (found: Session): boolean =>
+    found.id === base?.id ||
+    sessions === 'all' ||
+    listed.includes(found.id) ||
+    (isOwners && found.owner === whose)
+  const scope: Scope = {
+    ...{ store, base, searched, owner: whose, ...measures(store, base) },
+    async sessionOf(id) {
+      if (id === undefined || id === base?.id) {
+        if (base === undefined) throw wrong('Name the session: take it from an answer of search_history.')
+        return { session: base, scope }
+      }
+      const session = await findSession(store, id)
+      // The same words for a session that is not there: a model learns nothing of others.
+      if (session === undefined || !mayRead(session))
+        throw wrong(
+          'There is no such session among those that may be read. Take it from an answer of search_history.',
+        )
+      return { session, scope: base === undefined ? { ...scope, ...measures(store, session) } : scope }
+    },
+  }
+  return scope
+}
+
+/** How the answers for a session are measured. */
+function measures(
+  store: Store,
+  session: Session | undefined,
+): Pick<Scope, 'estimator' | 'provider' | 'tokensOf'> {
+  const context = contextOf(store)
+  const { key: provider } = context.modelFor(session)
+  const estimator =
+    session === undefined
+      ? context.estimators.standard
+      : context.estimatorNamed(session.estimator, session.id)
+  return { estimator, provider, tokensOf: (text) => tokensOfText(text, estimator, provider) }
+}
+
+/** Sessions that are gone, and those of another owner, are left out: a model learns nothing of them. */
+async function ofSameOwner(
+  store: Store,
+  base: Session | undefined,
+  owner: string | undefined,
+  ids: readonly string[],
+): Promise<string[]> {
+  const found: string[] = []
+  for (const id of ids) {
+    const session = await findSession(store, id)
+    if (session !== undefined && session.owner === (base === undefined ? owner : base.owner)) found.push(id)
+  }
+  return found
+}
+
+async function findSession(store: Store, id: string): Promise<Session | undefined> {
+  try {
+    return await store.getSession(id)
+  } catch (error) {
+    if (isUndertextError(error, 'SESSION_NOT_FOUND') || isUndertextError(error, 'INVALID_INPUT'))
+      return undefined
+    throw error
+  }
+}

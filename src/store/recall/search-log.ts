@@ -1,0 +1,387 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { isUndertextError } from '../../core/errors.ts'
+import { check, nameSchema } from '../../core/messages/check.ts'
+import { defined } from '../../core/messages/defined.ts'
+import { listIn } from '../../core/messages/lists.ts'
+import type { StoredMessage } from '../../core/messages/message.ts'
+import { readQuery } from '../../core/search/query.ts'
+import type { SearchHit } from '../../storage/storage.ts'
+import { searchSchema } from '../config/store-options.ts'
+import { searchCursor, searchPlace } from '../search.ts'
+import type { Store } from '../store.ts'
+import {
+  answering,
+  answerOf,
+  FRAME_TOKENS,
+  headWithin,
+  indented,
+  leastOf,
+  pieceMeter,
+  pieceOf,
+  type RecallAnswer,
+  type RecalledPiece,
+  sentenceAnswer,
+  withPassages,
+  wordlessAnswer,
+} from './answer.ts'
+import { type Passage, passagesOf, WHOLE } from './passages.ts'
+import { BAD_CURSOR, wrong } from './problems.ts'
+import { isRecall, rowText, soughtText } from './row-text.ts'
+import { rowsAt } from './rows.ts'
+import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+
+export const searchInput = z.strictObject({
+  query: z
+    .string()
+    .min(1)
+    .max(20_000)
+    .describe(
+      'What you look for: a question or words that the text probably has: names, paths, numbers, error messages. Text in double quotes is a phrase.',
+    ),
+  session: nameSchema.optional().describe('Only this session. Default: all that may be read.'),
+  hidden: z.boolean().optional().describe('true: only messages that a compaction hides.'),
+  cursor: z
+    .string()
+    .max(2_000)
+    .optional()
+    .describe('The cursor of the previous answer, with the same query. Returns the next passages.'),
+})
+/** The input of `searchLog`. */
+export type SearchLogInput = z.input<typeof searchInput>
+
+/** Messages whose passages compete for an answer. */
+const POOL = 40
+/** How much the place of a message in the search counts, beside the words of a passage. */
+const RANK_SHARE = 0.35
+/** What a message without words of the query, beside one that has them, counts of that one. */
+const BESIDE = 0.6
+
+/**
+ * Finds passages of stored messages by what they say. A long message has several passages: those with the rarest words of the query
+ * near each other. Answers and calls of recall tools are not found, because they repeat other messages.
+ */
+export async function searchLog(
+  store: Store,
+  scope: RecallScope,
+  input: SearchLogInput,
+  bounds: RecallBounds = {},
+): Promise<RecallAnswer> {
+  const { maxTokens } = check(boundsSchema, bounds, 'searchLog')
+  return answering(store, scope, maxTokens, async (now) => {
+    const checked = check(searchInput, input, 'search_history')
+    return search(now, checked, maxTokens)
+  })
+}
+
+async function search(
+  asked: Scope,
+  { query, session, hidden, cursor }: z.output<typeof searchInput>,
+  maxTokens: number,
+): Promise<RecallAnswer> {
+  const named = session === undefined ? undefined : await asked.sessionOf(session)
+  const scope = named?.scope ?? asked
+  const searched = named === undefined ? scope.searched : [{ session: named.session.id }]
+  const wordless = wordlessAnswer(scope, maxTokens, query)
+  if (wordless !== undefined) return wordless
+  const digest = digestOf([query, searched, hidden])
+  const start =
+    cursor === undefined
+      ? FIRST_PLACE
+      : readCursor(cursor, digest, searched.length, readQuery(query).words.length)
+  for (let place = start; ; ) {
+    const pool = await readPool(scope, searched, { query, hidden }, place)
+    const passages = passagesIn(pool, query).slice(place.skip)
+    const { next } = pool
+    if (passages.length === 0 && next !== undefined) {
+      place = next
+      continue
+    }
+    const cursorAfter = (shown: number): string | undefined => {
+      const after = shown < passages.length ? { ...pool.start, skip: place.skip + shown } : next
+      return after && writeCursor(after, digest)
+    }
+    const part = pool.complete ? {} : { complete: false as const }
+    const incomplete = pool.complete ? [] : ['Rows that are not in the index yet were not searched.']
+    if (passages.length === 0) {
+      const lead =
+        cursor === undefined
+          ? 'No message has words of this query. Try other words: names, numbers, or a word of the answer.'
+          : 'No further passages.'
+      return { ...sentenceAnswer(scope, maxTokens, lead, incomplete), ...part }
+    }
+    const cursorTokens = Math.max(
+      scope.tokensOf(cursorAfter(passages.length - 1) ?? ''),
+      scope.tokensOf(cursorAfter(passages.length) ?? ''),
+    )
+    const chosen = fitting(scope, pool.found, passages, maxTokens - FRAME_TOKENS - cursorTokens)
+    const answer = answerOf(scope, maxTokens, chosen.length, (shown) => {
+      const pieces = piecesOf(pool.found, chosen.slice(0, shown))
+      const last = chosen[shown - 1]!
+      const { hit, row } = pool.found[last.text]!
+      return {
+        pieces,
+        // Only the last passage of the list is cut, and only where its message shows nothing after it.
+        cut: pieces.findIndex(
+          ({ sessionId, messageId, passages: own }) =>
+            sessionId === hit.sessionId && messageId === row.id && own.at(-1)!.to === last.to,
+        ),
+        lead: `Passages of ${pieces.length} ${pieces.length === 1 ? 'message' : 'messages'}, best first.`,
+        cursor: cursorAfter(shown),
+        trail: [...incomplete, 'For what is around a message: read_history with its position.'],
+      }
+    })
+    return { ...answer, ...part }
+  }
+}
+
+type Found = {
+  readonly hit: SearchHit
+  readonly row: StoredMessage
+  readonly text: string
+  /** The text in which the words of the query are sought. */
+  readonly sought: string
+}
+type Pool = {
+  /** Best hits first. */
+  readonly found: readonly Found[]
+  readonly complete: boolean
+  /** Where this pool begins, and the next one; `undefined` after the last one. */
+  readonly start: Place
+  readonly next: Place | undefined
+}
+
+/** A place in the list of passages. */
+type Place = {
+  /** Passages of the pool that were shown. */
+  readonly skip: number
+  /** The moment of the first page: what was stored later is not part of the list. Absent when no session has a second hit. */
+  readonly moment: number | undefined
+  /** Where the pool begins in the search of each session; `OVER` where it has no further hits. Empty for the first pool. */
+  readonly pages: readonly (Page | typeof OVER)[]
+  /**
+   * The counts of rows by which the first page was ordered, as the cursor of the store has them. Of one search only: the cursor of twenty
+   * sessions is short.
+   */
+  readonly counts?: readonly number[] | undefined
+}
+type Page = { readonly block: number; readonly skip: number }
+const OVER = '-'
+const FIRST_PAGE: Page = { block: 0, skip: 0 }
+const FIRST_PLACE: Place = { skip: 0, moment: undefined, pages: [] }
+
+/** Searches each session from its place on, and reads the rows of the hits. */
+async function readPool(
+  { store }: Scope,
+  searched: Scope['searched'],
+  { query, hidden }: { readonly query: string; readonly hidden: boolean | undefined },
+  place: Place,
+): Promise<Pool> {
+  const hits: SearchHit[] = []
+  const pages = searched.map((_, at) => place.pages[at] ?? FIRST_PAGE)
+  const next: (Page | typeof OVER)[] = []
+  let { moment, counts } = place
+  let complete = true
+  const limit = Math.max(8, Math.floor(POOL / searched.length))
+  const optionsOf = (one: Scope['searched'][number]) => ({ ...one, ...(hidden !== undefined && { hidden }) })
+  let withMoreHits: Scope['searched'][number] | undefined
+  for (const [at, one] of searched.entries()) {
+    const page = pages[at]!
+    if (page === OVER) {
+      next.push(OVER)
+      continue
+    }
+    const options = check(searchSchema, { ...optionsOf(one), limit }, 'search')
+    const result = await store.search(query, {
+      ...options,
+      ...(place.moment !== undefined && {
+        cursor: searchCursor(query, options, {
+          ...page,
+          moment: place.moment,
+          ...defined({ counts: place.counts }),
+        }),
+      }),
+    })
+    complete &&= result.complete
+    for (const hit of result.hits) hits.push(hit)
+    if (result.hits.length > 1) withMoreHits = one
+    const after = result.cursor === undefined ? undefined : searchPlace(result.cursor)
+    next.push(after === undefined ? OVER : { block: after.block, skip: after.skip })
+    if (place.moment === undefined && after !== undefined) {
+      moment = Math.max(moment ?? 0, after.moment)
+      if (searched.length === 1) counts = after.counts
+    }
+  }
+  if (moment === undefined && withMoreHits !== undefined) {
+    // A list that is over names no moment, but its first page does.
+    const { cursor } = await store.search(query, { ...optionsOf(withMoreHits), limit: 1 })
+    const first = cursor === undefined ? undefined : searchPlace(cursor)
+    moment = first?.moment
+    if (searched.length === 1) counts = first?.counts
+  }
+  if (searched.length > 1) hits.sort((a, b) => b.score - a.score)
+  const rows = await rowsOfHits(store, hits)
+  const found = hits.flatMap((hit) => {
+    const row = rows.get(hit)
+    if (row === undefined) return []
+    const read = rowText(row)
+    return [{ hit, row, text: read.text, sought: soughtText(row, read) }]
+  })
+  return {
+    ...{ found, complete, start: { skip: 0, moment, pages, counts } },
+    next: next.every((one) => one === OVER) ? undefined : { skip: 0, moment, pages: next, counts },
+  }
+}
+
+/** The rows of hits, without those that repeat others: calls and answers of these tools. */
+async function rowsOfHits(
+  store: Store,
+  hits: readonly SearchHit[],
+): Promise<ReadonlyMap<SearchHit, StoredMessage>> {
+  const bySession = new Map<string, SearchHit[]>()
+  for (const hit of hits) listIn(bySession, hit.sessionId).push(hit)
+  const rows = new Map<SearchHit, StoredMessage>()
+  for (const [sessionId, own] of bySession) {
+    const read = await rowsAt(store, sessionId, own).catch((error: unknown) => {
+      // Purged since the search.
+      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return new Map<string, StoredMessage>()
+      throw error
+    })
+    for (const hit of own) {
+      const row = read.get(hit.messageId)
+      if (row !== undefined && !isRecall(row)) rows.set(hit, row)
+    }
+  }
+  return rows
+}
+
+/** The passages of a pool, best first: by their words, and by the place of their message in the search. */
+function passagesIn({ found }: Pool, query: string): Passage[] {
+  const own = passagesOf(
+    readQuery(query),
+    found.map(({ sought }) => sought),
+  )
+  const top = own[0]?.score ?? 1
+  const best = new Map<number, number>()
+  for (const { text, score } of own) if (!best.has(text)) best.set(text, score)
+  const places = new Map(found.map(({ hit }, at) => [`${hit.sessionId} ${hit.position}`, at]))
+  const first = found[0]?.hit.score ?? 1
+  const beside = found.flatMap(({ hit, text }, at): Passage[] => {
+    if (best.has(at) || text === '' || hit.position === undefined) return []
+    const scoreAt = (position: number): number => {
+      const other = places.get(`${hit.sessionId} ${position}`)
+      return other === undefined ? 0 : (best.get(other) ?? 0)
+    }
+    const score = BESIDE * Math.max(scoreAt(hit.position - 1), scoreAt(hit.position + 1))
+    return [{ text: at, from: 0, to: Math.min(text.length, WHOLE), at: 0, score }]
+  })
+  const ranked = [...own, ...beside].map((passage) => ({
+    ...passage,
+    score: passage.score + RANK_SHARE * top * (found[passage.text]!.hit.score / first),
+  }))
+  ranked.sort((a, b) => b.score - a.score || a.text - b.text || a.from - b.from)
+  return withoutRepeated(ranked, ({ text, from, to }) => found[text]!.text.slice(from, to))
+}
+
+/** The share of the lines of a passage that better ones show already from which on it is left out: agents read a file many times. */
+const REPEATED = 0.7
+
+function withoutRepeated(passages: readonly Passage[], textOf: (passage: Passage) => string): Passage[] {
+  const shown = new Set<string>()
+  return passages.filter((passage) => {
+    const lines = textOf(passage)
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+    const length = lines.reduce((sum, line) => sum + line.length, 0)
+    const known = lines.reduce((sum, line) => sum + (shown.has(line) ? line.length : 0), 0)
+    if (length > 0 && known >= REPEATED * length) return false
+    for (const line of lines) shown.add(line)
+    return true
+  })
+}
+
+/** Tokens of the line of a further passage of a message. */
+const PLACE_TOKENS = 16
+
+/** The first passages that fit, each at least in part; the first one in any case. */
+function fitting(
+  scope: Scope,
+  found: readonly Found[],
+  passages: readonly Passage[],
+  room: number,
+): Passage[] {
+  const chosen: Passage[] = []
+  const headed = new Set<number>()
+  const meter = pieceMeter(scope)
+  let left = room
+  for (const passage of passages) {
+    const { hit, row, text } = found[passage.text]!
+    const piece = pieceOf(hit.sessionId, row, text.length)
+    const heading = headed.has(passage.text) ? PLACE_TOKENS : meter.heading(piece)
+    const whole = text.slice(passage.from, passage.to)
+    if (left < heading + leastOf(scope, whole) && chosen.length > 0) break
+    const head = headWithin(scope, whole, left - heading)
+    const part = { ...passage, to: passage.from + head.length }
+    left -= headed.has(passage.text)
+      ? PLACE_TOKENS + scope.tokensOf(indented(head))
+      : meter.add(withPassages(piece, text, [part]))
+    headed.add(passage.text)
+    chosen.push(part)
+  }
+  return chosen
+}
+
+/** Passages by message, in the order of the best passage of each. */
+function piecesOf(found: readonly Found[], passages: readonly Passage[]): RecalledPiece[] {
+  const byText = new Map<number, Passage[]>()
+  for (const passage of passages) listIn(byText, passage.text).push(passage)
+  return [...byText].map(([at, own]) => {
+    const { hit, row, text } = found[at]!
+    return withPassages(pieceOf(hit.sessionId, row, text.length), text, own)
+  })
+}
+
+// ── Cursors ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 6)
+}
+
+/** The pages of the sessions that are alike are written once, so that the cursor of a search of twenty sessions is short. */
+function writeCursor({ skip, moment, pages, counts = [] }: Place, digest: string): string {
+  const runs: { text: string; count: number }[] = []
+  for (const page of pages) {
+    const text = page === OVER ? OVER : `${page.block.toString(36)}.${page.skip.toString(36)}`
+    const last = runs.at(-1)
+    if (last?.text === text) last.count++
+    else runs.push({ text, count: 1 })
+  }
+  const written = runs.map(({ text, count }) => (count === 1 ? text : `${text}*${count}`))
+  const counted = counts.map((count) => count.toString(36)).join('_')
+  return [digest, skip.toString(36), moment?.toString(36) ?? '', written.join('_'), counted].join('~')
+}
+
+/** Throws `INVALID_INPUT` for a cursor of another search. */
+function readCursor(cursor: string, digest: string, sessions: number, words: number): Place {
+  const [, own, skip, moment, written, counted = ''] =
+    /^([\w-]{6})~([0-9a-z]{1,6})~([0-9a-z]{0,10})~([0-9a-z.*_-]*)~([0-9a-z_]*)$/.exec(cursor) ?? []
+  const pages = (written ?? '').split('_').flatMap((run): (Page | typeof OVER)[] => {
+    const parts = /^(?:-|([0-9a-z]{1,8})\.([0-9a-z]{1,8}))(?:\*(\d{1,2}))?$/.exec(run)
+    if (parts === null) return []
+    const [, block, after, count = '1'] = parts
+    const page =
+      block === undefined ? OVER : { block: Number.parseInt(block, 36), skip: Number.parseInt(after!, 36) }
+    return Array.from({ length: Number(count) }, () => page)
+  })
+  const counts = counted === '' ? undefined : counted.split('_').map((count) => Number.parseInt(count, 36))
+  const isCounted =
+    counts === undefined || (counts.length === words + 1 && counts.every(Number.isSafeInteger))
+  if (own !== digest || pages.length !== sessions || !isCounted) throw wrong(BAD_CURSOR)
+  return {
+    skip: Number.parseInt(skip!, 36),
+    moment: moment === '' ? undefined : Number.parseInt(moment!, 36),
+    pages,
+    counts,
+  }
+}

@@ -1,0 +1,134 @@
+import { z } from 'zod'
+import { invalid } from '../../core/errors.ts'
+import { check } from '../../core/messages/check.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import { RECALL_TOOLS } from '../../core/messages/tool-names.ts'
+import type { Store } from '../store.ts'
+import { problemAnswer, type RecallAnswer } from './answer.ts'
+import { logNotes, notesInput } from './log-notes.ts'
+import { type MakeRoomPolicy, makeRoom, roomInput } from './make-room.ts'
+import { openInput, openRow } from './open-row.ts'
+import { readInput, readLog } from './read-log.ts'
+import { boundsSchema, checkScope, type RecallScope } from './scope.ts'
+import { searchInput, searchLog } from './search-log.ts'
+
+/** A tool for a model: its parameters are a JSON Schema of draft 2020-12. */
+export type RecallTool = {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonObject
+  /**
+   * Runs the tool and returns the text of the answer. A mistake of the model is an answer that says what to do; a failure of the store
+   * throws.
+   */
+  readonly execute: (input: unknown) => Promise<string>
+  /** The same with the answer as plain values, and its text. */
+  readonly answer: (input: unknown) => Promise<RecallAnswer>
+}
+
+const optionsSchema = z.strictObject({
+  /** Whether models may read and write notes. */
+  notes: z.boolean().default(false),
+  /** Before each name, followed by `__`: later pruning recognizes the tools by the rest of the name. */
+  prefix: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,40}$/, 'must be 1 to 40 letters, digits, _ and -')
+    .optional(),
+  /**
+   * Whether the model may propose a compaction with `make_room`. With `true` a proposal is applied when it reaches the share that it
+   * asks for; a `policy` decides otherwise.
+   */
+  makeRoom: z
+    .union([
+      z.boolean(),
+      z.strictObject({
+        policy: z.custom<MakeRoomPolicy>((value) => typeof value === 'function', 'must be a function'),
+      }),
+    ])
+    .default(false),
+  ...boundsSchema.shape,
+})
+/** Options of `recallTools`. */
+export type RecallToolsOptions = z.input<typeof optionsSchema>
+
+const [SEARCH, READ, OPEN, NOTES] = RECALL_TOOLS
+/** The name of the tool with which a model proposes a compaction. Its answers hold no stored text. */
+const MAKE_ROOM = 'make_room'
+
+const DESCRIPTIONS = {
+  [SEARCH]:
+    'Searches the stored messages, tool calls and tool outputs of this conversation and of other sessions that you may read, including messages that you no longer see. Returns passages with their positions. Use it before you say that you do not know something that was written or done earlier.',
+  [READ]:
+    'Reads stored messages in order: the one at a position with its neighbours. Use it after search_history for what is around a hit.',
+  [OPEN]:
+    'Opens a shortened text: the whole output of a tool call, the whole text of a message, or the messages that a summary replaces. To continue, pass the cursor of the answer.',
+  [NOTES]: 'Notes apart from the conversation: recall, remember and forget preferences, decisions and facts.',
+  [MAKE_ROOM]:
+    'Proposes to hide older parts of this conversation, when it gets too long. Nothing is lost: hidden messages stay stored, can be searched, and a person can undo it.',
+} as const
+
+/**
+ * The tools with which a model reads what is stored of a conversation, also what compaction hid: `search_history`, `read_history`,
+ * `open_history`, with `notes` `history_notes`, and with `makeRoom` `make_room`. Throws `INVALID_INPUT` for invalid options.
+ */
+export function recallTools(
+  store: Store,
+  scope: RecallScope,
+  options: RecallToolsOptions = {},
+): RecallTool[] {
+  const whole = checkScope(scope, 'recallTools: scope')
+  const { notes, makeRoom: room, prefix, maxTokens } = check(optionsSchema, options, 'recallTools')
+  const bounds = { maxTokens }
+  const tools = [
+    toolOf(SEARCH, searchInput, (input) => searchLog(store, whole, input as never, bounds)),
+    toolOf(READ, readInput, (input) => readLog(store, whole, input as never, bounds)),
+    toolOf(OPEN, openInput, (input) => openRow(store, whole, input as never, bounds)),
+    ...(notes ? [toolOf(NOTES, notesInput, (input) => logNotes(store, whole, input as never, bounds))] : []),
+    ...(room === false
+      ? []
+      : [
+          toolOf(MAKE_ROOM, roomInput, (input) =>
+            makeRoom(store, whole, input as never, room === true ? undefined : room.policy, bounds),
+          ),
+        ]),
+  ]
+  return prefix === undefined ? tools : tools.map((tool) => ({ ...tool, name: `${prefix}__${tool.name}` }))
+}
+
+function toolOf(
+  name: keyof typeof DESCRIPTIONS,
+  schema: z.ZodType,
+  answer: (input: unknown) => Promise<RecallAnswer>,
+): RecallTool {
+  const run = async (input: unknown): Promise<RecallAnswer> => {
+    const given = inputOf(input)
+    if (given === undefined) return problemAnswer('INVALID_INPUT', `${name}: the input must be an object.`)
+    return answer(given)
+  }
+  return {
+    name,
+    description: DESCRIPTIONS[name],
+    parameters: parametersOf(schema),
+    answer: run,
+    execute: async (input) => (await run(input)).text,
+  }
+}
+
+/** Models pass `null` for what they leave out, and some pass the arguments as a text. */
+function inputOf(input: unknown): object | undefined {
+  if (typeof input === 'string') {
+    try {
+      return inputOf(JSON.parse(input))
+    } catch {
+      return undefined
+    }
+  }
+  if (!isObject(input)) return undefined
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null))
+}
+
+function parametersOf(schema: z.ZodType): JsonObject {
+  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' })
+  if (!isObject(parameters)) throw invalid('parameters')
+  return parameters as JsonObject
+}

@@ -1,0 +1,213 @@
+import { z } from 'zod'
+import { isUndertextError } from '../../core/errors.ts'
+import type { SummarizeFile } from '../../core/files/file-summarization-service.ts'
+import { labelSchema, nameSchema, ownerOption, shareSchema, taken } from '../../core/messages/check.ts'
+import { defined } from '../../core/messages/defined.ts'
+import type { NewMessage } from '../../core/messages/message.ts'
+import { overflowRulesSchema } from '../../core/overflow/overflow.ts'
+import { type NeurolinkRequest, requestSchema } from '../../core/tokens/budget.ts'
+import type { MediaFigures } from '../../core/tokens/media-limits.ts'
+import { noteQuerySchema } from '../config/note-options.ts'
+import { frozenCopy, readCall } from '../config/read-settings.ts'
+import { type CheckedStats, type CompactOptions, renderSchema } from '../config/store-options.ts'
+import type { PreparedRequest } from './prepared.ts'
+
+/* Options of the calls around a request. */
+
+/** The next message: a text of the user's, or messages as `append` takes them. */
+export type Prompt = string | NewMessage | readonly NewMessage[]
+
+/** The caller checks the messages, as `append` does. */
+const promptSchema = z
+  .custom<Prompt>((value) => value !== null, 'must be a text, a message or messages')
+  .transform((prompt) => taken(prompt))
+
+/** Checked as `compactSession` checks it, so that a mistake is reported at the first turn and not at the first run. */
+const compactionSchema = z.custom<CompactOptions>().superRefine((value, context) => {
+  try {
+    readCall(value, 'compaction')
+  } catch (error) {
+    if (!isUndertextError(error, 'INVALID_INPUT')) throw error
+    context.addIssue({ code: 'custom', message: error.facts.problems })
+  }
+})
+
+/** What all options here have. */
+const commonShape = {
+  /** The provider whose limits apply. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  /** Most tokens of input, whatever the window leaves; 0 for no such limit. Default: the setting. */
+  contextWindowTarget: z.int().nonnegative().optional(),
+  /** Whether the history is compacted when it is due. Default: the setting, which is true by default. */
+  auto: z.boolean().optional(),
+  /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
+  threshold: shareSchema.optional(),
+  /** Further settings of that compaction, as `compactSession` takes them. */
+  compaction: compactionSchema.transform((options): CompactOptions => frozenCopy(options)).optional(),
+}
+
+/** A `SystemInjector`, or anything else that returns texts for a turn number and a token count. */
+type Injector = { check(turnNumber: number, tokenCount: number): readonly string[] }
+/** A `PersistentContext`, or anything else that renders a text. */
+type Context = { render(): string }
+
+/** What both calls before a request have. */
+const beforeShape = {
+  ...commonShape,
+  /** Usage levels to warn of, as shares; an empty list turns warnings off. Default: the setting, 0.6 and 0.8 by default. */
+  warningLevels: z.array(z.number().gt(0).max(1)).max(20).readonly().optional(),
+  /** Adds its texts at the end of the system prompt of this one request. */
+  injector: z
+    .custom<Injector>(
+      (value) => typeof (value as Partial<Injector> | null)?.check === 'function',
+      'must be a SystemInjector',
+    )
+    .optional(),
+  /** The turn that is about to begin, for the injector: 1, 2, 3 … */
+  turnNumber: z.int().nonnegative().optional(),
+  /** Adds its sections to the system prompt, after the caller's own text. */
+  persistentContext: z
+    .custom<Context>(
+      (value) => typeof (value as Partial<Context> | null)?.render === 'function',
+      'must be a PersistentContext',
+    )
+    .optional(),
+}
+
+function hasTurnNumber(options: { readonly injector?: unknown; readonly turnNumber?: unknown }): boolean {
+  return options.injector === undefined || options.turnNumber !== undefined
+}
+const needsTurnNumber = { path: ['turnNumber'], message: 'is needed with an injector' }
+
+/** Options of `beforeTurn`. */
+export const beforeTurnSchema = z
+  .strictObject({ ...requestSchema.shape, ...beforeShape })
+  .refine(hasTurnNumber, needsTurnNumber)
+
+/** Options of `afterTurn`. */
+export const afterTurnSchema = z.strictObject({
+  ...requestSchema.shape,
+  ...commonShape,
+  /** The model's answer, to be appended first. Leave it out when it was appended already. */
+  messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),
+  /** Why the answer ended, in the provider's words. */
+  stopReason: labelSchema.optional(),
+})
+
+/** The notes in a request. */
+const notesSchema = z.strictObject({
+  /** Maximum tokens of the section with the notes, by the session's estimator. */
+  tokens: z.int().nonnegative(),
+  /** Only notes that match this text, the best first. Default: the newest notes. */
+  query: noteQuerySchema,
+  /** The owner, for a session that has none yet. Default: that of the session. A session of another owner is not found. */
+  owner: ownerOption,
+})
+
+const { provider: _provider, at: _at, ...rendering } = renderSchema.shape
+
+/** Options of `prepareRequest` and `withOverflowRecovery`. */
+export const prepareSchema = z
+  .strictObject({
+    ...beforeShape,
+    /** The system prompt; sections of `persistentContext` and texts of `injector` come after it. */
+    system: z.string().optional(),
+    /** Definitions of tools, as they go to the provider, or the tools of the AI SDK: counted, and returned as definitions. */
+    tools: requestSchema.shape.tools.readonly(),
+    /** The next message. Counted, at the end of `messages`, and not stored. */
+    prompt: promptSchema.optional(),
+    /** Files, as text, for the prompt. What does not fit is summarized, cut or left out. */
+    files: z
+      .array(z.looseObject({ content: z.string(), path: z.string().optional() }))
+      .readonly()
+      .optional(),
+    /** Adds notes of the session and its owner to the system prompt (for bound reasoning, to the end). Default: none. */
+    notes: notesSchema.optional(),
+    /** Summarizes files that are too large. Default: they are cut. */
+    summarizeFile: z
+      .custom<SummarizeFile>((value) => typeof value === 'function', 'must be a function')
+      .optional(),
+    /** Output tokens requested; sets the output reserve. */
+    maxOutputTokens: z.int().nonnegative().optional(),
+    /**
+     * For development: returns the body that you send for a request. `validateRequest` checks it, and a request that the provider would
+     * refuse throws `REQUEST_INVALID`. Default: no check.
+     */
+    validate: z
+      .custom<(request: PreparedRequest) => object>(
+        (value) => typeof value === 'function',
+        'must be a function that returns the body of the request',
+      )
+      .optional(),
+    /** Which errors `withOverflowRecovery` treats as overflows: `strict` and `patterns` of `isContextOverflowError`. */
+    overflow: overflowRulesSchema.optional(),
+    /**
+     * How long all waits for models and other runs may take together, milliseconds. Default 120,000, of which the runs of others may take
+     * 10,000.
+     */
+    waitMs: z.int().nonnegative().optional(),
+    signal: z.instanceof(AbortSignal).optional(),
+    ...rendering,
+  })
+  .refine(hasTurnNumber, needsTurnNumber)
+
+/** Options of `beforeTurn`. */
+export type BeforeTurnOptions = z.input<typeof beforeTurnSchema> & NeurolinkRequest
+/** Options of `afterTurn`. */
+export type AfterTurnOptions = z.input<typeof afterTurnSchema> & NeurolinkRequest
+export type CheckedBefore = z.output<typeof beforeTurnSchema>
+export type CheckedAfter = z.output<typeof afterTurnSchema>
+/** Options of `prepareRequest` and `withOverflowRecovery`. */
+export type PrepareRequestOptions = z.input<typeof prepareSchema>
+export type CheckedPrepare = z.output<typeof prepareSchema>
+
+/** The parts of a request besides its history. */
+export function requestParts({
+  system,
+  tools,
+  maxOutputTokens,
+  ...others
+}: Pick<CheckedPrepare, 'system' | 'tools' | 'maxOutputTokens' | 'contextWindowTarget' | 'threshold'> & {
+  readonly pendingTokens?: number
+  readonly pendingMedia?: MediaFigures
+}) {
+  const { contextWindowTarget, threshold, pendingTokens, pendingMedia } = others
+  return defined({
+    system,
+    // A request that is made here is whole: the tools of the last one are not added.
+    tools: tools === undefined ? [] : [...tools],
+    maxOutputTokens,
+    contextWindowTarget,
+    threshold,
+    pendingTokens,
+    pendingMedia,
+  })
+}
+
+/** A request and its place in the session, for the verbs that record its usage or its overflow. */
+export function describedBy({
+  position,
+  viewEpoch,
+  pendingTokens,
+  system,
+  tools,
+}: Pick<PreparedRequest, 'position' | 'viewEpoch' | 'pendingTokens'> & {
+  readonly system?: string | undefined
+  readonly tools?: readonly unknown[] | undefined
+}) {
+  return { position, viewEpoch, pendingTokens, ...requestParts({ system, tools }) }
+}
+
+/** Options of an automatic run that makes room for a request; `pending` is the request besides its history. */
+export function runOptions(
+  {
+    compaction,
+    provider,
+    model,
+    threshold,
+  }: Pick<CheckedBefore, 'compaction' | 'provider' | 'model' | 'threshold'>,
+  pending: CheckedStats,
+): CompactOptions {
+  return { trigger: 'auto', ...compaction, ...defined({ provider, model, threshold }), ...pending }
+}

@@ -1,0 +1,273 @@
+import { isUndertextError } from '../../core/errors.ts'
+import { defined } from '../../core/messages/defined.ts'
+import type { NewMessage } from '../../core/messages/message.ts'
+import { type MediaRefusal, mediaRefusal } from '../../core/overflow/media.ts'
+import { isContextOverflowError } from '../../core/overflow/overflow.ts'
+import { readRefusal } from '../../core/overflow/refusal.ts'
+import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
+import { FEW_IMAGES } from '../../core/tokens/media-limits.ts'
+import type { CompactionResult } from '../compaction/result.ts'
+import type { ContextStats } from '../compaction/stats.ts'
+import { type OverflowResult, reportedSize } from '../compaction/usage.ts'
+import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
+import type { ResolvedSettings } from '../config/resolve.ts'
+import type { CheckedStats, CompactOptions, OverflowInput } from '../config/store-options.ts'
+import { type CheckedPrepare, describedBy, requestParts, runOptions } from './options.ts'
+import { exceeded, type PreparedRequest } from './prepared.ts'
+import { type RepairPort, Repairs } from './repairs.ts'
+import { automaticSettings, Deadline, lastResort, WITHOUT_WAITING } from './room.ts'
+
+/** Share of the room a provider has that a request is brought down to after an overflow. */
+export const OVERFLOW_TARGET = 0.7
+/** The same for the steps after it; docs/decisions.md has the reasons. */
+const LOWER_TARGETS = [0.5, 0.35] as const
+/** Share of the images that a provider accepts to which a request is brought down after a refusal. */
+const MEDIA_TARGET = 0.7
+
+/** What recovery needs of a store. */
+type RecoveryPort = RepairPort & {
+  readonly settings: (sessionId: string) => Promise<ResolvedSettings>
+  /** Prepares; with `ignoresThreshold` room is made only for what does not fit. */
+  readonly prepare: (
+    sessionId: string,
+    options: CheckedPrepare,
+    prompt: readonly NewMessage[],
+    ignoresThreshold: boolean,
+  ) => Promise<PreparedRequest>
+  readonly recordOverflow: (
+    sessionId: string,
+    error: unknown,
+    request: OverflowInput,
+  ) => Promise<OverflowResult>
+  readonly compact: (sessionId: string, config: CompactOptions) => Promise<CompactionResult | null>
+  readonly stats: (
+    sessionId: string,
+    provider: string | undefined,
+    model: string | undefined,
+    request: CheckedStats,
+  ) => Promise<ContextStats | null>
+}
+
+/**
+ * Prepares a request and makes the call; after an overflow shortens the history and calls again, once for each step: the session's
+ * stages; the same without a model; truncation and the emergency cut. After a refusal of the content repairs what is refused.
+ */
+export async function withRecovery<T>(
+  port: RecoveryPort,
+  sessionId: string,
+  call: (request: PreparedRequest, attempt: number) => T | Promise<T>,
+  options: CheckedPrepare,
+  prompt: readonly NewMessage[],
+): Promise<T> {
+  let request = await port.prepare(sessionId, options, prompt, false)
+  const settings = await port.settings(sessionId)
+  const isOn = (options.auto ?? settings.auto) && settings.enabled
+  const recovery = new Recovery(port, sessionId, options, prompt, settings)
+  const repairs = new Repairs(port, sessionId, options, () => recovery.prepare())
+  let shortened = 0
+  for (let attempt = 1; ; attempt++) {
+    let error: unknown
+    try {
+      return await call(request, attempt)
+    } catch (thrown) {
+      error = thrown
+    }
+    const { provider } = request
+    if (!isOn || options.signal?.aborted) throw error
+    const rules = { ...options.overflow, provider }
+    const refusal = readRefusal(error, rules)
+    const media = mediaRefusal(error)
+    const sent = request
+    await unlessOwnError(() => repairs.judge(sent, refusal))
+    if (media !== undefined) {
+      // What the error names comes before others that may be good. A number of images is about no single one.
+      const isPlace = refusal?.path !== undefined && media.mostImages === undefined
+      const repaired = isPlace ? await unlessOwnError(() => repairs.next(sent, refusal, 'place')) : undefined
+      const lighter = repaired ?? (await recovery.showLessMedia(request, media))
+      if (lighter !== undefined) {
+        shortened += repaired === undefined ? 1 : 0
+        request = lighter
+        continue
+      }
+    }
+    if (refusal !== null) {
+      const repaired = await unlessOwnError(() => repairs.next(sent, refusal))
+      if (repaired === undefined) throw repairs.failure(request, refusal, error)
+      request = repaired
+      continue
+    }
+    if (!isContextOverflowError(error, rules)) throw error
+    const reported = await recovery.recordOverflow(request, error)
+    const next = await recovery.shorten(request, reported)
+    if (next !== undefined) {
+      shortened += 1
+      request = next
+      continue
+    }
+    // Nothing made the request smaller: the provider's own error has the reason of the refusal.
+    if (shortened === 0 || options.signal?.aborted) throw error
+    throw exceeded(request.stats, recovery.stagesUsed, { cause: error, reportedTokens: reported ?? 0 })
+  }
+}
+
+/** The steps taken so far for one request. */
+class Recovery {
+  readonly #port: RecoveryPort
+  readonly #sessionId: string
+  readonly #options: CheckedPrepare
+  readonly #prompt: readonly NewMessage[]
+  readonly #settings: ResolvedSettings
+  /** Index of the next step. */
+  #step = 0
+  readonly stagesUsed: string[] = []
+  /** How many of the newest media the next steps keep, after a refusal of media. */
+  #keeps: number[] | undefined
+
+  constructor(
+    port: RecoveryPort,
+    sessionId: string,
+    options: CheckedPrepare,
+    prompt: readonly NewMessage[],
+    settings: ResolvedSettings,
+  ) {
+    this.#port = port
+    this.#sessionId = sessionId
+    this.#options = options
+    this.#prompt = prompt
+    this.#settings = settings
+  }
+
+  /** Records the error's figures and returns the request size it names. A failure to record must not replace the error. */
+  async recordOverflow(request: PreparedRequest, error: unknown): Promise<number | undefined> {
+    const { provider, model } = request
+    const { overflow } = this.#options
+    const outcome = await unlessOwnError(() =>
+      this.#port.recordOverflow(this.#sessionId, error, {
+        ...describedBy(request),
+        provider,
+        ...defined({ model, overflow }),
+      }),
+    )
+    return outcome?.isOverflow ? reportedSize(outcome.details) : undefined
+  }
+
+  /** A request with fewer media, by the media steps that are left; `undefined` when none of them changed it. */
+  async showLessMedia(request: PreparedRequest, refusal: MediaRefusal): Promise<PreparedRequest | undefined> {
+    const { provider, model, compaction, signal } = this.#options
+    const { images } = request.stats
+    if (images.used === 0 && request.stats.sizes.mediaBytes === 0) return undefined
+    const own = { provider, model, compaction: automaticSettings(compaction) }
+    this.#keeps ??= mediaSteps(images.used, refusal)
+    for (let keep = this.#keeps.shift(); keep !== undefined; keep = this.#keeps.shift()) {
+      const run = await this.#compact({
+        ...runOptions(own, {}),
+        ...WITHOUT_WAITING,
+        trigger: 'overflow',
+        stages: [{ stage: 'media', keep }],
+      })
+      if (signal?.aborted) return undefined
+      if (run?.compacted !== true) continue
+      for (const stage of run.stagesUsed) this.stagesUsed.push(stage)
+      const next = await this.prepare()
+      if (next !== undefined && next.viewEpoch !== request.viewEpoch) return next
+    }
+    return undefined
+  }
+
+  /** A shorter request, by the steps that are left; `undefined` when none of them made it shorter. */
+  async shorten(
+    request: PreparedRequest,
+    reportedTokens: number | undefined,
+  ): Promise<PreparedRequest | undefined> {
+    const { provider, model, maxOutputTokens, contextWindowTarget, compaction, signal } = this.#options
+    const { system, tools, pendingTokens } = request
+    const pending = requestParts({ system, tools, pendingTokens, maxOutputTokens, contextWindowTarget })
+    // The stats now include what the error taught.
+    const stats = await unlessOwnError(() => this.#port.stats(this.#sessionId, provider, model, pending))
+    if (stats === null || stats === undefined) return undefined
+    const size = Math.max(reportedTokens ?? 0, request.stats.estimatedInputTokens)
+    // The provider has less room than a request it refuses takes, whatever its figures say.
+    const room = Math.max(1, Math.min(stats.availableInputTokens, size))
+    const steps = this.#steps(room)
+    const target = Math.floor(OVERFLOW_TARGET * room)
+    // Another call of the session may have shortened the history meanwhile.
+    const isShorter = stats.estimated < request.stats.estimated
+    let best = isShorter ? ifSmaller(await this.prepare(), request) : undefined
+    if (best !== undefined && best.stats.estimatedInputTokens <= target) return best
+    const own = { provider, model, compaction: automaticSettings(compaction) }
+    const config = {
+      ...runOptions(own, pending),
+      trigger: 'overflow' as const,
+      ...defined({ reportedTokens }),
+    }
+    while (this.#step < steps.length) {
+      const run = await this.#compact({ ...config, ...steps[this.#step++]! })
+      if (signal?.aborted) return undefined
+      if (run?.compacted !== true) continue
+      for (const stage of run.stagesUsed) this.stagesUsed.push(stage)
+      const next = ifSmaller(await this.prepare(), best ?? request)
+      if (next === undefined) continue
+      best = next
+      if (next.stats.estimatedInputTokens <= target) return next
+    }
+    return best
+  }
+
+  /** The options of each step's run. The last step cuts contents even when the window has room for them. */
+  #steps(room: number): readonly CompactOptions[] {
+    const [lower, lowest] = LOWER_TARGETS
+    const steps = [
+      { contextWindowTarget: room, target: OVERFLOW_TARGET },
+      { contextWindowTarget: room, target: lower, ...WITHOUT_WAITING },
+    ]
+    const stages = lastResort(this.#options, this.#settings)
+    if (stages === undefined) return steps
+    const least = Math.max(1, Math.floor(room * lowest))
+    return [...steps, { contextWindowTarget: least, target: 1, stages, ...WITHOUT_WAITING }]
+  }
+
+  /** Prepares the request again; room is made only for what does not fit. */
+  prepare(): Promise<PreparedRequest | undefined> {
+    return unlessOwnError(() => this.#port.prepare(this.#sessionId, this.#options, this.#prompt, true))
+  }
+
+  /** A run within the time limit; `null` for one that fails or takes too long. */
+  async #compact(config: CompactOptions): Promise<CompactionResult | null> {
+    const { waitMs = PREPARE_WAIT_MS, signal } = this.#options
+    const summaryMs = config.summaryTimeoutMs ?? this.#settings.summaryTimeoutMs ?? waitMs
+    const summaryTimeoutMs = Math.max(1, Math.min(summaryMs, waitMs))
+    const run = await unlessOwnError(() =>
+      new Deadline(this.#sessionId, waitMs, signal).within((both) =>
+        this.#port.compact(this.#sessionId, { ...config, summaryTimeoutMs, signal: both }),
+      ),
+    )
+    return typeof run === 'object' ? run : null
+  }
+}
+
+/**
+ * How many of the newest media each step keeps after a refusal: what the provider accepts, else half and no more than may have any pixels;
+ * then a few; then none, because one of those that stay may be too large.
+ */
+function mediaSteps(images: number, { mostImages }: MediaRefusal): number[] {
+  const half = Math.min(FEW_IMAGES, Math.floor(images / 2))
+  const first = mostImages === undefined ? half : Math.floor(MEDIA_TARGET * mostImages)
+  return [first, KEEP_RECENT_MEDIA, 0].filter((keep, at, all) => at === 0 || keep < all[at - 1]!)
+}
+
+/** A request of another view, when it is smaller than the one before. */
+function ifSmaller(next: PreparedRequest | undefined, before: PreparedRequest): PreparedRequest | undefined {
+  const isSmaller =
+    next !== undefined && next.viewEpoch !== before.viewEpoch && next.stats.estimated < before.stats.estimated
+  return isSmaller ? next : undefined
+}
+
+/** `undefined` for an error of this package: it must not replace the provider's. */
+async function unlessOwnError<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    if (isUndertextError(error)) return undefined
+    throw error
+  }
+}

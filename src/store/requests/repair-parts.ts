@@ -1,0 +1,308 @@
+import { headOf } from '../../core/messages/characters.ts'
+import { isUnreadable } from '../../core/messages/compaction-block.ts'
+import { isObject, parsedJson, stringifyJson } from '../../core/messages/json.ts'
+import {
+  type FilePart,
+  type ImagePart,
+  isFailed,
+  isReasoning,
+  mediaWord,
+  outputText,
+  type Part,
+  type ToolCallPart,
+  type ToolResultPart,
+} from '../../core/messages/message.ts'
+import type { RefusalKind } from '../../core/overflow/refusal-wordings.ts'
+
+/*
+ * What is shown in place of a part that a provider refused. A replacement keeps what every provider reads: fields of one provider, such as
+ * marks, signatures and ids of items, are left out with any replacement.
+ */
+
+/** The longest text that is shown whole, in UTF-16 units, and the length that longer ones are cut to. */
+const LONGEST = 1_000_000
+const CUT_LENGTH = 200_000
+/** The longest input that is shown in the text of a call. */
+const INPUT_LENGTH = 2_000
+
+/** How a part of some kind is repaired: first with the smallest change, then with one that removes more. */
+export type RepairForms = {
+  /** Whether a part may be the cause, wherever it is. */
+  readonly isSuspect: (part: Part) => boolean
+  /** The same when no part that is suspect was the cause. Default: `isSuspect`. */
+  readonly mayBe?: (part: Part) => boolean
+  /** The texts to show, one for each step; `undefined` where the step changes nothing. */
+  readonly forms: readonly ((part: Part) => string | undefined)[]
+}
+
+/** The repairs of each kind of refusal; `undefined` for what no repair of a part removes. */
+export const REPAIRS: { readonly [K in RefusalKind]: RepairForms | undefined } = {
+  characters: {
+    isSuspect: holdsOddCharacters,
+    mayBe: holdsUnusualCharacters,
+    forms: [tidied, plainest, withoutContent],
+  },
+  reasoning: { isSuspect: hasSignature, mayBe: isEncrypted, forms: [withoutReasoning, withoutContent] },
+  'reasoning-missing': { isSuspect: isCall, forms: [callAsText] },
+  item: { isSuspect: hasOwnFields, forms: [withoutFields, withoutContent] },
+  'call-without-result': { isSuspect: isCall, forms: [callAsText] },
+  'result-without-call': { isSuspect: isCall, forms: [callAsText] },
+  call: { isSuspect: isCall, forms: [callAsText] },
+  input: { isSuspect: isCall, forms: [withObject, callAsText] },
+  media: { isSuspect: holdsMedia, forms: [withoutMedia] },
+  empty: { isSuspect: endsBlank, forms: [trimmed, withoutContent] },
+  'cache-mark': { isSuspect: hasMark, forms: [withoutFields, withoutContent] },
+  'unknown-field': { isSuspect: hasOwnFields, forms: [withoutFields, withoutContent] },
+  role: undefined,
+  part: { isSuspect: () => false, forms: [simplest, withoutContent] },
+}
+
+export function isCall(part: Part): part is ToolCallPart {
+  return part.type === 'tool-call'
+}
+
+// ── Characters ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Halves of pairs, control characters except tab and line ends, and noncharacters. */
+const ODD =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: These are what is searched.
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ufdd0-\ufdef\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+/** All characters that are neither letters, digits, punctuation nor signs of the first plane. */
+const UNUSUAL = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \t\r\n]|[\u{10000}-\u{10ffff}]/gu
+
+function replaceOdd(text: string): string {
+  return text.replace(ODD, '\ufffd')
+}
+
+function replaceUnusual(text: string): string {
+  return replaceOdd(text).replace(UNUSUAL, '\ufffd')
+}
+
+function holdsOddCharacters(part: Part): boolean {
+  return texts(part).some((text) => text.search(ODD) !== -1)
+}
+
+function holdsUnusualCharacters(part: Part): boolean {
+  return texts(part).some((text) => text.search(ODD) !== -1 || text.search(UNUSUAL) !== -1)
+}
+
+/** Every text in a value, keys included. Iterative, because inputs may be deep. */
+function texts(value: unknown): string[] {
+  const found: string[] = []
+  const waiting: unknown[] = [value]
+  while (waiting.length > 0) {
+    const one = waiting.pop()
+    if (typeof one === 'string') found.push(one)
+    else if (Array.isArray(one)) for (const item of one) waiting.push(item)
+    else if (typeof one === 'object' && one !== null && !(one instanceof Uint8Array))
+      for (const [key, inner] of Object.entries(one)) waiting.push(key, inner)
+  }
+  return found
+}
+
+function tidied(part: Part): string | undefined {
+  return mapTexts(part, replaceOdd)
+}
+
+function plainest(part: Part): string | undefined {
+  return mapTexts(part, replaceUnusual)
+}
+
+/** The part with changed texts, and without fields of a provider. */
+function mapTexts(part: Part, change: (text: string) => string): string | undefined {
+  switch (part.type) {
+    case 'text':
+      return change(shortened(part.text))
+    case 'tool-result':
+      return change(shortened(resultText(part)))
+    case 'tool-call':
+      return isPlainName(part) ? inputJson(part, change) : callText(part, change)
+    default:
+      return withoutContent(part)
+  }
+}
+
+/** Whether name and id of a call have no odd characters, so that it may stay a call. */
+function isPlainName({ toolName, toolCallId }: ToolCallPart): boolean {
+  return /^[\w.:-]{1,128}$/.test(toolName) && /^[\w.:|-]{1,256}$/.test(toolCallId)
+}
+
+// ── Reasoning ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Reasoning, and other parts with a signature. */
+function hasSignature(part: Part): boolean {
+  if (isReasoning(part)) return true
+  return part.type !== 'provider' && /signature/i.test(Object.keys(fieldsOf(part)).join(' '))
+}
+
+/** The same, and a summary that only its provider can read. */
+function isEncrypted(part: Part): boolean {
+  return hasSignature(part) || isUnreadable(part)
+}
+
+function withoutReasoning(part: Part): string | undefined {
+  return isReasoning(part) ? '' : withoutFields(part)
+}
+
+// ── Calls ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A call as a text; its result then becomes a text too, because its call is not sent. */
+function callAsText(part: Part): string | undefined {
+  return isCall(part) ? callText(part, replaceOdd) : undefined
+}
+
+function callText({ toolName, input }: ToolCallPart, change: (text: string) => string): string {
+  return change(`[Call of tool ${toolName}] ${ended(stringifyJson(input), INPUT_LENGTH)}`)
+}
+
+function withObject(part: Part): string | undefined {
+  return isCall(part) ? inputJson(part, replaceOdd) : undefined
+}
+
+/** The input of a call as JSON of an object: the object itself, one that a text holds, or one with what was written. */
+function inputJson({ input }: ToolCallPart, change: (text: string) => string): string {
+  const json = stringifyJson(input)
+  const read = typeof input === 'string' ? parsedJson(input) : input
+  if (json.length > LONGEST) return JSON.stringify({ shortened: change(headOf(json, CUT_LENGTH)) })
+  if (isObject(read)) return changedJson(stringifyJson(read), change)
+  const isNothing = read === null || read === '' || (Array.isArray(read) && read.length === 0)
+  return isNothing ? '{}' : changedJson(stringifyJson({ arguments: input }), change)
+}
+
+/** JSON with changed texts, keys included. */
+function changedJson(json: string, change: (text: string) => string): string {
+  const value = JSON.parse(json, (_, inner: unknown) => {
+    if (typeof inner === 'string') return change(inner)
+    if (!isObject(inner)) return inner
+    return Object.fromEntries(Object.entries(inner).map(([key, one]) => [change(key), one]))
+  }) as unknown
+  return JSON.stringify(value)
+}
+
+// ── Media ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function isMedia(part: { readonly type: string }): part is ImagePart | FilePart {
+  return part.type === 'image' || part.type === 'file'
+}
+
+function holdsMedia(part: Part): boolean {
+  return isMedia(part) || mediaIn(part).length > 0
+}
+
+function mediaIn(part: Part): readonly (ImagePart | FilePart)[] {
+  if (part.type !== 'tool-result' || part.output.type !== 'content') return []
+  return part.output.value.filter(isMedia)
+}
+
+function withoutMedia(part: Part): string | undefined {
+  if (isMedia(part)) return mediaText(part)
+  return mediaIn(part).length > 0 ? resultText(part as ToolResultPart) : undefined
+}
+
+function mediaText(part: ImagePart | FilePart): string {
+  return replaceOdd(`${mediaWord(part).slice(0, -1)}: the provider refused it]`)
+}
+
+/** The beginnings of the formats that providers read, in base64. */
+const BEGINNINGS = /^(?:iVBORw0K|\/9j\/|R0lGOD|UklGR|JVBER)/
+
+/** Whether a medium looks as if no provider could read it: another format than providers read, or no address. */
+export function looksBroken(part: Part): boolean {
+  return [...(isMedia(part) ? [part] : []), ...mediaIn(part)].some((one) => {
+    const data = one.type === 'image' ? one.image : one.data
+    const type = one.mediaType ?? ''
+    if (type.startsWith('text/') || type.startsWith('audio/') || type.startsWith('video/')) return false
+    const head =
+      typeof data === 'string' ? data.slice(0, 2_048) : Buffer.from(data.subarray(0, 16)).toString('base64')
+    if (/^(?:https?|gs|s3):\/\/[^/\s]/i.test(head)) return false
+    return !BEGINNINGS.test(head.replace(/^data:[^,]{0,200},/, ''))
+  })
+}
+
+// ── Texts and fields ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Characters that are not visible. */
+const BLANK = /[\s\u00ad\u180e\u200b-\u200f\u2028-\u202f\u2060-\u2064\ufeff\u2800\u3164]/
+
+function endsBlank(part: Part): boolean {
+  if (part.type === 'tool-result') return isBlank(outputText(part.output)) && mediaIn(part).length === 0
+  return part.type === 'text' && (part.text === '' || BLANK.test(part.text.slice(-1)) || isBlank(part.text))
+}
+
+function isBlank(text: string): boolean {
+  return visibleEnd(text) === 0
+}
+
+/** The index after the last visible character. */
+function visibleEnd(text: string): number {
+  let end = text.length
+  while (end > 0 && BLANK.test(text[end - 1]!)) end -= 1
+  return end
+}
+
+function trimmed(part: Part): string | undefined {
+  if (part.type === 'text') return part.text.slice(0, visibleEnd(part.text))
+  if (part.type === 'tool-result') {
+    const text = resultText(part)
+    return isBlank(text) ? '[No output]' : text.slice(0, visibleEnd(text))
+  }
+  return undefined
+}
+
+function fieldsOf(part: Part): { readonly [name: string]: unknown } {
+  const own = 'providerOptions' in part ? (part.providerOptions ?? {}) : {}
+  return Object.fromEntries(Object.values(own).flatMap((fields) => Object.entries(fields)))
+}
+
+function hasOwnFields(part: Part): boolean {
+  return part.type === 'provider' || Object.keys(fieldsOf(part)).length > 0
+}
+
+function hasMark(part: Part): boolean {
+  return Object.keys(fieldsOf(part)).some((name) => /^cache_?(?:control|point)$/i.test(name))
+}
+
+/** The part without the fields of its provider. A medium, which no text shows, and a result keep theirs. */
+function withoutFields(part: Part): string | undefined {
+  if (part.type === 'text') return part.text
+  if (isCall(part)) return inputJson(part, (text) => text)
+  return isReasoning(part) || part.type === 'provider' ? '' : undefined
+}
+
+/** What every provider reads of a part. */
+function simplest(part: Part): string | undefined {
+  return isMedia(part) ? mediaText(part) : mapTexts(part, replaceOdd)
+}
+
+/** A note in place of a part: that something was here, not what. */
+function withoutContent(part: Part): string | undefined {
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? '' : `[A text of ${part.text.length} characters: the provider refused it]`
+    case 'tool-result':
+      return `[A result of ${outputText(part.output).length} characters: the provider refused it]`
+    case 'tool-call':
+      return `[A call of a tool: the provider refused it]`
+    case 'image':
+    case 'file':
+      return `[${part.type}: the provider refused it]`
+    default:
+      return ''
+  }
+}
+
+/** The text of a result, with words for its media. */
+function resultText(part: ToolResultPart): string {
+  const words = mediaIn(part).map(mediaText)
+  const text = outputText(part.output)
+  const whole = [...(text === '' ? [] : [text]), ...words].join('\n')
+  return whole === '' ? (isFailed(part.output) ? '[The tool failed]' : '[No output]') : replaceOdd(whole)
+}
+
+function shortened(text: string): string {
+  return text.length > LONGEST ? ended(text, CUT_LENGTH) : text
+}
+
+function ended(text: string, length: number): string {
+  return text.length > length ? `${headOf(text, length)}… [${text.length - length} characters more]` : text
+}

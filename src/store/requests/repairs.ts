@@ -1,0 +1,189 @@
+import { isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { defined } from '../../core/messages/defined.ts'
+import type { Refusal } from '../../core/overflow/refusal.ts'
+import type { RefusalKind } from '../../core/overflow/refusal-wordings.ts'
+import type { Repair } from '../compaction/direct-compactions.ts'
+import type { ReadSnapshot, SessionSnapshot } from './draft.ts'
+import type { CheckedPrepare } from './options.ts'
+import type { PreparedRequest, RequestRepair } from './prepared.ts'
+import { isAtOtherPart, type ProviderBlock, planRepair } from './repair-plan.ts'
+
+/** The most repairs for one call. */
+const MOST_REPAIRS = 3
+/** How often a repair is planned when other writers change the view in between. */
+const MOST_PLANS = 5
+
+/** Kinds that are repaired one part at a time: of the others a session has many, and their repairs keep the words of people. */
+const SINGLE: ReadonlySet<RefusalKind> = new Set(['media', 'role', 'part'])
+
+/** What repairs need of a store. */
+export type RepairPort = {
+  readonly read: ReadSnapshot
+  /**
+   * Shows parts of a view differently; returns the compaction's id, `undefined` when a hook refuses. Throws `STALE_PLAN` when the view is not
+   * of this epoch any more.
+   */
+  readonly repair: (sessionId: string, repair: Repair) => Promise<string | undefined>
+  readonly undo: (sessionId: string, compactionId: string) => Promise<unknown>
+  readonly redo: (sessionId: string, compactionId: string) => Promise<unknown>
+}
+
+/** A repair, the refusal that it was made for, and the step of its plan. */
+type Made = RequestRepair & {
+  readonly refusal: Refusal
+  readonly step: number
+  readonly parts: readonly { readonly messageId: string; readonly part: number }[]
+  /** Compactions of the provider that were undone; none for a repair of parts. */
+  readonly blocks: readonly ProviderBlock[]
+  isUndone: boolean
+}
+
+/** The repairs of one call, which all have to change its request. A repair after which the provider refuses the same is undone. */
+export class Repairs {
+  readonly #port: RepairPort
+  readonly #sessionId: string
+  readonly #options: CheckedPrepare
+  readonly #prepare: () => Promise<PreparedRequest | undefined>
+  /** Oldest first. */
+  readonly #made: Made[] = []
+  /** Made for the request that is under way. */
+  #latest: Made | undefined
+  /** Whether the last repair was undone, so that the view is not the one that was sent. */
+  #hasUndone = false
+  /** Whether a hook refused a repair. */
+  #isVetoed = false
+  /** The messages of the requests that were refused. */
+  readonly #refused: PreparedRequest['messages'][] = []
+  /** Requests that were sent again because another writer had changed the view. */
+  #sentAgain = 0
+
+  constructor(
+    port: RepairPort,
+    sessionId: string,
+    options: CheckedPrepare,
+    prepare: () => Promise<PreparedRequest | undefined>,
+  ) {
+    this.#port = port
+    this.#sessionId = sessionId
+    this.#options = options
+    this.#prepare = prepare
+  }
+
+  /** Takes note of a refused request. Undoes the repair that was made for it when the provider refuses the same. */
+  async judge(request: PreparedRequest, refusal: Refusal | null): Promise<void> {
+    const last = this.#latest
+    this.#latest = undefined
+    this.#hasUndone = false
+    this.#refused.push(request.messages)
+    if (last === undefined || refusal === null || !isSameRefusal(last.refusal, refusal)) return
+    const { view, images } = await this.#read(request)
+    if (isAtOtherPart(view, { ...request, resizeImage: images?.lookup }, refusal, last.parts)) return
+    this.#hasUndone = true
+    try {
+      if (last.blocks.length === 0) await this.#port.undo(this.#sessionId, last.compactionId)
+      for (const { compactionId } of last.blocks) await this.#port.redo(this.#sessionId, compactionId)
+      last.isUndone = true
+    } catch (error) {
+      // Another writer undid it, or built on it: then it stays.
+      if (!isUndertextError(error)) throw error
+    }
+  }
+
+  /** The next request; `undefined` when nothing is left to repair. With `place` only what the error leads to is repaired. */
+  async next(
+    request: PreparedRequest,
+    refusal: Refusal,
+    reach: 'place' | 'any' = 'any',
+  ): Promise<PreparedRequest | undefined> {
+    const tried = this.#made.filter((made) => made.isUndone && isSameRefusal(made.refusal, refusal))
+    const from = tried.reduce((most, { step }) => Math.max(most, step + 1), 0)
+    for (let plans = 1; ; plans++) {
+      const isOver = this.#isVetoed || this.#options.signal?.aborted
+      if (isOver || this.#made.length + this.#sentAgain >= MOST_REPAIRS) return undefined
+      const { view, viewEpoch, images } = await this.#read(request)
+      if (!this.#hasUndone && viewEpoch !== request.viewEpoch) {
+        // Another writer changed the view, perhaps by the same repair.
+        this.#sentAgain += 1
+        return this.#prepared()
+      }
+      const sent = { ...request, refused: this.#refused, resizeImage: images?.lookup }
+      const wide = this.#isOneOfMany(refusal) ? planRepair(view, sent, refusal, from, 'all') : undefined
+      const plan = wide ?? planRepair(view, sent, refusal, from, reach)
+      if (plan === undefined) return undefined
+      const { step, parts, blocks } = plan
+      const { kind, path } = refusal
+      const params = defined({ refusal: kind, path, provider: request.provider, step })
+      try {
+        for (const { compactionId } of blocks) await this.#port.undo(this.#sessionId, compactionId)
+        const compactionId =
+          blocks[0]?.compactionId ?? (await this.#port.repair(this.#sessionId, { parts, params, viewEpoch }))
+        if (compactionId === undefined) {
+          this.#isVetoed = true
+          return undefined
+        }
+        const messageIds = [...new Set([...parts, ...blocks].map(({ messageId }) => messageId))]
+        const facts = { compactionId, kind, messageIds, ...defined({ path }) }
+        this.#latest = { ...facts, refusal, step, parts, blocks, isUndone: false }
+        this.#made.push(this.#latest)
+        return await this.#prepared()
+      } catch (error) {
+        if (!isUndertextError(error, 'STALE_PLAN') || plans === MOST_PLANS) throw error
+      }
+    }
+  }
+
+  /** The error of a request that is refused whatever was repaired; the provider's own when nothing was. */
+  failure(request: PreparedRequest, refusal: Refusal, error: unknown): unknown {
+    const tried = this.#made.map(({ kind, messageIds, isUndone, path }) => ({
+      kind,
+      messageIds,
+      undone: isUndone,
+      ...defined({ path }),
+    }))
+    if (tried.length === 0) return error
+    const { kind, path } = refusal
+    const facts = {
+      sessionId: this.#sessionId,
+      provider: request.provider,
+      kind,
+      ...defined({ path }),
+      tried,
+    }
+    // A provider's error may have the whole request, so it is not the `cause`.
+    return standingFor(new UndertextError('REQUEST_REFUSED', facts), error)
+  }
+
+  /** Whether this is the last repair and those before it helped, each with one of the same kind: there may be many, such as the ids of all calls. */
+  #isOneOfMany({ kind }: Refusal): boolean {
+    const isLast = this.#made.length + this.#sentAgain === MOST_REPAIRS - 1
+    return isLast && !SINGLE.has(kind) && this.#made.every((made) => made.kind === kind && !made.isUndone)
+  }
+
+  /** The view as the request has it: without messages that were appended since. */
+  async #read({
+    position,
+  }: PreparedRequest): Promise<Pick<SessionSnapshot, 'view' | 'viewEpoch' | 'images'>> {
+    const { provider, model } = this.#options
+    const { view, viewEpoch, images } = await this.#port.read(this.#sessionId, provider, model)
+    const shown = view.filter((row) => row.position === undefined || row.position <= position)
+    return { view: shown, viewEpoch, images }
+  }
+
+  async #prepared(): Promise<PreparedRequest | undefined> {
+    const request = await this.#prepare()
+    const inForce = this.#made.filter(({ isUndone }) => !isUndone)
+    if (request === undefined || inForce.length === 0) return request
+    const repairs = inForce.map(({ compactionId, kind, path, messageIds }) => ({
+      compactionId,
+      kind,
+      messageIds,
+      ...defined({ path }),
+    }))
+    return { ...request, repairs }
+  }
+}
+
+/** Whether a provider refuses the same again. */
+function isSameRefusal(a: Refusal, b: Refusal): boolean {
+  return a.kind === b.kind && a.path === b.path && a.ids.join() === b.ids.join()
+}

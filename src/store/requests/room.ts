@@ -1,0 +1,85 @@
+import { UndertextError } from '../../core/errors.ts'
+import { MAX_TIMER_MS } from '../../core/messages/timer.ts'
+import type { ContextStats } from '../compaction/stats.ts'
+import { readCall } from '../config/read-settings.ts'
+import type { ResolvedSettings } from '../config/resolve.ts'
+import { requestsSummaries } from '../config/run-config.ts'
+import { DEFAULT_STAGES, stagesOf } from '../config/stages.ts'
+import type { CompactOptions } from '../config/store-options.ts'
+import type { CheckedPrepare } from './options.ts'
+
+/** The time limit of one call, shared by all its waits for models and other runs. */
+export class Deadline {
+  readonly #sessionId: string
+  readonly #end: number
+  readonly signal: AbortSignal | undefined
+
+  constructor(sessionId: string, waitMs: number, signal: AbortSignal | undefined) {
+    this.#sessionId = sessionId
+    this.#end = Date.now() + waitMs
+    this.signal = signal
+    this.throwIfAborted()
+  }
+
+  get leftMs(): number {
+    return Math.max(0, Math.min(MAX_TIMER_MS, this.#end - Date.now()))
+  }
+
+  /** Throws `ABORTED` when the caller's signal has fired. */
+  throwIfAborted(): void {
+    if (this.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
+  }
+
+  /** Runs `work` with a signal that fires with the caller's and at the deadline. Returns `OUT_OF_TIME` after the deadline. */
+  async within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | typeof OUT_OF_TIME> {
+    const end = new AbortController()
+    const timer = setTimeout(() => end.abort(), this.leftMs)
+    const signal = this.signal === undefined ? end.signal : AbortSignal.any([this.signal, end.signal])
+    try {
+      return await work(signal)
+    } catch (error) {
+      this.throwIfAborted()
+      if (end.signal.aborted) return OUT_OF_TIME
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+export const OUT_OF_TIME = Symbol('out of time')
+
+/** A run that calls no model and does not wait. */
+export const WITHOUT_WAITING = { withoutModel: true, whenBusy: 'withoutModel', waitMs: 0 } as const
+
+/**
+ * The stages that always make room: hiding the oldest turns and cutting contents. A session that summarizes has further summaries in place of
+ * hidden turns. `undefined` where that is switched off.
+ */
+export function lastResort(
+  { compaction }: CheckedPrepare,
+  settings: ResolvedSettings,
+): CompactOptions['stages'] {
+  const call = readCall(compaction ?? {}, 'compaction')
+  if ((call.enableTruncate ?? settings.enableTruncate) === false) return undefined
+  const stages = stagesOf(call.stages ?? settings.stages ?? DEFAULT_STAGES, {
+    ...{ media: true, prune: true, deduplicate: true, truncate: true, cut: true },
+    summarize: (call.enableSummarize ?? settings.enableSummarize) !== false,
+  })
+  const room = (call.emergencyCut ?? settings.emergencyCut) === false ? ['truncate'] : ['truncate', 'cut']
+  const media = (call.enableMedia ?? settings.enableMedia) === false ? [] : ['media']
+  return [...media, ...(stages.some(requestsSummaries) ? ['summarize'] : []), ...room]
+}
+
+/** The caller's settings of a compaction without a range and a target, which only a manual run has. */
+export function automaticSettings(compaction: CheckedPrepare['compaction']): CompactOptions {
+  const call = readCall(compaction ?? {}, 'compaction')
+  const { range: _range, summary: _summary, target: _share, targetTokens: _tokens, ...rest } = call
+  return rest as CompactOptions
+}
+
+/** Tokens of a request that no shorter history changes, as far as they are known. */
+export function fixedTokens({ breakdown }: ContextStats): number {
+  const { systemPrompt, currentPrompt, toolDefinitions, fileAttachments } = breakdown
+  return systemPrompt + currentPrompt + toolDefinitions + fileAttachments
+}
