@@ -6,7 +6,9 @@ import {
   EXPORT_FORMATS,
   listed,
   listedOf,
+  PERMISSIONS,
   repeated,
+  STAGES,
   share,
   systemFileOption,
   systemOption,
@@ -36,24 +38,6 @@ const COMPACTION =
   'a compaction or a run, as `undertext log` shows it: an id, the beginning or end of one, or @ for the newest run'
 const MOMENT =
   'the past: message:ID, before:ID, position:12, audit:7, time:2026-01-31T10:00:00Z, compaction:ID, before-compaction:ID or request:ID'
-
-/** Stages that need no options. Listed here because loading the registry of stages would slow down help. */
-export const STAGES = [
-  'media',
-  'prune',
-  'deduplicate',
-  'summarize',
-  'truncate',
-  'cut',
-  'hierarchical_summaries',
-  'sliding_window',
-  'sliding_window_with_summary',
-  'priority_based',
-  'drop_reasoning',
-]
-
-/** What `mcp --allow` may name. */
-export const PERMISSIONS = ['compact', 'undo', 'pin', 'note', 'fork', 'import'] as const
 
 /** The commands in the order in which `--help` lists them. */
 export const COMMANDS: readonly CliCommand[] = [

@@ -3,6 +3,24 @@ import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { VIEW_FORMATS } from '../transfer/view-formats.ts'
 
+/** Stages that need no options. Listed here because loading the registry of stages would slow down help. */
+export const STAGES = [
+  'media',
+  'prune',
+  'deduplicate',
+  'summarize',
+  'truncate',
+  'cut',
+  'hierarchical_summaries',
+  'sliding_window',
+  'sliding_window_with_summary',
+  'priority_based',
+  'drop_reasoning',
+]
+
+/** What `mcp --allow` may name. */
+export const PERMISSIONS = ['compact', 'undo', 'pin', 'note', 'fork', 'import'] as const
+
 /* Values of options, parsed the same way in every command. */
 
 /** What `export` writes: the history, documents for people, and the formats of the view. */

@@ -1,7 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { z } from 'zod'
 import { invalid, isUndertextError } from '../core/errors.ts'
-import { percentOf } from '../core/events.ts'
 import { taken } from '../core/messages/check.ts'
 import { compactionBlock, lastBlockOf } from '../core/messages/compaction-block.ts'
 import { type NewMessage, type ProviderPart, partsOf } from '../core/messages/message.ts'
@@ -14,6 +13,7 @@ import {
 } from './compaction/direct-compactions.ts'
 import type { providerCompactionSchema } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
+import { percentOf } from './events.ts'
 
 /** The result of an append. */
 export type AppendResult = {

@@ -1,5 +1,4 @@
 import { UndertextError } from '../core/errors.ts'
-import { Events } from '../core/events.ts'
 import { headOf } from '../core/messages/characters.ts'
 import type { ViewMessage } from '../core/messages/message.ts'
 import { type Moment, publicPoint } from '../core/model/moment.ts'
@@ -15,6 +14,7 @@ import { type ChosenModel, resolveModel } from './config/model.ts'
 import { Configuration } from './config/resolve.ts'
 import type { Layer } from './config/settings.ts'
 import type { CheckedStats } from './config/store-options.ts'
+import { Events } from './events.ts'
 import { ResizedImages, type ResizeStoredImage } from './requests/resized-images.ts'
 
 /** The options of `openStore` that concern all sessions. */

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { invalid, isUndertextError } from '../core/errors.ts'
-import type { Events } from '../core/events.ts'
 import { MAX_TEXT, readQuery, type SearchQuery } from '../core/search/query.ts'
 import type { SearchHit, SearchPlace, Storage } from '../storage/storage.ts'
 import type { CheckedSearch } from './config/store-options.ts'
+import type { Events } from './events.ts'
 
 /** What a search found. */
 export type SearchResult = {

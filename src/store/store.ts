@@ -1,7 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { invalid, UndertextError } from '../core/errors.ts'
-import type { CompactionHook, StoreEventName, StoreListener } from '../core/events.ts'
 import { headOf } from '../core/messages/characters.ts'
 import { check, isIterable, nameSchema, readable, taken } from '../core/messages/check.ts'
 import { defined } from '../core/messages/defined.ts'
@@ -153,6 +152,7 @@ import {
   verifySchema,
 } from './config/store-options.ts'
 import { StoreContext, type StoreSettings, when } from './context.ts'
+import type { CompactionHook, StoreEventName, StoreListener } from './events.ts'
 import type { HistoryRecords } from './history/checked-records.ts'
 import type { ImportEvents, ImportOptions, SessionImport } from './history/import/import-types.ts'
 import type { RestoreOptions, SessionRestore } from './history/restore-session.ts'

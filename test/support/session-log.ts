@@ -3,14 +3,7 @@ import type { JsonObject } from '../../src/core/messages/json.ts'
 import { type Part, partsOf, type Role, type RowKind } from '../../src/core/messages/message.ts'
 import { withReplacements } from '../../src/core/messages/overlay.ts'
 import { countRows, holdsRow, spanPlaces } from '../../src/core/model/coverage.ts'
-import {
-  type Nested,
-  type Nesting,
-  planLift,
-  planRedo,
-  planUndo,
-  turnedBack,
-} from '../../src/core/model/dependents.ts'
+import type { Nested } from '../../src/core/model/dependents.ts'
 import { checkLaws, partedReasoning } from '../../src/core/model/laws.ts'
 import { indexMessage } from '../../src/core/model/message-parts.ts'
 import { type CompactionKind, isCondensing, savedBy } from '../../src/core/model/plan.ts'
@@ -18,6 +11,7 @@ import { compareRows, type PointerTarget, type PreviewedPart, View } from '../..
 import type { ViewRow } from '../../src/core/model/view-row.ts'
 import type { Estimator } from '../../src/core/tokens/estimators/estimator-schema.ts'
 import { measureMessage, measurePart } from '../../src/core/tokens/measure.ts'
+import { type Nesting, planLift, planRedo, planUndo, turnedBack } from '../../src/storage/sql/plan-undo.ts'
 import { complete, Done } from '../../src/storage/sql/work.ts'
 
 /*

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Events } from '../../src/core/events.ts'
 import { openStore, type Store, type StoreEvents } from '../../src/index.ts'
+import { Events } from '../../src/store/events.ts'
 import { chat } from '../support/conversation.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
 

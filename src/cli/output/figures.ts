@@ -1,4 +1,4 @@
-import type { MediaChange, ReasoningSize } from '../../core/events.ts'
+import type { MediaChange, ReasoningSize } from '../../store/events.ts'
 import type { Sink } from '../command.ts'
 
 let thousands: Intl.NumberFormat | undefined

@@ -1,4 +1,3 @@
-import type { Step, Work } from '../../storage/sql/work.ts'
 import type { JsonObject } from '../messages/json.ts'
 import type { Part, PositionRange, Role } from '../messages/message.ts'
 import { addSizes, type Sizes } from '../tokens/measure.ts'
@@ -73,44 +72,8 @@ export type Beneath = Sources & {
   readonly ranges: readonly PositionRange[]
 }
 
-/**
- * Returns the messages that a compaction, and each compaction below it, represents. `coveringOf` is called once for each.
- * `undefined` when coverage is cyclic or empty, which happens only in damaged files.
- */
-export function* beneath(
-  root: number,
-  coveringOf: (compaction: number) => Step<Covering>,
-): Work<ReadonlyMap<number, Beneath> | undefined> {
-  const coverings = new Map<number, Covering>()
-  const done = new Map<number, Beneath>()
-  const stack = [root]
-  while (stack.length > 0) {
-    const no = stack[stack.length - 1]!
-    const covering = coverings.get(no)
-    if (covering === undefined) {
-      const found = yield* coveringOf(no)
-      coverings.set(no, found)
-      for (const inner of found.inner) {
-        if (done.has(inner)) continue
-        // Visited but not finished: the coverage is cyclic.
-        if (coverings.has(inner)) return undefined
-        stack.push(inner)
-      }
-      continue
-    }
-    stack.pop()
-    if (done.has(no)) continue
-    const folded = fold(
-      covering,
-      covering.inner.map((inner) => done.get(inner)!),
-    )
-    if (folded === undefined) return undefined
-    done.set(no, folded)
-  }
-  return done
-}
-
-function fold({ hidden, level, own }: Covering, inner: readonly Beneath[]): Beneath | undefined {
+/** The messages of a compaction, from its own and from those of the compactions below it; `undefined` without any. */
+export function fold({ hidden, level, own }: Covering, inner: readonly Beneath[]): Beneath | undefined {
   const sources = own === undefined ? inner : [own, ...inner]
   const [first, ...others] = sources
   if (first === undefined) return undefined

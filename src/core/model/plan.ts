@@ -94,6 +94,11 @@ export type Plan = {
   readonly params: { readonly [name: string]: Json }
 }
 
+/** The plan of a condensation without its text. */
+export function bareCondensePlan(rows: readonly ViewRow[]): Plan {
+  return { kind: 'condense', hide: rows, replace: [], requires: [], params: {} }
+}
+
 /** A plan with the views before and after it: one step of a run. */
 export type PlannedStep = {
   readonly plan: Plan

@@ -166,11 +166,6 @@ export function condensePlan(rows: readonly ViewRow[], insert: PlannedInsert, pa
   return { kind: 'condense', hide: rows, replace: [], insert, requires: [], params }
 }
 
-/** The plan of a condensation without its text. */
-export function bareCondensePlan(rows: readonly ViewRow[]): Plan {
-  return { kind: 'condense', hide: rows, replace: [], requires: [], params: {} }
-}
-
 function cutByRatio(view: View, ratio: number): number {
   const keep = Math.max(MINIMUM_RECENT_MESSAGES, Math.ceil(view.rows.length * ratio))
   let cut = Math.max(0, view.rows.length - keep)

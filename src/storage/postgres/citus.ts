@@ -1,7 +1,6 @@
 import { UndertextError } from '../../core/errors.ts'
-import type { Sizes } from '../../core/tokens/measure.ts'
 import { SIZE_COLUMNS, sizeColumns } from '../sql/columns.ts'
-import type { OnceStatement } from '../sql/sql.ts'
+import type { AppendCall, OnceStatement } from '../sql/sql.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { PostgresConnection, PostgresDriver } from './port.ts'
 
@@ -162,22 +161,6 @@ begin
   end loop;
   return next;
 end $$`
-
-/** An append of plain messages, as the function takes it. */
-export type AppendCall = {
-  readonly id: string
-  readonly estimator: string
-  readonly expectedPosition: number | undefined
-  readonly now: number
-  readonly keys: readonly string[]
-  readonly sizes: Sizes
-  /** How many of the messages are not silent. */
-  readonly sent: number
-  /** Role, flags, the sizes and the time of each message. */
-  readonly numbers: readonly number[]
-  /** Tools, content, metadata and idempotency key of each message. */
-  readonly texts: readonly (string | null)[]
-}
 
 const CALL = `select last, incarnation from {schema}.append({?,} ${ARGUMENTS.slice(1)
   .map(([, type]) => `cast(? as ${type})`)

@@ -1,8 +1,9 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UndertextError } from '../../core/errors.ts'
-import type { GuardProblems, Numbered, OnceStatement, Row, Sql } from '../sql/sql.ts'
+import type { AppendCall, GuardProblems, Numbered, OnceStatement, Row, Sql } from '../sql/sql.ts'
 import { Done, drive, type Step, type Work } from '../sql/work.ts'
+import { appendCall } from './citus.ts'
 import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
 import { guardProblems } from './guards.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
@@ -138,6 +139,7 @@ export class PostgresSql implements Sql {
   readonly dialect = 'postgres'
   readonly readonly: boolean
   readonly isDistributed: boolean
+  readonly appendCall: ((batch: AppendCall) => OnceStatement) | undefined
   #clockOffset = 0
   /** How many numbers of sessions the next fork skips: those that row-level security hides are taken. */
   #skipped = 0
@@ -150,6 +152,7 @@ export class PostgresSql implements Sql {
     this.#database = database
     this.readonly = database.options.readonly
     this.isDistributed = database.options.isDistributed === true
+    this.appendCall = this.isDistributed ? appendCall : undefined
   }
 
   // A statement is sent at once, and its answer is waited for at its `yield*`; except for those that return nothing.

@@ -10,7 +10,6 @@ import type { NewMessage } from '../../core/messages/message.ts'
 import { indexMessage, type MessageIndex } from '../../core/model/message-parts.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../core/tokens/measure.ts'
-import { appendCall } from '../postgres/citus.ts'
 import type {
   Appended,
   AppendedMessage,
@@ -31,7 +30,7 @@ import {
 } from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { decodeSettings, insertSession, requireHead } from './sessions.ts'
-import type { OnceStatement, Sql } from './sql.ts'
+import type { AppendCall, OnceStatement, Sql } from './sql.ts'
 import { CONTENT_OF_M } from './view.ts'
 import { begun, Done, mapped, type Step, type Work } from './work.ts'
 
@@ -140,26 +139,25 @@ function* appendAtOnce(
       return values
     },
   }
-  const call = (): OnceStatement =>
-    appendCall({
-      ...{
-        id: sessionId,
-        estimator: estimator.name,
-        expectedPosition,
-        now,
-        keys: [...keys],
-        sizes: sum.value,
-        sent,
-      },
-      numbers: rows.flatMap(({ message, role, flags, sizes }) => [
-        ...[role, flags, ...sizeColumns(sizes), message.createdAt ?? now],
-      ]),
-      texts: rows.flatMap(({ message, encoded, tools, metadata }) => [
-        ...[tools, encoded.content, metadata],
-        message.idempotencyKey ?? null,
-      ]),
-    })
-  const row = yield* once.call(sql, 'append', sessionId, sql.isDistributed ? call() : statement)
+  const batch = (): AppendCall => ({
+    ...{
+      id: sessionId,
+      estimator: estimator.name,
+      expectedPosition,
+      now,
+      keys: [...keys],
+      sizes: sum.value,
+      sent,
+    },
+    numbers: rows.flatMap(({ message, role, flags, sizes }) => [
+      ...[role, flags, ...sizeColumns(sizes), message.createdAt ?? now],
+    ]),
+    texts: rows.flatMap(({ message, encoded, tools, metadata }) => [
+      ...[tools, encoded.content, metadata],
+      message.idempotencyKey ?? null,
+    ]),
+  })
+  const row = yield* once.call(sql, 'append', sessionId, sql.appendCall?.(batch()) ?? statement)
   if (row === undefined) return undefined
   const [last, incarnation] = row as [number, string]
   const first = last - rows.length + 1

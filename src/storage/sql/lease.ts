@@ -1,6 +1,6 @@
 import { isUndertextError } from '../../core/errors.ts'
 import { coverageOf, encodeCoverage } from '../../core/model/coverage.ts'
-import { bareCondensePlan } from '../../core/stages/summarize.ts'
+import { bareCondensePlan } from '../../core/model/plan.ts'
 import { isHeld, LEASE_MS } from '../process.ts'
 import type { Attempt, FailedAttempt, Lease, RunStart, Snapshot, SummaryRecord } from '../storage.ts'
 import { writeAudit } from './audit.ts'

@@ -1,6 +1,5 @@
 import { UndertextError } from '../../core/errors.ts'
 import { type Coverage, coverageOf } from '../../core/model/coverage.ts'
-import { planLift } from '../../core/model/dependents.ts'
 import {
   applyPlan,
   type PlannedReplacement,
@@ -26,6 +25,7 @@ import {
 } from './compactions.ts'
 import { parseReplacement } from './content-codec.ts'
 import { requireKey } from './pins.ts'
+import { planLift } from './plan-undo.ts'
 import { viewIndex } from './planning.ts'
 import { rowId } from './row-codec.ts'
 import { readSession, requireSession, type StoredSession } from './sessions.ts'

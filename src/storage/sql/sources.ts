@@ -3,11 +3,11 @@ import { partsOf, type StoredMessage } from '../../core/messages/message.ts'
 import { decodeCoverage, type RowSet } from '../../core/model/coverage.ts'
 import {
   type Beneath,
-  beneath,
   type Covering,
   type ExpandedMessage,
   type ExpandedRow,
   type ExpandedSummary,
+  fold,
   levelOf,
   pageOfRanges,
   type Sources,
@@ -93,6 +93,43 @@ function* summaryRow(sql: Sql, session: StoredSession, key: number): Work<number
   if (decodeKind(row[0]) !== 'summary' || row[1] === null)
     throw invalid(`this message of session ${JSON.stringify(session.id)} is no summary`)
   return row[1] as number
+}
+
+/**
+ * Returns the messages that a compaction, and each compaction below it, represents. `coveringOf` is called once for each.
+ * `undefined` when coverage is cyclic or empty, which happens only in damaged files.
+ */
+function* beneath(
+  root: number,
+  coveringOf: (compaction: number) => Step<Covering>,
+): Work<ReadonlyMap<number, Beneath> | undefined> {
+  const coverings = new Map<number, Covering>()
+  const done = new Map<number, Beneath>()
+  const stack = [root]
+  while (stack.length > 0) {
+    const no = stack[stack.length - 1]!
+    const covering = coverings.get(no)
+    if (covering === undefined) {
+      const found = yield* coveringOf(no)
+      coverings.set(no, found)
+      for (const inner of found.inner) {
+        if (done.has(inner)) continue
+        // Visited but not finished: the coverage is cyclic.
+        if (coverings.has(inner)) return undefined
+        stack.push(inner)
+      }
+      continue
+    }
+    stack.pop()
+    if (done.has(no)) continue
+    const folded = fold(
+      covering,
+      covering.inner.map((inner) => done.get(inner)!),
+    )
+    if (folded === undefined) return undefined
+    done.set(no, folded)
+  }
+  return done
 }
 
 type SumOf = (sql: Sql, session: number, hidden: RowSet) => Step<Sources | undefined>

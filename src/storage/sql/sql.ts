@@ -1,3 +1,4 @@
+import type { Sizes } from '../../core/tokens/measure.ts'
 import type { Step, Work } from './work.ts'
 
 /*
@@ -40,12 +41,28 @@ export type OnceStatement = {
   readonly readsRows: boolean
 }
 
+/** An append of plain messages, as the function takes it. */
+export type AppendCall = {
+  readonly id: string
+  readonly estimator: string
+  readonly expectedPosition: number | undefined
+  readonly now: number
+  readonly keys: readonly string[]
+  readonly sizes: Sizes
+  /** How many of the messages are not silent. */
+  readonly sent: number
+  /** Role, flags, the sizes and the time of each message. */
+  readonly numbers: readonly number[]
+  /** Tools, content, metadata and idempotency key of each message. */
+  readonly texts: readonly (string | null)[]
+}
+
 /** A connection to a database, as the verbs see it. */
 export interface Sql {
   /** Other machines may use a store in PostgreSQL, so no process can see whether the holder of a lease is alive. */
   readonly dialect: 'sqlite' | 'postgres'
   readonly readonly: boolean
-  /** Whether the rows are on several machines: then an append is a call of a function there (../postgres/citus.ts). */
+  /** Whether the rows are on several machines. */
   readonly isDistributed?: boolean
 
   /** The first row, or `undefined`. */
@@ -96,6 +113,9 @@ export interface Sql {
    * returned no row, or the session was not used here before: then a transaction says why.
    */
   once?(verb: string, id: string, statement: OnceStatement): Step<Row | undefined>
+
+  /** The statement of `once` for an append, where the machine that has the rows makes it of the values: in a distributed database. */
+  readonly appendCall?: ((batch: AppendCall) => OnceStatement) | undefined
 
   /** One transaction in which everything that is read is of one moment. */
   read<T>(verb: string, work: () => Work<T>): Step<T>

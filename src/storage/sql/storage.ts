@@ -1,5 +1,4 @@
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
-import { planUndo } from '../../core/model/dependents.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import type {
   AuditEntry,
@@ -62,6 +61,7 @@ import {
 } from './move.ts'
 import { forget, listNotes, remember } from './notes.ts'
 import { pinMessages, requireMessages } from './pins.ts'
+import { planUndo } from './plan-undo.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { readReasoning } from './reasoning.ts'

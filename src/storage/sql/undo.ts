@@ -1,7 +1,6 @@
 import { UndertextError } from '../../core/errors.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { countRows, spanPlaces } from '../../core/model/coverage.ts'
-import { type Nesting, planLift, planRedo, planUndo, turnedBack } from '../../core/model/dependents.ts'
 import { addSizes, subtractSizes } from '../../core/tokens/measure.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
@@ -13,6 +12,7 @@ import {
   someCompactions,
   storedNesting,
 } from './compactions.ts'
+import { type Nesting, planLift, planRedo, planUndo, turnedBack } from './plan-undo.ts'
 import {
   checkPairs,
   checkReasoning,

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/messages/json.ts'
 import { type Part, partsOf } from '../../core/messages/message.ts'
 import { type InvalidatedReasoning, ReasoningLoss } from '../../core/model/invalidated-reasoning.ts'
 import { checkLaws, missingAfterSummary } from '../../core/model/laws.ts'
-import { applyPlan, COMPACTION_STAGES, type Plan } from '../../core/model/plan.ts'
+import { applyPlan, bareCondensePlan, COMPACTION_STAGES, type Plan } from '../../core/model/plan.ts'
 import { firstChangedOf, isWorthIt } from '../../core/model/prompt-cache.ts'
 import { prefixLaw } from '../../core/model/reasoning.ts'
 import type { View } from '../../core/model/view.ts'
@@ -25,7 +25,7 @@ import {
   type SummarizingStage,
   type SummaryTask,
 } from '../../core/stages/stage.ts'
-import { bareCondensePlan, planFurtherSummaries, summarize } from '../../core/stages/summarize.ts'
+import { planFurtherSummaries, summarize } from '../../core/stages/summarize.ts'
 import { isMediaDue, mediaFigures, type RequestMedia, withPending } from '../../core/tokens/media-limits.ts'
 import { bindsReasoning } from '../../core/tokens/reasoning-bindings.ts'
 import type { CommitStep, ReasoningRecord, Snapshot, Storage } from '../../storage/storage.ts'

@@ -1,5 +1,4 @@
 import { isUndertextError } from '../../core/errors.ts'
-import { type BeforeCompaction, type CompactionEvent, percentOf } from '../../core/events.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { type PlannedStep, stageOf } from '../../core/model/plan.ts'
 import type {
@@ -12,6 +11,7 @@ import type {
   SummaryRecord,
 } from '../../storage/storage.ts'
 import type { RunSettings } from '../config/run-config.ts'
+import { type BeforeCompaction, type CompactionEvent, percentOf } from '../events.ts'
 import { mediaChange, type PlannedRun, type SummaryListener } from './run-draft.ts'
 
 /**

@@ -1,4 +1,3 @@
-import type { UsageWarning } from '../../core/events.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { ProviderOverflowDetails } from '../../core/overflow/overflow.ts'
 import { isDoubted, NO_CALIBRATION, ratioOf, samplesOf, totalOf } from '../../core/tokens/calibration.ts'
@@ -10,6 +9,7 @@ import type {
   UsageOutcome,
   UsageReport,
 } from '../../storage/storage.ts'
+import type { UsageWarning } from '../events.ts'
 
 /** The result of `recordUsage`. */
 export type UsageResult = {

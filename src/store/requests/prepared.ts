@@ -1,5 +1,4 @@
 import { ContextBudgetExceededError, standingFor } from '../../core/errors.ts'
-import type { ContextWarningEvent } from '../../core/events.ts'
 import type { ProcessedFile } from '../../core/files/file-summarization-service.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
@@ -9,6 +8,7 @@ import type { BoundPrefix } from '../../core/rendering/bound-reasoning.ts'
 import type { Mend, RenderOptions } from '../../core/rendering/render.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
+import type { ContextWarningEvent } from '../events.ts'
 import type { ChangedFrame } from './changed-frame.ts'
 import type { PreparedNotes } from './notes.ts'
 

@@ -1,7 +1,7 @@
-import { type Events, percentOf } from '../../core/events.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { UndoOutcome } from '../../storage/storage.ts'
 import type { ContextStats } from '../compaction/stats.ts'
+import { type Events, percentOf } from '../events.ts'
 import type { ReasoningChange } from './sent-reasoning.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type BackendChoice, chooseBackend } from '../../../src/cli/commands/chat/backend.ts'
+import { type BackendChoice, chooseBackend } from '../../../src/cli/commands/chat/choose-backend.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
 import { newFolder } from '../../support/temporary.ts'
 

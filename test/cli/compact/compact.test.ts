@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { STAGES } from '../../../src/cli/commands.ts'
+import { STAGES } from '../../../src/cli/options.ts'
 import { STAGE_NAMES } from '../../../src/core/stages/registry.ts'
 import { openStore, SqliteStore, type Store } from '../../../src/index.ts'
 import { stagesSchema } from '../../../src/store/config/stages.ts'

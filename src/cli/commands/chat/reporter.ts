@@ -1,5 +1,5 @@
-import { type CompactionEvent, percentOf } from '../../../core/events.ts'
 import type { ContextStats } from '../../../store/compaction/stats.ts'
+import { type CompactionEvent, percentOf } from '../../../store/events.ts'
 import type { Context, Sink } from '../../command.ts'
 import { count, counted, fromTo, listing, reasoningText } from '../../output/figures.ts'
 import { commandLine, shortIds } from '../../output/ids.ts'

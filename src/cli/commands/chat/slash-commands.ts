@@ -11,7 +11,7 @@ import { safeLine } from '../../output/safe-text.ts'
 import { makePlan, planJson, planRows, WHY_NOTHING } from '../compact/plan.ts'
 import { shortPlanLines } from '../compact/plan-text.ts'
 import { logLines, readTimeline } from '../log.ts'
-import { chooseBackend } from './backend.ts'
+import { chooseBackend } from './choose-backend.ts'
 import type { Chat } from './turn.ts'
 
 /** A command to the chat itself. */

@@ -4,7 +4,8 @@ import type { PreparedRequest } from '../../../store/requests/prepared.ts'
 import type { RecordedResponse } from '../../../store/requests/record.ts'
 import type { Store } from '../../../store/store.ts'
 import type { Context } from '../../command.ts'
-import { type Backend, type BackendChoice, type Reply, textReply } from './backend.ts'
+import { type Backend, type Reply, textReply } from './backend.ts'
+import type { BackendChoice } from './choose-backend.ts'
 import type { Reporter } from './reporter.ts'
 
 /** What the loop of a chat and its commands share. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Moment } from '../../../core/model/moment.ts'
 import type { Context } from '../../command.ts'
-import type { PERMISSIONS } from '../../commands.ts'
 import { momentOf } from '../../moments.ts'
+import type { PERMISSIONS } from '../../options.ts'
 import type { Access } from './access.ts'
 import type { Answer } from './answer.ts'
 

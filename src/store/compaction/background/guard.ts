@@ -1,9 +1,9 @@
 import { errorName, isUndertextError } from '../../../core/errors.ts'
-import type { Events } from '../../../core/events.ts'
 import type { Circuit, Session, Spending, Storage } from '../../../storage/storage.ts'
 import type { Configuration } from '../../config/resolve.ts'
 import type { RunConfig } from '../../config/run-config.ts'
 import { DEFAULT_SPEND_WINDOW_MS, type SpendLimits } from '../../config/settings.ts'
+import type { Events } from '../../events.ts'
 import type { CompactionResult, IdleReason } from '../result.ts'
 
 /** Automatic runs that fail in a row before the circuit opens. */

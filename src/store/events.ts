@@ -1,4 +1,4 @@
-import { errorName, invalid } from './errors.ts'
+import { errorName, invalid } from '../core/errors.ts'
 
 /*
  * The events of a store. They carry ids and numbers, never text of a conversation. An event is emitted after what it reports

@@ -1,0 +1,117 @@
+/*
+ * Decides what an undo includes: the compactions that it takes out of force, and those that it redoes. The same for a redo and for
+ * a rewind. The rules are those of `core/model/dependents.ts`; these walks ask the database for candidates.
+ */
+
+import { UndertextError } from '../../core/errors.ts'
+import { dependsOn, isInTheWay, type Nested } from '../../core/model/dependents.ts'
+import { mapped, type Step, type Work } from './work.ts'
+
+/** The compactions that a rewind undid and redid when it came into force. */
+type Turned<T> = { readonly lifted: readonly T[]; readonly restored: readonly T[] }
+
+/** The candidates that a storage returns. Each method may return too many: the exact rules are applied here. */
+export type Nesting<T extends Nested> = {
+  /** Later compactions in force that hide rows within the span of one. */
+  readonly laterInForce: (earlier: T) => Step<readonly T[]>
+  /** Earlier undone compactions that hide rows within the span of one. */
+  readonly earlierUndone: (later: T) => Step<readonly T[]>
+  /** Earlier compactions in force that hide rows within the span of one. */
+  readonly earlierInForce: (later: T) => Step<readonly T[]>
+  /** The compactions that a rewind undid and redid. */
+  readonly turnedBy: (rewind: T) => Step<Turned<T>>
+}
+
+/**
+ * What the undo of a rewind redoes and undoes: of what the rewind undid, all but what builds on a compaction that was undone since. That
+ * stays undone too.
+ */
+export function* turnedBack<T extends Nested>(nesting: Nesting<T>, rewind: T): Work<Turned<T>> {
+  const { lifted, restored } = yield* nesting.turnedBy(rewind)
+  const back: T[] = []
+  const isAmong = (list: readonly T[], { no }: T): boolean => list.some((one) => one.no === no)
+  for (const one of lifted.toSorted((a, b) => a.rank - b.rank)) {
+    const undone = (yield* nesting.earlierUndone(one)).filter((other) => !isAmong(back, other))
+    if (undone.length > 0) {
+      const inForce = (yield* nesting.earlierInForce(one)).filter((other) => !isAmong(restored, other))
+      const hiding = [...inForce, ...back].filter(({ rank }) => rank < one.rank)
+      if (undone.some((earlier) => dependsOn(one, earlier, hiding))) continue
+    }
+    back.push(one)
+  }
+  return { lifted: back, restored }
+}
+
+/** Those in force that build on a compaction, or, where it is a rewind, on what it turned. */
+function* dependentsOf<T extends Nested>(nesting: Nesting<T>, earlier: T): Work<T[]> {
+  const dependents = yield* directDependentsOf(nesting, earlier)
+  if (earlier.coverage.rewinds !== true) return dependents
+  const { lifted, restored } = yield* turnedBack(nesting, earlier)
+  const since = function* (one: T, counts: (later: T) => boolean): Work<T[]> {
+    const later = yield* nesting.laterInForce(one)
+    return later.filter((other) => other.rank > earlier.rank && counts(other))
+  }
+  const onRestored = yield* mapped(restored, (one) => since(one, (later) => dependsOn(later, one)))
+  const onLifted = yield* mapped(lifted, (one) => since(one, (later) => isInTheWay(later, one)))
+  return [...dependents, ...onRestored.flat(), ...onLifted.flat()]
+}
+
+function* directDependentsOf<T extends Nested>(nesting: Nesting<T>, earlier: T): Work<T[]> {
+  return (yield* nesting.laterInForce(earlier)).filter((later) => dependsOn(later, earlier))
+}
+
+/** Targets and all that is reached from them, each once. */
+function* closure<T extends Nested>(targets: readonly T[], next: (one: T) => Step<readonly T[]>): Work<T[]> {
+  const taken = new Map(targets.map((one) => [one.no, one] as const))
+  for (const one of taken.values()) {
+    for (const reached of yield* next(one)) if (!taken.has(reached.no)) taken.set(reached.no, reached)
+  }
+  return [...taken.values()]
+}
+
+/**
+ * What to undo, newest first, to take `targets` out of force: themselves (those in force) and, with `cascade`,
+ * everything in force that builds on them.
+ *
+ * Throws `HAS_ACTIVE_DEPENDENTS` naming those when they are not asked for.
+ */
+export function* planUndo<T extends Nested>(
+  sessionId: string,
+  nesting: Nesting<T>,
+  targets: readonly T[],
+  cascade: boolean,
+): Work<T[]> {
+  const asked = targets.filter(({ status }) => status === 'active')
+  const reached = yield* closure(asked, (one) => dependentsOf(nesting, one))
+  const taken = reached.sort((a, b) => b.rank - a.rank)
+  const dependents = taken.filter(({ no }) => !asked.some((one) => one.no === no))
+  if (dependents.length === 0 || cascade) return taken
+  throw new UndertextError('HAS_ACTIVE_DEPENDENTS', {
+    sessionId,
+    compactionId: targets.map(({ id }) => id).join(', '),
+    dependents: dependents.map(({ id }) => id),
+  })
+}
+
+/** The compactions of a list and those in force that build on them, newest first: what to lift for a rewind. */
+export function* planLift<T extends Nested>(nesting: Nesting<T>, compactions: readonly T[]): Work<T[]> {
+  const reached = yield* closure(compactions, (one) => directDependentsOf(nesting, one))
+  return reached.sort((a, b) => b.rank - a.rank)
+}
+
+/**
+ * The compactions to redo for `targets`, oldest first: the undone ones of them and, with `cascade`, every undone compaction on which they
+ * depend. The laws decide whether each can be redone, one after the other.
+ */
+export function* planRedo<T extends Nested>(
+  nesting: Nesting<T>,
+  targets: readonly T[],
+  cascade: boolean,
+): Work<T[]> {
+  const asked = targets.filter(({ status }) => status === 'undone')
+  if (!cascade) return asked.sort((a, b) => a.rank - b.rank)
+  const reached = yield* closure(asked, function* (later): Work<T[]> {
+    return (yield* nesting.earlierUndone(later)).filter((earlier) => dependsOn(later, earlier))
+  })
+  return reached.sort((a, b) => a.rank - b.rank)
+}
