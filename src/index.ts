@@ -11,6 +11,11 @@ export {
   userMessage,
 } from './compat/plain-messages.ts'
 export {
+  type TruncateOptions,
+  type TruncateResult,
+  truncateToolOutput,
+} from './compat/truncate-tool-output.ts'
+export {
   ContextBudgetExceededError,
   type ContextBudgetFacts,
   type ErrorCode,
@@ -20,22 +25,12 @@ export {
   type RefusalFacts,
   UndertextError,
 } from './core/errors.ts'
-export type {
-  AskFailure,
-  FileSummaryFailure,
-  ProcessedFile,
-} from './core/files/file-summarization-service.ts'
 export { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from './core/files/tool-output/cut-output.ts'
 export {
   generateToolOutputPreview,
   type ToolOutputPreview,
   type ToolOutputPreviewOptions,
 } from './core/files/tool-output/preview.ts'
-export {
-  type TruncateOptions,
-  type TruncateResult,
-  truncateToolOutput,
-} from './core/files/truncate-tool-output.ts'
 export type * from './core/message-types.ts'
 export type {
   NewMessage,
@@ -142,13 +137,6 @@ export type {
   SummaryTaskDraft,
 } from './core/stages/stage.ts'
 export { extractiveSummarizer } from './core/summarizers/extractive.ts'
-export {
-  type GenerateAnswer,
-  type GenerateRequest,
-  type ModelPrice,
-  type ModelSummarizerOptions,
-  modelSummarizer,
-} from './core/summarizers/model/model-summarizer.ts'
 export { snippetSummarizer } from './core/summarizers/snippets.ts'
 export {
   ANSWER_PROBLEMS,
@@ -237,6 +225,13 @@ export type {
 export type { AppendResult } from './store/append.ts'
 export type { BringBackResult } from './store/bring-back.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './store/compaction/direct-compactions.ts'
+export {
+  type GenerateAnswer,
+  type GenerateRequest,
+  type ModelPrice,
+  type ModelSummarizerOptions,
+  modelSummarizer,
+} from './store/compaction/model-summarizer.ts'
 export {
   type CompactionOutline,
   CompactionPreview,
@@ -365,6 +360,11 @@ export type { RestoreOptions, SessionRestore } from './store/history/restore-ses
 export type { RecalledNote } from './store/notes.ts'
 export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
 export type { ChangedFrame } from './store/requests/changed-frame.ts'
+export type {
+  AskFailure,
+  FileSummaryFailure,
+  ProcessedFile,
+} from './store/requests/file-summarization-service.ts'
 export type { PreparedNotes } from './store/requests/notes.ts'
 export type {
   AfterTurnOptions,

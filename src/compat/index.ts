@@ -19,17 +19,6 @@ export {
   shouldTruncateFile,
 } from '../core/files/file-budget.ts'
 export {
-  type AskFailure,
-  type FileCheckOptions,
-  type FileSummarizationOptions,
-  type FileSummarizationResult,
-  FileSummarizationService,
-  type FileSummaryFailure,
-  type FileSummaryRequest,
-  type ProcessedFile,
-  type SummarizeFile,
-} from '../core/files/file-summarization-service.ts'
-export {
   buildFileSummarizationPrompt,
   FILE_SUMMARIZATION_THRESHOLD,
   type FileSummaryPromptParams,
@@ -118,6 +107,17 @@ export {
   NCA_SECTIONS,
   NEURON_SECTIONS,
 } from '../store/config/resolve.ts'
+export {
+  type AskFailure,
+  type FileCheckOptions,
+  type FileSummarizationOptions,
+  type FileSummarizationResult,
+  FileSummarizationService,
+  type FileSummaryFailure,
+  type FileSummaryRequest,
+  type ProcessedFile,
+  type SummarizeFile,
+} from '../store/requests/file-summarization-service.ts'
 export {
   buildEnrichedSystem,
   type EnrichedSystemInput,

@@ -2,6 +2,9 @@ import { z } from 'zod'
 import { invalid, UndertextError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 
+/** The longest delay of a Node timer, milliseconds; a longer one fires at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
 /** Parses a value. Throws `INVALID_INPUT` with paths and reasons, without the values. */
 export function check<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
   return readable(what, () => {

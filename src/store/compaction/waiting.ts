@@ -1,6 +1,6 @@
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import { MAX_TIMER_MS } from '../../core/messages/check.ts'
 import { canonicalJson } from '../../core/messages/json.ts'
-import { MAX_TIMER_MS } from '../../core/messages/timer.ts'
 import { LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../storage/process.ts'
 import type { Lease, Storage } from '../../storage/storage.ts'
 import type { RunConfig } from '../config/run-config.ts'

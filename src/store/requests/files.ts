@@ -1,15 +1,15 @@
 import { previewed } from '../../core/files/aggregate-budget.ts'
 import { type AttachedFile, buildFileContextSection } from '../../core/files/attached-file.ts'
+import { NON_FILE_RESERVE } from '../../core/files/summary-plan.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
+import { tokensOfText } from '../../core/tokens/measure.ts'
+import type { ContextStats } from '../compaction/stats.ts'
 import {
   type FileDraft,
   FileSummarizationService,
   fitDrafts,
   type SummarizeFile,
-} from '../../core/files/file-summarization-service.ts'
-import { NON_FILE_RESERVE } from '../../core/files/summary-plan.ts'
-import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
-import { tokensOfText } from '../../core/tokens/measure.ts'
-import type { ContextStats } from '../compaction/stats.ts'
+} from './file-summarization-service.ts'
 import type { PreparedFiles } from './prepared.ts'
 import type { Deadline } from './room.ts'
 

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { isUndertextError } from '../../core/errors.ts'
-import type { SummarizeFile } from '../../core/files/file-summarization-service.ts'
 import { labelSchema, nameSchema, ownerOption, shareSchema, taken } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
@@ -10,6 +9,7 @@ import type { MediaFigures } from '../../core/tokens/media-limits.ts'
 import { noteQuerySchema } from '../config/note-options.ts'
 import { frozenCopy, readCall } from '../config/read-settings.ts'
 import { type CheckedStats, type CompactOptions, renderSchema } from '../config/store-options.ts'
+import type { SummarizeFile } from './file-summarization-service.ts'
 import type { PreparedRequest } from './prepared.ts'
 
 /* Options of the calls around a request. */

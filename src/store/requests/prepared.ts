@@ -1,5 +1,4 @@
 import { ContextBudgetExceededError, standingFor } from '../../core/errors.ts'
-import type { ProcessedFile } from '../../core/files/file-summarization-service.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
 import type { Message, NewMessage } from '../../core/messages/message.ts'
@@ -10,6 +9,7 @@ import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import type { ContextWarningEvent } from '../events.ts'
 import type { ChangedFrame } from './changed-frame.ts'
+import type { ProcessedFile } from './file-summarization-service.ts'
 import type { PreparedNotes } from './notes.ts'
 
 /** A message as it is to be sent. */

@@ -1,5 +1,5 @@
 import { UndertextError } from '../../core/errors.ts'
-import { MAX_TIMER_MS } from '../../core/messages/timer.ts'
+import { MAX_TIMER_MS } from '../../core/messages/check.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { readCall } from '../config/read-settings.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'

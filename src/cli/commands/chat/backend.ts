@@ -1,6 +1,6 @@
 import type { Message, NewMessage } from '../../../core/messages/message.ts'
-import { modelSummarizer } from '../../../core/summarizers/model/model-summarizer.ts'
 import type { Summarizer } from '../../../core/summarizers/summarizer.ts'
+import { modelSummarizer } from '../../../store/compaction/model-summarizer.ts'
 
 /* What answers in a chat: a question in, a streamed answer out. A backend does not use the store, so it can write summaries too. */
 

@@ -62,14 +62,14 @@ export function mayRetry(error: unknown): boolean {
   return isConnectionLost(error)
 }
 
-/** The wait before the next call, milliseconds: the server's request, else longer each time. */
-export function waitBefore(error: unknown, attempt: number, firstWaitMs: number): number {
-  const asked = retryAfter(error)
+/** The wait before the next call, milliseconds: the server's request, else longer each time. `now`: milliseconds since 1970. */
+export function waitBefore(error: unknown, attempt: number, firstWaitMs: number, now: number): number {
+  const asked = retryAfter(error, now)
   if (asked !== undefined && asked >= 0 && asked <= MOST_WAIT_MS) return asked
   return Math.min(MOST_WAIT_MS, firstWaitMs * BACKOFF ** attempt)
 }
 
-function retryAfter(error: unknown): number | undefined {
+function retryAfter(error: unknown, now: number): number | undefined {
   const { responseHeaders, headers } = fieldsOf(error)
   const header = (name: string): string | undefined => {
     for (const some of [responseHeaders, headers]) {
@@ -85,7 +85,7 @@ function retryAfter(error: unknown): number | undefined {
   const seconds = numberIn(after)
   if (seconds !== undefined) return seconds * 1_000
   const date = after === undefined ? Number.NaN : Date.parse(after)
-  return Number.isNaN(date) ? undefined : date - Date.now()
+  return Number.isNaN(date) ? undefined : date - now
 }
 
 function numberIn(text: string | undefined): number | undefined {

@@ -12,10 +12,10 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
-import { invalid, UndertextError } from '../errors.ts'
-import { codePointStart } from '../messages/characters.ts'
-import { check, isStorableText } from '../messages/check.ts'
-import { cutOutput, outputLimitsSchema, withNotice } from './tool-output/cut-output.ts'
+import { invalid, UndertextError } from '../core/errors.ts'
+import { cutOutput, outputLimitsSchema, withNotice } from '../core/files/tool-output/cut-output.ts'
+import { codePointStart } from '../core/messages/characters.ts'
+import { check, isStorableText } from '../core/messages/check.ts'
 
 /** The UTF-16 units that are encoded and written at once. */
 const STEP = 1_048_576

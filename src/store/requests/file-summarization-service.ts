@@ -1,20 +1,19 @@
 import { z } from 'zod'
-import { UndertextError } from '../errors.ts'
-import { check } from '../messages/check.ts'
-import { defined } from '../messages/defined.ts'
-import { MAX_TIMER_MS } from '../messages/timer.ts'
-import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { tokensOfText } from '../tokens/measure.ts'
-import { truncateToTokenBudget } from '../tokens/truncate-text.ts'
-import { fitFiles, noticeOf } from './aggregate-budget.ts'
-import type { AttachedFile } from './attached-file.ts'
-import { fileBudgetSchema } from './file-budget.ts'
+import { UndertextError } from '../../core/errors.ts'
+import { fitFiles, noticeOf } from '../../core/files/aggregate-budget.ts'
+import type { AttachedFile } from '../../core/files/attached-file.ts'
+import { fileBudgetSchema } from '../../core/files/file-budget.ts'
 import {
   buildFileSummarizationPrompt,
   type FileSummaryPromptParams,
   measureFiles,
   planFileSummarization,
-} from './summary-plan.ts'
+} from '../../core/files/summary-plan.ts'
+import { check, MAX_TIMER_MS } from '../../core/messages/check.ts'
+import { defined } from '../../core/messages/defined.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
+import { tokensOfText } from '../../core/tokens/measure.ts'
+import { truncateToTokenBudget } from '../../core/tokens/truncate-text.ts'
 
 /** The timeout of one summary, milliseconds, as for summaries of messages. */
 const FILE_SUMMARY_TIMEOUT_MS = 120_000

@@ -1,14 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { isUndertextError, standingFor, UndertextError } from '../../errors.ts'
-import { check, nameSchema } from '../../messages/check.ts'
-import { MAX_TIMER_MS } from '../../messages/timer.ts'
-import { estimateTokens } from '../../tokens/measure.ts'
-import { canonicalProvider } from '../../tokens/providers.ts'
-import { resolveContextWindow } from '../../tokens/windows.ts'
-import type { Summarizer, SummaryAnswer, SummaryRequest, SummaryUsage } from '../summarizer.ts'
-import { callFailure, mayRetry, waitBefore } from './call-failure.ts'
-import { MAX_OUTPUT_CHARS, MESSAGE_LINE_TOKENS, summarizationPrompt } from './prompt.ts'
+import { isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { check, MAX_TIMER_MS, nameSchema } from '../../core/messages/check.ts'
+import { callFailure, mayRetry, waitBefore } from '../../core/summarizers/model/call-failure.ts'
+import {
+  MAX_OUTPUT_CHARS,
+  MESSAGE_LINE_TOKENS,
+  summarizationPrompt,
+} from '../../core/summarizers/model/prompt.ts'
+import type {
+  Summarizer,
+  SummaryAnswer,
+  SummaryRequest,
+  SummaryUsage,
+} from '../../core/summarizers/summarizer.ts'
+import { estimateTokens } from '../../core/tokens/measure.ts'
+import { canonicalProvider } from '../../core/tokens/providers.ts'
+import { resolveContextWindow } from '../../core/tokens/windows.ts'
 
 const perMillion = z.number().nonnegative()
 /** Prices of a model's tokens, US dollars per million. */
@@ -207,7 +215,7 @@ async function repeated<T>(
       return await call()
     } catch (error) {
       if (signal.aborted || attempt >= maxRetries || !mayRetry(error)) throw error
-      await pause(waitBefore(error, attempt, retryWaitMs), undefined, { signal })
+      await pause(waitBefore(error, attempt, retryWaitMs, Date.now()), undefined, { signal })
     }
   }
 }
