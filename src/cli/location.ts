@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { isAddress, isPostgresUrl, locationOf, shownPath } from '../storage/postgres/drivers.ts'
+import { isAddress, isPostgresUrl, locationOf, shownPath } from '../storage/location.ts'
 import type { Location } from './command.ts'
 import { CliError } from './errors.ts'
 

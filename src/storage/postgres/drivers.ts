@@ -1,8 +1,39 @@
-import { existsSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { invalid, isNotFound, UndertextError } from '../../core/errors.ts'
+import { isNotFound, UndertextError } from '../../core/errors.ts'
 import { isStalePlan } from './failure.ts'
-import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
+
+/*
+ * What undertext needs of a driver of PostgreSQL: four functions. `fromPool` (pg), `fromPglite` and `fromUrl` make one; for another
+ * driver an application writes these four.
+ */
+
+/** A pool of connections to one database. */
+export interface PostgresDriver {
+  /** Takes a connection that no one else uses until it is released. */
+  acquire(): Promise<PostgresConnection>
+  /** Closes all connections. */
+  end(): Promise<void>
+}
+
+/** A connection that was taken from the pool. */
+export interface PostgresConnection {
+  /**
+   * Runs one statement with values for `$1`, `$2` …: numbers, texts, bytes and null. A statement with a name is prepared once per
+   * connection. Calls are run in the order in which they are made; a driver that can sends the next one before the answer to the last
+   * has come. Errors have the server's five-character code as `code`.
+   */
+  query(text: string, values: readonly unknown[], name?: string): Promise<PostgresResult>
+  /** Returns the connection to the pool, or closes a broken one. */
+  release(isBroken: boolean): void
+}
+
+/** The result of a statement. */
+export type PostgresResult = {
+  /** Rows as arrays, in the order of the columns. 64-bit integers are numbers: all of ours are below 2^53. Bytes are `Uint8Array`, truth values 1 and 0. */
+  readonly rows: readonly (readonly unknown[])[]
+  /** Changed or returned rows. */
+  readonly count: number
+}
 
 /** The used part of a pool of `pg`. Declared here, so that a project needs no types of the driver. */
 export interface Pool {
@@ -114,46 +145,6 @@ export async function fromUrl(url: string, options: UrlOptions = {}): Promise<Po
     setTimeout(() => sockets.forEach((socket) => void socket.destroy()), connectTimeoutMs).unref()
   }
   return { ...fromPool(pool), end }
-}
-
-export function isPostgresUrl(location: string): boolean {
-  return /^postgres(?:ql)?:\/\//i.test(location)
-}
-
-/**
- * Whether a location that is not a URL of PostgreSQL is meant as an address. In a mistyped one anything may be the password, so it is
- * neither taken for a file nor repeated in a message.
- */
-export function isAddress(location: string): boolean {
-  return /:\/\/|^\W*(?:postgres\w*|pg|psql):|^\W*(?!file:)[a-z][\w+.-]+:\/|(?:^|[\s;?&])(?:password|pwd)\s*=/i.test(
-    location,
-  )
-}
-
-/** A location that is the path of a file, for messages: without what may be a password when there is no such file. */
-export function shownPath(path: string): string {
-  // After the drive of Windows.
-  const colon = path.indexOf(':', /^[a-z]:[\\/]/i.test(path) ? 2 : 0)
-  return colon !== -1 && path.lastIndexOf('@') > colon && !existsSync(path) ? 'an address' : path
-}
-
-/** A URL for messages: without user, password and parameters. */
-export function locationOf(url: string): string {
-  // Another protocol is a mistake, in which anything may be the password.
-  if (!isPostgresUrl(url) || !URL.canParse(url)) return 'PostgreSQL'
-  const { username, host, pathname } = new URL(url)
-  // With a / or ? in it that is not encoded, a part of the password is read as the host or the path.
-  const isClear = url.split('@').length === (username === '' ? 1 : 2)
-  return isClear ? `postgres://${host}${pathname}` : 'PostgreSQL'
-}
-
-/** What a URL says of the store: `?schema=NAME` and `prepare=false`. The driver ignores both. */
-export function storeIn(url: string): { readonly schema: string; readonly prepare: boolean } {
-  const parameters = URL.canParse(url) ? new URL(url).searchParams : new URLSearchParams()
-  const prepare = parameters.get('prepare') ?? 'true'
-  if (prepare !== 'true' && prepare !== 'false')
-    throw invalid('openStore: prepare in the URL must be true or false')
-  return { schema: parameters.get('schema') ?? 'undertext', prepare: prepare === 'true' }
 }
 
 const connections = new WeakMap<PoolClient, PoolConnection>()

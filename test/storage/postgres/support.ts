@@ -1,12 +1,12 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll } from 'vitest'
+import { locationOf } from '../../../src/storage/location.ts'
 import {
   PostgresDatabase,
   type PostgresOptions,
   type PostgresSql,
 } from '../../../src/storage/postgres/connection.ts'
-import { fromPglite, fromUrl, locationOf } from '../../../src/storage/postgres/drivers.ts'
-import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
+import { fromPglite, fromUrl, type PostgresDriver } from '../../../src/storage/postgres/drivers.ts'
 import type { Step, Work } from '../../../src/storage/sql/work.ts'
 import { query } from '../../support/postgres.ts'
 
