@@ -100,6 +100,7 @@ export {
 } from './core/rendering/render.ts'
 export type { InsertedRole, InsertedRowOptions, SummaryPreset } from './core/rendering/rows.ts'
 export { type Problem, type ProblemCode, validateHistory } from './core/rendering/validate.ts'
+export { type HierarchicalOptions, hierarchicalSummaries } from './core/stages/hierarchical-summaries.ts'
 export type { ImportanceReason } from './core/stages/importance/groups.ts'
 export type { MessageImportance, ScorerWarning, SessionImportance } from './core/stages/importance/scorer.ts'
 export type { GroupRole, RankedRole, Signal } from './core/stages/importance/weights.ts'
@@ -110,14 +111,7 @@ export {
   priorityStage,
 } from './core/stages/priority.ts'
 export type { AppliedEdit } from './core/stages/provider-compaction.ts'
-export {
-  createStage,
-  type HierarchicalOptions,
-  hierarchicalSummaries,
-  isStage,
-  STAGE_NAMES,
-  type StageSpec,
-} from './core/stages/registry.ts'
+export { createStage, isStage, STAGE_NAMES, type StageSpec } from './core/stages/registry.ts'
 export type {
   BareContext,
   ClearedOutput,

@@ -30,25 +30,25 @@ import { listPrices } from '../core/tokens/prices.ts'
 import { canonicalProvider } from '../core/tokens/providers.ts'
 import type { Awaitable } from '../storage/jobs.ts'
 import type { HistoryRecord } from '../storage/records/records.ts'
-import type {
-  AuditEntry,
-  Compaction,
-  ForgottenNote,
-  Job,
-  JobState,
-  LearnedLimit,
-  ListedSession,
-  MessageCounts,
-  Note,
-  PastFigures,
-  Previewing,
-  Purged,
-  Session,
-  Storage,
-  UndoOutcome,
-  ViewChange,
+import {
+  type AuditEntry,
+  type Compaction,
+  type ForgottenNote,
+  isOpenTo,
+  type Job,
+  type JobState,
+  type LearnedLimit,
+  type ListedSession,
+  type MessageCounts,
+  type Note,
+  type PastFigures,
+  type Previewing,
+  type Purged,
+  type Session,
+  type Storage,
+  type UndoOutcome,
+  type ViewChange,
 } from '../storage/storage.ts'
-import { isOpenTo } from '../storage/storage.ts'
 import {
   type AppendResult,
   appendMessages,
@@ -63,13 +63,11 @@ import { Background } from './compaction/background/background.ts'
 import { Guard } from './compaction/background/guard.ts'
 import { Compactor } from './compaction/compactor.ts'
 import { hideMessages, type ProviderCompactionResult, repairParts } from './compaction/direct-compactions.ts'
-import type { CompactionResult } from './compaction/result.ts'
-import { CompactionPreview } from './compaction/result.ts'
+import { CompactionPreview, type CompactionResult } from './compaction/result.ts'
 import { beforeCompaction } from './compaction/run-progress.ts'
 import type { ContextStats } from './compaction/stats.ts'
 import { type UndoIfFitsResult, undoIfFits } from './compaction/undo-if-fits.ts'
-import type { OverflowResult, UsageResult } from './compaction/usage.ts'
-import { type SessionUsage, sessionUsage } from './compaction/usage.ts'
+import { type OverflowResult, type SessionUsage, sessionUsage, type UsageResult } from './compaction/usage.ts'
 import {
   type ForgetOptions,
   forgetSchema,
@@ -486,7 +484,7 @@ export class Store<S extends Storage = Storage> {
     checkMessages(messages)
     const previewing =
       previewToolOutputs === undefined ? this.#previewing : previewingFor(this.#context, previewToolOutputs)
-    this.#searcher.offer()
+    this.#searcher.index.offer()
     return appendMessages(this.#context, id, messages, expectedPosition, previewing)
   }
 
@@ -1441,7 +1439,7 @@ export class Store<S extends Storage = Storage> {
     const { timeoutMs } = check(closeSchema, options, 'close')
     const ending = this.#background.close(timeoutMs)
     if (ending !== undefined) await ending
-    const indexing = this.#searcher.close()
+    const indexing = this.#searcher.index.close()
     if (indexing !== undefined) await indexing
     await this.#context.storage.close()
   }

@@ -10,6 +10,7 @@ export { CLEARED_PLACEHOLDER } from '../../core/stages/clear-tool-results.ts'
 export { CUT_ENDING } from '../../core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from '../../core/stages/deduplicate.ts'
 export { DROP_REASONING_KEEP_TURNS } from '../../core/stages/drop-reasoning.ts'
+export { FAN_OUT, LEAF_MESSAGES, LEAF_TOKENS } from '../../core/stages/hierarchical-summaries.ts'
 export { DEFAULT_SCORER, type ImportanceReason } from '../../core/stages/importance/groups.ts'
 export type {
   GroupScore,
@@ -39,7 +40,6 @@ export {
   PRUNE_PLACEHOLDER_WITH_SIZE,
   PRUNE_PROTECTED_TOOLS,
 } from '../../core/stages/prune.ts'
-export { FAN_OUT, LEAF_MESSAGES, LEAF_TOKENS } from '../../core/stages/registry.ts'
 export type {
   BareContext,
   ClearedOutput,

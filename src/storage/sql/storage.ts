@@ -1,15 +1,6 @@
-import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import { UndertextError } from '../../core/errors.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
-import type {
-  AuditEntry,
-  Awaitable,
-  Estimators,
-  SessionFigures,
-  SessionTest,
-  Storage,
-  UndoWhileOutcome,
-  UndoWhileRequest,
-} from '../storage.ts'
+import type { AuditEntry, Awaitable, Estimators, Storage } from '../storage.ts'
 import { append, knownMessages } from './append.ts'
 import {
   noteFailure,
@@ -22,7 +13,7 @@ import {
 } from './billing.ts'
 import { bringBack } from './bring-back.ts'
 import { commitRun } from './commit.ts'
-import { readCompactions, type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
+import { readCompactions } from './compactions.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { exportHead, exportRows } from './export.ts'
 import { forkSession, listForks } from './fork.ts'
@@ -61,7 +52,6 @@ import {
 } from './move.ts'
 import { forget, listNotes, remember } from './notes.ts'
 import { pinMessages, requireMessages } from './pins.ts'
-import { planUndo } from './plan-undo.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { readReasoning } from './reasoning.ts'
@@ -76,7 +66,8 @@ import {
   takenIds,
 } from './restore.ts'
 import { rewind, rewound } from './rewind.ts'
-import { countUnindexed, find, indexSessions, readUnindexed } from './search.ts'
+import { find } from './search.ts'
+import { countUnindexed, indexSessions, readUnindexed } from './search-index.ts'
 import {
   archiveSession,
   countMessages,
@@ -85,7 +76,6 @@ import {
   getSession,
   listSessions,
   newestSession,
-  readFigures,
   requireSession,
   type StoredSession,
   updateSession,
@@ -93,14 +83,14 @@ import {
 import { expandSummary, readSources } from './sources.ts'
 import type { Sql } from './sql.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
-import { outcome, redo, refuseMoved, Turning, undo } from './undo.ts'
+import { redo, undo } from './undo.ts'
+import { undoWhile } from './undo-while.ts'
 import {
   forgetLimit,
   getReadings,
   learnLimit,
   readLimits,
   readPastStats,
-  readReadings,
   readStats,
   recordUsage,
 } from './usage.ts'
@@ -235,86 +225,4 @@ function* readAudit(sql: Sql, id: string, query: { after: number; limit: number 
       detail: detail === null ? undefined : parseStoredObject(detail, 'detail', `audit entry ${no}`),
     }))
   })
-}
-
-/**
- * Undoes compactions, newest first, as long as the session passes a test. Each is really undone and the counters read, because the rows
- * that become visible depend on the other compactions in force. The undo that does not pass is rolled back within the transaction.
- * Throws as `Storage.undoWhile`.
- */
-export function* undoWhile(
-  sql: Sql,
-  id: string,
-  { kinds, provider, model, ...authorship }: UndoWhileRequest,
-  passes: SessionTest,
-): Work<UndoWhileOutcome> {
-  return yield* sql.write('undoIfFits', function* (): Work<UndoWhileOutcome> {
-    const session = yield* requireSession(sql, id)
-    const readings = yield* readReadings(sql, id, provider, model)
-    const figuresNow = function* (): Work<SessionFigures> {
-      return (yield* readFigures(sql, id))!
-    }
-    const before = yield* figuresNow()
-    const inForce = yield* someCompactions(sql, session.no, "c.status = 'active' order by c.rank desc")
-    const nesting = storedNesting(sql, session.no)
-    const turning = new Turning(sql, session, { ...authorship, cascade: false, both: false })
-    const wanted = new Set<string>(kinds)
-    const turnedWith = new Set<string>()
-    const rollBack = function* (): Work<void> {
-      yield* sql.run('rollback to one_step')
-      yield* sql.run('release one_step')
-      turning.turnedWith.length = turnedWith.size
-    }
-    const undone = new Set<StoredCompaction>()
-    const blocked: string[] = []
-    let after = before
-    let refused: UndoWhileOutcome['refused']
-    // A session that does not pass now does not pass with more rows.
-    for (const compaction of passes(before, readings) ? inForce : []) {
-      // A rewind that was undone here has undone or redone some of these.
-      if (!wanted.has(compaction.kind) || turnedWith.has(compaction.id)) continue
-      if (!(yield* isFree(planUndo(id, nesting, [compaction], false)))) {
-        blocked.push(compaction.id)
-        continue
-      }
-      yield* sql.run('savepoint one_step')
-      yield* turning.undo(compaction, undefined)
-      if (!(yield* isFree(refuseMoved(sql, session, [compaction])))) {
-        yield* rollBack()
-        blocked.push(compaction.id)
-        continue
-      }
-      const figures = yield* figuresNow()
-      if (!passes(figures, readings)) {
-        yield* rollBack()
-        refused = { compactionId: compaction.id, figures }
-        break
-      }
-      yield* sql.run('release one_step')
-      undone.add(compaction)
-      for (const turned of turning.turnedWith.slice(turnedWith.size)) turnedWith.add(turned)
-      after = figures
-    }
-    return {
-      ...outcome([...undone], turning.turnedWith),
-      changed: undone.size > 0,
-      readings,
-      before,
-      after,
-      refused,
-      blocked,
-    }
-  })
-}
-
-/** Whether a check finds no compaction that depends on this one, and no conversation that continued after it. */
-function* isFree(check: Work<unknown>): Work<boolean> {
-  try {
-    yield* check
-    return true
-  } catch (error) {
-    if (isUndertextError(error, 'HAS_ACTIVE_DEPENDENTS') || isUndertextError(error, 'BRANCH_MOVED'))
-      return false
-    throw error
-  }
 }

@@ -10,6 +10,7 @@ import type { CheckedCall } from '../config/settings.ts'
 import type { CompactionEvent, Events } from '../events.ts'
 import { type Guard, isAutomatic, type RunEnd } from './background/guard.ts'
 import { MAX_PLANS } from './direct-compactions.ts'
+import { withLease } from './lease.ts'
 import { planSession } from './plan-run.ts'
 import {
   CompactionPreview,
@@ -30,7 +31,6 @@ import {
   type Waiting,
   waitForOthers,
   waitForRun,
-  withLease,
 } from './waiting.ts'
 
 type ActiveRun = { readonly config: RunConfig; readonly result: Promise<CompactionResult | null> }

@@ -1,0 +1,280 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { isUndertextError } from '../../core/errors.ts'
+import type { Part } from '../../core/messages/message.ts'
+import { distinctWordsOf, type SearchedRow, searchedRow, UNITS_AT_ONCE } from '../../core/search/words.ts'
+import type { Indexed } from '../search.ts'
+import { decodeContent } from './content-codec.ts'
+import { decodeKind, decodeRole, encodeKind } from './row-codec.ts'
+import type { Sql } from './sql.ts'
+import { KEY_OF_CONTENT } from './view.ts'
+import { addWords, ordinalPlace, positionPlace, removeWords } from './word-index.ts'
+import type { Work } from './work.ts'
+
+/*
+ * The index of the search catches up with the rows of the sessions, a page of them in one transaction. Which words a row has is decided by
+ * `core/search/words.ts`; how the words are stored, by `word-index.ts`.
+ */
+
+/** Rows and bytes of contents that one transaction adds to the index, so that no writer waits for it long. */
+const [PAGE_ROWS, PAGE_BYTES] = [500, 500_000]
+/** Sessions in one transaction: one in PostgreSQL, where each is locked meanwhile. */
+const PAGE_SESSIONS = { sqlite: 250, postgres: 1 }
+
+/** The rows of a session that are not in the index. */
+const UNINDEXED = `from undertext_sessions s left join undertext_searched i on {same i s} i.session = s.no
+  where s.messages > coalesce(i.positions, 0) or s.inserted > coalesce(i.ordinals, 0)`
+
+/**
+ * Sessions with rows that are not in the index. To look through all of them takes time, so SQLite marks the last key when all were
+ * found complete: keys grow, except after a removal, which deletes the mark.
+ */
+export function* readUnindexed(sql: Sql, limit: number, onlyIfUsed = false): Work<string[]> {
+  return yield* sql.outside('search', function* () {
+    if (onlyIfUsed && (yield* sql.get('select 1 from undertext_searched limit 1')) === undefined) return []
+    if (sql.dialect === 'sqlite' && (yield* sql.get(IS_COMPLETE)) !== undefined) return []
+    const ids = (yield* sql.all(`select s.id ${UNINDEXED} limit ?`, limit)).map(([id]) => id as string)
+    if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* markComplete(sql, !onlyIfUsed)
+    return ids
+  })
+}
+
+/** How many rows are not in the index, of one session or of all. */
+export function* countUnindexed(sql: Sql, session?: string): Work<number> {
+  return yield* sql.read('search', function* () {
+    if (session !== undefined) {
+      const found = yield* readProgress(sql, session)
+      return found === undefined ? 0 : found.messages - found.positions + found.inserted - found.ordinals
+    }
+    const row = yield* sql.get(
+      `select cast(sum(s.messages - coalesce(i.positions, 0) + s.inserted - coalesce(i.ordinals, 0)) as bigint) ${UNINDEXED}`,
+    )
+    return Number(row?.[0] ?? 0)
+  })
+}
+
+const IS_COMPLETE = `select 1 from undertext_meta where key = 'searched'
+  and cast(value as integer) = coalesce((select max(key) from undertext_messages), 0)`
+
+function* markComplete(sql: Sql, isPatient: boolean): Work<void> {
+  try {
+    yield* sql.write(
+      'search',
+      function* () {
+        yield* sql.run(
+          `insert into undertext_meta (key, value) select 'searched', coalesce((select max(key) from undertext_messages), 0)
+         where not exists (select 1 ${UNINDEXED}) on conflict (key) do update set value = excluded.value`,
+        )
+      },
+      isPatient,
+    )
+  } catch (error) {
+    // Without the mark the next search looks through the sessions again.
+    if (!isUndertextError(error)) throw error
+  }
+}
+
+/** Removes a session from the index, within the transaction that removes rows of it. */
+export function* forgetWords(sql: Sql, session: number): Work<void> {
+  yield* removeWords(sql, session)
+  if (sql.dialect === 'sqlite') yield* sql.run("delete from undertext_meta where key = 'searched'")
+}
+
+/** How far a session is in the index. */
+type Progress = {
+  readonly no: number
+  readonly incarnation: string
+  readonly positions: number
+  readonly ordinals: number
+}
+
+/** The next rows of a session for the index. */
+type IndexPage = {
+  readonly id: string
+  readonly before: Progress
+  readonly positions: number
+  readonly ordinals: number
+  readonly rows: readonly (RowText & { readonly place: number })[]
+  /** Whether no other rows are left. */
+  readonly isLast: boolean
+}
+
+/** Adds rows to the index; throws as `Searching.index`. It reads and splits the rows before the transaction, to hold its lock briefly. */
+export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = true): Work<Indexed> {
+  const pages: IndexPage[] = []
+  let done = 0
+  yield* sql.read('search', function* () {
+    const room = { rows: PAGE_ROWS, bytes: PAGE_BYTES }
+    for (const id of ids.slice(0, PAGE_SESSIONS[sql.dialect])) {
+      const page = yield* readIndexPage(sql, id, room)
+      if (page !== undefined) pages.push(page)
+      if (page?.isLast === false) break
+      done++
+      if (room.rows <= 0 || room.bytes <= 0) break
+    }
+  })
+  // Rows of FTS5 are added fastest in the order of their rowids.
+  pages.sort((a, b) => a.before.no - b.before.no)
+  if (pages.length === 0) return { sessions: done, rows: 0 }
+  const reading = wordsOfPages(pages)
+  let step = reading.next()
+  for (; step.done !== true; step = reading.next()) yield turn()
+  const words = step.value
+  const { unwritten, rows } = yield* sql.write(
+    'search',
+    function* () {
+      const unwritten = new Set<string>()
+      let rows = 0
+      for (const [at, page] of pages.entries()) {
+        const { before, positions, ordinals } = page
+        if (yield* writeIndexPage(sql, page, words[at]!))
+          rows += positions - before.positions + ordinals - before.ordinals
+        else unwritten.add(page.id)
+      }
+      return { unwritten, rows }
+    },
+    isPatient,
+  )
+  // Where another process added rows meanwhile, some may still be missing: the caller asks again.
+  const first = ids.findIndex((id) => unwritten.has(id))
+  return { sessions: first === -1 ? done : Math.min(done, first), rows }
+}
+
+/** A row as its text is read from it. */
+type RowText = { readonly role: unknown; readonly kind: unknown; readonly content: string }
+
+/** What is searched of a stored row. */
+export function textOf({ role, kind, content }: RowText, name: string | number): SearchedRow {
+  return searchedRow({ role: decodeRole(role), kind: decodeKind(kind), content: contentOf(content, name) })
+}
+
+type RowWords = { readonly place: number; readonly words: readonly string[] }
+
+/** The words of each row. Pauses, so that other work of the process goes on while a page or a long text is split. */
+function* wordsOfPages(pages: readonly IndexPage[]): Generator<void, RowWords[][]> {
+  const words: RowWords[][] = []
+  let units = 0
+  for (const { rows } of pages) {
+    const found: RowWords[] = []
+    for (const { place, ...row } of rows) {
+      const { text } = textOf(row, place)
+      units += text.length
+      if (units > UNITS_AT_ONCE) {
+        yield
+        units = text.length % UNITS_AT_ONCE
+      }
+      found.push({ place, words: yield* distinctWordsOf(text) })
+    }
+    words.push(found)
+  }
+  return words
+}
+
+/** Reduces the room by what it reads. */
+function* readIndexPage(
+  sql: Sql,
+  id: string,
+  room: { rows: number; bytes: number },
+): Work<IndexPage | undefined> {
+  const found = yield* readProgress(sql, id)
+  if (found === undefined) return undefined
+  const { messages, inserted, ...before } = found
+  if (before.positions >= messages && before.ordinals >= inserted) return undefined
+  const rows: (RowText & { place: number })[] = []
+  const take = function* (place: 'position' | 'ordinal', after: number): Work<number> {
+    const isIn = place === 'position' ? '' : 'm.position is null and'
+    const lengths = yield* sql.all(
+      `select m.${place}, octet_length(c.content) ${WITH_CONTENT}
+       where {family m} m.session = ? and ${isIn} m.${place} > ? order by m.${place} limit ?`,
+      ...[before.no, after, Math.max(1, room.rows)],
+    )
+    let last = after
+    for (const [at, bytes] of lengths) {
+      if (last > after && room.bytes <= 0) break
+      room.bytes -= bytes as number
+      room.rows--
+      last = at as number
+    }
+    const contents = yield* sql.all(
+      `select m.${place}, c.content, m.kind, m.role ${WITH_CONTENT}
+       where {family m} m.session = ? and ${isIn} m.${place} > ? and m.${place} <= ? order by m.${place}`,
+      ...[before.no, after, last],
+    )
+    for (const [at, content, kind, role] of contents) {
+      if (kind === MARKER) continue
+      const number = at as number
+      rows.push({
+        place: place === 'position' ? positionPlace(number) : ordinalPlace(number),
+        ...{ role, kind, content: content as string },
+      })
+    }
+    // After the last row that there is: numbers without a row are not looked for again.
+    return lengths.length === 0 ? Number.POSITIVE_INFINITY : last
+  }
+  const positions =
+    before.positions < messages ? Math.min(messages, yield* take('position', before.positions)) : messages
+  const hasRoom = positions === messages && room.rows > 0 && room.bytes > 0
+  const ordinals =
+    before.ordinals < inserted && hasRoom
+      ? Math.min(inserted, yield* take('ordinal', before.ordinals))
+      : before.ordinals
+  rows.sort((a, b) => a.place - b.place)
+  const isLast = positions === messages && ordinals === inserted
+  return { id, before, positions, ordinals, rows, isLast }
+}
+
+const WITH_CONTENT = `from undertext_messages m join undertext_contents c on {same c m} c.key = ${KEY_OF_CONTENT}`
+/** The text of a marker is ours. */
+const MARKER = encodeKind('marker')
+
+function* readProgress(
+  sql: Sql,
+  id: string,
+): Work<(Progress & { messages: number; inserted: number }) | undefined> {
+  yield* sql.enter(id)
+  const row = yield* sql.get(
+    `select s.no, s.incarnation, coalesce(i.positions, 0), coalesce(i.ordinals, 0), s.messages, s.inserted
+     from undertext_sessions s left join undertext_searched i on {same i s} i.session = s.no where {family s} s.id = ?`,
+    id,
+  )
+  if (row === undefined) return undefined
+  const [no, incarnation, positions, ordinals, messages, inserted] = row as never as [
+    number,
+    string,
+    ...[number, number, number, number],
+  ]
+  return { no, incarnation, positions, ordinals, messages, inserted }
+}
+
+/** Returns `false` when nothing was written, because the session changed since its page was read. */
+function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): Work<boolean> {
+  const { before, positions, ordinals } = page
+  const now = yield* readProgress(sql, page.id)
+  // Another process may have added these rows, or removed the session.
+  const isSame =
+    now !== undefined &&
+    now.no === before.no &&
+    now.incarnation === before.incarnation &&
+    now.positions === before.positions &&
+    now.ordinals === before.ordinals &&
+    now.messages >= positions
+  if (!isSame) return false
+  yield* addWords(sql, before.no, rows)
+  yield* sql.run(
+    `insert into undertext_searched ({family,} session, positions, ordinals) values ({?,} ?, ?, ?)
+     on conflict ({family,} session) do update set positions = excluded.positions, ordinals = excluded.ordinals`,
+    ...[before.no, positions, ordinals],
+  )
+  return true
+}
+
+/** A stored content, without its images and files, which are not searched; nothing of a damaged one, which `verifySession` reports. */
+function contentOf(content: string, row: string | number): string | Part[] {
+  try {
+    return decodeContent(content, null, NO_BLOBS, row)
+  } catch (error) {
+    if (isUndertextError(error, 'STORE_CORRUPT')) return ''
+    throw error
+  }
+}
+
+const NO_BLOBS = new Map<string, Uint8Array>()

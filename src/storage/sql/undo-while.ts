@@ -1,0 +1,91 @@
+import { isUndertextError } from '../../core/errors.ts'
+import type { SessionFigures, SessionTest, UndoWhileOutcome, UndoWhileRequest } from '../storage.ts'
+import { type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
+import { planUndo } from './plan-undo.ts'
+import { readFigures, requireSession } from './sessions.ts'
+import type { Sql } from './sql.ts'
+import { outcome, refuseMoved, Turning } from './undo.ts'
+import { readReadings } from './usage.ts'
+import type { Work } from './work.ts'
+
+/**
+ * Undoes compactions, newest first, as long as the session passes a test. Each is really undone and the counters read, because the rows
+ * that become visible depend on the other compactions in force. The undo that does not pass is rolled back within the transaction.
+ * Throws as `Storage.undoWhile`.
+ */
+export function* undoWhile(
+  sql: Sql,
+  id: string,
+  { kinds, provider, model, ...authorship }: UndoWhileRequest,
+  passes: SessionTest,
+): Work<UndoWhileOutcome> {
+  return yield* sql.write('undoIfFits', function* (): Work<UndoWhileOutcome> {
+    const session = yield* requireSession(sql, id)
+    const readings = yield* readReadings(sql, id, provider, model)
+    const figuresNow = function* (): Work<SessionFigures> {
+      return (yield* readFigures(sql, id))!
+    }
+    const before = yield* figuresNow()
+    const inForce = yield* someCompactions(sql, session.no, "c.status = 'active' order by c.rank desc")
+    const nesting = storedNesting(sql, session.no)
+    const turning = new Turning(sql, session, { ...authorship, cascade: false, both: false })
+    const wanted = new Set<string>(kinds)
+    const turnedWith = new Set<string>()
+    const rollBack = function* (): Work<void> {
+      yield* sql.run('rollback to one_step')
+      yield* sql.run('release one_step')
+      turning.turnedWith.length = turnedWith.size
+    }
+    const undone = new Set<StoredCompaction>()
+    const blocked: string[] = []
+    let after = before
+    let refused: UndoWhileOutcome['refused']
+    // A session that does not pass now does not pass with more rows.
+    for (const compaction of passes(before, readings) ? inForce : []) {
+      // A rewind that was undone here has undone or redone some of these.
+      if (!wanted.has(compaction.kind) || turnedWith.has(compaction.id)) continue
+      if (!(yield* isFree(planUndo(id, nesting, [compaction], false)))) {
+        blocked.push(compaction.id)
+        continue
+      }
+      yield* sql.run('savepoint one_step')
+      yield* turning.undo(compaction, undefined)
+      if (!(yield* isFree(refuseMoved(sql, session, [compaction])))) {
+        yield* rollBack()
+        blocked.push(compaction.id)
+        continue
+      }
+      const figures = yield* figuresNow()
+      if (!passes(figures, readings)) {
+        yield* rollBack()
+        refused = { compactionId: compaction.id, figures }
+        break
+      }
+      yield* sql.run('release one_step')
+      undone.add(compaction)
+      for (const turned of turning.turnedWith.slice(turnedWith.size)) turnedWith.add(turned)
+      after = figures
+    }
+    return {
+      ...outcome([...undone], turning.turnedWith),
+      changed: undone.size > 0,
+      readings,
+      before,
+      after,
+      refused,
+      blocked,
+    }
+  })
+}
+
+/** Whether a check finds no compaction that depends on this one, and no conversation that continued after it. */
+function* isFree(check: Work<unknown>): Work<boolean> {
+  try {
+    yield* check
+    return true
+  } catch (error) {
+    if (isUndertextError(error, 'HAS_ACTIVE_DEPENDENTS') || isUndertextError(error, 'BRANCH_MOVED'))
+      return false
+    throw error
+  }
+}

@@ -1,0 +1,125 @@
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
+import { isUndertextError } from '../core/errors.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Events } from './events.ts'
+
+/** Sessions that are looked up at once. */
+const MOST_SESSIONS = 1_000
+/** How long after an append the index is brought up to date, and the pause between two transactions, milliseconds. */
+const [BACKGROUND_AFTER_MS, BACKGROUND_PAUSE_MS] = [2_000, 50]
+
+/** What prevents writing to the index: a search then finds what is in it. */
+const UNWRITABLE = ['STORE_READONLY', 'STORE_BUSY', 'STORE_FULL'] as const
+
+/** Receives how many rows a transaction added. */
+type Report = (rows: number) => void
+
+/** Keeps the index of the search up to date: before a search, and in the background after an append. */
+export class SearchIndex {
+  readonly #storage: Storage
+  readonly #events: Events
+  #catchingUp: Promise<boolean> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #background: Promise<void> | undefined
+  readonly #closing = new AbortController()
+
+  constructor(storage: Storage, events: Events) {
+    this.#storage = storage
+    this.#events = events
+  }
+
+  /** Adds to the index what it lacks, of one session or of all; returns `false` when it lacks something that cannot be written. */
+  async catchUp(session: string | undefined): Promise<boolean> {
+    if (session !== undefined) return this.#index([session], await this.#reporter(session))
+    this.#catchingUp ??= this.#indexAll().finally(() => {
+      this.#catchingUp = undefined
+    })
+    return this.#catchingUp
+  }
+
+  async #indexAll(): Promise<boolean> {
+    let report: Report | undefined
+    for (;;) {
+      const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS)
+      if (unindexed.length === 0) return true
+      report ??= await this.#reporter()
+      if (!(await this.#index(unindexed, report))) return false
+    }
+  }
+
+  async #index(ids: readonly string[], report: Report): Promise<boolean> {
+    try {
+      await this.#addAll(ids, false, report)
+      return true
+    } catch (error) {
+      if (UNWRITABLE.some((code) => isUndertextError(error, code))) return false
+      throw error
+    }
+  }
+
+  /** Emits the progress of one piece of work. Without a listener its size is not read. */
+  async #reporter(session?: string): Promise<Report> {
+    if (!this.#events.hasListener('indexing')) return () => {}
+    const total = await this.#storage.searching.countUnindexed(session)
+    let indexed = 0
+    return (rows) => {
+      if (rows === 0) return
+      indexed += rows
+      this.#events.emit('indexing', {
+        ...(session !== undefined && { sessionId: session }),
+        // Rows that were appended meanwhile are added too.
+        ...{ indexed, total: Math.max(total, indexed) },
+      })
+    }
+  }
+
+  async #addAll(ids: readonly string[], inBackground: boolean, report: Report): Promise<void> {
+    for (let at = 0; at < ids.length; ) {
+      const { sessions, rows } = await this.#storage.searching.index(ids.slice(at), !inBackground)
+      at += sessions
+      report(rows)
+      if (this.#closing.signal.aborted || at >= ids.length) return
+      // Between two transactions other work of this process goes on, and that of others when there is a pause.
+      // The pause ends with the store: alone it does not keep the process alive, and `close` waits for this work.
+      const { signal } = this.#closing
+      await (inBackground
+        ? pause(BACKGROUND_PAUSE_MS, undefined, { ref: false, signal }).catch(() => {})
+        : turn())
+    }
+  }
+
+  /** After an append: an index that is in use catches up soon. Never waits, never throws. */
+  offer(): void {
+    if (this.#timer !== undefined || this.#closing.signal.aborted) return
+    this.#timer = setTimeout(() => {
+      this.#background = this.#work().then(
+        () => this.#ended(),
+        (error: unknown) => this.#ended(error),
+      )
+    }, BACKGROUND_AFTER_MS).unref()
+  }
+
+  async #work(): Promise<void> {
+    let report: Report | undefined
+    while (!this.#closing.signal.aborted) {
+      const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS, true)
+      if (unindexed.length === 0 || this.#closing.signal.aborted) return
+      report ??= await this.#reporter()
+      await this.#addAll(unindexed, true, report)
+    }
+  }
+
+  #ended(error?: unknown): void {
+    this.#timer = undefined
+    this.#background = undefined
+    // Another connection held the lock of SQLite. After any other failure the next append or search tries again; a search throws it.
+    if (isUndertextError(error, 'STORE_BUSY')) this.offer()
+  }
+
+  /** Ends the work in the background; resolves when the transaction under way is over; `undefined` without one. */
+  close(): Promise<void> | undefined {
+    this.#closing.abort()
+    clearTimeout(this.#timer)
+    return this.#background
+  }
+}
