@@ -166,10 +166,8 @@ export type {
   Pglite,
   Pool as PostgresPool,
   PoolClient as PostgresPoolClient,
-  PostgresConnection,
-  PostgresDriver,
-  PostgresResult,
 } from './storage/postgres/drivers.ts'
+export type { PostgresConnection, PostgresDriver, PostgresResult } from './storage/postgres/port.ts'
 export type { PostgresSource } from './storage/postgres/storage.ts'
 export type {
   AuditRecord,

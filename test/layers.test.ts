@@ -95,6 +95,13 @@ describe('the source', () => {
     ])
   })
 
+  it('has verbs that know no stage and no engine', () => {
+    const verbs = imports.filter(({ from }) => from.startsWith('storage/'))
+    expect(verbs.filter(({ to }) => to.startsWith('core/stages/'))).toEqual([])
+    const engines = /^storage\/(?:sqlite|postgres)\//
+    expect(verbs.filter(({ from, to }) => from.startsWith('storage/sql/') && engines.test(to))).toEqual([])
+  })
+
   it('loads drizzle in the schemas only, which no other file loads', () => {
     const SCHEMAS = ['postgres', 'sqlite'].map((engine) => join('storage', engine, 'schema.ts'))
     const loading = files.filter((file) =>

@@ -1,9 +1,10 @@
 import { locationOf, storeIn } from '../storage/location.ts'
 import { hasCitus, tablesOf } from '../storage/postgres/citus.ts'
-import { fromUrl, type PostgresConnection } from '../storage/postgres/drivers.ts'
+import { fromUrl } from '../storage/postgres/drivers.ts'
 import { readFailure } from '../storage/postgres/failure.ts'
 import { type GuardReport, guardReport } from '../storage/postgres/guards.ts'
 import { hasTables, schemaIdentifier, schemaVersion } from '../storage/postgres/migrate.ts'
+import type { PostgresConnection } from '../storage/postgres/port.ts'
 
 /** What is known of a server without opening a store in it. */
 export type ServerFacts = {

@@ -1,3 +1,5 @@
+/* Which result answers which call. The groups of rows that must stay together follow from it (`model/turns.ts`). */
+
 import type { Part } from './message.ts'
 
 /** The place of a tool call or result: the index of its row in the list, and of its part in the row. */

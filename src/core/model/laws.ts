@@ -1,3 +1,5 @@
+/* Rejects a plan that separates a call from its result, or breaks another law. Stages avoid that with `turns.ts`. */
+
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { applyPlan, isCondensing, type Plan, type PlannedStep, spanOf } from './plan.ts'
 import { isThought } from './turns.ts'

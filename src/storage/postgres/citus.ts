@@ -1,8 +1,8 @@
 import { UndertextError } from '../../core/errors.ts'
 import { SIZE_COLUMNS, sizeColumns } from '../sql/columns.ts'
 import type { AppendCall, OnceStatement } from '../sql/sql.ts'
-import type { PostgresConnection, PostgresDriver } from './drivers.ts'
 import { MIGRATIONS } from './migrations.ts'
+import type { PostgresConnection, PostgresDriver } from './port.ts'
 
 /*
  * A cluster of Citus. A new schema in a database with its extension is distributed: the rows of a family are together on one worker, the

@@ -4,9 +4,9 @@ import { UndertextError } from '../../core/errors.ts'
 import type { AppendCall, GuardProblems, Numbered, OnceStatement, Row, Sql } from '../sql/sql.ts'
 import { Done, drive, type Step, type Work } from '../sql/work.ts'
 import { appendCall } from './citus.ts'
-import type { PostgresConnection, PostgresDriver, PostgresResult } from './drivers.ts'
 import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
 import { guardProblems } from './guards.ts'
+import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
 import { type Translated, translate } from './text.ts'
 
 export type PostgresOptions = {

@@ -1,6 +1,6 @@
 import type { GuardProblems } from '../sql/sql.ts'
-import type { PostgresConnection } from './drivers.ts'
 import { MIGRATIONS } from './migrations.ts'
+import type { PostgresConnection } from './port.ts'
 
 /* Whether the database keeps the history itself: by our triggers, or because the role may not change it. */
 

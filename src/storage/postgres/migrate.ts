@@ -1,8 +1,8 @@
 import { invalid, UndertextError } from '../../core/errors.ts'
 import { beginChanges, distribute, hasCitus, tablesOf } from './citus.ts'
-import type { PostgresConnection, PostgresDriver } from './drivers.ts'
 import { guardReport } from './guards.ts'
 import { MIGRATIONS } from './migrations.ts'
+import type { PostgresConnection, PostgresDriver } from './port.ts'
 
 /** The schema version of this version of the package. */
 const SUPPORTED = MIGRATIONS.length

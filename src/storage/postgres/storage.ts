@@ -4,9 +4,10 @@ import { storageOver } from '../sql/storage.ts'
 import type { Estimators, Storage } from '../storage.ts'
 import { isDistributed } from './citus.ts'
 import { PostgresDatabase } from './connection.ts'
-import { fromPglite, fromPool, fromUrl, type Pglite, type Pool, type PostgresDriver } from './drivers.ts'
+import { fromPglite, fromPool, fromUrl, type Pglite, type Pool } from './drivers.ts'
 import { readFailure } from './failure.ts'
 import { migrate, schemaIdentifier } from './migrate.ts'
+import type { PostgresDriver } from './port.ts'
 
 /** Where a store in PostgreSQL is: a URL, a pool of `pg`, an instance of PGlite, or a driver of the application. */
 export type PostgresSource = string | Pool | Pglite | PostgresDriver

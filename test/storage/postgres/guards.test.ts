@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { PostgresConnection } from '../../../src/storage/postgres/drivers.ts'
 import { guardReport } from '../../../src/storage/postgres/guards.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
+import type { PostgresConnection } from '../../../src/storage/postgres/port.ts'
 import { type Database, enginesOf, newSchema, postgresServer } from '../../support/postgres.ts'
 import { PERMITTED, ROWS, TABLES, WRITTEN_ONCE } from './rows.ts'
 

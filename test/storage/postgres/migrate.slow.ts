@@ -1,13 +1,10 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  fromUrl,
-  type PostgresConnection,
-  type PostgresDriver,
-} from '../../../src/storage/postgres/drivers.ts'
+import { fromUrl } from '../../../src/storage/postgres/drivers.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import { MIGRATIONS } from '../../../src/storage/postgres/migrations.ts'
+import type { PostgresConnection, PostgresDriver } from '../../../src/storage/postgres/port.ts'
 import { failureOf } from '../../support/failures.ts'
 import { type Database, databaseOn, newSchema, postgresServer, startPglite } from '../../support/postgres.ts'
 

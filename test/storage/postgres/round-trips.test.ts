@@ -1,7 +1,8 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore, type Store } from '../../../src/index.ts'
-import { fromPglite, type PostgresDriver } from '../../../src/storage/postgres/drivers.ts'
+import { fromPglite } from '../../../src/storage/postgres/drivers.ts'
+import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
 import { chat } from '../../support/conversation.ts'
 
 /*

@@ -1,5 +1,5 @@
 import { beforeEach } from 'vitest'
-import type { PostgresDriver } from '../../../src/storage/postgres/drivers.ts'
+import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
 
 /** Returns schemas for the stores of a test: those of the tests before, emptied, because to make the tables takes longer than most tests. */
 export function schemasOf(driver: () => PostgresDriver): () => Promise<string> {

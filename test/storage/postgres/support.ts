@@ -6,7 +6,8 @@ import {
   type PostgresOptions,
   type PostgresSql,
 } from '../../../src/storage/postgres/connection.ts'
-import { fromPglite, fromUrl, type PostgresDriver } from '../../../src/storage/postgres/drivers.ts'
+import { fromPglite, fromUrl } from '../../../src/storage/postgres/drivers.ts'
+import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
 import type { Step, Work } from '../../../src/storage/sql/work.ts'
 import { query } from '../../support/postgres.ts'
 
