@@ -4,7 +4,7 @@ import type { ProcessedFile } from '../../core/files/file-summarization-service.
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
 import type { Message, NewMessage } from '../../core/messages/message.ts'
-import type { RefusalKind } from '../../core/overflow/refusal-wordings.ts'
+import type { RefusalKind } from '../../core/overflow/wordings.ts'
 import type { BoundPrefix } from '../../core/rendering/bound-reasoning.ts'
 import type { Mend, RenderOptions } from '../../core/rendering/render.ts'
 import type { CompactionResult } from '../compaction/result.ts'
