@@ -159,7 +159,7 @@ function matchesIn(node: ErrorNode, strict: boolean): Match[] {
 const MAY_MATTER =
   /token|context|too[ _]?(?:long|large)|exceed|length|resource_exhausted|validationexception|maximum|超|过长|太长|大于|prompt|max input|truncate|room/
 
-/** Whether a wording means an overflow where it stands. */
+/** Whether a wording at a place of a text means an overflow. */
 function holds(
   kind: (typeof OVERFLOW_WORDINGS)[number]['kind'],
   text: string,
