@@ -76,15 +76,12 @@ export type { PointerTarget, PreviewedPart, View } from './core/model/view.ts'
 export type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from './core/model/view-row.ts'
 export type { OverflowFigures } from './core/overflow/figures.ts'
 export {
-  extractErrorMessage,
-  getContextOverflowProvider,
-  isContextOverflowError,
   type OverflowOptions,
   type OverflowPattern,
-  type ProviderOverflowDetails,
-  parseProviderOverflowDetails,
-} from './core/overflow/overflow.ts'
-export type { RefusalKind } from './core/overflow/refusal-wordings.ts'
+  type OverflowReading,
+  readOverflow,
+} from './core/overflow/read-overflow.ts'
+export type { RefusalKind } from './core/overflow/wordings.ts'
 export type { BlockPlace, BoundPrefix, LeftOut } from './core/rendering/bound-reasoning.ts'
 export {
   type ImageToResize,

@@ -1,4 +1,4 @@
-/* The names of the systems that undertext grew from: their estimators, prompts, file budgets and history managers. The entry `undertext/compat`. */
+/* The names of the systems that undertext grew from: their estimators, prompts, file budgets, history managers and readers of overflow errors. The entry `undertext/compat`. */
 
 export {
   type AggregateFileBudget,
@@ -153,3 +153,10 @@ export {
   notesMemory,
   type StoredMemory,
 } from './notes-memory.ts'
+export {
+  extractErrorMessage,
+  getContextOverflowProvider,
+  isContextOverflowError,
+  type ProviderOverflowDetails,
+  parseProviderOverflowDetails,
+} from './overflow.ts'

@@ -328,7 +328,7 @@ export function originalErrorOf(error: unknown): unknown {
 
 /**
  * The request does not fit the model after every possible compaction. A recovery throws it in place of the provider's own error,
- * which `originalErrorOf` returns. `isContextOverflowError` returns false for it, so that no caller starts another recovery.
+ * which `originalErrorOf` returns. `readOverflow` returns `undefined` for it, so that no caller starts another recovery.
  */
 export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_EXCEEDED'> {
   override readonly name = 'ContextBudgetExceededError'

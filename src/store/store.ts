@@ -1241,7 +1241,7 @@ export class Store<S extends Storage = Storage> {
 
   /**
    * Prepares a request, calls `call` with it, and returns its result. When the provider refuses the request as too long
-   * (`isContextOverflowError`), the limit in its error is learned, the history is brought down to 70 percent of the room, and `call` is
+   * (`readOverflow`), the limit in its error is learned, the history is brought down to 70 percent of the room, and `call` is
    * called again with the shorter request; then once more without a model and lower, and once with the emergency cut, each only when
    * the step made the request smaller.
    *

@@ -1,4 +1,5 @@
-import { overflowReader } from '../core/overflow/overflow.ts'
+import { readError } from '../core/overflow/error-texts.ts'
+import { overflowAmong } from '../core/overflow/read-overflow.ts'
 import { estimateOf, estimateRequest } from '../core/tokens/budget.ts'
 import type { LearnedTokens } from '../core/tokens/calibration.ts'
 import type { BilledTokens, NewRequest, Session, UsageReport } from '../storage/storage.ts'
@@ -53,10 +54,11 @@ export async function recordOverflow(
   error: unknown,
   { overflow: options, ...request }: CheckedOverflow,
 ): Promise<OverflowResult> {
-  const read = overflowReader(error)
+  // Before anything is awaited: the caller may change the error.
+  const read = readError(error)
   const session = await context.requireSession(sessionId)
   const named = request.provider ?? session.provider
-  const overflow = read({ ...options, provider: named })
+  const overflow = overflowAmong(read, { ...options, provider: named })
   if (overflow === undefined) return { isOverflow: false }
   // The error itself may name the provider that the caller and the session do not.
   const {
@@ -64,17 +66,17 @@ export async function recordOverflow(
     key,
     model = '',
   } = context.modelFor(session, named ?? overflow.provider ?? undefined, request.model)
-  const { details } = read({ ...options, provider })!
-  const size = reportedSize(details)
-  const limit = reportedLimit(details)
+  const reading = overflowAmong(read, { ...options, provider })!
+  const size = reportedSize(reading)
+  const limit = reportedLimit(reading)
   if (size === undefined) {
     const lowest = limit && { ...limit, tokens: await context.storage.learnLimit(key, model, limit) }
-    return overflowResult(details, lowest)
+    return overflowResult(reading, lowest)
   }
   const refused = { wentThrough: false, limit, billed: undefined }
   const { result, learned } = await report(context, session, size, { ...request, provider }, refused)
   const lowest = limit && { ...limit, tokens: Math.min(learned[limit.kind] ?? limit.tokens, limit.tokens) }
-  return overflowResult(details, lowest, result)
+  return overflowResult(reading, lowest, result)
 }
 
 async function report(

@@ -190,16 +190,20 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
       { provider: 'anthropic' },
     ],
   },
-  isContextOverflowError: {
-    call: core.isContextOverflowError,
+  readOverflow: {
+    call: core.readOverflow,
     args: () => [{ status: 400, error: { message: `prompt is too long ${CANARY}` } }, { strict: true }],
   },
-  getContextOverflowProvider: { call: core.getContextOverflowProvider, args: () => [{ message: CANARY }] },
+  isContextOverflowError: {
+    call: compat.isContextOverflowError,
+    args: () => [{ status: 400, error: { message: `prompt is too long ${CANARY}` } }, { strict: true }],
+  },
+  getContextOverflowProvider: { call: compat.getContextOverflowProvider, args: () => [{ message: CANARY }] },
   parseProviderOverflowDetails: {
-    call: core.parseProviderOverflowDetails,
+    call: compat.parseProviderOverflowDetails,
     args: () => [{ message: CANARY }],
   },
-  extractErrorMessage: { call: core.extractErrorMessage, args: () => [{ error: { message: CANARY } }] },
+  extractErrorMessage: { call: compat.extractErrorMessage, args: () => [{ error: { message: CANARY } }] },
   stopReasonOf: { call: core.stopReasonOf, args: () => ['stop'] },
   nextStep: { call: core.nextStep, args: () => ['stop'] },
   truncateToolOutput: { call: core.truncateToolOutput, args: () => [CANARY, { maxBytes: 100, maxLines: 5 }] },

@@ -298,12 +298,13 @@ const files = (text: string) => [
 ]
 
 const TEXT_FACES: Face[] = [
-  overText('isContextOverflowError', (text) => main.isContextOverflowError(new Error(text))),
+  overText('readOverflow', (text) => main.readOverflow(new Error(text))),
   overText(
-    'isContextOverflowError of an object',
-    (text) => main.isContextOverflowError({ status: 400, error: { message: text } }),
-    ['isContextOverflowError'],
+    'readOverflow of an object',
+    (text) => main.readOverflow({ status: 400, error: { message: text } }),
+    ['readOverflow'],
   ),
+  overText('isContextOverflowError', (text) => main.isContextOverflowError(text)),
   overText('getContextOverflowProvider', (text) => main.getContextOverflowProvider(text)),
   overText('parseProviderOverflowDetails', (text) =>
     main.parseProviderOverflowDetails(`prompt is too long ${text}`),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readRefusal } from '../../src/core/overflow/refusal.ts'
+import { readRefusal } from '../../src/core/overflow/read-refusal.ts'
 import { type NewMessage, openStore } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 import { answerPoisoned, OWN_HISTORIES } from '../support/poisoned-histories.ts'

@@ -2,8 +2,8 @@ import { defined } from '../../core/messages/defined.ts'
 import { isObject, type JsonObject } from '../../core/messages/json.ts'
 import type { NewMessage, Part } from '../../core/messages/message.ts'
 import { stopReasonOf } from '../../core/messages/stop-reason.ts'
-import { isContextOverflowError } from '../../core/overflow/overflow.ts'
-import { readRefusal } from '../../core/overflow/refusal.ts'
+import { type OverflowOptions, readOverflow } from '../../core/overflow/read-overflow.ts'
+import { readRefusal } from '../../core/overflow/read-refusal.ts'
 import { type ReportedUsage, sdkUsage } from '../../core/tokens/provider-usage.ts'
 import type { PreparedRequest } from '../../store/requests/prepared.ts'
 import { parsedArguments } from '../wire.ts'
@@ -261,10 +261,7 @@ function watchedStream(reader: PartReader, end: StreamEnd): ReadableStream<SdkPa
 }
 
 /** One attempt to call a model, and the rules that recognize its refusals. */
-export type ModelWork<R> = (
-  params: SdkParams,
-  rules: Parameters<typeof isContextOverflowError>[1],
-) => PromiseLike<R>
+export type ModelWork<R> = (params: SdkParams, rules: OverflowOptions | undefined) => PromiseLike<R>
 /** The result of a call, and the request that led to it. */
 export type SentRequest<R> = { readonly request: PreparedRequest; readonly result: R }
 
@@ -291,7 +288,7 @@ export async function callModel(
   const { request, result } = await send(async (params, rules) => {
     const answer = (await model.doStream(params as never)) as SdkStreamAnswer
     const isRefusal = (error: unknown): boolean =>
-      isContextOverflowError(error, rules) || readRefusal(error, rules) !== null
+      readOverflow(error, rules) !== undefined || readRefusal(error, rules) !== null
     return { answer, reader: await readerUnlessRefused(answer.stream, isRefusal) }
   })
   const end = { whole: (answer: Answer) => whole(answer, request), broken }

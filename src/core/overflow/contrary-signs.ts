@@ -1,5 +1,7 @@
+import { type ErrorNode, statusOf } from './error-texts.ts'
+
 /*
- * Signs that an error with words of an overflow is something else. Matched against normalised text near the wording, and against
+ * Signs that an error with words of an overflow is something else. Matched against normalized text near the wording, and against
  * codes.
  */
 
@@ -37,9 +39,24 @@ const TOOL = /file content \(|tool (?:response|result|output) \(|use (?:offset|p
 const SETTING =
   /requested context size|n_ctx_train|supply|\bbalance|allowance|erc-?20|\bnft|wallet|reverted|context (?:window|length|size) (?:is )?too small|minimum (?:is|of|context)/
 
-/** Codes, types and names of other errors. */
-const OTHER_CODE =
-  /rate_?limit|throttl|toomanyrequests|too_many_requests|too many requests|quota|insufficient|billing|payment|credit|authentication|unauthori|unauthenticated|permission|forbidden|access_?denied|invalid_api_key|unrecognizedclient|expiredtoken|invalidsignature|timeout|timedout|aborterror|econn|syntaxerror|string_above_max_length|array_above_max_length|overloaded|model_capacity|zoderror/
+/** Codes, types and names of errors that no change of a request removes. */
+const OTHER_CODES =
+  'rate_?limit|throttl|too_?many_?requests|too many requests|quota|insufficient|billing|payment|credit|authentication|unauthori|unauthenticated|permission|forbidden|access_?denied|invalid_api_key|unrecognizedclient|expiredtoken|invalidsignatureexception|timeout|timedout|aborterror|econn|overloaded'
+const NO_OVERFLOW = new RegExp(
+  `${OTHER_CODES}|invalidsignature|syntaxerror|string_above_max_length|array_above_max_length|model_capacity|zoderror`,
+)
+const NO_REFUSAL = new RegExp(
+  `${OTHER_CODES}|authenticat|api_?key|abort|content_?(?:filter|policy)|model_?not_?found`,
+)
+/** Statuses of logins, bills and rate limits. */
+const OTHER_STATUSES: readonly (number | undefined)[] = [401, 402, 403, 408, 429]
+
+/** Whether the status or a code of an object or of its account is of another error than an overflow, or a refusal. */
+export function isOtherError(node: ErrorNode, than: 'overflow' | 'refusal'): boolean {
+  const other = than === 'overflow' ? NO_OVERFLOW : NO_REFUSAL
+  if (OTHER_STATUSES.includes(statusOf(node))) return true
+  return [node, node.group].some(({ codes }) => codes.some((code) => other.test(code.toLowerCase())))
+}
 
 /** Whether a sign near a `likely` wording contradicts it. */
 export function speaksAgainst(near: string): boolean {
@@ -71,13 +88,6 @@ const ANSWERS_IN_PASSING =
 export function isAboutOtherThing(near: string): boolean {
   return OTHER_THING.test(near) && !/\btokens?\b|\bmodel\b|context (?:length|window|size)/.test(near)
 }
-
-export function isOtherCode(code: string): boolean {
-  return OTHER_CODE.test(code.toLowerCase())
-}
-
-/** Statuses of logins, bills and rate limits: only `certain` wordings match with them. */
-export const OTHER_STATUSES: readonly (number | undefined)[] = [401, 402, 403, 408, 429]
 
 /** Whether RESOURCE_EXHAUSTED is about the size of a request. */
 export function hintsAtSize(near: string): boolean {

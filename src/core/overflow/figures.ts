@@ -135,17 +135,16 @@ const PARTS = new RegExp(`(${NUMBER}) of (?:text|tool|image|audio|file|video) in
 /** The figures of an overflow error, in tokens. Only figures of the error are present. */
 export type OverflowFigures = {
   /** The sent size, including the requested answer when the provider counts it. */
-  readonly actualTokens?: number
-  /** The limit. */
-  readonly budgetTokens?: number
+  readonly tokens?: number
+  readonly limit?: number
+  /** `window`: the limit of input and answer together; `input`: of the input alone. */
+  readonly limitKind?: 'window' | 'input'
   /** The sent size without the answer, when listed separately. */
   readonly inputTokens?: number
   /** The requested answer, when listed separately. */
   readonly outputTokens?: number
   /** The excess over the limit, when the error has only that. */
   readonly excessTokens?: number
-  /** `window`: the limit of input and answer together; `input`: of the input alone. */
-  readonly limitKind?: 'window' | 'input'
 }
 
 /** The largest plausible figure: a thousand times the largest window. */
@@ -157,37 +156,37 @@ const REACH = 600
 /** A limit of the number of messages: its figures are no tokens. */
 const MESSAGES = /array too long|maximum length (?:is|of) [\d,]{1,9}(?: items|, but got [\d,]{1,9} items)/
 
+/** Whether a wording is about the number of messages. */
+export function isAboutMessages(text: string, at: number): boolean {
+  return MESSAGES.test(around(text, at))
+}
+
+const around = (text: string, at: number): string => text.slice(Math.max(0, at - REACH), at + REACH)
+
 /**
- * The figures near a wording in normalised text. Only sentences about tokens of a request or a limit count, so statuses, model names,
+ * The figures near a wording in normalized text. Only sentences about tokens of a request or a limit count, so statuses, model names,
  * dates, ids and prices are never mistaken for figures.
  */
-export function figuresNear(text: string, at: number): OverflowFigures | undefined {
-  const near = text.slice(Math.max(0, at - REACH), at + REACH)
-  if (MESSAGES.test(near)) return undefined
+export function figuresNear(text: string, at: number): OverflowFigures {
+  if (isAboutMessages(text, at)) return {}
+  const near = around(text, at)
   const inputTokens = parts(near) ?? first(near, INPUT)
   const outputTokens = first(near, OUTPUT)
-  let limit: number | undefined
-  let limitKind: LimitKind
-  for (const { kind, patterns } of LIMITS) {
-    limit = first(near, patterns)
-    limitKind = kind
-    if (limit !== undefined) break
-  }
+  const limits = LIMITS.map(({ kind, patterns }) => ({ limit: first(near, patterns), limitKind: kind }))
+  const { limit, limitKind } = limits.find((found) => found.limit !== undefined) ?? {}
   const both =
     inputTokens !== undefined && outputTokens !== undefined ? inputTokens + outputTokens : undefined
-  const excess = first(near, EXCESS)
+  const excessTokens = first(near, EXCESS)
   // One number cannot be both the sent and the allowed size.
-  const sent = (value: number): boolean =>
-    value !== excess && (value !== limit || occurrences(near, value) > 1)
-  const actual = both ?? first(near, ACTUAL, sent) ?? inputTokens
-  if (actual === undefined && limit === undefined && excess === undefined) return undefined
+  const isSent = (value: number): boolean =>
+    value !== excessTokens && (value !== limit || occurrences(near, value) > 1)
   return defined({
-    actualTokens: actual,
-    budgetTokens: limit,
+    tokens: both ?? first(near, ACTUAL, isSent) ?? inputTokens,
+    limit,
+    limitKind,
     inputTokens: both && inputTokens,
     outputTokens: both && outputTokens,
-    excessTokens: excess,
-    limitKind,
+    excessTokens,
   })
 }
 

@@ -1,5 +1,5 @@
 import { canonicalProvider } from '../tokens/providers.ts'
-import { words } from './text.ts'
+import { type ErrorNode, words } from './error-texts.ts'
 
 /** Provider by name, of a table of names by provider. */
 function byName(names: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
@@ -68,13 +68,36 @@ export function sayingProvider(name: string): string {
 }
 
 /** The provider of a host, or `undefined`. */
-export function providerOfHost(host: string): string | undefined {
+function providerOfHost(host: string): string | undefined {
   if (/^bedrock[\w-]{0,40}\./.test(host) && host.endsWith('.amazonaws.com')) return 'bedrock'
   return [...HOSTS].find(([end]) => host === end || host.endsWith(`.${end}`))?.[1]
 }
 
+/** The possible providers of an error, the best evidence first: the caller's option, hosts, fields, texts. */
+export function calledProviders(
+  nodes: readonly ErrorNode[],
+  texts: readonly string[],
+  hint: string | undefined,
+): string[] {
+  return [
+    ...[hint].map((name) => name && sayingProvider(name)),
+    ...nodes.map(({ host }) => host && providerOfHost(host)),
+    ...nodes.map(({ provider }) => provider && sayingProvider(provider)),
+    ...texts.map(providerInText),
+  ].filter((name) => name !== undefined && name !== '') as string[]
+}
+
+/** Whether a provider is among those of a wording; without any, each is. */
+export function isProviderOf(names: readonly string[], provider: string): boolean {
+  if (names.length === 0 || names.includes(provider) || names.includes('anyone')) return true
+  return names.includes('compatible') && !OWN_PROTOCOLS.includes(provider)
+}
+
+/** Providers with a protocol of their own, to which wordings of OpenAI's protocol never belong. */
+const OWN_PROTOCOLS = words('anthropic cohere google mistral vertex')
+
 /** LiteLLM's errors contain the called provider: "AzureException - …". */
-export function providerInText(text: string): string | undefined {
+function providerInText(text: string): string | undefined {
   const name = /\b([a-z_]{3,30}?)_?(?:exception|error)(?: badrequesterror)? -/.exec(text)?.[1]
   if (name === undefined || NO_PROVIDERS.has(name)) return undefined
   return sayingProvider(name)

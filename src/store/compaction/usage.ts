@@ -1,5 +1,5 @@
 import { defined } from '../../core/messages/defined.ts'
-import type { ProviderOverflowDetails } from '../../core/overflow/overflow.ts'
+import type { OverflowReading } from '../../core/overflow/read-overflow.ts'
 import { isDoubted, NO_CALIBRATION, ratioOf, samplesOf, totalOf } from '../../core/tokens/calibration.ts'
 import type { PriceOf } from '../../core/tokens/prices.ts'
 import type {
@@ -84,8 +84,8 @@ export type OverflowResult =
   | { readonly isOverflow: false }
   | {
       readonly isOverflow: true
-      /** The figures in the error; `null` without any. */
-      readonly details: ProviderOverflowDetails | null
+      /** What the error states, figures included. */
+      readonly reading: OverflowReading
       /** What was recorded of the size in the error. */
       readonly usage?: UsageResult
       /** The limit in the error, as it now applies to the model; absent without one. */
@@ -96,24 +96,27 @@ export type OverflowResult =
 const MIN_LIMIT = 256
 
 /** The input size in an overflow error, including the requested output where the error does not separate them. */
-export function reportedSize(details: ProviderOverflowDetails | null): number | undefined {
-  return details?.inputTokens ?? details?.actualTokens
+export function reportedSize({ inputTokens, tokens }: OverflowReading): number | undefined {
+  return inputTokens ?? tokens
 }
 
 /** The limit in an overflow error, if it is plausible: at least the minimum, and less than what was sent. */
-export function reportedLimit(details: ProviderOverflowDetails | null): NamedLimit | undefined {
-  const { budgetTokens, actualTokens, limitKind = 'window' } = details ?? {}
-  if (budgetTokens === undefined || budgetTokens < MIN_LIMIT) return undefined
-  if (actualTokens !== undefined && actualTokens <= budgetTokens) return undefined
-  return { tokens: budgetTokens, kind: limitKind }
+export function reportedLimit({
+  limit,
+  tokens,
+  limitKind = 'window',
+}: OverflowReading): NamedLimit | undefined {
+  if (limit === undefined || limit < MIN_LIMIT) return undefined
+  if (tokens !== undefined && tokens <= limit) return undefined
+  return { tokens: limit, kind: limitKind }
 }
 
 export function overflowResult(
-  details: ProviderOverflowDetails | null,
+  reading: OverflowReading,
   learnedLimit: NamedLimit | undefined,
   usage?: UsageResult,
 ): OverflowResult {
-  return { isOverflow: true, details, ...defined({ usage, learnedLimit }) }
+  return { isOverflow: true, reading, ...defined({ usage, learnedLimit }) }
 }
 
 /** US dollars. `null`: no price is known. */

@@ -13,7 +13,7 @@ import { type Json, jsonProblem } from '../../core/messages/json.ts'
 import { type NewMessage, ROLES } from '../../core/messages/message.ts'
 import type { Moment } from '../../core/model/moment.ts'
 import { COMPACTION_KINDS } from '../../core/model/plan.ts'
-import { overflowRulesSchema } from '../../core/overflow/overflow.ts'
+import { overflowRulesSchema } from '../../core/overflow/read-overflow.ts'
 import { SUMMARY_PRESETS } from '../../core/rendering/rows.ts'
 import { type NeurolinkRequest, requestSchema } from '../../core/tokens/budget.ts'
 import { LIMIT_KINDS } from '../../storage/storage.ts'
@@ -251,7 +251,7 @@ export const usageSchema = z.strictObject({
 /** What is known of a request that overflowed; the error has its size. */
 export const overflowSchema = usageSchema
   .omit({ inputTokens: true, cacheReadTokens: true, cacheCreationTokens: true, outputTokens: true })
-  /** Which errors are overflows: `strict` and `patterns` of `isContextOverflowError`. */
+  /** Which errors are overflows: `strict` and `patterns` of `readOverflow`. */
   .safeExtend({ overflow: overflowRulesSchema.optional() })
 export const limitSchema = z.strictObject({
   provider: nameSchema,

@@ -3,7 +3,7 @@ import { isUndertextError } from '../../core/errors.ts'
 import { labelSchema, nameSchema, ownerOption, shareSchema, taken } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
-import { overflowRulesSchema } from '../../core/overflow/overflow.ts'
+import { overflowRulesSchema } from '../../core/overflow/read-overflow.ts'
 import { type NeurolinkRequest, requestSchema } from '../../core/tokens/budget.ts'
 import type { MediaFigures } from '../../core/tokens/media-limits.ts'
 import { noteQuerySchema } from '../config/note-options.ts'
@@ -140,7 +140,7 @@ export const prepareSchema = z
         'must be a function that returns the body of the request',
       )
       .optional(),
-    /** Which errors `withOverflowRecovery` treats as overflows: `strict` and `patterns` of `isContextOverflowError`. */
+    /** Which errors `withOverflowRecovery` treats as overflows: `strict` and `patterns` of `readOverflow`. */
     overflow: overflowRulesSchema.optional(),
     /**
      * How long all waits for models and other runs may take together, milliseconds. Default 120,000, of which the runs of others may take

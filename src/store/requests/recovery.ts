@@ -1,9 +1,8 @@
 import { isUndertextError } from '../../core/errors.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
-import { type MediaRefusal, mediaRefusal } from '../../core/overflow/media.ts'
-import { isContextOverflowError } from '../../core/overflow/overflow.ts'
-import { readRefusal } from '../../core/overflow/refusal.ts'
+import { readOverflow } from '../../core/overflow/read-overflow.ts'
+import { type MediaRefusal, mediaRefusal, readRefusal } from '../../core/overflow/read-refusal.ts'
 import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
 import { FEW_IMAGES } from '../../core/tokens/media-limits.ts'
 import type { CompactionResult } from '../compaction/result.ts'
@@ -96,7 +95,7 @@ export async function withRecovery<T>(
       request = repaired
       continue
     }
-    if (!isContextOverflowError(error, rules)) throw error
+    if (readOverflow(error, rules) === undefined) throw error
     const reported = await recovery.recordOverflow(request, error)
     const next = await recovery.shorten(request, reported)
     if (next !== undefined) {
@@ -148,7 +147,7 @@ class Recovery {
         ...defined({ model, overflow }),
       }),
     )
-    return outcome?.isOverflow ? reportedSize(outcome.details) : undefined
+    return outcome?.isOverflow ? reportedSize(outcome.reading) : undefined
   }
 
   /** A request with fewer media, by the media steps that are left; `undefined` when none of them changed it. */

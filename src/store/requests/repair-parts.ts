@@ -12,7 +12,7 @@ import {
   type ToolCallPart,
   type ToolResultPart,
 } from '../../core/messages/message.ts'
-import type { RefusalKind } from '../../core/overflow/refusal-wordings.ts'
+import type { RefusalKind } from '../../core/overflow/wordings.ts'
 
 /*
  * What is shown in place of a part that a provider refused. A replacement keeps what every provider reads: fields of one provider, such as

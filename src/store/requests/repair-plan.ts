@@ -8,7 +8,7 @@ import {
   type ViewMessage,
 } from '../../core/messages/message.ts'
 import { overlaid, withReplacements } from '../../core/messages/overlay.ts'
-import { type Refusal, wirePathOf } from '../../core/overflow/refusal.ts'
+import { type Refusal, wirePathOf } from '../../core/overflow/read-refusal.ts'
 import type { BoundPrefix } from '../../core/rendering/bound-reasoning.ts'
 import { type RenderOptions, type ResizeImage, renderRecorded } from '../../core/rendering/render.ts'
 import { asRows } from './draft.ts'

@@ -1,6 +1,6 @@
 import { compactionBlock } from '../../core/messages/compaction-block.ts'
 import { isReasoning, type Message, type Part, partsOf } from '../../core/messages/message.ts'
-import type { WirePath } from '../../core/overflow/refusal.ts'
+import type { WirePath } from '../../core/overflow/read-refusal.ts'
 import { canonicalProvider } from '../../core/tokens/providers.ts'
 
 /*

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Question } from '../../../src/cli/commands/chat/backend.ts'
 import { addressBackend } from '../../../src/cli/commands/chat/chat-completions.ts'
 import { failureSentence } from '../../../src/cli/commands/chat/loop.ts'
-import { isContextOverflowError } from '../../../src/index.ts'
+import { isContextOverflowError } from '../../../src/compat/overflow.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
 
 const KEY = 'sk-secret-0123456789abcdef'

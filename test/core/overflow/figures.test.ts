@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseProviderOverflowDetails } from '../../../src/index.ts'
+import { parseProviderOverflowDetails } from '../../../src/compat/overflow.ts'
 
 describe('every way of writing a number', () => {
   it.each([

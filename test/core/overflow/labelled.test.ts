@@ -3,7 +3,7 @@ import {
   getContextOverflowProvider,
   isContextOverflowError,
   parseProviderOverflowDetails,
-} from '../../../src/index.ts'
+} from '../../../src/compat/overflow.ts'
 import { OTHERS, OVERFLOWS } from './labelled.ts'
 import { LAST_OTHERS, LAST_OVERFLOWS } from './labelled-last.ts'
 import { LATER_OTHERS, LATER_OVERFLOWS } from './labelled-later.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isContextOverflowError, parseProviderOverflowDetails } from '../../../src/index.ts'
+import { isContextOverflowError, parseProviderOverflowDetails } from '../../../src/compat/overflow.ts'
 import { growth } from '../../support/growth.ts'
 
 const MEGABYTE = 1_000_000

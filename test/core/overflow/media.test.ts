@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { mediaRefusal } from '../../../src/core/overflow/media.ts'
-import { isContextOverflowError } from '../../../src/index.ts'
+import { isContextOverflowError } from '../../../src/compat/overflow.ts'
+import { mediaRefusal } from '../../../src/core/overflow/read-refusal.ts'
 import { growth } from '../../support/growth.ts'
 import { OVERFLOWS } from './labelled.ts'
 

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { REFUSAL_WORDINGS } from '../../../src/core/overflow/refusal-wordings.ts'
-import { WORDINGS } from '../../../src/core/overflow/wordings.ts'
+import { normalizeText } from '../../../src/core/overflow/normalize.ts'
+import { OVERFLOW_WORDINGS, REFUSAL_WORDINGS } from '../../../src/core/overflow/wordings.ts'
+import { readOverflow } from '../../../src/index.ts'
 import { OTHERS, OVERFLOWS } from './labelled.ts'
 import { LAST_OTHERS, LAST_OVERFLOWS } from './labelled-last.ts'
 import { LATER_OTHERS, LATER_OVERFLOWS } from './labelled-later.ts'
@@ -25,19 +26,48 @@ function rowsUnder(heading: string): string[][] {
   )
 }
 
-it('lists the wordings of the code, in their order', () => {
-  const listed = WORDINGS.map(({ provider, sample, trust, also }) => [
-    provider ?? '–',
-    sample.replaceAll('|', '\\|'),
-    trust,
-    also.join(', '),
-  ])
-  expect(rowsUnder('## The wordings')).toEqual(listed)
+/** The text of a sample: N, M, A, B, C, D are numbers, X is a name. */
+function textOf(sample: string): string {
+  const text = sample.replaceAll('\\|', '|').replaceAll('`', '')
+  return normalizeText(text.replace(/\b[NMABCD]\b/g, '12000').replace(/\bX\b/g, 'abc_1'))
+}
+
+const overflows = rowsUnder('## The wordings')
+const refusals = rowsUnder('## Refusals of the content')
+
+it('has samples that are read as the page says', () => {
+  const read = overflows.map(([, sample = '']) => {
+    const text = textOf(sample)
+    const { kind, providers = [] } = OVERFLOW_WORDINGS.find(({ pattern }) => pattern.test(text)) ?? {}
+    expect([sample, readOverflow(text)?.provider]).toEqual([sample, providers[0] ?? null])
+    return [providers[0] ?? '–', sample, kind, providers.slice(1).join(', ')]
+  })
+  expect(read).toEqual(overflows)
 })
 
-it('lists the wordings of refusals, in their order', () => {
-  expect(rowsUnder('## Refusals of the content')).toEqual(
-    REFUSAL_WORDINGS.map(({ kind, providers, sample }) => [kind, providers, sample.replaceAll('|', '\\|')]),
+it('has samples of refusals that are read as the page says', () => {
+  for (const [kind, , sample = ''] of refusals) {
+    const text = textOf(sample).replaceAll("'", '')
+    const first = REFUSAL_WORDINGS.find(({ pattern }) => pattern.test(text))
+    expect([sample, first?.kind]).toEqual([sample, kind])
+  }
+})
+
+/** Rows beside each other with the same values count once. */
+function merged(rows: readonly string[]): string[] {
+  return rows.filter((row, i) => row !== rows[i - 1])
+}
+
+it('lists the wordings of the code in their order: their kinds and providers', () => {
+  const ofCode = (wordings: readonly { kind: string; providers: readonly string[] }[]): string[] =>
+    merged(wordings.map(({ kind, providers }) => [kind, ...providers].join(', ')))
+  const names = (...cells: readonly (string | undefined)[]): string =>
+    cells.filter((cell) => cell !== '' && cell !== '–').join(', ')
+  expect(merged(overflows.map(([provider, , trust, also]) => names(trust, provider, also)))).toEqual(
+    ofCode(OVERFLOW_WORDINGS),
+  )
+  expect(merged(refusals.map(([kind, providers]) => names(kind, providers)))).toEqual(
+    ofCode(REFUSAL_WORDINGS),
   )
 })
 
@@ -50,8 +80,4 @@ it('counts the labelled sets as they are', () => {
       [LAST_OVERFLOWS, LAST_OTHERS],
     ].map((lists) => lists.map((list) => String(list!.length))),
   )
-})
-
-it('has no wording twice', () => {
-  expect(new Set(WORDINGS.map(({ provider, sample }) => `${provider} ${sample}`)).size).toBe(WORDINGS.length)
 })

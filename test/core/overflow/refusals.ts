@@ -1,4 +1,4 @@
-import type { RefusalKind } from '../../../src/core/overflow/refusal-wordings.ts'
+import type { RefusalKind } from '../../../src/core/overflow/wordings.ts'
 import { anthropicError, apiCallError, awsError, googleError, openaiError, retryError } from './shapes.ts'
 
 /* Refusals as providers sent them, with the public report that quotes each, and the shapes that libraries give them. */

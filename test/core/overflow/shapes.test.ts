@@ -1,14 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  ContextBudgetExceededError,
   extractErrorMessage,
   getContextOverflowProvider,
   isContextOverflowError,
-  isUndertextError,
   parseProviderOverflowDetails,
-  UndertextError,
-} from '../../../src/index.ts'
+} from '../../../src/compat/overflow.ts'
+import { ContextBudgetExceededError, isUndertextError, UndertextError } from '../../../src/index.ts'
 
 const TEXT = 'prompt is too long: 210000 tokens > 200000 maximum'
 const FIGURES = { provider: 'anthropic', actualTokens: 210_000, budgetTokens: 200_000, limitKind: 'window' }

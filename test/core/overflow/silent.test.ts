@@ -3,7 +3,7 @@ import {
   getContextOverflowProvider,
   isContextOverflowError,
   parseProviderOverflowDetails,
-} from '../../../src/index.ts'
+} from '../../../src/compat/overflow.ts'
 
 describe('a refusal without a body', () => {
   const bodiless = (statusCode: number, message: string, url?: string) =>

@@ -3,7 +3,7 @@ import {
   getContextOverflowProvider,
   isContextOverflowError,
   parseProviderOverflowDetails,
-} from '../../../src/index.ts'
+} from '../../../src/compat/overflow.ts'
 
 /* The table of seed 003 "Error Detection", row by row (checklist S3-262 to S3-276). */
 const TABLE = [

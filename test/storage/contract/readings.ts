@@ -301,7 +301,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
       const model = { provider: 'openai', model: 'gpt-4o' }
       expect(await store.recordOverflow(S, error, model)).toMatchObject({
         isOverflow: true,
-        details: { provider: 'openai', actualTokens: 121_000, budgetTokens: 100_000 },
+        reading: { provider: 'openai', kind: 'tokens', tokens: 121_000, limit: 100_000 },
         usage: { recorded: true, inputTokens: 121_000, estimatedTokens: asked, limitRefuted: false },
         learnedLimit: { tokens: 100_000, kind: 'window' },
       })

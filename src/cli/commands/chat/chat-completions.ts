@@ -214,7 +214,7 @@ function isCount(value: unknown): value is number {
 /** Characters of a server's message that are shown. */
 export const LONGEST_ERROR = 500
 
-/** A server's refusal, for the terminal alone. `isContextOverflowError` reads `status` and `message`. */
+/** A server's refusal, for the terminal alone. `readOverflow` reads `status` and `message`. */
 export class ServerError extends Error {
   readonly status: number | undefined
 

@@ -1,5 +1,5 @@
 import { isUndertextError } from '../../../core/errors.ts'
-import { isContextOverflowError } from '../../../core/overflow/overflow.ts'
+import { readOverflow } from '../../../core/overflow/read-overflow.ts'
 import { callFailure } from '../../../core/summarizers/model/call-failure.ts'
 import { CliError, EXIT, type ExitCode, failureOf } from '../../errors.ts'
 import type { Reply } from './backend.ts'
@@ -121,7 +121,7 @@ const STATUS_TEXTS: { readonly [status: string]: string } = {
 export function failureSentence(error: unknown, title: string): string {
   const code = callFailure(error)
   const words = messageOf(error)
-  if (isContextOverflowError(error)) return `${title} refused the request as too long: ${words}`
+  if (readOverflow(error) !== undefined) return `${title} refused the request as too long: ${words}`
   if (code === 'CONNECTION_FAILED' && !(error instanceof ServerError))
     return `${title} cannot be reached${systemCode(error)}.`
   if (code === 'NO_API_KEY') return `There is no API key for ${title}: ${words}`
