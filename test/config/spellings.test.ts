@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { openStore, SETTING_NAMES } from '../../src/index.ts'
-import { ownNames } from '../../src/store/config/read-settings.ts'
+import { withOwnNames } from '../../src/store/config/spellings.ts'
 import { refusal } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
 import { S } from './cases.ts'
 
 const known = new Set<string>(SETTING_NAMES)
-const read = (value: object): Record<string, unknown> => ownNames(value, { known, what: 'test' })
+const read = (value: object): Record<string, unknown> => withOwnNames(value, { known, what: 'test' }).settings
 
 describe("the founding documents' spellings", () => {
   it.each([
@@ -49,7 +49,7 @@ describe("the founding documents' spellings", () => {
     expect(read({ enableSummarization: false })).toEqual({ enableSummarize: false })
     // As files write it.
     const file = { conversation_memory: { enable_summarization: false } }
-    expect(ownNames(file, { known, what: 'test', snake: true })).toEqual({
+    expect(withOwnNames(file, { known, what: 'test', snake: true }).settings).toEqual({
       enableSummarize: false,
       auto: false,
     })

@@ -1,15 +1,9 @@
 import type { z } from 'zod'
 import { defined } from '../../core/messages/defined.ts'
 import type { JsonObject } from '../../core/messages/json.ts'
-import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../../core/messages/tool-names.ts'
 import { minimumSavingsOf } from '../../core/model/prompt-cache.ts'
-import { DEDUP_THRESHOLD } from '../../core/stages/deduplicate.ts'
-import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
-import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../../core/stages/prune.ts'
 import type { Stage, StageSettings } from '../../core/stages/stage.ts'
-import { TRUNCATION_MARKER } from '../../core/stages/truncate.ts'
 import { chosenSummarizer } from '../../core/summarizers/judge-answer.ts'
-import { SUMMARY_SECTIONS } from '../../core/summarizers/summarizer.ts'
 import {
   DEFAULT_COMPACTION_TARGET,
   DEFAULT_COMPACTION_THRESHOLD,
@@ -35,7 +29,7 @@ import {
 import { availableInput, lowerLimit, registryOf, type WindowRegistry } from '../../core/tokens/windows.ts'
 import type { RunOfJob } from '../../storage/storage.ts'
 import type { ChosenModel } from './model.ts'
-import { type Configuration, nonDefaults, pick, type ResolvedConfig } from './resolve.ts'
+import { type Configuration, DEFAULTS, nonDefaults, pick, type ResolvedConfig } from './resolve.ts'
 import {
   CALL_FACTS,
   CALL_SETTINGS,
@@ -236,7 +230,7 @@ export function resolveSettings(config: RunConfig, subject: RunSubject): RunSett
     estimate,
   })
   const inputLimit = lowerLimit(subject.inputLimit, config.contextWindowTarget)
-  const available = Math.max(0, availableInput(contextWindow, config.maxTokens, inputLimit))
+  const available = Math.max(0, availableInput(contextWindow, config.maxOutputTokens, inputLimit))
   const others = expectedTokens(found, { ...estimate, history: 0 })
   const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
   const { dueTokens, target: given = DEFAULT_COMPACTION_TARGET } = config
@@ -302,25 +296,25 @@ function mustShrink({ trigger, reportedTokens }: RunConfig, { source }: Outlook)
 
 function stageSettings(config: RunConfig, available: number, targetTokens: number): StageSettings {
   const scaled = scaledFigures(available, targetTokens)
-  const { truncationMarker = TRUNCATION_MARKER } = config
+  const { truncationMarker = DEFAULTS.truncationMarker } = config
   return {
-    keepRecentMedia: config.keepRecentMedia ?? KEEP_RECENT_MEDIA,
+    keepRecentMedia: config.keepRecentMedia ?? DEFAULTS.keepRecentMedia,
     pruneProtectTokens: config.pruneProtectTokens ?? scaled.pruneProtectTokens,
     pruneMinimumSavings: config.pruneMinimumSavings ?? scaled.pruneMinimumSavings,
-    pruneProtectedTools: config.pruneProtectedTools ?? PRUNE_PROTECTED_TOOLS,
-    prunePlaceholder: config.prunePlaceholder ?? PRUNE_PLACEHOLDER,
-    pruneFailedResults: config.pruneFailedResults ?? false,
-    readTools: config.readTools ?? READ_TOOLS,
-    userTools: config.userTools ?? USER_TOOLS,
-    pathArguments: config.pathArguments ?? PATH_ARGUMENTS,
-    deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEDUP_THRESHOLD,
-    deduplicateByText: config.deduplicateByText ?? true,
+    pruneProtectedTools: config.pruneProtectedTools ?? DEFAULTS.pruneProtectedTools,
+    prunePlaceholder: config.prunePlaceholder ?? DEFAULTS.prunePlaceholder,
+    pruneFailedResults: config.pruneFailedResults ?? DEFAULTS.pruneFailedResults,
+    readTools: config.readTools ?? DEFAULTS.readTools,
+    userTools: config.userTools ?? DEFAULTS.userTools,
+    pathArguments: config.pathArguments ?? DEFAULTS.pathArguments,
+    deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEFAULTS.deduplicateMinimumSavings,
+    deduplicateByText: config.deduplicateByText ?? DEFAULTS.deduplicateByText,
     keepRecentTokens: config.keepRecentTokens,
     keepRecentRatio: config.keepRecentRatio,
     ...summaryTokens(config, scaled.summaryMaxTokens, targetTokens),
-    summarySections: config.summarySections ?? SUMMARY_SECTIONS,
+    summarySections: config.summarySections ?? DEFAULTS.summarySections,
     truncationFraction: config.truncationFraction,
-    truncationOrder: config.truncationOrder ?? 'oldest',
+    truncationOrder: config.truncationOrder ?? DEFAULTS.truncationOrder,
     truncationMarker: truncationMarker === false ? undefined : truncationMarker,
   }
 }

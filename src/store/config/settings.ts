@@ -30,9 +30,6 @@ const placeholderSchema = z.custom<Exclude<Placeholder, string>>(
   'must be a text or a function',
 )
 
-/** The parts of a request. Their output tokens are the setting `maxTokens`. */
-const { maxOutputTokens: maxTokens, ...requestParts } = requestSchema.shape
-
 /** All options of a compaction. Every one is optional. */
 export const compactionConfigSchema = z
   .strictObject({
@@ -76,9 +73,7 @@ export const compactionConfigSchema = z
 
     /** Model whose context window applies. Default: that of the session. */
     model: z.string().optional(),
-    ...requestParts,
-    /** Output tokens to reserve. */
-    maxTokens,
+    ...requestSchema.shape,
     /** Maximum tokens of input, whatever the model's window leaves; 0 for no such limit. */
     contextWindowTarget: tokens.optional(),
     /** Share of the available input that the whole request is reduced to. Default 0.4. */

@@ -85,9 +85,8 @@ export function stagesOf(
   defaults: StageDefaults = OWN_DEFAULTS,
 ): Stage[] {
   return settings.flatMap((setting) => {
-    if (!isSpec(setting)) return switchedStage(setting, switches) ?? []
-    const spec = switchedSpec(completed(setting, defaults), switches)
-    return spec === undefined ? [] : [makeStage(spec)]
+    const stage = isSpec(setting) ? makeStage(completed(setting, defaults)) : setting
+    return switchedStage(stage, switches) ?? []
   })
 }
 
@@ -100,21 +99,7 @@ function isOn(name: string, switches: Switches): boolean {
   return by === undefined || switches[by]
 }
 
-/** A stage that is given by name, without what is switched off in it. */
-function switchedSpec(spec: NamedSpec, switches: Switches): NamedSpec | undefined {
-  const inner = specsIn(spec)
-  if (inner !== undefined) {
-    const stages = inner.flatMap((one) => switchedSpec(namedSpec(one), switches) ?? [])
-    return stages.length === 0 ? undefined : { ...spec, stages }
-  }
-  const summarizes = spec.stage === WINDOW_WITH_SUMMARY || spec.summarize === true
-  if (!summarizes) return isOn(spec.stage, switches) ? spec : undefined
-  if (switches.summarize) return spec
-  const { summarize: _, ...plain } = spec
-  return switches.truncate ? { ...plain, stage: WINDOW } : undefined
-}
-
-/** A stage that is given as a value, without what is switched off in it: the same object where nothing is. */
+/** A stage without what is switched off in it: the same object where nothing is. */
 function switchedStage(stage: Stage, switches: Switches): Stage | undefined {
   if ('stages' in stage) return switchedComposite(stage, switches)
   if (!('summaries' in stage)) return isOn(stage.name, switches) ? stage : undefined

@@ -17,21 +17,23 @@ import { overflowRulesSchema } from '../../core/overflow/overflow.ts'
 import { SUMMARY_PRESETS } from '../../core/rendering/rows.ts'
 import { type NeurolinkRequest, requestSchema } from '../../core/tokens/budget.ts'
 import { LIMIT_KINDS } from '../../storage/storage.ts'
-import { readSessionSettings, type SwitchSpellings } from './read-settings.ts'
+import { sessionConfig } from './read-settings.ts'
 import { type callSchema, renderingShape } from './settings.ts'
+import type { SwitchSpellings } from './spellings.ts'
 
 /* The options of each method of the store: type, default and check in one place. A misspelled option is an error. */
 
 /** Maximum tokens of a report, so that sums stay exact. */
 const MAX_TOKENS = 1_000_000_000
 
-/** A session's config: any JSON object. The settings in it must be valid (docs/configuration.md). */
-const configSchema = jsonObjectSchema.superRefine((config, context) => {
+/** A session's config: any JSON object. The settings in it must be valid (docs/configuration.md); they are stored under their own names. */
+const configSchema = jsonObjectSchema.transform((config, context) => {
   try {
-    readSessionSettings(config, 'settings')
+    return sessionConfig(config, 'settings')
   } catch (error) {
     if (!isUndertextError(error, 'INVALID_INPUT')) throw error
     context.addIssue({ code: 'custom', message: error.facts.problems })
+    return z.NEVER
   }
 })
 
@@ -390,9 +392,7 @@ export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 export type StatsOptions = Readonly<z.input<typeof statsSchema>> & NeurolinkRequest
 export type CheckedStats = Readonly<z.output<typeof statsSchema>>
 /** The options of `compactSession`: those of a compaction, NeuroLink's spellings of them, and settings of presets. */
-export type CompactOptions = z.input<typeof callSchema> &
-  SwitchSpellings &
-  Omit<NeurolinkRequest, 'maxTokens'> & { readonly maxOutputTokens?: number | undefined }
+export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings & NeurolinkRequest
 /** Options of `previewCompaction`: those of `compactSession`, and whether a preview may call a model for its summaries. */
 export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
 /** Options of `listRequests`. */

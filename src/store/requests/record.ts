@@ -141,7 +141,7 @@ export function nextRequestOf({ request }: CheckedResponse): CheckedStats {
   return requestParts({
     system,
     tools,
-    maxOutputTokens: outputReserve.source === 'maxTokens' ? outputReserve.tokens : undefined,
+    maxOutputTokens: outputReserve.source === 'maxOutputTokens' ? outputReserve.tokens : undefined,
     contextWindowTarget,
     threshold: threshold <= 1 ? threshold : undefined,
   })
