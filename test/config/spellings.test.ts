@@ -101,6 +101,31 @@ describe("the founding documents' spellings", () => {
   })
 })
 
+it('are stored under their own names, beside what an application keeps there', async () => {
+  await using store = await openStore(':memory:', { env: false })
+  const config = {
+    maxTokens: 5,
+    conversationMemory: { mine: 1, enableSummarization: false, contextCompaction: { threshold: 0.5 } },
+    memory: { context: { max_retained_messages: 7 } },
+    theme: 'dark',
+  }
+  await store.createSession({ id: S, config })
+  const stored = {
+    maxOutputTokens: 5,
+    enableSummarize: false,
+    auto: false,
+    threshold: 0.5,
+    preset: 'nca',
+    maxRetainedMessages: 7,
+    conversationMemory: { mine: 1 },
+    theme: 'dark',
+  }
+  expect((await store.getSession(S)).config).toEqual(stored)
+  // What was stored stays the same when it is written again.
+  await store.updateSession(S, { config: stored })
+  expect((await store.getSession(S)).config).toEqual(stored)
+})
+
 it('switched off means null and false, and no message is lost [S3-013 S3-040 S3-048 S3-054]', async () => {
   await using store = await openStore(':memory:', {
     env: false,

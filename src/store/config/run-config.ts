@@ -39,7 +39,7 @@ import {
   SETTING_SOURCES,
   type SettingName,
 } from './settings.ts'
-import { DEFAULT_STAGES, MAX_RETAINED_MESSAGES, stagesOf, withWindow } from './stages.ts'
+import { DEFAULT_STAGES, MAX_RETAINED_MESSAGES, STAGE_SWITCHES, stagesOf, withWindow } from './stages.ts'
 
 /** How far from its target a view may end, as a share of it. */
 export const TARGET_TOLERANCE = 0.05
@@ -51,17 +51,8 @@ const OVERFLOW_SHARE = 0.3
 export type CompactionOptions = z.output<typeof compactionConfigSchema>
 
 /** Options that decide which stages a run has. */
-const STAGE_OPTIONS = [
-  'stages',
-  'enableMedia',
-  'enablePrune',
-  'enableDeduplicate',
-  'enableSummarize',
-  'enableTruncate',
-  'emergencyCut',
-] as const
+const STAGE_OPTIONS = ['stages', ...STAGE_SWITCHES] as const
 type StageOption = (typeof STAGE_OPTIONS)[number]
-type StageSwitch = Exclude<StageOption, 'stages'>
 
 /** What one run is carried out by: the options of its call, filled in from the settings, with its stages made. */
 export type RunConfig = Omit<CompactionOptions, StageOption> & {
@@ -122,19 +113,8 @@ export function runConfig(
 /** The config of a run over a plain array, which has no settings beside its options. */
 export function arrayRunConfig(options: CompactionOptions): RunConfig {
   const { stages } = options
-  const isOn = (name: StageSwitch): boolean => stages !== undefined || options[name] !== false
-  return { ...options, pipeline: stagesOf(stages ?? DEFAULT_STAGES, switchesBy(isOn)) }
-}
-
-function switchesBy(isOn: (name: StageSwitch) => boolean) {
-  return {
-    media: isOn('enableMedia'),
-    prune: isOn('enablePrune'),
-    deduplicate: isOn('enableDeduplicate'),
-    summarize: isOn('enableSummarize'),
-    truncate: isOn('enableTruncate'),
-    cut: isOn('enableTruncate') && isOn('emergencyCut'),
-  }
+  const off = stages === undefined ? STAGE_SWITCHES.filter((name) => options[name] === false) : []
+  return { ...options, pipeline: stagesOf(stages ?? DEFAULT_STAGES, new Set(off)) }
 }
 
 /** The stages of a run. `withoutSummaries`: the settings allow none. */
@@ -144,21 +124,18 @@ function pipelineOf(resolved: ResolvedConfig, { range }: CheckedCall, withoutSum
   if (range !== undefined || (withoutSummaries && !settings.auto)) return []
   // Stages given with higher precedence than a switch ignore it.
   const counts = (name: SettingName): boolean => precedence(resolved, name) >= precedence(resolved, 'stages')
-  const switches = switchesBy((name) => settings[name] !== false || !counts(name))
+  const off = new Set(STAGE_SWITCHES.filter((name) => settings[name] === false && counts(name)))
+  if (withoutSummaries) off.add('enableSummarize')
   // A maximum that only the preset gives is the default of its own windows.
   const isBounded =
     precedence(resolved, 'maxRetainedMessages') > PRESET_PRECEDENCE && counts('maxRetainedMessages')
   const stages = settings.stages ?? DEFAULT_STAGES
   const given = nonDefaults(resolved, ['prunePlaceholder', 'pruneProtectedTools'])
-  return stagesOf(
-    isBounded ? withWindow(stages) : stages,
-    withoutSummaries ? { ...switches, summarize: false } : switches,
-    {
-      retained: settings.maxRetainedMessages ?? MAX_RETAINED_MESSAGES,
-      placeholder: given.prunePlaceholder,
-      protectedTools: given.pruneProtectedTools,
-    },
-  )
+  return stagesOf(isBounded ? withWindow(stages) : stages, off, {
+    retained: settings.maxRetainedMessages ?? MAX_RETAINED_MESSAGES,
+    placeholder: given.prunePlaceholder,
+    protectedTools: given.pruneProtectedTools,
+  })
 }
 
 /** Higher numbers take precedence. */

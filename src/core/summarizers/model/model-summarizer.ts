@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { isUndertextError, standingFor, UndertextError } from '../../errors.ts'
-import { check, nameSchema } from '../../messages/check.ts'
+import { check, modelShape, nameSchema } from '../../messages/check.ts'
 import { MAX_TIMER_MS } from '../../messages/timer.ts'
 import { estimateTokens } from '../../tokens/measure.ts'
 import { canonicalProvider } from '../../tokens/providers.ts'
@@ -89,8 +89,7 @@ export const modelSummarizerSchema = z.strictObject({
   /** Calls the model once. */
   generate: z.custom<(request: GenerateRequest) => Promise<GenerateAnswer>>(isFunction, 'must be a function'),
   /** The provider and model when the caller's config names none; they select the context window. */
-  provider: nameSchema.optional(),
-  model: nameSchema.optional(),
+  ...modelShape,
   /** The maximum tokens of one request in total. Default: the model's window minus its output; 128,000 minus its output for an unknown model. */
   maxInputTokens: z.int().positive().optional(),
   /** Output tokens for reasoning besides the summary. Default 4,000. */
