@@ -245,7 +245,6 @@ export type {
 export { PREPARE_WAIT_MS } from './store/compaction/waiting.ts'
 export type { Environment } from './store/config/environment.ts'
 export type { ForgetOptions, RecallOptions, RememberOptions } from './store/config/note-options.ts'
-export type { Spellings, SwitchSpellings } from './store/config/read-settings.ts'
 export {
   DEFAULT_WARNING_LEVELS,
   PRESETS,
@@ -268,6 +267,7 @@ export {
   type Settings,
   type SpendLimits,
 } from './store/config/settings.ts'
+export type { Spellings, SwitchSpellings } from './store/config/spellings.ts'
 export { MAX_RETAINED_MESSAGES, type StageSetting } from './store/config/stages.ts'
 export type {
   AppendOptions,

@@ -515,8 +515,8 @@ table('stats and budgets', 'INVALID_INPUT', {
   'a model that is null': (s) => s.needsCompaction('s', 'openai', bad(null)),
   'a threshold of 1.1': (s) => s.getContextStats('s', 'openai', 'gpt-4', { threshold: 1.1 }),
   'a threshold that is NaN': (s) => s.needsCompaction('s', 'openai', 'gpt-4', { threshold: Number.NaN }),
-  'negative output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxTokens: -1 }),
-  'a fraction of output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxTokens: 0.5 }),
+  'negative output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxOutputTokens: -1 }),
+  'a fraction of output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxOutputTokens: 0.5 }),
   'a prompt that is a list': (s) => s.getContextStats('s', 'openai', 'gpt-4', { prompt: bad([CANARY]) }),
   'tools that are a text': (s) => s.getContextStats('s', 'openai', 'gpt-4', { tools: bad(CANARY) }),
   'files without content': (s) =>
@@ -535,7 +535,7 @@ describe('compaction configs', () => {
     'keepRecentTokens',
     'pruneProtectTokens',
     'pruneMinimumSavings',
-    'maxTokens',
+    'maxOutputTokens',
     'waitMs',
   ]
   for (const name of [...NAMES, 'summaryMaxTokens', 'summaryTimeoutMs', 'reportedTokens']) {

@@ -20,9 +20,10 @@ import {
   readEnvironment,
   unknownVariables,
 } from './config/environment.ts'
-import { frozenCopy, readSettings, type Spellings } from './config/read-settings.ts'
+import { frozenCopy, readSettings } from './config/read-settings.ts'
 import { mergeWindows, resolveLayers } from './config/resolve.ts'
 import type { Layer, Settings } from './config/settings.ts'
+import type { Spellings } from './config/spellings.ts'
 import type { StatsOptions } from './config/store-options.ts'
 import type { ResizeStoredImage } from './requests/resized-images.ts'
 import { contextOf, Store } from './store.ts'

@@ -13,7 +13,7 @@ const store = await openStore(file, {
   durability: 'normal',
   config: {
     contextWindows: { openai: 3_000 },
-    maxTokens: 1_000,
+    maxOutputTokens: 1_000,
     backgroundMinIntervalMs: 0,
     enablePrune: false,
     enableDeduplicate: false,

@@ -14,7 +14,7 @@ export const S = 's'
 /** A window of 3,000 tokens, 2,000 of them for input; no wait between two runs. */
 export const CONFIG = {
   contextWindows: { openai: 3_000 },
-  maxTokens: 1_000,
+  maxOutputTokens: 1_000,
   backgroundMinIntervalMs: 0,
   enablePrune: false,
   enableDeduplicate: false,

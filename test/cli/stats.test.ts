@@ -26,7 +26,7 @@ it('draws the bar: half full, marks at 40, 60 and 80 %', async () => {
     await store.createSession({ id: 'bar', config: { contextWindows: { openai: 1_000 } } })
     await store.append('bar', [{ role: 'user', content: 'x'.repeat(1_600) }])
     return {
-      tokens: (await store.getContextStats('bar', undefined, undefined, { maxTokens: 0 }))!
+      tokens: (await store.getContextStats('bar', undefined, undefined, { maxOutputTokens: 0 }))!
         .estimatedInputTokens,
     }
   })
@@ -40,7 +40,7 @@ it('draws the bar: half full, marks at 40, 60 and 80 %', async () => {
     '▴ 40.0 % target · 60.0 % warning · 80.0 % compaction due',
   ])
   expect(lines).toContain("Window: 1,000 tokens, the session's own table, entry _default.")
-  expect(lines).toContain('Answer: 0 tokens kept free, maxTokens, as requested.')
+  expect(lines).toContain('Answer: 0 tokens kept free, maxOutputTokens, as requested.')
   expect(lines).toContain('Compaction: due at 800 tokens, then down to 400.')
 })
 

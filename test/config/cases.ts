@@ -236,7 +236,7 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   background: {
     value: true,
     // 128,000 less 124,800 leaves 3,200: 2,404 tokens are 75 % of it, over the soft threshold and below the hard one.
-    see: (trial) => jobsAfter(trial, {}, { maxTokens: 124_800 }),
+    see: (trial) => jobsAfter(trial, {}, { maxOutputTokens: 124_800 }),
     expected: [0, 1],
   },
   backgroundThreshold: {
@@ -291,7 +291,7 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   threshold: { value: 0.45, layers: ['store', 'session'], see: isDue, expected: [false, true] },
   thresholdTokens: { value: 2_400, see: isDue, expected: [false, true] },
   autoSummarizeThreshold: { value: 45, see: isDue, expected: [false, true] },
-  maxTokens: { value: 1_000, layers: ['store', 'session'], see: available, expected: [5_324, 7_192] },
+  maxOutputTokens: { value: 1_000, layers: ['store', 'session'], see: available, expected: [5_324, 7_192] },
   contextWindowTarget: {
     value: 2_000,
     layers: ['store', 'session'],

@@ -18,7 +18,7 @@ const randomLayers = fc
         {
           target: fc.double({ min: 0, max: 1, noNaN: true }),
           summaryHeader: fc.string(),
-          maxTokens: fc.nat(),
+          maxOutputTokens: fc.nat(),
           enablePrune: fc.boolean(),
           prunePlaceholder: fc.string({ minLength: 1 }),
           maxRetainedMessages: fc.nat(),
@@ -44,7 +44,7 @@ describe('layers', () => {
         ]
         for (const name of [
           'summaryHeader',
-          'maxTokens',
+          'maxOutputTokens',
           'enablePrune',
           'prunePlaceholder',
           'maxRetainedMessages',
@@ -115,11 +115,11 @@ describe('getConfig', () => {
       id: S,
       provider: 'anthropic',
       model: 'm',
-      config: { maxTokens: 5, mine: true },
+      config: { maxOutputTokens: 5, mine: true },
     })
     const { settings, sources } = await store.getConfig(S)
     expect(settings).toMatchObject({
-      maxTokens: 5,
+      maxOutputTokens: 5,
       threshold: 0.9,
       target: 0.4,
       maxRetainedMessages: 50,
@@ -128,7 +128,7 @@ describe('getConfig', () => {
       model: 'm',
     })
     expect(sources).toMatchObject({
-      maxTokens: 'session',
+      maxOutputTokens: 'session',
       threshold: 'store',
       summarizer: 'store',
       target: 'environment',
@@ -138,7 +138,7 @@ describe('getConfig', () => {
       model: 'session',
     })
     expect(Object.keys(sources).sort()).toEqual([...SETTING_NAMES].sort())
-    expect((await store.getConfig()).settings.maxTokens).toBeUndefined()
+    expect((await store.getConfig()).settings.maxOutputTokens).toBeUndefined()
     expect((await store.getConfig()).sources.provider).toBe('default')
     await refusal(store.getConfig('nobody'), 'SESSION_NOT_FOUND')
     await refusal(store.getConfig(5 as never), 'INVALID_INPUT')
@@ -185,11 +185,11 @@ describe("a session's config", () => {
   it('that was written past the checks counts as far as it can be read', async () => {
     await using store = await openStore(':memory:', { env: false })
     await store.createSession({ id: S })
-    const past = { threshold: 'high', maxTokens: 7, enablePrune: true, enablePruning: false }
+    const past = { threshold: 'high', maxOutputTokens: 7, enablePrune: true, enablePruning: false }
     // The storage takes any JSON.
     await storageOf(store).updateSession(S, { config: past })
     const { settings } = await store.getConfig(S)
-    expect(settings).toMatchObject({ threshold: 0.8, maxTokens: 7, enablePrune: true })
+    expect(settings).toMatchObject({ threshold: 0.8, maxOutputTokens: 7, enablePrune: true })
   })
 
   it('changes what counts at once, also beside another session with the same', async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { openStore, SETTING_NAMES } from '../../src/index.ts'
-import { ownNames } from '../../src/store/config/read-settings.ts'
+import { withOwnNames } from '../../src/store/config/spellings.ts'
 import { refusal } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
 import { S } from './cases.ts'
 
 const known = new Set<string>(SETTING_NAMES)
-const read = (value: object): Record<string, unknown> => ownNames(value, { known, what: 'test' })
+const read = (value: object): Record<string, unknown> => withOwnNames(value, { known, what: 'test' }).settings
 
 describe("the founding documents' spellings", () => {
   it.each([
@@ -49,7 +49,7 @@ describe("the founding documents' spellings", () => {
     expect(read({ enableSummarization: false })).toEqual({ enableSummarize: false })
     // As files write it.
     const file = { conversation_memory: { enable_summarization: false } }
-    expect(ownNames(file, { known, what: 'test', snake: true })).toEqual({
+    expect(withOwnNames(file, { known, what: 'test', snake: true }).settings).toEqual({
       enableSummarize: false,
       auto: false,
     })
@@ -99,6 +99,31 @@ describe("the founding documents' spellings", () => {
     await refusal(store.previewCompaction(S, { summarise: true } as never), 'INVALID_INPUT')
     expect((await store.compactSession(S, off))!.stagesUsed).toEqual(['truncate'])
   })
+})
+
+it('are stored under their own names, beside what an application keeps there', async () => {
+  await using store = await openStore(':memory:', { env: false })
+  const config = {
+    maxTokens: 5,
+    conversationMemory: { mine: 1, enableSummarization: false, contextCompaction: { threshold: 0.5 } },
+    memory: { context: { max_retained_messages: 7 } },
+    theme: 'dark',
+  }
+  await store.createSession({ id: S, config })
+  const stored = {
+    maxOutputTokens: 5,
+    enableSummarize: false,
+    auto: false,
+    threshold: 0.5,
+    preset: 'nca',
+    maxRetainedMessages: 7,
+    conversationMemory: { mine: 1 },
+    theme: 'dark',
+  }
+  expect((await store.getSession(S)).config).toEqual(stored)
+  // What was stored stays the same when it is written again.
+  await store.updateSession(S, { config: stored })
+  expect((await store.getSession(S)).config).toEqual(stored)
 })
 
 it('switched off means null and false, and no message is lost [S3-013 S3-040 S3-048 S3-054]', async () => {

@@ -6,12 +6,13 @@ import { Configuration } from '../../src/store/config/resolve.ts'
 import { runConfig } from '../../src/store/config/run-config.ts'
 import type { CheckedCall, Layer } from '../../src/store/config/settings.ts'
 import { compactionConfigSchema } from '../../src/store/config/settings.ts'
-import { stagesOf, withWindow } from '../../src/store/config/stages.ts'
+import { type StageSwitch, stagesOf, withWindow } from '../../src/store/config/stages.ts'
 import { saying } from '../plain/support.ts'
 import { chat } from '../support/conversation.ts'
 import { S } from './cases.ts'
 
-const ON = { media: true, prune: true, deduplicate: true, summarize: true, truncate: true, cut: true }
+const ON: ReadonlySet<StageSwitch> = new Set()
+const QUIET: ReadonlySet<StageSwitch> = new Set(['enableSummarize'])
 const DEFAULTS = { retained: 50, placeholder: undefined }
 const own = { name: 'mine', plan: () => undefined }
 
@@ -102,29 +103,29 @@ describe('the stages of a run', () => {
   })
 
   it('given as values are switched off like those by name, within composites too', () => {
-    const off = (stage: Stage, change: object): unknown[] =>
-      stagesOf([stage], { ...ON, ...change }, DEFAULTS).map((one) =>
+    const off = (stage: Stage, ...switches: StageSwitch[]): unknown[] =>
+      stagesOf([stage], new Set(switches), DEFAULTS).map((one) =>
         'stages' in one ? one.stages.map(({ name }) => name) : one.name,
       )
     const custom: Stage = { name: 'my_digest', summaries: () => [] }
-    const quiet = { summarize: false }
+    const quiet = 'enableSummarize'
     for (const stage of [custom, summarizeOlder({ keepLast: 2 }), hierarchicalSummaries()]) {
-      expect(off(stage, {})).toHaveLength(1)
+      expect(off(stage)).toHaveLength(1)
       expect(off(stage, quiet)).toEqual([])
     }
     const window = slidingWindow({ last: 2, summarize: true })
     expect(off(window, quiet)).toEqual(['sliding_window'])
-    expect(off(window, { summarize: false, truncate: false })).toEqual([])
-    expect(off(window, { truncate: false })).toEqual(['sliding_window_with_summary'])
+    expect(off(window, quiet, 'enableTruncate')).toEqual([])
+    expect(off(window, 'enableTruncate')).toEqual(['sliding_window_with_summary'])
 
     const both = composite({
       stages: [clearToolResults({ keep: 1 }), custom, composite({ stages: [window] })],
     })
     expect(stagesOf([both], ON, DEFAULTS)[0]).toBe(both)
-    expect(off(both, { prune: false })).toEqual([['my_digest', 'composite']])
+    expect(off(both, 'enablePrune')).toEqual([['my_digest', 'composite']])
     expect(off(both, quiet)).toEqual([['clear_tool_results', 'composite']])
-    expect(off(both, { prune: false, summarize: false, truncate: false })).toEqual([])
-    const twice = [1, 2].map(() => stagesOf([both], { ...ON, summarize: false }, DEFAULTS)[0])
+    expect(off(both, 'enablePrune', quiet, 'enableTruncate')).toEqual([])
+    const twice = [1, 2].map(() => stagesOf([both], QUIET, DEFAULTS)[0])
     expect(twice[0]).toBe(twice[1])
   })
 
@@ -157,11 +158,13 @@ describe('the stages of a run', () => {
     () => {
       const spec = [{ stage: 'sliding_window', summarize: true }, 'cut'] as const
       expect(stagesOf(spec, ON, DEFAULTS)).toHaveLength(2)
-      const [plain] = stagesOf(spec, { ...ON, summarize: false }, DEFAULTS)
-      expect(plain).toBe(stagesOf([{ stage: 'sliding_window', last: 50 }], ON, DEFAULTS)[0])
-      expect(
-        stagesOf(spec, { ...ON, summarize: false, truncate: false }, DEFAULTS).map(({ name }) => name),
-      ).toEqual(['cut'])
+      const plain = stagesOf(spec, QUIET, DEFAULTS)[0]!
+      expect(plain.name).toBe('sliding_window')
+      expect(plain).not.toHaveProperty('summaries')
+      // Two requests of the same settings can be compared.
+      expect(plain).toBe(stagesOf(spec, QUIET, DEFAULTS)[0])
+      // The cut truncates too.
+      expect(stagesOf(spec, new Set<StageSwitch>([...QUIET, 'enableTruncate']), DEFAULTS)).toEqual([])
     },
   )
 

@@ -9,7 +9,7 @@ const MESSAGES = Array.from({ length: 100 }, (_, at) => ({
   role: at % 2 === 0 ? ('user' as const) : ('assistant' as const),
   content: `message ${at} ${'and so on '.repeat(36)}`,
 }))
-const WINDOW = { contextWindows: { openai: 14_000 }, maxTokens: 0, background: false }
+const WINDOW = { contextWindows: { openai: 14_000 }, maxOutputTokens: 0, background: false }
 
 /** The usage after one automatic run; the next turn makes none. */
 async function usageAfter(

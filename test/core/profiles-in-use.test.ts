@@ -81,7 +81,10 @@ describe('stats and their profile', () => {
     expect(stats.outputReserve.tokens).toBe(stats.profile.outputReserve.value)
     expect(stats.threshold).toBe(stats.profile.threshold.value)
 
-    const told = (await store.getContextStats('s', 'ollama', 'llama', { maxTokens: 2_000, threshold: 0.5 }))!
+    const told = (await store.getContextStats('s', 'ollama', 'llama', {
+      maxOutputTokens: 2_000,
+      threshold: 0.5,
+    }))!
     expect(told.profile).toMatchObject({
       name: 'ollama/_default',
       contextWindow: { value: 32_000, source: 'store' },

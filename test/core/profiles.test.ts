@@ -138,7 +138,7 @@ describe('figures', () => {
   it('can each be overridden, and report it', () => {
     const overrides = {
       inputLimit: 50_000,
-      maxTokens: 1_000,
+      maxOutputTokens: 1_000,
       threshold: 0.5,
       target: 0.4,
       targetTokens: 7_000,
@@ -155,7 +155,7 @@ describe('figures', () => {
     }
     const profile = resolveModelProfile('openai', 'gpt-4o', { ...overrides, estimator: calibratedEstimator })
     for (const [name, value] of Object.entries(overrides)) {
-      const figure = profile[(name === 'maxTokens' ? 'outputReserve' : name) as keyof typeof profile]
+      const figure = profile[(name === 'maxOutputTokens' ? 'outputReserve' : name) as keyof typeof profile]
       expect(figure as Figure<unknown>, name).toEqual({ value, source: 'override' })
     }
     expect(profile.estimator).toEqual({ value: 'calibrated', source: 'override' })
@@ -193,8 +193,8 @@ describe('figures', () => {
       fc.property(
         fc.integer({ min: 1, max: 4_000_000 }),
         fc.option(fc.nat(4_000_000), { nil: undefined }),
-        (contextWindow, maxTokens) => {
-          const profile = resolveModelProfile('openai', 'x', { contextWindow, maxTokens })
+        (contextWindow, maxOutputTokens) => {
+          const profile = resolveModelProfile('openai', 'x', { contextWindow, maxOutputTokens })
           const available = profile.availableInputTokens
           expect(available).toBe(Math.max(0, contextWindow - profile.outputReserve.value))
           for (const name of ['targetTokens', 'keepRecentTokens', 'pruneProtectTokens'] as const) {

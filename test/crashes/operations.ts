@@ -143,7 +143,7 @@ function configOf({ verb, picks: [target, delay] }: Operation, historyTokens: nu
       ...ONLY,
       enableTruncate: true,
       targetTokens: 100_000,
-      maxTokens: 128_000 - targetTokens,
+      maxOutputTokens: 128_000 - targetTokens,
     }
   return base
 }
@@ -207,8 +207,8 @@ export async function prepare(
       // Room for up to four times what is there.
       return figures(async () => {
         const room = Math.ceil((stats.estimatedInputTokens * (170 + (picks[0] % 500))) / 100)
-        const maxTokens = Math.max(0, 128_000 - room)
-        const { changed, rows, parts } = await store.undoIfFits(session, { maxTokens })
+        const maxOutputTokens = Math.max(0, 128_000 - room)
+        const { changed, rows, parts } = await store.undoIfFits(session, { maxOutputTokens })
         return { changed, rows, parts }
       })
     case 'reestimate':

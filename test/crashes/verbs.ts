@@ -105,7 +105,7 @@ const PIPELINE = {
   deduplicateMinimumSavings: 0,
   keepRecentTokens: 100,
   summaryMaxTokens: 100,
-  maxTokens: 127_800,
+  maxOutputTokens: 127_800,
 } as const
 
 /** An answer in which the provider compacted what was before it. */
@@ -411,7 +411,7 @@ export const VERBS: readonly WritingVerb[] = [
     true,
   ),
   compacting('truncate', { ...ONLY, enableTruncate: true, targetTokens: 900, emergencyCut: false }),
-  compacting('cut', { ...ONLY, enableTruncate: true, targetTokens: 100_000, maxTokens: 127_400 }),
+  compacting('cut', { ...ONLY, enableTruncate: true, targetTokens: 100_000, maxOutputTokens: 127_400 }),
   compacting('the whole pipeline', PIPELINE),
   compacting('the whole pipeline with a model', { ...PIPELINE, summarizer: model('So far.') }, true),
   compacting('condense a range', range(2, 8)),
@@ -495,7 +495,7 @@ export const VERBS: readonly WritingVerb[] = [
     arrange: wholeRun,
     // The window leaves room for some of it: one step is taken back within the transaction.
     act: async (store) => {
-      const { changed } = await store.undoIfFits(S, { maxTokens: 123_200 })
+      const { changed } = await store.undoIfFits(S, { maxOutputTokens: 123_200 })
       if (!changed) throw new Error('nothing fits')
     },
     again: 'nothing fits',

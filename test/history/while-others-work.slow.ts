@@ -52,7 +52,7 @@ it('an export is of one moment, whatever is done while it is taken', async () =>
     await store.append('s', [say('user', 'later')])
     await store.undoCompaction('s', run.runId)
     await store.compactSession('s', { range: { from: 1_001, to: 1_020 }, summary: 'later' })
-    await store.compactSession('s', { target: 0, maxTokens: 4_000 })
+    await store.compactSession('s', { target: 0, maxOutputTokens: 4_000 })
     await store.rewind('s', { from: { messageId: message!.id }, append: chat(1) })
     await store.updateSession('s', { title: 'later' })
   })

@@ -64,7 +64,7 @@ const STAGES: Record<string, CompactionConfig> = {
     emergencyCut: false,
   },
   // Target met before it starts, so that only contents are cut: the window of openai less an output that leaves little.
-  cut: { ...ONLY.truncate, emergencyCut: true, targetTokens: 100_000, maxTokens: 127_500 },
+  cut: { ...ONLY.truncate, emergencyCut: true, targetTokens: 100_000, maxOutputTokens: 127_500 },
 }
 
 async function session(): Promise<{ store: Store; ids: Record<Name, string> }> {

@@ -444,7 +444,7 @@ async function compact(
     deduplicateMinimumSavings: 0,
     summaryMaxTokens: 60,
     targetTokens: stage === 'cut' ? 0 : targetTokens,
-    ...(stage === 'cut' && { maxTokens: 128_000 - targetTokens }),
+    ...(stage === 'cut' && { maxOutputTokens: 128_000 - targetTokens }),
     ...(seed && stage === 'summarize' && { keepRecentRatio: 0.3 }),
     ...(seed && stage === 'truncate' && { truncationFraction: 0.5 }),
   }

@@ -161,7 +161,7 @@ describe('pi-session-tree', () => {
       const reserve = 128_000 - (contextWindow - settings.reserveTokens)
       const stats = await store.getContextStats(SESSION, 'unknown', undefined, {
         threshold: 1,
-        maxTokens: reserve,
+        maxOutputTokens: reserve,
       })
       expect(stats!.estimatedInputTokens, one.name).toBe(contextTokens)
       expect(stats!.shouldCompact, one.name).toBe(one.expected)

@@ -212,7 +212,7 @@ describe('a response', () => {
       request: JSON.parse(JSON.stringify(request)),
       messages: [say('assistant', 'y')],
     })
-    expect(stats).toMatchObject({ threshold: 0.5, outputReserve: { tokens: 100, source: 'maxTokens' } })
+    expect(stats).toMatchObject({ threshold: 0.5, outputReserve: { tokens: 100, source: 'maxOutputTokens' } })
   })
 })
 

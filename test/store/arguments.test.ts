@@ -49,7 +49,7 @@ async function open(): Promise<Store> {
   const store = await openStore(':memory:', {
     estimator: 'neurolink',
     env: false,
-    config: { contextWindows: { openai: 3_000 }, maxTokens: 1_000 },
+    config: { contextWindows: { openai: 3_000 }, maxOutputTokens: 1_000 },
   })
   stores.push(store)
   await store.append(

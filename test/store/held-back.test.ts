@@ -18,7 +18,7 @@ const say = (count: number): NewMessage[] =>
 async function undone(): Promise<{ store: Store; runId: string }> {
   const store = await openStore(':memory:', {
     contextWindows: { openai: { _default: WINDOW } },
-    config: { maxTokens: 100, background: false },
+    config: { maxOutputTokens: 100, background: false },
   })
   await store.append('s', say(2))
   for (;;) {

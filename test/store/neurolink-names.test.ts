@@ -54,7 +54,7 @@ describe('the names of the parts of a request that NeuroLink has', () => {
     const withParts = await store.getContextStats('s', 'openai', 'gpt-4', NEUROLINK)
     // "And now?" is 8 characters: 2 tokens, 2.3 with the margin, and 4 for the message.
     expect(withParts!.breakdown.currentPrompt).toBe(7)
-    expect(withParts!.outputReserve).toEqual({ tokens: 500, source: 'maxTokens' })
+    expect(withParts!.outputReserve).toEqual({ tokens: 500, source: 'maxOutputTokens' })
   })
 
   for (const [name, call] of Object.entries(calls)) {

@@ -85,7 +85,7 @@ async function prepared(store: Store, done: readonly Step[], share: number): Pro
   for (const one of done) await take(store, one)
   const log = await store.getMessages('s')
   // A turn of this log takes some 150 tokens; what matters is that some of it fits and some does not.
-  return { maxTokens: Math.max(1, 128_000 - Math.ceil(share * 40 * log.length)) }
+  return { maxOutputTokens: Math.max(1, 128_000 - Math.ceil(share * 40 * log.length)) }
 }
 
 describe('undoIfFits, after any compactions', () => {

@@ -36,11 +36,11 @@ it("a store's window decides when compaction is due, and how far it goes", async
 it('reports the source of the reserve for the answer', async () => {
   await using store = await openStore(':memory:')
   await store.append('s', [say('user', units(10))])
-  const reserve = async (provider: string, maxTokens?: number): Promise<unknown> =>
-    (await store.getContextStats('s', provider, undefined, { maxTokens }))!.outputReserve
+  const reserve = async (provider: string, maxOutputTokens?: number): Promise<unknown> =>
+    (await store.getContextStats('s', provider, undefined, { maxOutputTokens }))!.outputReserve
   expect(await reserve('openai')).toEqual({ tokens: 44_800, source: 'share' })
   expect(await reserve('anthropic')).toEqual({ tokens: 64_000, source: 'most' })
-  expect(await reserve('anthropic', 8_000)).toEqual({ tokens: 8_000, source: 'maxTokens' })
+  expect(await reserve('anthropic', 8_000)).toEqual({ tokens: 8_000, source: 'maxOutputTokens' })
 })
 
 it('rejects invalid windows', async () => {

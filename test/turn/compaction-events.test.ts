@@ -51,7 +51,7 @@ describe('a run', () => {
       pruneProtectTokens: 0,
       pruneMinimumSavings: 0,
       enableSummarize: false,
-      maxTokens: 120_000,
+      maxOutputTokens: 120_000,
     }))!
     expect(run.stagesUsed).toEqual(['prune', 'truncate'])
     const [prune, truncate] = run.compactions

@@ -59,7 +59,7 @@ describe('before a turn', () => {
 
   it('reports how full the context is, and does nothing to a session that has room', async () => {
     await store.append('s', three(50))
-    const turn = await store.beforeTurn('s', { maxTokens: 127_400 })
+    const turn = await store.beforeTurn('s', { maxOutputTokens: 127_400 })
     // 6 × 50 of 600.
     expect(turn.usage).toEqual({ tokens: 300, availableTokens: 600, ratio: 0.5, percent: 50 })
     expect(turn).toMatchObject({
@@ -153,7 +153,7 @@ describe('before a turn', () => {
 
   it('is due at 0.8 of the available input', async () => {
     await store.append('s', [...three(100), say('user', units(189))])
-    const available = { compaction: SUMMARIZE, maxTokens: 127_000 }
+    const available = { compaction: SUMMARIZE, maxOutputTokens: 127_000 }
     // 600 + 199 of 1,000.
     expect((await store.beforeTurn('s', available)).compacted).toBe(false)
     await store.append('s', [say('assistant', '')])

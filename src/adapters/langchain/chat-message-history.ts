@@ -4,7 +4,7 @@ import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
 import type { AIMessage, BaseMessage } from '@langchain/core/messages'
 import { z } from 'zod'
 import { invalid, isUndertextError, UndertextError } from '../../core/errors.ts'
-import { check, nameSchema, ownerOption } from '../../core/messages/check.ts'
+import { check, modelShape, nameSchema, ownerOption } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { canonicalJson, isObject } from '../../core/messages/json.ts'
 import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../../core/messages/message.ts'
@@ -278,8 +278,7 @@ const optionsSchema = z.strictObject({
   ),
   sessionId: nameSchema,
   view: z.enum(['effective', 'full']).default('effective'),
-  provider: nameSchema.optional(),
-  model: nameSchema.optional(),
+  ...modelShape,
   owner: ownerOption,
   compact: z
     .union([z.boolean(), z.custom<CompactOptions>(isObject, 'must be options of compactSession')])

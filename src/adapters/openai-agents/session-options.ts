@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { labelSchema, nameSchema, ownerOption } from '../../core/messages/check.ts'
+import { labelSchema, modelShape, nameSchema, ownerOption } from '../../core/messages/check.ts'
 import type { InsertedRole, SummaryPreset } from '../../core/rendering/rows.ts'
 import { SUMMARY_PRESETS } from '../../core/rendering/rows.ts'
 import { storeSchema } from '../../store/arguments.ts'
@@ -73,8 +73,7 @@ export const sessionSchema = z.strictObject({
     .union([z.boolean(), z.custom<CompactOptions>((value) => typeof value === 'object' && value !== null)])
     .default(true),
   onCompactionError: called.optional(),
-  provider: nameSchema.optional(),
-  model: nameSchema.optional(),
+  ...modelShape,
   owner: ownerOption,
   summaryRole: role.optional(),
   summaryHeader: labelSchema.optional(),

@@ -17,7 +17,7 @@ import { byteLength } from './tool-output/cut-output.ts'
 const parametersSchema = z.strictObject({
   provider: z.string(),
   model: z.string().optional(),
-  maxTokens: z.number().nonnegative().optional(),
+  maxOutputTokens: z.number().nonnegative().optional(),
   options: z.strictObject(fileShareShape).optional(),
 })
 /** Options of `enforceAggregateFileBudget`. */
@@ -42,7 +42,7 @@ export type AggregateFileBudget<F extends AttachedFile> = IncludedFile<F>[] & {
  * these previews and files below 100 KB stay as they are if they fit together, or else the previews alone if they fit, and the others are
  * cut in proportion to their sizes; files without room are omitted. Two files with one path are two files.
  *
- * The budget is floor((available input − used − reserve) × percent), where `maxTokens` is the requested output, or
+ * The budget is floor((available input − used − reserve) × percent), where `maxOutputTokens` is the requested output, or
  * `options.budgetTokens`. A first request has nothing used and no reserve.
  *
  * Throws `INVALID_INPUT`.
@@ -51,16 +51,16 @@ export function enforceAggregateFileBudget<F extends AttachedFile>(
   files: readonly F[],
   provider: string,
   model?: string,
-  maxTokens?: number,
+  maxOutputTokens?: number,
   options?: AggregateFileBudgetOptions,
 ): AggregateFileBudget<F> {
   checkFiles(files, 'enforceAggregateFileBudget')
   const checked = check(
     parametersSchema,
-    { provider, model, maxTokens, options },
+    { provider, model, maxOutputTokens, options },
     'enforceAggregateFileBudget',
   )
-  const budgetTokens = fileBudgetTokens({ provider, model, maxTokens, ...checked.options }, 0)
+  const budgetTokens = fileBudgetTokens({ provider, model, maxOutputTokens, ...checked.options }, 0)
   const estimator = checked.options?.estimator ?? neurolinkEstimator
   const fitted = fitFiles(files, budgetTokens, provider, estimator)
   const included = fitted.flatMap(({ how, file }) => (how === 'dropped' ? [] : [file]))

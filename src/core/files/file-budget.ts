@@ -132,7 +132,7 @@ export const fileBudgetSchema = z.strictObject({
   provider: z.string().optional(),
   model: z.string().optional(),
   /** The requested output tokens, which set the output reserve. */
-  maxTokens: tokens.optional(),
+  maxOutputTokens: tokens.optional(),
 })
 /** A budget for the files of a request, tokens. */
 export type FileBudget = z.input<typeof fileBudgetSchema>
@@ -140,8 +140,8 @@ export type FileBudget = z.input<typeof fileBudgetSchema>
 /** The tokens for the files of one request; `reserveShare` of the available input is the default reserve. */
 export function fileBudgetTokens(budget: z.output<typeof fileBudgetSchema>, reserveShare: number): number {
   if (budget.budgetTokens !== undefined) return Math.floor(budget.budgetTokens)
-  const { provider = DEFAULT_PROVIDER, model, maxTokens, usedTokens = 0 } = budget
-  const available = Math.max(0, getAvailableInputTokens(provider, model, maxTokens))
+  const { provider = DEFAULT_PROVIDER, model, maxOutputTokens, usedTokens = 0 } = budget
+  const available = Math.max(0, getAvailableInputTokens(provider, model, maxOutputTokens))
   const reserve = budget.reserve ?? Math.ceil(available * reserveShare)
   return calculateFileTokenBudget(available, usedTokens, 0, {
     reserve,

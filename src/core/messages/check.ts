@@ -139,6 +139,14 @@ function named(text: z.ZodString) {
 /** A name or an id: 1 to 1,000 characters that every database can store. */
 export const nameSchema = named(z.string())
 
+/** The model that a call is about. */
+export const modelShape = {
+  /** Default: the provider of the session, else "openai". */
+  provider: nameSchema.optional(),
+  /** Default: the model of the session. */
+  model: nameSchema.optional(),
+}
+
 /** The name of something new: it must fit an index. Names that are looked up are checked with `nameSchema`. */
 export const newNameSchema = nameSchema.refine(fitsIndex, NAME_BYTES_RULE)
 

@@ -245,7 +245,7 @@ export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult
     raw: estimateRequest(provider, checked, history),
     outlook: PLAIN_OUTLOOK,
     contextWindow: checked.contextWindow ?? getContextWindowSize(provider, checked.model),
-    maxTokens: checked.maxOutputTokens,
+    maxOutputTokens: checked.maxOutputTokens,
     threshold: checked.compactionThreshold,
   })
 }
@@ -314,10 +314,10 @@ export function weighRequest(params: {
   readonly contextWindow: number
   /** The limit of the input alone, tokens, if it was learned. */
   readonly inputLimit?: number | undefined
-  readonly maxTokens?: number | undefined
+  readonly maxOutputTokens?: number | undefined
   readonly threshold?: number | undefined
 }): BudgetCheckResult {
-  const { contextWindow, maxTokens, threshold = DEFAULT_COMPACTION_THRESHOLD } = params
+  const { contextWindow, maxOutputTokens, threshold = DEFAULT_COMPACTION_THRESHOLD } = params
   const breakdown = calibrated(params.raw, params.outlook)
   const estimatedInputTokens =
     breakdown.systemPrompt +
@@ -326,7 +326,7 @@ export function weighRequest(params: {
     breakdown.toolDefinitions +
     breakdown.fileAttachments +
     (breakdown.unseen ?? 0)
-  const availableInputTokens = availableInput(contextWindow, maxTokens, params.inputLimit)
+  const availableInputTokens = availableInput(contextWindow, maxOutputTokens, params.inputLimit)
   const usageRatio = availableInputTokens > 0 ? estimatedInputTokens / availableInputTokens : 1
   return {
     withinBudget: estimatedInputTokens <= availableInputTokens,

@@ -103,7 +103,7 @@ const overridesSchema = z.strictObject({
   contextWindows: contextWindowsSchema.optional(),
   inputLimit: z.int().positive().optional(),
   /** The requested output: the reserve. */
-  maxTokens: tokens.optional(),
+  maxOutputTokens: tokens.optional(),
   /** An estimator, or the name of a built-in one. Default "neurolink"; stores use those of their sessions. */
   estimator: z.union([z.enum(ESTIMATOR_NAMES as [string]), estimatorSchema]).optional(),
   threshold: shareSchema.optional(),
@@ -178,7 +178,7 @@ export function profileOf(subject: ProfileSubject): ModelProfile {
       : learnedInput !== undefined
         ? ({ value: learnedInput, source: 'learned' } as const)
         : undefined
-  const available = Math.max(0, availableInput(contextWindow.value, given.maxTokens, inputLimit?.value))
+  const available = Math.max(0, availableInput(contextWindow.value, given.maxOutputTokens, inputLimit?.value))
   const target = given.target ?? DEFAULT_COMPACTION_TARGET
   const targetTokens = given.targetTokens ?? Math.floor(target * available)
   const types = contextManagementTypes(provider, model)
@@ -188,7 +188,7 @@ export function profileOf(subject: ProfileSubject): ModelProfile {
     ...(model !== undefined && { model }),
     contextWindow,
     ...(inputLimit !== undefined && { inputLimit }),
-    outputReserve: reserveFigure(contextWindow.value, given.maxTokens),
+    outputReserve: reserveFigure(contextWindow.value, given.maxOutputTokens),
     availableInputTokens: available,
     ...countingFigures(subject),
     threshold: figure(given.threshold, DEFAULT_COMPACTION_THRESHOLD, 'default'),
@@ -224,9 +224,9 @@ function nameOf({ provider, model, contextWindow, overrides }: ProfileSubject): 
   return source === 'default' ? 'default' : `${provider}/${model ?? '_default'}`
 }
 
-function reserveFigure(contextWindow: number, maxTokens: number | undefined): Figure<number> {
+function reserveFigure(contextWindow: number, maxOutputTokens: number | undefined): Figure<number> {
   const isMost = contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO > MAX_DEFAULT_OUTPUT_RESERVE
-  return figure(maxTokens, getOutputReserve(contextWindow), isMost ? 'most' : 'share')
+  return figure(maxOutputTokens, getOutputReserve(contextWindow), isMost ? 'most' : 'share')
 }
 
 function stageFigures(

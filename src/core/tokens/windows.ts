@@ -317,21 +317,21 @@ export function getContextWindowSize(provider: string, model?: string, overrides
   })
 }
 
-/** Tokens reserved for the answer: `maxTokens` when given, else 35 % of the window, rounded up, at most 64,000. */
-export function getOutputReserve(contextWindow: number, maxTokens?: number): number {
+/** Tokens reserved for the answer: `maxOutputTokens` when given, else 35 % of the window, rounded up, at most 64,000. */
+export function getOutputReserve(contextWindow: number, maxOutputTokens?: number): number {
   return readable('getOutputReserve', () => {
-    if (maxTokens !== undefined && typeof maxTokens !== 'number')
-      throw invalid('getOutputReserve: maxTokens must be a number')
+    if (maxOutputTokens !== undefined && typeof maxOutputTokens !== 'number')
+      throw invalid('getOutputReserve: maxOutputTokens must be a number')
     return (
-      maxTokens ??
+      maxOutputTokens ??
       Math.min(MAX_DEFAULT_OUTPUT_RESERVE, Math.ceil(contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO))
     )
   })
 }
 
 /** The available input of a window, tokens: minus the output reserve, and at most the provider's input limit. */
-export function availableInput(contextWindow: number, maxTokens?: number, inputLimit?: number): number {
-  const left = contextWindow - getOutputReserve(contextWindow, maxTokens)
+export function availableInput(contextWindow: number, maxOutputTokens?: number, inputLimit?: number): number {
+  const left = contextWindow - getOutputReserve(contextWindow, maxOutputTokens)
   return inputLimit === undefined ? left : Math.min(left, inputLimit)
 }
 
@@ -345,10 +345,10 @@ export function lowerLimit(learned: number | undefined, set: number | undefined)
 export function getAvailableInputTokens(
   provider: string,
   model?: string,
-  maxTokens?: number,
+  maxOutputTokens?: number,
   overrides?: ContextWindows,
 ): number {
   return readable('getAvailableInputTokens', () => {
-    return availableInput(getContextWindowSize(provider, model, overrides), maxTokens)
+    return availableInput(getContextWindowSize(provider, model, overrides), maxOutputTokens)
   })
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
-import { check, MAX_TIMER_MS, nameSchema } from '../../core/messages/check.ts'
+import { check, MAX_TIMER_MS, modelShape, nameSchema } from '../../core/messages/check.ts'
 import { callFailure, mayRetry, waitBefore } from '../../core/summarizers/model/call-failure.ts'
 import {
   MAX_OUTPUT_CHARS,
@@ -97,8 +97,7 @@ export const modelSummarizerSchema = z.strictObject({
   /** Calls the model once. */
   generate: z.custom<(request: GenerateRequest) => Promise<GenerateAnswer>>(isFunction, 'must be a function'),
   /** The provider and model when the caller's config names none; they select the context window. */
-  provider: nameSchema.optional(),
-  model: nameSchema.optional(),
+  ...modelShape,
   /** The maximum tokens of one request in total. Default: the model's window minus its output; 128,000 minus its output for an unknown model. */
   maxInputTokens: z.int().positive().optional(),
   /** Output tokens for reasoning besides the summary. Default 4,000. */

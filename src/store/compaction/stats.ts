@@ -100,7 +100,7 @@ export type ContextStats = {
   readonly contextWindow: ContextWindow
   /** Maximum tokens of input that the provider accepts, where an overflow error reported it. */
   readonly inputLimit?: number
-  readonly outputReserve: { readonly tokens: number; readonly source: 'maxTokens' | 'share' | 'most' }
+  readonly outputReserve: { readonly tokens: number; readonly source: 'maxOutputTokens' | 'share' | 'most' }
   /** Maximum tokens of input by the settings. */
   readonly contextWindowTarget?: number
   /** The usage at which compaction is due. */
@@ -113,7 +113,7 @@ export type ContextStats = {
 
 /** Settings that are part of a model's profile. */
 const PROFILE_SETTINGS = [
-  'maxTokens',
+  'maxOutputTokens',
   'target',
   'targetTokens',
   'keepRecentTokens',
@@ -162,18 +162,18 @@ export function contextStats(
     readings.learned.window,
     registryOf(settings.preset),
   )
-  const maxTokens = request.maxOutputTokens ?? settings.maxTokens
+  const maxOutputTokens = request.maxOutputTokens ?? settings.maxOutputTokens
   const target = request.contextWindowTarget ?? settings.contextWindowTarget ?? 0
   const inputLimit = lowerLimit(readings.learned.input, target)
   const threshold = thresholdOf(request, settings, () =>
-    availableInput(contextWindow.tokens, maxTokens, inputLimit),
+    availableInput(contextWindow.tokens, maxOutputTokens, inputLimit),
   )
   const budget = weighRequest({
     raw,
     outlook: expected,
     contextWindow: contextWindow.tokens,
     inputLimit,
-    maxTokens,
+    maxOutputTokens,
     threshold,
   })
   const { calibration = NO_CALIBRATION, measurement } = readings
@@ -216,11 +216,11 @@ export function contextStats(
           },
     calibration: { ratio: ratioOf(calibration), samples: samplesOf(calibration) },
     contextWindow,
-    outputReserve: outputReserve(contextWindow.tokens, maxTokens),
+    outputReserve: outputReserve(contextWindow.tokens, maxOutputTokens),
     threshold,
     profile: cachedProfile(chosen, contextWindow, readings.learned.input, estimator, {
       settings,
-      maxTokens,
+      maxOutputTokens,
       threshold,
       target,
     }),
@@ -255,21 +255,24 @@ function thresholdOf(request: CheckedStats, settings: ResolvedSettings, availabl
   return tokens > 0 ? thresholdTokens / tokens : 1
 }
 
-function outputReserve(contextWindow: number, maxTokens: number | undefined): ContextStats['outputReserve'] {
-  const tokens = getOutputReserve(contextWindow, maxTokens)
-  if (maxTokens !== undefined) return { tokens, source: 'maxTokens' }
+function outputReserve(
+  contextWindow: number,
+  maxOutputTokens: number | undefined,
+): ContextStats['outputReserve'] {
+  const tokens = getOutputReserve(contextWindow, maxOutputTokens)
+  if (maxOutputTokens !== undefined) return { tokens, source: 'maxOutputTokens' }
   const isMost = contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO > MAX_DEFAULT_OUTPUT_RESERVE
   return { tokens, source: isMost ? 'most' : 'share' }
 }
 
 /** Settings that differ from the defaults. */
 function overridesOf(
-  { settings, maxTokens, threshold, target }: ProfileInput,
+  { settings, maxOutputTokens, threshold, target }: ProfileInput,
   learnedInput: number | undefined,
 ): ProfileSubject['overrides'] {
   return {
     ...Object.fromEntries(PROFILE_SETTINGS.map((name) => [name, settings[name]])),
-    maxTokens,
+    maxOutputTokens,
     threshold: threshold === DEFAULT_COMPACTION_THRESHOLD ? undefined : threshold,
     target: settings.target === DEFAULT_COMPACTION_TARGET ? undefined : settings.target,
     inputLimit: target > 0 && target < (learnedInput ?? target + 1) ? target : undefined,
@@ -288,7 +291,7 @@ type CachedProfile = {
 type ProfileInput = {
   /** Resolved once for a store or a session, so the same object means the same settings. */
   readonly settings: ResolvedSettings
-  readonly maxTokens: number | undefined
+  readonly maxOutputTokens: number | undefined
   readonly threshold: number
   /** Most tokens of input; 0 for none. */
   readonly target: number
@@ -316,7 +319,7 @@ function cachedProfile(
     last.learnedInput === learnedInput &&
     last.estimator === estimator &&
     last.input.settings === input.settings &&
-    last.input.maxTokens === input.maxTokens &&
+    last.input.maxOutputTokens === input.maxOutputTokens &&
     last.input.threshold === input.threshold &&
     last.input.target === input.target
   )

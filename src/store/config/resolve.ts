@@ -26,7 +26,6 @@ import {
   type LayerValues,
   type PresetName,
   SETTING_NAMES,
-  SETTING_SOURCES,
   type SettingName,
   type SettingSource,
   SUMMARY_TIMEOUT_MS,
@@ -138,8 +137,7 @@ export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
 /** Notes of a session, and of an owner, that are recalled, as in nca. */
 export const DEFAULT_MAX_NOTES = 128
 
-/** The defaults. Settings that are missing here scale with the window or have their default where they are used. */
-export const DEFAULTS = frozenCopy({
+const defaults = {
   preset: 'default',
   estimator: 'calibrated',
   provider: DEFAULT_PROVIDER,
@@ -176,28 +174,15 @@ export const DEFAULTS = frozenCopy({
   maxToolOutputBytes: MAX_TOOL_OUTPUT_BYTES,
   maxToolOutputLines: MAX_TOOL_OUTPUT_LINES,
   fileReadBudgetPercent: FILE_READ_BUDGET_PERCENT,
-} satisfies LayerValues) as LayerValues & Defaulted
+} satisfies LayerValues
 
-/** The settings that always have a value. */
+/** The settings that always have a value: the two others may be given in another way. */
 type Defaulted = {
-  readonly [K in
-    | 'preset'
-    | 'estimator'
-    | 'enabled'
-    | 'auto'
-    | 'warningLevels'
-    | 'enableAutoSummarize'
-    | 'autoCompactOnFinish'
-    | 'maxNotes'
-    | 'previewToolOutputs'
-    | 'backgroundThreshold'
-    | 'backgroundMinIntervalMs'
-    | 'circuitResetMs'
-    | 'spendLimits'
-    | 'maxToolOutputBytes'
-    | 'maxToolOutputLines'
-    | 'fileReadBudgetPercent']: NonNullable<LayerValues[K]>
+  readonly [K in Exclude<keyof typeof defaults, 'threshold' | 'target'>]: NonNullable<LayerValues[K]>
 }
+
+/** The defaults. Settings that are missing here scale with the window or have their default where they are used. */
+export const DEFAULTS: LayerValues & Defaulted = frozenCopy(defaults)
 
 /** All settings in force. Settings that are missing scale with the window, or do not apply. */
 export type ResolvedSettings = LayerValues & Defaulted
@@ -210,98 +195,75 @@ export type ResolvedConfig = {
   readonly requestedTarget?: number | undefined
 }
 
-/** Settings that express the same in two ways: the one with higher precedence applies, the other does not. */
-const ALTERNATIVES: readonly (readonly SettingName[])[] = [
-  ['threshold', 'thresholdTokens'],
-  ['target', 'targetTokens'],
-  ['keepRecentTokens', 'keepRecentRatio'],
-]
-
-const DEFAULT_LAYER: Layer = { source: 'default', values: DEFAULTS }
+/** What a setting makes ineffective in the layers below its own: the other way to say the same. */
+const OTHER_WAY: { readonly [K in SettingName]?: SettingName } = {
+  threshold: 'thresholdTokens',
+  thresholdTokens: 'threshold',
+  target: 'targetTokens',
+  targetTokens: 'target',
+  keepRecentTokens: 'keepRecentRatio',
+  keepRecentRatio: 'keepRecentTokens',
+}
 
 /**
  * Resolves layers, highest precedence first: each setting has the value of the first layer that gives it. Below them are the
  * preset that they choose and the defaults. Tables of context windows are merged, so that one layer can add a model to another's.
- *
- * `autoSummarizeThreshold` is also the `threshold`, unless a threshold is given with at least the same precedence, because nca has no other threshold.
  */
 export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
   const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? DEFAULTS.preset
-  const all = [...layers, { source: 'preset' as const, values: PRESETS[preset] }, DEFAULT_LAYER].map(
-    withThreshold,
-  )
-  const settings: Record<string, unknown> = {}
-  const sources: Record<string, SettingSource> = {}
-  for (const name of SETTING_NAMES) {
-    const layer = layerOf(all, name)
-    sources[name] = layer?.source ?? 'default'
-    if (layer !== undefined) settings[name] = layer.values[name]
+  const all: readonly Layer[] = [
+    ...layers,
+    { source: 'preset', values: PRESETS[preset] },
+    { source: 'default', values: DEFAULTS },
+  ]
+  const settings: { -readonly [K in SettingName]?: LayerValues[K] } = {}
+  const sources = Object.fromEntries(SETTING_NAMES.map((name) => [name, 'default'])) as {
+    [K in SettingName]: SettingSource
   }
-  const requestedShare = sources.target === 'preset' ? REQUESTED_SHARES[preset] : undefined
-  adjustTarget(settings, sources)
-  adjustAuto(settings, sources)
-  adjustTruncation(settings, sources)
-  const windows = all.flatMap(({ values }): readonly ContextWindows[] =>
-    values.contextWindows === undefined ? [] : [values.contextWindows],
-  )
-  if (windows.length > 1)
-    settings.contextWindows = windows.reduceRight((low, high) => mergeWindows(high, low))
-  const { target } = settings
-  return {
-    settings: settings as ResolvedSettings,
-    sources: sources as ResolvedConfig['sources'],
-    ...(requestedShare !== undefined &&
-      typeof target === 'number' && { requestedTarget: requestedShare * target }),
+  for (const { source, values } of all) {
+    const given = SETTING_NAMES.filter((name) => values[name] !== undefined && !isSettled(name, settings))
+    const { contextWindows } = settings
+    Object.assign(settings, pick(values, given))
+    for (const name of given) sources[name] = source
+    if (contextWindows !== undefined && values.contextWindows !== undefined)
+      settings.contextWindows = mergeWindows(contextWindows, values.contextWindows)
+    // What a layer implies has precedence over the layers below it only.
+    const { autoSummarizeThreshold: percent, threshold, thresholdTokens } = settings
+    if (percent !== undefined && threshold === undefined && thresholdTokens === undefined) {
+      // nca has no other threshold.
+      settings.threshold = percent / 100
+      sources.threshold = source
+    }
+    if (settings.enableAutoSummarize === false && settings.auto === undefined) {
+      // Without automatic summaries nothing is hidden automatically.
+      settings.auto = false
+      sources.auto = source
+    }
   }
+  return { settings: settings as ResolvedSettings, sources, ...lowerTarget(settings, sources, preset) }
+}
+
+/** Whether layers above decide a setting. */
+function isSettled(name: SettingName, above: LayerValues): boolean {
+  const other = OTHER_WAY[name]
+  if (above[name] !== undefined || (other !== undefined && above[other] !== undefined)) return true
+  // A share truncates by age.
+  return name === 'truncationFraction' && above.truncationOrder === 'importance'
 }
 
 /** With a threshold below the default one, the target of the preset or the default is lowered in proportion. */
-function adjustTarget(settings: Record<string, unknown>, sources: Record<string, string>): void {
-  const { target, threshold, targetTokens } = settings
-  if (sources.target !== 'default' && sources.target !== 'preset') return
-  if (targetTokens !== undefined || typeof target !== 'number' || typeof threshold !== 'number') return
-  if (threshold >= DEFAULT_COMPACTION_THRESHOLD) return
+function lowerTarget(
+  settings: { target?: number | undefined; readonly threshold?: number | undefined },
+  sources: { target: SettingSource; readonly threshold: SettingSource },
+  preset: PresetName,
+): Pick<ResolvedConfig, 'requestedTarget'> {
+  const { target, threshold = DEFAULT_COMPACTION_THRESHOLD } = settings
+  const share = sources.target === 'preset' ? REQUESTED_SHARES[preset] : undefined
+  const isGiven = sources.target !== 'default' && sources.target !== 'preset'
+  if (target === undefined || isGiven) return {}
   settings.target = targetAt(threshold, target)
-  sources.target = sources.threshold!
-}
-
-/** Without automatic summaries nothing is hidden automatically, unless `auto` is given with at least the same precedence. */
-function adjustAuto(settings: Record<string, unknown>, sources: Record<string, SettingSource>): void {
-  if (settings.enableAutoSummarize !== false || !takesPrecedence(sources.enableAutoSummarize!, sources.auto!))
-    return
-  settings.auto = false
-  sources.auto = sources.enableAutoSummarize!
-}
-
-/** A share truncates by age, so it does not apply when an order by importance is given with higher precedence. */
-function adjustTruncation(settings: Record<string, unknown>, sources: Record<string, SettingSource>): void {
-  const { truncationOrder, truncationFraction } = settings
-  if (truncationOrder !== 'importance' || truncationFraction === undefined) return
-  if (!takesPrecedence(sources.truncationOrder!, sources.truncationFraction!)) return
-  delete settings.truncationFraction
-  sources.truncationFraction = sources.truncationOrder!
-}
-
-function takesPrecedence(one: SettingSource, other: SettingSource): boolean {
-  return SETTING_SOURCES.indexOf(one) < SETTING_SOURCES.indexOf(other)
-}
-
-function withThreshold(layer: Layer): Layer {
-  const { autoSummarizeThreshold, threshold, thresholdTokens } = layer.values
-  if (autoSummarizeThreshold === undefined || threshold !== undefined || thresholdTokens !== undefined)
-    return layer
-  return { ...layer, values: { ...layer.values, threshold: autoSummarizeThreshold / 100 } }
-}
-
-/** The first layer that gives a setting, unless one of higher precedence gives its alternative. */
-function layerOf(layers: readonly Layer[], name: SettingName): Layer | undefined {
-  const at = layers.findIndex(({ values }) => values[name] !== undefined)
-  if (at < 0) return undefined
-  const others = ALTERNATIVES.find((names) => names.includes(name))?.filter((other) => other !== name) ?? []
-  const isOverridden = layers
-    .slice(0, at)
-    .some(({ values }) => others.some((other) => values[other] !== undefined))
-  return isOverridden ? undefined : layers[at]
+  if (settings.target !== target) sources.target = sources.threshold
+  return share === undefined ? {} : { requestedTarget: share * settings.target }
 }
 
 /** Two tables as one: entries of the first take precedence. */

@@ -1,15 +1,9 @@
 import type { z } from 'zod'
 import { defined } from '../../core/messages/defined.ts'
 import type { JsonObject } from '../../core/messages/json.ts'
-import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../../core/messages/tool-names.ts'
 import { minimumSavingsOf } from '../../core/model/prompt-cache.ts'
-import { DEDUP_THRESHOLD } from '../../core/stages/deduplicate.ts'
-import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
-import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../../core/stages/prune.ts'
 import type { Stage, StageSettings } from '../../core/stages/stage.ts'
-import { TRUNCATION_MARKER } from '../../core/stages/truncate.ts'
 import { chosenSummarizer } from '../../core/summarizers/judge-answer.ts'
-import { SUMMARY_SECTIONS } from '../../core/summarizers/summarizer.ts'
 import {
   DEFAULT_COMPACTION_TARGET,
   DEFAULT_COMPACTION_THRESHOLD,
@@ -35,7 +29,7 @@ import {
 import { availableInput, lowerLimit, registryOf, type WindowRegistry } from '../../core/tokens/windows.ts'
 import type { RunOfJob } from '../../storage/storage.ts'
 import type { ChosenModel } from './model.ts'
-import { type Configuration, nonDefaults, pick, type ResolvedConfig } from './resolve.ts'
+import { type Configuration, DEFAULTS, nonDefaults, pick, type ResolvedConfig } from './resolve.ts'
 import {
   CALL_FACTS,
   CALL_SETTINGS,
@@ -45,7 +39,7 @@ import {
   SETTING_SOURCES,
   type SettingName,
 } from './settings.ts'
-import { DEFAULT_STAGES, MAX_RETAINED_MESSAGES, stagesOf, withWindow } from './stages.ts'
+import { DEFAULT_STAGES, MAX_RETAINED_MESSAGES, STAGE_SWITCHES, stagesOf, withWindow } from './stages.ts'
 
 /** How far from its target a view may end, as a share of it. */
 export const TARGET_TOLERANCE = 0.05
@@ -57,17 +51,8 @@ const OVERFLOW_SHARE = 0.3
 export type CompactionOptions = z.output<typeof compactionConfigSchema>
 
 /** Options that decide which stages a run has. */
-const STAGE_OPTIONS = [
-  'stages',
-  'enableMedia',
-  'enablePrune',
-  'enableDeduplicate',
-  'enableSummarize',
-  'enableTruncate',
-  'emergencyCut',
-] as const
+const STAGE_OPTIONS = ['stages', ...STAGE_SWITCHES] as const
 type StageOption = (typeof STAGE_OPTIONS)[number]
-type StageSwitch = Exclude<StageOption, 'stages'>
 
 /** What one run is carried out by: the options of its call, filled in from the settings, with its stages made. */
 export type RunConfig = Omit<CompactionOptions, StageOption> & {
@@ -128,19 +113,8 @@ export function runConfig(
 /** The config of a run over a plain array, which has no settings beside its options. */
 export function arrayRunConfig(options: CompactionOptions): RunConfig {
   const { stages } = options
-  const isOn = (name: StageSwitch): boolean => stages !== undefined || options[name] !== false
-  return { ...options, pipeline: stagesOf(stages ?? DEFAULT_STAGES, switchesBy(isOn)) }
-}
-
-function switchesBy(isOn: (name: StageSwitch) => boolean) {
-  return {
-    media: isOn('enableMedia'),
-    prune: isOn('enablePrune'),
-    deduplicate: isOn('enableDeduplicate'),
-    summarize: isOn('enableSummarize'),
-    truncate: isOn('enableTruncate'),
-    cut: isOn('enableTruncate') && isOn('emergencyCut'),
-  }
+  const off = stages === undefined ? STAGE_SWITCHES.filter((name) => options[name] === false) : []
+  return { ...options, pipeline: stagesOf(stages ?? DEFAULT_STAGES, new Set(off)) }
 }
 
 /** The stages of a run. `withoutSummaries`: the settings allow none. */
@@ -150,21 +124,18 @@ function pipelineOf(resolved: ResolvedConfig, { range }: CheckedCall, withoutSum
   if (range !== undefined || (withoutSummaries && !settings.auto)) return []
   // Stages given with higher precedence than a switch ignore it.
   const counts = (name: SettingName): boolean => precedence(resolved, name) >= precedence(resolved, 'stages')
-  const switches = switchesBy((name) => settings[name] !== false || !counts(name))
+  const off = new Set(STAGE_SWITCHES.filter((name) => settings[name] === false && counts(name)))
+  if (withoutSummaries) off.add('enableSummarize')
   // A maximum that only the preset gives is the default of its own windows.
   const isBounded =
     precedence(resolved, 'maxRetainedMessages') > PRESET_PRECEDENCE && counts('maxRetainedMessages')
   const stages = settings.stages ?? DEFAULT_STAGES
   const given = nonDefaults(resolved, ['prunePlaceholder', 'pruneProtectedTools'])
-  return stagesOf(
-    isBounded ? withWindow(stages) : stages,
-    withoutSummaries ? { ...switches, summarize: false } : switches,
-    {
-      retained: settings.maxRetainedMessages ?? MAX_RETAINED_MESSAGES,
-      placeholder: given.prunePlaceholder,
-      protectedTools: given.pruneProtectedTools,
-    },
-  )
+  return stagesOf(isBounded ? withWindow(stages) : stages, off, {
+    retained: settings.maxRetainedMessages ?? MAX_RETAINED_MESSAGES,
+    placeholder: given.prunePlaceholder,
+    protectedTools: given.pruneProtectedTools,
+  })
 }
 
 /** Higher numbers take precedence. */
@@ -236,7 +207,7 @@ export function resolveSettings(config: RunConfig, subject: RunSubject): RunSett
     estimate,
   })
   const inputLimit = lowerLimit(subject.inputLimit, config.contextWindowTarget)
-  const available = Math.max(0, availableInput(contextWindow, config.maxTokens, inputLimit))
+  const available = Math.max(0, availableInput(contextWindow, config.maxOutputTokens, inputLimit))
   const others = expectedTokens(found, { ...estimate, history: 0 })
   const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
   const { dueTokens, target: given = DEFAULT_COMPACTION_TARGET } = config
@@ -302,25 +273,25 @@ function mustShrink({ trigger, reportedTokens }: RunConfig, { source }: Outlook)
 
 function stageSettings(config: RunConfig, available: number, targetTokens: number): StageSettings {
   const scaled = scaledFigures(available, targetTokens)
-  const { truncationMarker = TRUNCATION_MARKER } = config
+  const { truncationMarker = DEFAULTS.truncationMarker } = config
   return {
-    keepRecentMedia: config.keepRecentMedia ?? KEEP_RECENT_MEDIA,
+    keepRecentMedia: config.keepRecentMedia ?? DEFAULTS.keepRecentMedia,
     pruneProtectTokens: config.pruneProtectTokens ?? scaled.pruneProtectTokens,
     pruneMinimumSavings: config.pruneMinimumSavings ?? scaled.pruneMinimumSavings,
-    pruneProtectedTools: config.pruneProtectedTools ?? PRUNE_PROTECTED_TOOLS,
-    prunePlaceholder: config.prunePlaceholder ?? PRUNE_PLACEHOLDER,
-    pruneFailedResults: config.pruneFailedResults ?? false,
-    readTools: config.readTools ?? READ_TOOLS,
-    userTools: config.userTools ?? USER_TOOLS,
-    pathArguments: config.pathArguments ?? PATH_ARGUMENTS,
-    deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEDUP_THRESHOLD,
-    deduplicateByText: config.deduplicateByText ?? true,
+    pruneProtectedTools: config.pruneProtectedTools ?? DEFAULTS.pruneProtectedTools,
+    prunePlaceholder: config.prunePlaceholder ?? DEFAULTS.prunePlaceholder,
+    pruneFailedResults: config.pruneFailedResults ?? DEFAULTS.pruneFailedResults,
+    readTools: config.readTools ?? DEFAULTS.readTools,
+    userTools: config.userTools ?? DEFAULTS.userTools,
+    pathArguments: config.pathArguments ?? DEFAULTS.pathArguments,
+    deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEFAULTS.deduplicateMinimumSavings,
+    deduplicateByText: config.deduplicateByText ?? DEFAULTS.deduplicateByText,
     keepRecentTokens: config.keepRecentTokens,
     keepRecentRatio: config.keepRecentRatio,
     ...summaryTokens(config, scaled.summaryMaxTokens, targetTokens),
-    summarySections: config.summarySections ?? SUMMARY_SECTIONS,
+    summarySections: config.summarySections ?? DEFAULTS.summarySections,
     truncationFraction: config.truncationFraction,
-    truncationOrder: config.truncationOrder ?? 'oldest',
+    truncationOrder: config.truncationOrder ?? DEFAULTS.truncationOrder,
     truncationMarker: truncationMarker === false ? undefined : truncationMarker,
   }
 }

@@ -37,15 +37,17 @@ export const stagesSchema = z.custom<readonly StageSetting[]>().superRefine((val
   }
 })
 
-/** Whether each part of the pipeline may act. */
-type Switches = {
-  readonly media: boolean
-  readonly prune: boolean
-  readonly deduplicate: boolean
-  readonly summarize: boolean
-  readonly truncate: boolean
-  readonly cut: boolean
-}
+/** The settings that switch stages off when they are false. */
+export const STAGE_SWITCHES = [
+  'enableMedia',
+  'enablePrune',
+  'enableDeduplicate',
+  'enableSummarize',
+  'enableTruncate',
+  'emergencyCut',
+] as const
+export type StageSwitch = (typeof STAGE_SWITCHES)[number]
+type Switches = ReadonlySet<StageSwitch>
 
 /** Options of stages that do not give them themselves. */
 type StageDefaults = {
@@ -59,35 +61,34 @@ type StageDefaults = {
 const OWN_DEFAULTS: StageDefaults = { retained: MAX_RETAINED_MESSAGES }
 
 /** The switch of each stage, by its name. A sliding window truncates, so `enableTruncate` is its switch. */
-const SWITCH_OF: ReadonlyMap<string, keyof Switches> = new Map([
-  ['media', 'media'],
-  ['prune', 'prune'],
-  ['clear_tool_results', 'prune'],
-  ['deduplicate', 'deduplicate'],
-  ['summarize', 'summarize'],
-  ['summarize_older', 'summarize'],
-  ['hierarchical_summaries', 'summarize'],
-  ['truncate', 'truncate'],
-  ['sliding_window', 'truncate'],
-  ['priority_based', 'truncate'],
-  ['cut', 'cut'],
+const SWITCH_OF: ReadonlyMap<string, StageSwitch> = new Map([
+  ['media', 'enableMedia'],
+  ['prune', 'enablePrune'],
+  ['clear_tool_results', 'enablePrune'],
+  ['deduplicate', 'enableDeduplicate'],
+  ['summarize', 'enableSummarize'],
+  ['summarize_older', 'enableSummarize'],
+  ['hierarchical_summaries', 'enableSummarize'],
+  ['truncate', 'enableTruncate'],
+  ['sliding_window', 'enableTruncate'],
+  ['priority_based', 'enableTruncate'],
+  ['cut', 'enableTruncate'],
 ])
 
 /**
- * Makes the stages of a list, those in composites included. Without summaries, a sliding window that summarizes becomes a plain
+ * Makes the stages of a list, those in composites included, without those that are switched `off`. Without summaries, a sliding window that summarizes becomes a plain
  * one, and any other stage that requests summaries is left out, also one of the application.
  *
  * Equal settings give identical stages, so that two requests can be compared.
  */
 export function stagesOf(
   settings: readonly StageSetting[],
-  switches: Switches,
+  off: Switches,
   defaults: StageDefaults = OWN_DEFAULTS,
 ): Stage[] {
   return settings.flatMap((setting) => {
-    if (!isSpec(setting)) return switchedStage(setting, switches) ?? []
-    const spec = switchedSpec(completed(setting, defaults), switches)
-    return spec === undefined ? [] : [makeStage(spec)]
+    const stage = isSpec(setting) ? makeStage(completed(setting, defaults)) : setting
+    return switchedStage(stage, off) ?? []
   })
 }
 
@@ -95,42 +96,27 @@ function isSpec(setting: StageSetting): setting is StageSpec {
   return typeof setting === 'string' || 'stage' in setting
 }
 
-function isOn(name: string, switches: Switches): boolean {
-  const by = SWITCH_OF.get(name)
-  return by === undefined || switches[by]
-}
-
-/** A stage that is given by name, without what is switched off in it. */
-function switchedSpec(spec: NamedSpec, switches: Switches): NamedSpec | undefined {
-  const inner = specsIn(spec)
-  if (inner !== undefined) {
-    const stages = inner.flatMap((one) => switchedSpec(namedSpec(one), switches) ?? [])
-    return stages.length === 0 ? undefined : { ...spec, stages }
+/** A stage without what is switched off in it: the same object where nothing is. */
+function switchedStage(stage: Stage, off: Switches): Stage | undefined {
+  if ('stages' in stage) return switchedComposite(stage, off)
+  if ('summaries' in stage) {
+    if (!off.has('enableSummarize')) return stage
+    return off.has('enableTruncate') ? undefined : plainWindowOf(stage)
   }
-  const summarizes = spec.stage === WINDOW_WITH_SUMMARY || spec.summarize === true
-  if (!summarizes) return isOn(spec.stage, switches) ? spec : undefined
-  if (switches.summarize) return spec
-  const { summarize: _, ...plain } = spec
-  return switches.truncate ? { ...plain, stage: WINDOW } : undefined
-}
-
-/** A stage that is given as a value, without what is switched off in it: the same object where nothing is. */
-function switchedStage(stage: Stage, switches: Switches): Stage | undefined {
-  if ('stages' in stage) return switchedComposite(stage, switches)
-  if (!('summaries' in stage)) return isOn(stage.name, switches) ? stage : undefined
-  if (switches.summarize) return stage
-  return switches.truncate ? plainWindowOf(stage) : undefined
+  const by = SWITCH_OF.get(stage.name)
+  const isOff = (by !== undefined && off.has(by)) || (stage.name === 'cut' && off.has('emergencyCut'))
+  return isOff ? undefined : stage
 }
 
 /** Composites without what is switched off in them, by the switches: made once, so that two requests can be compared. */
 const switchedComposites = new WeakMap<CompositeStage, Map<string, Stage | undefined>>()
 
-function switchedComposite(stage: CompositeStage, switches: Switches): Stage | undefined {
+function switchedComposite(stage: CompositeStage, off: Switches): Stage | undefined {
   const known = switchedComposites.get(stage) ?? new Map<string, Stage | undefined>()
   switchedComposites.set(stage, known)
-  const key = canonicalJson(switches)
+  const key = [...off].sort().join()
   if (known.has(key)) return known.get(key)
-  const stages = stage.stages.flatMap((one) => switchedStage(one, switches) ?? [])
+  const stages = stage.stages.flatMap((one) => switchedStage(one, off) ?? [])
   const isWhole = stages.length === stage.stages.length && stages.every((one, at) => one === stage.stages[at])
   const left = isWhole ? stage : stages.length === 0 ? undefined : { ...stage, stages }
   known.set(key, left)

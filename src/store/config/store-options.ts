@@ -3,11 +3,11 @@ import { isUndertextError } from '../../core/errors.ts'
 import {
   jsonObjectSchema,
   labelSchema,
+  modelShape,
   nameSchema,
   newNameSchema,
   newOwnerOption,
   ownerOption,
-  shareSchema,
 } from '../../core/messages/check.ts'
 import { type Json, jsonProblem } from '../../core/messages/json.ts'
 import { type NewMessage, ROLES } from '../../core/messages/message.ts'
@@ -17,21 +17,23 @@ import { overflowRulesSchema } from '../../core/overflow/read-overflow.ts'
 import { SUMMARY_PRESETS } from '../../core/rendering/rows.ts'
 import { type NeurolinkRequest, requestSchema } from '../../core/tokens/budget.ts'
 import { LIMIT_KINDS } from '../../storage/storage.ts'
-import { readSessionSettings, type SwitchSpellings } from './read-settings.ts'
-import { type callSchema, renderingShape } from './settings.ts'
+import { sessionConfig } from './read-settings.ts'
+import { type callSchema, renderingShape, settingsSchema } from './settings.ts'
+import type { SwitchSpellings } from './spellings.ts'
 
 /* The options of each method of the store: type, default and check in one place. A misspelled option is an error. */
 
 /** Maximum tokens of a report, so that sums stay exact. */
 const MAX_TOKENS = 1_000_000_000
 
-/** A session's config: any JSON object. The settings in it must be valid (docs/configuration.md). */
-const configSchema = jsonObjectSchema.superRefine((config, context) => {
+/** A session's config: any JSON object. The settings in it must be valid (docs/configuration.md); they are stored under their own names. */
+const configSchema = jsonObjectSchema.transform((config, context) => {
   try {
-    readSessionSettings(config, 'settings')
+    return sessionConfig(config, 'settings')
   } catch (error) {
     if (!isUndertextError(error, 'INVALID_INPUT')) throw error
     context.addIssue({ code: 'custom', message: error.facts.problems })
+    return z.NEVER
   }
 })
 
@@ -197,11 +199,7 @@ export const undoSchema = z.strictObject({
   both: z.boolean().default(false),
 })
 export const statsSchema = z.strictObject({
-  threshold: shareSchema.optional(),
-  /** Tokens at which compaction is due, instead of `threshold`. */
-  thresholdTokens: z.int().nonnegative().optional(),
-  /** Maximum tokens of input, whatever the window leaves; 0 for no such limit. */
-  contextWindowTarget: z.int().nonnegative().optional(),
+  ...settingsSchema.pick({ threshold: true, thresholdTokens: true, contextWindowTarget: true }).shape,
   /** The moment of the figures. Default: now. */
   ...atShape,
   ...requestSchema.shape,
@@ -209,13 +207,9 @@ export const statsSchema = z.strictObject({
 /** Kinds that `undoIfFits` does not undo: those made by users or for providers, and shortened outputs, which save room by design. */
 const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider', 'preview', 'repair'])
 export const undoIfFitsSchema = z.strictObject({
-  /** Provider whose context window applies. Default: that of the session, else "openai". */
-  provider: nameSchema.optional(),
-  model: nameSchema.optional(),
-  /** Share of the available input that the request may take afterwards. Default 0.4, that of a compaction. */
-  target: shareSchema.optional(),
-  /** Usage at which compaction is due; the request stays below it. Default 0.8. */
-  threshold: shareSchema.optional(),
+  ...modelShape,
+  /** The share of the available input that the request may take afterwards, and the usage that it stays below. Default 0.4 and 0.8. */
+  ...settingsSchema.pick({ target: true, threshold: true }).shape,
   /** Kinds to undo. Default: all but manual compactions, those of a provider, repairs, and shortened outputs. */
   kinds: z
     .array(z.enum(COMPACTION_KINDS))
@@ -226,9 +220,7 @@ export const undoIfFitsSchema = z.strictObject({
 const tokensSchema = z.int().nonnegative().max(MAX_TOKENS)
 /** A provider's report of one request. */
 export const usageSchema = z.strictObject({
-  /** Provider of the report. Default: that of the session, else "openai". */
-  provider: nameSchema.optional(),
-  model: nameSchema.optional(),
+  ...modelShape,
   /** Input tokens as reported. */
   inputTokens: tokensSchema,
   /** Input read from a cache, where the provider reports it separately from `inputTokens` (Anthropic does, OpenAI does not). */
@@ -242,11 +234,7 @@ export const usageSchema = z.strictObject({
   /** The `viewEpoch` of the session when the request was made. Default: the current one. */
   viewEpoch: z.int().nonnegative().optional(),
   /** What the request contained beside the history, where it is known. */
-  system: requestSchema.shape.system,
-  prompt: requestSchema.shape.prompt,
-  tools: requestSchema.shape.tools,
-  files: requestSchema.shape.files,
-  pendingTokens: requestSchema.shape.pendingTokens,
+  ...requestSchema.omit({ maxOutputTokens: true, pendingMedia: true }).shape,
 })
 /** What is known of a request that overflowed; the error has its size. */
 export const overflowSchema = usageSchema
@@ -390,9 +378,7 @@ export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 export type StatsOptions = Readonly<z.input<typeof statsSchema>> & NeurolinkRequest
 export type CheckedStats = Readonly<z.output<typeof statsSchema>>
 /** The options of `compactSession`: those of a compaction, NeuroLink's spellings of them, and settings of presets. */
-export type CompactOptions = z.input<typeof callSchema> &
-  SwitchSpellings &
-  Omit<NeurolinkRequest, 'maxTokens'> & { readonly maxOutputTokens?: number | undefined }
+export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings & NeurolinkRequest
 /** Options of `previewCompaction`: those of `compactSession`, and whether a preview may call a model for its summaries. */
 export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
 /** Options of `listRequests`. */

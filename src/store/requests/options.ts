@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { isUndertextError } from '../../core/errors.ts'
+<<<<<<< HEAD
 import { labelSchema, nameSchema, ownerOption, shareSchema, taken } from '../../core/messages/check.ts'
+=======
+import type { SummarizeFile } from '../../core/files/file-summarization-service.ts'
+import { labelSchema, modelShape, ownerOption, taken } from '../../core/messages/check.ts'
+>>>>>>> settings
 import { defined } from '../../core/messages/defined.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { overflowRulesSchema } from '../../core/overflow/read-overflow.ts'
@@ -8,6 +13,7 @@ import { type NeurolinkRequest, requestSchema } from '../../core/tokens/budget.t
 import type { MediaFigures } from '../../core/tokens/media-limits.ts'
 import { noteQuerySchema } from '../config/note-options.ts'
 import { frozenCopy, readCall } from '../config/read-settings.ts'
+import { settingsSchema } from '../config/settings.ts'
 import { type CheckedStats, type CompactOptions, renderSchema } from '../config/store-options.ts'
 import type { SummarizeFile } from './file-summarization-service.ts'
 import type { PreparedRequest } from './prepared.ts'
@@ -34,15 +40,9 @@ const compactionSchema = z.custom<CompactOptions>().superRefine((value, context)
 
 /** What all options here have. */
 const commonShape = {
-  /** The provider whose limits apply. Default: the session's own, else "openai". */
-  provider: nameSchema.optional(),
-  model: nameSchema.optional(),
-  /** Most tokens of input, whatever the window leaves; 0 for no such limit. Default: the setting. */
-  contextWindowTarget: z.int().nonnegative().optional(),
-  /** Whether the history is compacted when it is due. Default: the setting, which is true by default. */
-  auto: z.boolean().optional(),
-  /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
-  threshold: shareSchema.optional(),
+  ...modelShape,
+  /** These apply instead of the settings of the session and the store. */
+  ...settingsSchema.pick({ contextWindowTarget: true, auto: true, threshold: true }).shape,
   /** Further settings of that compaction, as `compactSession` takes them. */
   compaction: compactionSchema.transform((options): CompactOptions => frozenCopy(options)).optional(),
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { labelSchema, nameSchema, parsed, taken } from '../../core/messages/check.ts'
+import { labelSchema, modelShape, nameSchema, parsed, taken } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { isObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
@@ -63,9 +63,8 @@ export const recordSchema = z.strictObject({
    * Gemini, Bedrock, Ollama, AI SDK, LangChain, OpenAI Agents).
    */
   usage: z.unknown().optional(),
-  /** The provider of the usage, where there is no request. Default: the session's own, else "openai". */
-  provider: nameSchema.optional(),
-  model: nameSchema.optional(),
+  /** Of the usage, where there is no request. */
+  ...modelShape,
   /** Why the answer ended, in the provider's words. */
   stopReason: labelSchema.nullish(),
   /** `false`: no background compaction follows. Default: as the request was made, else the setting. */
@@ -141,7 +140,7 @@ export function nextRequestOf({ request }: CheckedResponse): CheckedStats {
   return requestParts({
     system,
     tools,
-    maxOutputTokens: outputReserve.source === 'maxTokens' ? outputReserve.tokens : undefined,
+    maxOutputTokens: outputReserve.source === 'maxOutputTokens' ? outputReserve.tokens : undefined,
     contextWindowTarget,
     threshold: threshold <= 1 ? threshold : undefined,
   })

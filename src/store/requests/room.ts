@@ -62,10 +62,9 @@ export function lastResort(
 ): CompactOptions['stages'] {
   const call = readCall(compaction ?? {}, 'compaction')
   if ((call.enableTruncate ?? settings.enableTruncate) === false) return undefined
-  const stages = stagesOf(call.stages ?? settings.stages ?? DEFAULT_STAGES, {
-    ...{ media: true, prune: true, deduplicate: true, truncate: true, cut: true },
-    summarize: (call.enableSummarize ?? settings.enableSummarize) !== false,
-  })
+  const isSummarizing = (call.enableSummarize ?? settings.enableSummarize) !== false
+  const off = new Set(isSummarizing ? [] : (['enableSummarize'] as const))
+  const stages = stagesOf(call.stages ?? settings.stages ?? DEFAULT_STAGES, off)
   const room = (call.emergencyCut ?? settings.emergencyCut) === false ? ['truncate'] : ['truncate', 'cut']
   const media = (call.enableMedia ?? settings.enableMedia) === false ? [] : ['media']
   return [...media, ...(stages.some(requestsSummaries) ? ['summarize'] : []), ...room]

@@ -63,7 +63,7 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
       summarize: { ...ONLY.summarize, targetTokens: 0, keepRecentTokens: 300 },
       truncate: { ...ONLY.truncate, targetTokens: 900 },
       'all stages': { targetTokens: 300, pruneProtectTokens: 300, pruneMinimumSavings: 0 },
-      'the emergency cut': { maxTokens: 127_800, targetTokens: 0, truncationMarker: false },
+      'the emergency cut': { maxOutputTokens: 127_800, targetTokens: 0, truncationMarker: false },
       nothing: { targetTokens: 1_000_000 },
     } as const
 

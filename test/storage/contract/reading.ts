@@ -320,7 +320,7 @@ export function describeReading({ open, keeps }: Contract): void {
         prompt: units(20), // 23 + 4
         tools: [{ name: 'x'.repeat(89) }], // 100 characters of JSON: 25
         files: [{ content: units(40) }], // 46
-        maxTokens: 1_000,
+        maxOutputTokens: 1_000,
       })
       expect(stats!.breakdown).toEqual({
         systemPrompt: 119,
@@ -335,7 +335,7 @@ export function describeReading({ open, keeps }: Contract): void {
 
     test('compaction is due at exactly 80 %', async () => {
       const store = await open()
-      const answer = { maxTokens: 2_867 }
+      const answer = { maxOutputTokens: 2_867 }
       // gpt-4 with 2,867 for the answer: 8,192 - 2,867 = 5,325 available, 80 % of it 4,260. Two messages: 32 of framing, so 4,228 for text:
       // 3,676 units are 4,227.4, 3,675 are 4,226.25.
       await appendAll(store, [say('user', units(3_675)), say('assistant', '')])

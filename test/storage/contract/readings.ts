@@ -334,7 +334,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
       })
       // With most of the window for the answer, that is what counts.
       const { availableInputTokens } = (await store.getContextStats(S, model.provider, model.model, {
-        maxTokens: 1_000_000,
+        maxOutputTokens: 1_000_000,
       }))!
       expect(availableInputTokens).toBe(48_576)
       expect(await store.recordUsage(S, { ...model, inputTokens: 510_000 })).toMatchObject({

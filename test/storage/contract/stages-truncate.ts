@@ -237,7 +237,7 @@ export function describeTruncate({ open }: Contract): void {
       enablePrune: false,
       enableDeduplicate: false,
       enableSummarize: false,
-      maxTokens: 127_000,
+      maxOutputTokens: 127_000,
       targetTokens: 0,
     }
 

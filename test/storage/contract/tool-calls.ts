@@ -84,7 +84,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
         enablePrune: false,
         enableSummarize: false,
         targetTokens: 100_000,
-        maxTokens: 127_000,
+        maxOutputTokens: 127_000,
       })
       const cut = await store.getToolOutput('cut', 'b')
       expect(cut).toMatchObject({ shown: 'replaced', output: { value: long } })

@@ -26,7 +26,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       const ids = await fourSummaries(store)
       // Room for two and a half of them at 40 %.
       const available = Math.ceil((tokensWith(2) + 595) / 0.4)
-      const pending = { maxTokens: 128_000 - available }
+      const pending = { maxOutputTokens: 128_000 - available }
       const result = await store.undoIfFits(S, { ...pending, actor: 'anna', reason: 'a larger model' })
       expect(result).toMatchObject({
         changed: true,
@@ -85,7 +85,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       const store = await open()
       await fourSummaries(store)
       const available = 15_000
-      const pending = { maxTokens: 128_000 - available }
+      const pending = { maxOutputTokens: 128_000 - available }
       // 6,000 tokens at 40 %: all 4,784 fit, and with 3,000 more of a prompt three of four summaries stay.
       const prompt = 'x'.repeat(4 * 2_600)
       const first = await store.undoIfFits(S, { ...pending, prompt: prompt })
@@ -129,7 +129,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       const store = await open()
       await fourSummaries(store)
       const before = await store.getEffectiveHistory(S)
-      const result = await store.undoIfFits(S, { maxTokens: 127_990 })
+      const result = await store.undoIfFits(S, { maxOutputTokens: 127_990 })
       expect(result).toMatchObject({ changed: false, compactionIds: [], limitTokens: 4, blocked: [] })
       expect(result).not.toHaveProperty('next')
       expect(await store.getEffectiveHistory(S)).toEqual(before)

@@ -344,12 +344,12 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
     test('the newest replacement in force shows, whatever the order of undos and redos', async () => {
       const store = await open()
       await appendAll(store, [say('user', units(400)), say('assistant', units(400)), ...chat(1)])
-      const cut = (maxTokens: number): CompactionConfig => ({
+      const cut = (maxOutputTokens: number): CompactionConfig => ({
         enablePrune: false,
         enableDeduplicate: false,
         enableSummarize: false,
         targetTokens: 0,
-        maxTokens,
+        maxOutputTokens,
       })
       const before = await standing(store)
       const first = await store.compactSession(S, cut(127_200))

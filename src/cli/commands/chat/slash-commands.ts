@@ -151,7 +151,7 @@ async function compact(
     provider: backend.provider,
     model: backend.model,
     system,
-    maxTokens: maxOutputTokens,
+    maxOutputTokens,
     target: argument === '' ? undefined : targetOf(argument),
     reason: 'asked for in the chat',
     signal,

@@ -335,7 +335,7 @@ function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
 
 /** Why so much is kept free for the answer. */
 const RESERVE_SOURCES: { readonly [source in ContextStats['outputReserve']['source']]: string } = {
-  maxTokens: 'maxTokens, as requested',
-  share: 'a share of the window, because maxTokens is not given',
-  most: 'the most that is kept, because maxTokens is not given',
+  maxOutputTokens: 'maxOutputTokens, as requested',
+  share: 'a share of the window, because maxOutputTokens is not given',
+  most: 'the most that is kept, because maxOutputTokens is not given',
 }
