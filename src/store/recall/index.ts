@@ -24,6 +24,7 @@ export {
 } from './make-room.ts'
 export { type OpenRowInput, openRow } from './open-row.ts'
 export { type ReadLogInput, readLog } from './read-log.ts'
+export type { RecallRemark } from './remarks.ts'
 export type { RecallBounds, RecallScope } from './scope.ts'
 export { type SearchLogInput, searchLog } from './search-log.ts'
 export { type RecallTool, type RecallToolsOptions, recallTools } from './tools.ts'
