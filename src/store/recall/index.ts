@@ -2,12 +2,7 @@
  * Tools with which a model finds again what compaction hid: the entry `undertext/recall`.
  */
 
-export type {
-  RecallAnswer,
-  RecalledNoteText,
-  RecalledPassage,
-  RecalledPiece,
-} from './answer.ts'
+export type { RecallAnswer, RecalledNoteText, RecalledPassage, RecalledPiece } from './data.ts'
 export {
   type AiSdkRecallTool,
   agentsTools,

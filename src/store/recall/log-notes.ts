@@ -15,11 +15,10 @@ import {
   headWithin,
   LEAST_PIECE,
   placeOf,
-  type RecallAnswer,
-  type RecalledNoteText,
   remarkAnswer,
   wordlessAnswer,
 } from './answer.ts'
+import type { RecallAnswer, RecalledNoteText } from './data.ts'
 import { wrong } from './remarks.ts'
 import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 

@@ -16,13 +16,12 @@ import {
   pieceOf,
   placeIn,
   placeOf,
-  type RecallAnswer,
-  type RecalledPiece,
   remarkAnswer,
   rowCursor,
   rowCursorSchema,
   type Unit,
 } from './answer.ts'
+import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { passagesOf, WHOLE } from './passages.ts'
 import { badCursor, type RecallRemark, wrong } from './remarks.ts'
 import { rowText } from './row-text.ts'

@@ -15,12 +15,11 @@ import {
   pieceFrom,
   pieceOf,
   placeOf,
-  type RecallAnswer,
-  type RecalledPiece,
   remarkAnswer,
   type Unit,
   withPassages,
 } from './answer.ts'
+import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { passagesOf } from './passages.ts'
 import { type RecallRemark, wrong } from './remarks.ts'
 import { rowText } from './row-text.ts'

@@ -1,6 +1,6 @@
 import { fenceFor, withoutMarks } from '../../core/files/attached-file.ts'
 import { headOf } from '../../core/messages/characters.ts'
-import type { AnswerData, RecalledNoteText, RecalledPiece } from './answer.ts'
+import type { AnswerData, RecalledNoteText, RecalledPiece } from './data.ts'
 import { sentence } from './remarks.ts'
 import { ANSWER_START } from './row-text.ts'
 import type { Scope } from './scope.ts'

@@ -22,12 +22,11 @@ import {
   pieceMeter,
   pieceOf,
   placeOf,
-  type RecallAnswer,
-  type RecalledPiece,
   remarkAnswer,
   withPassages,
   wordlessAnswer,
 } from './answer.ts'
+import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { type Passage, passagesOf, WHOLE } from './passages.ts'
 import { badCursor, type RecallRemark } from './remarks.ts'
 import { indented } from './render.ts'
