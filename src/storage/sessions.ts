@@ -227,6 +227,8 @@ export type RewindRequest = {
   /** The id of the compaction that hides the rows. */
   readonly compactionId: string
   readonly run: RunStart
+  /** Parameters of the compaction, besides those of a rewind. */
+  readonly params?: { readonly by: string; readonly why: string } | undefined
   /** The provider of its tokens. */
   readonly provider: string
 }

@@ -14,7 +14,7 @@ import type {
   Session,
 } from '../storage/storage.ts'
 import { recordAppended } from './append.ts'
-import { rewindPointSchema, rewindSchema } from './config/store-options.ts'
+import { type Cause, rewindPointSchema, rewindSchema } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
 import type { ReasoningChange } from './requests/sent-reasoning.ts'
 import { withReasoningChange } from './requests.ts'
@@ -46,6 +46,8 @@ export type RewindOptions = {
   readonly operationBody?: Json | undefined
   readonly actor?: string | undefined
   readonly reason?: string | undefined
+  /** Which program rewinds, and why, as codes of that program: the compaction has them in its `params`. */
+  readonly params?: Cause | undefined
 }
 
 /** What a rewind did. */
@@ -78,7 +80,8 @@ export async function rewind(
 ): Promise<RewindResult & ReasoningChange> {
   const { storage } = context
   const checked = check(rewindSchema, options, 'rewind')
-  const { operationId, operationBody, expectedPosition, keepCompactions, actor, reason, ...given } = checked
+  const { operationId, operationBody, expectedPosition, keepCompactions, actor, reason, params, ...given } =
+    checked
   const request = readable('rewind', () => taken(given)) as Request
   const body = operationBody ?? bodyOf(request, operationId, keepCompactions)
   const operation = operationId === undefined ? undefined : { id: operationId, digest: digestOf(body) }
@@ -92,6 +95,7 @@ export async function rewind(
       keepCompactions,
       expectedPosition,
       operation,
+      params,
       compactionId: uuidv7(),
       run: { runId: uuidv7(), trigger: 'manual', actor, reason },
       provider: context.modelFor(session).key,

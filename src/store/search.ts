@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { decodeCursor, encodeCursor } from '../core/cursor.ts'
 import { invalid } from '../core/errors.ts'
 import { MAX_TEXT, readQuery, type SearchQuery } from '../core/search/query.ts'
 import type { SearchHit, SearchPlace, Storage } from '../storage/storage.ts'
@@ -34,7 +36,7 @@ export class Searcher {
     const { session, limit, cursor, ...filter } = options
     const digest = digestOf(text, [session, filter])
     const query = readQuery(text)
-    const after = cursor === undefined ? undefined : decodeCursor(cursor, digest, query.words.length)
+    const after = cursor === undefined ? undefined : placeOf(cursor, digest, query.words.length)
     // What was stored since the first page is not part of the list, and a query without words finds nothing.
     const isIndexed = after !== undefined || query.words.length === 0
     const complete = isIndexed || (await this.index.catchUp(session))
@@ -43,7 +45,7 @@ export class Searcher {
     })
     return {
       hits,
-      ...(next !== undefined && { cursor: encodeCursor(next, digest) }),
+      ...(next !== undefined && { cursor: cursorOf(next, digest) }),
       complete,
       ...(query.leftOut.length > 0 && { leftOut: query.leftOut }),
       ...(query.words.length === 0 && { noWords: true }),
@@ -65,34 +67,36 @@ function digestOf(text: string, options: unknown): string {
   return createHash('sha256').update(text).update(JSON.stringify(options)).digest('base64url').slice(0, 8)
 }
 
-function encodeCursor({ block, skip, moment, counts = [] }: SearchPlace, digest: string): string {
-  const numbers = [block, skip, moment].map((number) => number.toString(36))
-  return [...numbers, counts.map((count) => count.toString(36)).join('_'), digest].join('.')
+const count = z.int().nonnegative()
+/** A digest of the search, then its place. */
+const cursorSchema = z.tuple([z.string(), count, count, count, z.array(count)])
+
+function cursorOf({ block, skip, moment, counts = [] }: SearchPlace, digest: string): string {
+  return encodeCursor([digest, block, skip, moment, counts])
 }
 
 /** The cursor of a place in a search. */
 export function searchCursor(text: string, options: CheckedSearch, place: SearchPlace): string {
   const { session, limit: _, cursor: __, ...filter } = options
-  return encodeCursor(place, digestOf(text, [session, filter]))
+  return cursorOf(place, digestOf(text, [session, filter]))
 }
 
 /** The place of a cursor that a search returned. */
 export function searchPlace(cursor: string): SearchPlace {
-  const [place, counts] = [cursor.split('.').slice(0, 3), cursor.split('.')[3]!]
-  const [block, skip, moment] = place.map(numberIn) as [number, number, number]
-  return { block, skip, moment, ...(counts !== '' && { counts: counts.split('_').map(numberIn) }) }
+  return read(cursor)!.place
 }
 
-function numberIn(text: string): number {
-  return Number.parseInt(text, 36)
+function read(cursor: string): { readonly digest: string; readonly place: SearchPlace } | undefined {
+  const held = decodeCursor(cursorSchema, cursor)
+  if (held === undefined) return undefined
+  const [digest, block, skip, moment, counts] = held
+  return { digest, place: { block, skip, moment, ...(counts.length > 0 && { counts }) } }
 }
 
-function decodeCursor(cursor: string, digest: string, words: number): SearchPlace {
-  const isRead = /^[a-z\d]+\.[a-z\d]+\.[a-z\d]+\.[a-z\d_]*\.[\w-]{8}$/.test(cursor)
-  const place = isRead && cursor.endsWith(`.${digest}`) ? searchPlace(cursor) : undefined
-  const { block, skip, moment, counts = [] } = place ?? {}
-  const isComplete = counts.length === 0 || counts.length === words + 1
-  if (place === undefined || !isComplete || ![block, skip, moment, ...counts].every(Number.isSafeInteger))
+function placeOf(cursor: string, expected: string, words: number): SearchPlace {
+  const { digest, place } = read(cursor) ?? {}
+  const isComplete = place?.counts === undefined || place.counts.length === words + 1
+  if (place === undefined || digest !== expected || !isComplete)
     throw invalid('search: the cursor is not one of this query with these options')
   return place
 }

@@ -102,6 +102,8 @@ import {
   forOwnerSchema,
   type GetMessagesOptions,
   type GetSourcesOptions,
+  type HideOptions,
+  hideSchema,
   historySchema,
   type IdleOptions,
   idleSchema,
@@ -882,7 +884,8 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Hides messages: a compaction of kind `manual`, which can be undone like any other. Returns it.
+   * Hides messages: a compaction of kind `manual`, which can be undone like any other. Returns it; its `params` are those of the
+   * options, `{ by, why }`.
    *
    * Throws `ILLEGAL_BOUNDARY` when this would separate messages that belong together, or hide a pinned row, a system message or a
    * summary; `PENDING_TOOL_CALLS`; `MESSAGE_NOT_FOUND`; and `STALE_PLAN` for messages that are hidden already.
@@ -890,16 +893,16 @@ export class Store<S extends Storage = Storage> {
   async hideMessages(
     sessionId: string,
     messageIds: readonly string[],
-    options: AuthorshipOptions = {},
+    options: HideOptions = {},
   ): Promise<Compaction & ReasoningChange> {
     const id = checkId(sessionId)
     const ids = check(idsSchema, messageIds, 'hideMessages: messageIds')
-    const { actor, reason } = check(authorshipSchema, options, 'hideMessages')
+    const { actor, reason, params } = check(hideSchema, options, 'hideMessages')
     const providerOf = (session: Session): string => this.#context.modelFor(session).key
     const hide = async (): Promise<Compaction> =>
       this.getCompaction(
         id,
-        await hideMessages(this.#context.storage, id, ids, { actor, reason }, providerOf),
+        await hideMessages(this.#context.storage, id, ids, { actor, reason, params }, providerOf),
       )
     return withReasoningChange(this.#context, id, () => true, hide)
   }

@@ -213,7 +213,7 @@ describe('delete', () => {
       kind: 'manual',
       status: 'active',
       actor: 'ada',
-      reason: 'SessionStore.delete',
+      params: { by: 'claude-agent-sdk', why: 'deleted' },
     })
 
     await store.undoCompaction(SESSION_ID, deletion!.id)

@@ -544,20 +544,20 @@ describe('changing', () => {
           for (const { key } of data.notes) keys.push(key)
           id = data.notes.at(-1).note_id
           cursor = data.next_cursor
-          if (cursor !== undefined) expect(text).toContain(`After this: cursor "${keys.length}"`)
+          if (cursor !== undefined) expect(text).toContain(`After this: cursor "${cursor}"`)
         } while (cursor !== undefined)
         expect(keys).toEqual([...Array.from({ length: 30 }, () => null), 'long'])
         let read = ''
+        let rest: string | undefined
         while (read.length < long.length) {
           const { data, text } = await call('recall_notes', {
             owner: 'ann',
-            note_id: id,
-            offset: read.length,
+            ...(rest === undefined ? { note_id: id } : { cursor: rest }),
           })
           expect(data.notes).toMatchObject([{ from: read.length, length: long.length }])
           read += data.notes[0].text
-          if (read.length < long.length)
-            expect(text).toContain(`more: recall with this note_id and offset ${read.length}`)
+          rest = data.notes[0].cursor
+          if (read.length < long.length) expect(text).toContain(`more: cursor "${rest}"`)
         }
         expect(read).toBe(long)
         const made = await call('remember_note', { owner: 'ann', text: 'Short.' })

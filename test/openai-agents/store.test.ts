@@ -137,7 +137,7 @@ describe('what the store does to a history', () => {
     })
     await store.undoCompaction(
       's',
-      (await store.listCompactions('s')).find(({ reason }) => reason === 'openai-agents: clearSession')!.id,
+      (await store.listCompactions('s')).find(({ params }) => params.why === 'clearSession')!.id,
       { both: true },
     )
     expect((await asUser.getItems())[0]).toEqual({

@@ -2,7 +2,6 @@ import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { calibratedEstimator } from '../../src/core/tokens/index.ts'
 import { type NewMessage, openStore, type Store } from '../../src/index.ts'
-import { framed } from '../../src/store/recall/answer.ts'
 import {
   logNotes,
   openRow,
@@ -12,6 +11,7 @@ import {
   recallTools,
   searchLog,
 } from '../../src/store/recall/index.ts'
+import { framed } from '../../src/store/recall/render.ts'
 import { call, result, say } from '../support/conversation.ts'
 
 /** A log whose older half a summary replaces: 41 lines of an output, and a fact in each third message. */
@@ -407,13 +407,8 @@ it('a note that is too long for an answer is read on from the place that the ans
     expect(answer.tokens).toBeLessThanOrEqual(600)
     read += note!.text
     if (read.length === note!.length) break
-    expect(answer.text).toContain(`offset ${read.length}`)
-    answer = await logNotes(
-      store,
-      's',
-      { action: 'recall', noteId: note!.id, offset: read.length },
-      { maxTokens: 600 },
-    )
+    expect(answer.text).toContain(`more: cursor ${JSON.stringify(note!.cursor)}`)
+    answer = await logNotes(store, 's', { action: 'recall', cursor: note!.cursor! }, { maxTokens: 600 })
   }
   expect(read).toBe(text)
   await store.close()

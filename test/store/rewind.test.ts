@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { dropReasoning } from '../../src/compat/arrays/index.ts'
-import { type NewMessage, openStore, type Store, type UndertextError } from '../../src/index.ts'
+import {
+  type HistoryRecord,
+  type NewMessage,
+  openStore,
+  type Store,
+  type UndertextError,
+} from '../../src/index.ts'
 
 /*
  * Taking back what was said last: one compaction that hides the end of the view whatever stands there, and messages in its place.
@@ -70,6 +76,34 @@ it('hides everything, and shows everything again', async () => {
   expect(await store.getEffectiveHistory('s')).toEqual(before)
   await store.redoCompaction('s', compactionId!)
   expect(await store.getEffectiveHistory('s')).toEqual([])
+})
+
+it('keeps the codes of its caller in the parameters, also in a fork and a restored copy', async () => {
+  const { store, ids } = await started()
+  const params = { by: 'a-program', why: 'edited' }
+  await store.hideMessages('s', [ids[1]!], { reason: 'A sentence that nobody compares.', params })
+  await store.rewind('s', { from: 'start', keepCompactions: true, params })
+  const expected = [params, { ...params, rewind: true, keepCompactions: true }]
+  const paramsIn = async (id: string) => (await store.listCompactions(id)).map((one) => one.params)
+  expect(await paramsIn('s')).toEqual(expected)
+  const { id } = await store.forkSession('s')
+  expect(await paramsIn(id)).toEqual(expected)
+  const history: HistoryRecord[] = []
+  for await (const record of store.exportSession('s')) history.push(record)
+  await store.purgeSession('s', { forks: 'keep' })
+  await store.restoreSession(history, { id: 'copy' })
+  expect(await paramsIn('copy')).toEqual(expected)
+
+  for (const wrong of [
+    { by: 'x' },
+    { by: 'a b', why: 'y' },
+    { by: 'x', why: '' },
+    { by: 'x', why: 'y', z: 1 },
+  ])
+    await expect(store.rewind('copy', { from: 'start', params: wrong as never })).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+    })
+  expect(await paramsIn('copy')).toEqual(expected)
 })
 
 it('hides from one message on and appends in the same step', async () => {

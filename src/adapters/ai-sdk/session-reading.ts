@@ -6,25 +6,36 @@ import { unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
 import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 
-/** The reason in the audit for messages that the middleware hides. */
-const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
-/** The reason in the audit for an answer hidden because its question was rewound meanwhile. */
-export const CAME_LATE = 'what it answers was taken back meanwhile (undertext/ai-sdk)'
+/** Why this adapter hides messages: `params.why` of the compaction, and a sentence for its readers. */
+const REASONS = {
+  diverged: 'the application went on from an earlier message',
+  late: 'the question of this answer was rewound meanwhile',
+  withdrawn: 'the turn failed before the model answered',
+  rewound: 'the chat went on from an earlier message',
+} as const
+export type Why = keyof typeof REASONS
 
-/** The reason in the audit for a message that was withdrawn. */
-export const WITHDRAWN = 'the turn failed before the model answered (undertext/ai-sdk)'
+const BY = 'ai-sdk'
+
+/** The options with which this adapter hides messages. */
+export function causeOf(why: Why) {
+  return { reason: REASONS[why], params: { by: BY, why } }
+}
+
+/** Why this adapter made a compaction; `undefined` for those of others. */
+export function whyOf({ params }: Compaction): unknown {
+  return params.by === BY ? params.why : undefined
+}
 
 /**
- * Ids of the messages of a log that are no longer part of the conversation: they were rewound, or hidden for one of the reasons above,
+ * Ids of the messages of a log that are no longer part of the conversation: they were rewound, or hidden by this adapter,
  * or an earlier summary or truncation hid them and was rewound itself. Messages hidden for room or by a user are still part of it.
  */
 function rewoundIds(rows: readonly StoredMessage[], compactions: readonly Compaction[]): ReadonlySet<string> {
   const active = compactions.filter(({ kind, status }) => kind === 'manual' && status === 'active')
   const rewinds = active.filter(({ params }) => params.rewind === true)
-  const reasons = active.filter(
-    ({ reason }) => reason === SET_ASIDE || reason === CAME_LATE || reason === WITHDRAWN,
-  )
-  const ids = new Set([...rewinds, ...reasons].map(({ id }) => id))
+  const own = active.filter((compaction) => whyOf(compaction) !== undefined)
+  const ids = new Set([...rewinds, ...own].map(({ id }) => id))
   if (ids.size === 0) return new Set()
   const spans = rewinds.map(spanOf)
   const stored = new Map<string, StoredMessage>()
@@ -133,7 +144,7 @@ export async function setAside(
   const visible = beyond.filter(({ hidden, role }) => !hidden && role !== 'system')
   if (visible.some(({ pinned }) => pinned)) throw diverged('a message after it is pinned')
   if (visible.length === 0) return undefined
-  return hideRows(store, sessionId, visible, SET_ASIDE, actor)
+  return hideRows(store, sessionId, visible, 'diverged', actor)
 }
 
 /**
@@ -144,11 +155,11 @@ export async function hideRows(
   store: Pick<Store, 'hideMessages'>,
   sessionId: string,
   rows: readonly StoredMessage[],
-  reason: string,
+  why: Why,
   actor: string | undefined,
 ): Promise<string | undefined> {
   const hide = async (ids: readonly string[]): Promise<string> =>
-    (await store.hideMessages(sessionId, ids, { reason, ...defined({ actor }) })).id
+    (await store.hideMessages(sessionId, ids, { ...causeOf(why), ...defined({ actor }) })).id
   const ids = rows.map(({ id }) => id)
   try {
     return await hide(ids)

@@ -180,7 +180,7 @@ export class UndertextSessionStore {
 
   /**
    * Hides a whole transcript, and with a session's own transcript those of its subagents; nothing is removed.
-   * Each is one compaction of kind `manual` with the reason `SessionStore.delete`, which `restore` undoes. A
+   * Each is one compaction of kind `manual` with the parameter `why: 'deleted'`, which `restore` undoes. A
    * key that was never written changes nothing.
    */
   async delete(key: SessionKey): Promise<void> {
@@ -219,12 +219,13 @@ export class UndertextSessionStore {
     for (let tries = 1; ; tries++) {
       const { position } = await this.#store.append(id, [deletionMark(deletion)])
       try {
-        const authorship = { ...this.#authorship(), reason: DELETED }
         await this.#store.rewind(id, {
           from: 'start',
           keepCompactions: true,
           expectedPosition: position,
-          ...authorship,
+          ...this.#authorship(),
+          reason: 'SessionStore.delete',
+          params: DELETED,
         })
         await this.#store.archiveSession(id)
         // Entries were appended before it was archived: they make it a session again.

@@ -85,8 +85,8 @@ const SUFFIX = '%-'
  * restores them.
  */
 
-/** The reason of deletions in the audit. It distinguishes them from other manual compactions. */
-export const DELETED = 'SessionStore.delete'
+/** The parameters of deletions. They distinguish them from other manual compactions. */
+export const DELETED = { by: 'claude-agent-sdk', why: 'deleted' } as const
 
 /** The mark at the end of deleted rows. */
 export type DeletionMark = {
@@ -125,8 +125,8 @@ export async function marksAmong(
 }
 
 async function isDeletion(store: TranscriptStore, sessionId: string, compactionId: string): Promise<boolean> {
-  const { kind, reason } = await store.getCompaction(sessionId, compactionId)
-  return kind === 'manual' && reason === DELETED
+  const { params } = await store.getCompaction(sessionId, compactionId)
+  return params.by === DELETED.by && params.why === DELETED.why
 }
 
 /** The rows that are not deleted, in order. A repeated entry counts once, with its first content. */

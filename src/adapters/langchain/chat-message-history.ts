@@ -242,7 +242,13 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     this.#shown = new WeakMap()
     this.#ownIds = new Map()
     await unlessUnknown(
-      store.rewind(sessionId, { from: 'start', keepCompactions: true, actor, reason: 'clear' }),
+      store.rewind(sessionId, {
+        from: 'start',
+        keepCompactions: true,
+        actor,
+        reason: 'clear',
+        params: { by: 'langchain', why: 'clear' },
+      }),
     )
   }
 }

@@ -13,6 +13,7 @@ import {
 } from '../../core/messages/message.ts'
 import { resultAsParts } from '../../core/rendering/contents.ts'
 import { type RenderOptions, renderView } from '../../core/rendering/render.ts'
+import type { RewindOptions } from '../../store/rewind.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { isObject, listAt, objectAt, stringAt } from '../wire.ts'
 import { fromAgentItems } from './from-items.ts'
@@ -72,7 +73,8 @@ export type Decide = (rows: readonly ShownRow[], originals: Originals) => Rewrit
 /** The id under which a rewrite is applied once, and the text that identifies it. */
 export type Operation = { readonly operationId: string; readonly operationBody: string }
 
-type RewindDetails = Partial<Operation> & { readonly reason: string; readonly actor?: string }
+type RewindDetails = Partial<Operation> &
+  Pick<RewindOptions, 'reason' | 'params'> & { readonly actor?: string }
 
 /** Rewinds and appends as decided, in one transaction. An error of the decision aborts it. */
 export async function rewriteHistory(

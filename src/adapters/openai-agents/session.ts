@@ -10,6 +10,7 @@ import type { Session } from '../../storage/storage.ts'
 import { unlessUnknown } from '../../store/arguments.ts'
 import type { CompactionResult } from '../../store/compaction/result.ts'
 import { ownedStore } from '../../store/owned.ts'
+import type { RewindOptions } from '../../store/rewind.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { besideRows } from '../fork-options.ts'
 import { appendNamed, noteSession, recordAnswers, Unanswered } from '../recovering.ts'
@@ -53,11 +54,10 @@ function standingOf(session: Session | undefined): Standing {
   return { messageCount: session?.messageCount ?? 0, viewEpoch: session?.viewEpoch ?? 0 }
 }
 
-/** The reasons of rewinds of a whole history, including what a compaction hid. */
-const WHOLE_REASONS: ReadonlySet<string> = new Set([
-  'openai-agents: clearSession',
-  'openai-agents: replaceHistoryWithCompaction',
-])
+/** `params.by` of the rewinds of a session; `params.why` is the method. */
+const BY = 'openai-agents'
+/** The methods that rewind a whole history, including what a compaction hid. */
+const WHOLE: readonly unknown[] = ['clearSession', 'replaceHistoryWithCompaction']
 
 /**
  * The messages that were not rewound, whatever compactions hide: neither the message nor the summary or marker
@@ -72,7 +72,8 @@ async function fullHistory(store: SessionStore, sessionId: string): Promise<Stor
   const rewindIds = new Set(rewinds.map(({ id }) => id))
   // Everything that an earlier compaction hides was rewound with the whole history.
   const places = new Map(compactions.map(({ id }, i) => [id, i]))
-  const isWhole = ({ reason }: (typeof rewinds)[number]): boolean => WHOLE_REASONS.has(reason ?? '')
+  const isWhole = ({ params }: (typeof rewinds)[number]): boolean =>
+    params.by === BY && WHOLE.includes(params.why)
   const cleared = places.get(rewinds.findLast(isWhole)?.id ?? '') ?? 0
   const inserted = new Map(rows.map((row) => [row.condenseId ?? row.truncationId, row]))
   const isGone = (row: StoredMessage): boolean => {
@@ -376,8 +377,11 @@ export class UndertextSession {
     return unlessUnknown(this.#store.getSession(this.#id))
   }
 
-  #authorship(method: string): { readonly reason: string; readonly actor?: string } {
-    return { reason: `openai-agents: ${method}`, ...defined({ actor: this.#options.actor }) }
+  #authorship(method: string): Pick<RewindOptions, 'reason' | 'params'> & {
+    readonly actor?: string
+  } {
+    const params = { by: BY, why: method }
+    return { reason: `${BY}: ${method}`, params, ...defined({ actor: this.#options.actor }) }
   }
 
   get #notes() {

@@ -327,6 +327,7 @@ export function planRewind(
   from: number,
   restored: readonly PlannedReplacement[],
   keepsCompactions: boolean,
+  params: JsonObject = {},
 ): Plan {
   return {
     kind: 'manual',
@@ -334,7 +335,7 @@ export function planRewind(
     replace: restored,
     requires: [],
     rewinds: true,
-    params: keepsCompactions ? { rewind: true, keepCompactions: true } : { rewind: true },
+    params: { ...params, rewind: true, ...(keepsCompactions && { keepCompactions: true }) },
   }
 }
 

@@ -115,7 +115,7 @@ function* hideFrom(
   const view = yield* viewIndex(sql, session, provider, estimators)
   const from = indexIn(view, point)
   const restored = yield* restoredParts(sql, session, view, from)
-  const plan = planRewind(view, from, restored, request.keepCompactions)
+  const plan = planRewind(view, from, restored, request.keepCompactions, request.params)
   const planned = applyPlan(view, plan, -1, session.inserted + 1)
   const step = { ...planned, id: compactionId, createdAt: Date.now() }
   const coverage = { ...coverageOf(view, plan, undefined), ...turning(lifted, restores) }

@@ -18,6 +18,7 @@ import {
 } from '../../core/stages/provider-compaction.ts'
 import type { Authorship, Compaction, Session, Snapshot, Storage, Trigger } from '../../storage/storage.ts'
 import { resolveModel } from '../config/model.ts'
+import type { Cause } from '../config/store-options.ts'
 import { savingsOf } from './draft-plan.ts'
 
 /*
@@ -94,7 +95,7 @@ export function hideMessages(
   storage: Storage,
   sessionId: string,
   messageIds: readonly string[],
-  authorship: Authorship,
+  { params, ...authorship }: Authorship & { readonly params: Cause | undefined },
   providerOf: (session: Session) => string,
 ): Promise<string> {
   return withReplans(async () => {
@@ -105,7 +106,7 @@ export function hideMessages(
       const why = 'they are hidden already'
       throw new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [...missing] })
     }
-    run.add({ kind: 'manual', hide, replace: [], requires: [], params: {} })
+    run.add({ kind: 'manual', hide, replace: [], requires: [], params: { ...params } })
     await run.commit(storage, 'manual', authorship)
     return run.steps[0]!.id
   })

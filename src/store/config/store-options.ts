@@ -104,6 +104,10 @@ export const authorshipSchema = z.strictObject({
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
 })
+const codeSchema = z.string().regex(/^[\w.:-]{1,64}$/, 'must be 1 to 64 letters, digits, _, ., : and -')
+/** Codes, so that a program finds its own compactions again without reading a sentence. */
+const causeSchema = z.strictObject({ by: codeSchema, why: codeSchema })
+export const hideSchema = z.strictObject({ params: causeSchema.optional(), ...authorshipSchema.shape })
 export const newestSchema = z.strictObject({
   /** Whether to look among archived sessions instead of the others. */
   archived: z.boolean().default(false),
@@ -149,6 +153,7 @@ export const rewindSchema = z.strictObject({
   operationBody: z
     .custom<Json>((value) => jsonProblem(value) === undefined, 'must be a JSON value')
     .optional(),
+  params: causeSchema.optional(),
   ...authorshipSchema.shape,
 })
 /** A message by its id or its position. */
@@ -351,6 +356,10 @@ export type GetSourcesOptions = z.input<typeof sourcesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 /** Who made a change and why, for the audit. */
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
+/** Which program hides messages, and why, as codes: `params` of its compaction has them. */
+export type Cause = z.output<typeof causeSchema>
+/** Options of `hideMessages`. */
+export type HideOptions = z.input<typeof hideSchema>
 /** Options of `bringBack`. */
 export type BringBackOptions = z.output<typeof bringBackSchema>
 /** Options of `forkSession`. */

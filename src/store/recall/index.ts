@@ -2,12 +2,7 @@
  * Tools with which a model finds again what compaction hid: the entry `undertext/recall`.
  */
 
-export type {
-  RecallAnswer,
-  RecalledNoteText,
-  RecalledPassage,
-  RecalledPiece,
-} from './answer.ts'
+export type { RecallAnswer, RecalledNoteText, RecalledPassage, RecalledPiece } from './data.ts'
 export {
   type AiSdkRecallTool,
   agentsTools,
@@ -24,6 +19,7 @@ export {
 } from './make-room.ts'
 export { type OpenRowInput, openRow } from './open-row.ts'
 export { type ReadLogInput, readLog } from './read-log.ts'
+export type { RecallRemark } from './remarks.ts'
 export type { RecallBounds, RecallScope } from './scope.ts'
 export { type SearchLogInput, searchLog } from './search-log.ts'
 export { type RecallTool, type RecallToolsOptions, recallTools } from './tools.ts'

@@ -1,23 +1,26 @@
 import { z } from 'zod'
-import { check, nameSchema } from '../../core/messages/check.ts'
+import { encodeCursor } from '../../core/cursor.ts'
+import { nameSchema } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { Note } from '../../storage/storage.ts'
 import { noteTextSchema } from '../config/note-options.ts'
 import type { Store } from '../store.ts'
 import {
-  answering,
+  type Ask,
+  answered,
   answerOf,
+  countSchema,
   cursorPlace,
   FRAME_TOKENS,
   headWithin,
   LEAST_PIECE,
-  type RecallAnswer,
-  type RecalledNoteText,
-  sentenceAnswer,
+  placeOf,
+  remarkAnswer,
   wordlessAnswer,
 } from './answer.ts'
-import { wrong } from './problems.ts'
-import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+import type { RecallAnswer, RecalledNoteText } from './data.ts'
+import { wrong } from './remarks.ts'
+import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
 export const notesInput = z.strictObject({
   action: z
@@ -39,8 +42,11 @@ export const notesInput = z.strictObject({
     .optional()
     .describe('remember: "owner" for a note that holds in all sessions of this user. Default "session".'),
   noteId: nameSchema.optional().describe('forget: the id of the note. recall: only this note.'),
-  offset: z.int().nonnegative().optional().describe('recall, with noteId: the character to begin at.'),
-  after: z.int().nonnegative().optional().describe('recall: skips this many notes.'),
+  cursor: z
+    .string()
+    .max(2_000)
+    .optional()
+    .describe('recall: a cursor from an earlier answer, of the next notes or of the rest of a note.'),
 })
 /** The input of `logNotes`. */
 export type LogNotesInput = z.input<typeof notesInput>
@@ -48,25 +54,29 @@ export type LogNotesInput = z.input<typeof notesInput>
 /** The author of what a model does, in the audit. */
 export const MODEL = 'model'
 
+export const NOTES: Ask<typeof notesInput> = {
+  tool: 'history_notes',
+  input: notesInput,
+  work(scope, { action, ...rest }, maxTokens) {
+    if (action === 'remember') return remember(scope, rest)
+    if (action === 'forget') return forget(scope, rest)
+    return recall(scope, rest, maxTokens)
+  },
+}
+
 /** Recalls, stores and takes out of use notes of the session of a scope and of its owner. */
-export async function logNotes(
+export function logNotes(
   store: Store,
   scope: RecallScope,
   input: LogNotesInput,
   bounds: RecallBounds = {},
 ): Promise<RecallAnswer> {
-  const { maxTokens } = check(boundsSchema, bounds, 'logNotes')
-  return answering(store, scope, maxTokens, async (now) => {
-    const { action, ...rest } = check(notesInput, input, 'history_notes')
-    if (action === 'remember') return remember(now, rest, maxTokens)
-    if (action === 'forget') return forget(now, rest, maxTokens)
-    return recall(now, rest, maxTokens)
-  })
+  return answered(store, scope, NOTES, input, bounds)
 }
 
 type Given = Omit<z.output<typeof notesInput>, 'action'>
 
-async function remember(scope: Scope, { text, key, about }: Given, maxTokens: number): Promise<RecallAnswer> {
+async function remember(scope: Scope, { text, key, about }: Given): Promise<RecallAnswer> {
   if (text === undefined) throw wrong('Pass the text to remember.')
   const { base, owner, store } = scope
   const isOwners = about === 'owner' || base === undefined
@@ -74,17 +84,18 @@ async function remember(scope: Scope, { text, key, about }: Given, maxTokens: nu
     throw wrong('This session has no owner: remember the note about the session.')
   const whose = isOwners ? { owner: owner! } : { session: base.id }
   const note = await store.remember(text, { ...whose, ...(key !== undefined && { key }), actor: MODEL })
-  const answer = sentenceAnswer(scope, maxTokens, `Remembered as note ${JSON.stringify(note.id)}.`)
+  const answer = remarkAnswer(scope, { code: 'remembered', noteId: note.id })
   return { ...answer, notes: [shownNote(note, note.text, 0)] }
 }
 
-async function forget(scope: Scope, { noteId }: Given, maxTokens: number): Promise<RecallAnswer> {
-  if (noteId === undefined) throw wrong('Pass the noteId to forget: the action "recall" lists the ids.')
+async function forget(scope: Scope, { noteId }: Given): Promise<RecallAnswer> {
+  const { names } = scope
+  if (noteId === undefined) throw wrong(`Pass the ${names.noteId} to forget: ${names.notes} lists the ids.`)
   const known = await notesOf(scope, { limit: MOST })
   if (!known.some(({ id }) => id === noteId))
-    throw wrong('There is no such note in use. The action "recall" lists the notes and their ids.')
+    throw wrong(`There is no such note in use. ${names.notes} lists the notes and their ids.`)
   await scope.store.forget(noteId, { actor: MODEL })
-  return sentenceAnswer(scope, maxTokens, 'The note is out of use.')
+  return remarkAnswer(scope, { code: 'forgotten' })
 }
 
 /** Notes that are looked at. */
@@ -104,37 +115,42 @@ async function notesOf(
   return store.recall(query, { ...whose, limit, ...(key !== undefined && { key }) })
 }
 
+/** The number of notes before a page; or a note, and a place in its text. */
+const notesCursor = z.union([z.tuple([countSchema]), z.tuple([z.string(), countSchema])])
+
 async function recall(
   scope: Scope,
-  { query, key, noteId, offset = 0, after = 0 }: Given,
+  { query, key, noteId, cursor }: Given,
   maxTokens: number,
 ): Promise<RecallAnswer> {
+  const [place, offset = 0] = cursor === undefined ? [0] : placeOf(notesCursor, cursor)
+  const [id, after] = typeof place === 'string' ? [place, 0] : [noteId, place]
   const all = await notesOf(scope, { query, key, limit: MOST })
-  const isSought = query !== undefined && query.trim() !== '' && noteId === undefined
-  const wordless = isSought ? wordlessAnswer(scope, maxTokens, query) : undefined
+  const isSought = query !== undefined && query.trim() !== '' && id === undefined
+  const wordless = isSought ? wordlessAnswer(scope, query) : undefined
   if (wordless !== undefined) return { ...wordless, notes: [] }
-  const found = noteId === undefined ? all.slice(after) : all.filter(({ id }) => id === noteId)
+  const found = id === undefined ? all.slice(after) : all.filter((note) => note.id === id)
   const notes: RecalledNoteText[] = []
   let left = maxTokens - FRAME_TOKENS
   for (const note of found) {
-    const { text } = note
     if (left < LEAST_PIECE && notes.length > 0) break
-    const from = noteId === undefined ? 0 : cursorPlace(text, offset)
-    const head = headWithin(scope, text.slice(from), Math.max(LEAST_PIECE, left - 60))
-    left -= scope.tokensOf(head) + 60
+    const from = cursorPlace(note.text, offset)
+    const head = headWithin(scope, note.text.slice(from), Math.max(LEAST_PIECE, left - NOTE_TOKENS))
+    left -= scope.tokensOf(head) + NOTE_TOKENS
     notes.push(shownNote(note, head, from))
   }
-  const answer = answerOf(scope, maxTokens, notes.length, (shown) => ({
+  return answerOf(scope, maxTokens, notes.length, (shown) => ({
     notes: notes.slice(0, shown),
     lead:
       shown === 0
-        ? 'No note was found.'
-        : `${shown} of ${found.length} notes, ${query === undefined ? 'newest' : 'best'} first.`,
-    trail: shown < found.length ? [`For the next notes: after ${after + shown}.`] : [],
+        ? { code: 'no-notes' }
+        : { code: 'notes', shown, found: found.length, sought: query !== undefined },
+    cursor: shown < found.length ? encodeCursor([after + shown]) : undefined,
   }))
-  const shown = answer.notes?.length ?? 0
-  return { ...answer, ...(shown < found.length && { after: after + shown }) }
 }
+
+/** Tokens of the heading of a note, and of its cursor. */
+const NOTE_TOKENS = 80
 
 /** A note with a part of its text. */
 function shownNote(
@@ -142,5 +158,8 @@ function shownNote(
   text: string,
   from: number,
 ): RecalledNoteText {
-  return { ...{ id, text, from, length: whole.length, createdAt }, ...defined({ key, owner, sessionId }) }
+  const to = from + text.length
+  const cursor = to < whole.length ? encodeCursor([id, to]) : undefined
+  const named = defined({ key, owner, sessionId, cursor })
+  return { ...{ id, text, from, length: whole.length, createdAt }, ...named }
 }

@@ -1,16 +1,17 @@
 import { z } from 'zod'
 import { isUndertextError } from '../../core/errors.ts'
 import { headOf } from '../../core/messages/characters.ts'
-import { check, labelSchema } from '../../core/messages/check.ts'
+import { labelSchema } from '../../core/messages/check.ts'
 import type { StoredMessage } from '../../core/messages/message.ts'
 import type { Awaitable } from '../../storage/jobs.ts'
 import type { CompactionPreview, CompactionResult } from '../compaction/result.ts'
 import type { CompactOptions } from '../config/store-options.ts'
 import type { Store } from '../store.ts'
-import { answering, headWithin, problemAnswer, type RecallAnswer, sentenceAnswer } from './answer.ts'
+import { type Ask, answered, headWithin, problemAnswer, remarkAnswer } from './answer.ts'
+import type { RecallAnswer } from './data.ts'
 import { MODEL } from './log-notes.ts'
-import { wrong } from './problems.ts'
-import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+import { type RecallRemark, wrong } from './remarks.ts'
+import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
 /** The share of the history that stays by default. */
 const DEFAULT_SHARE = 0.5
@@ -75,44 +76,54 @@ export type MakeRoomAnswer = RecallAnswer & {
  * Compacts the session of a scope as a model proposes: previews it with the planner and the laws of every compaction, lets a policy
  * decide, and applies exactly the preview, with the actor `model` and the reason in the audit.
  */
-export async function makeRoom(
+export function makeRoom(
   store: Store,
   scope: RecallScope,
   input: MakeRoomInput,
-  policy: MakeRoomPolicy = applyWhatReaches,
+  policy?: MakeRoomPolicy,
   bounds: RecallBounds = {},
 ): Promise<MakeRoomAnswer> {
-  const { maxTokens } = check(boundsSchema, bounds, 'makeRoom')
-  return answering(store, scope, maxTokens, async (now) => {
-    const proposal = check(roomInput, input, 'make_room')
-    const { base } = now
-    if (base === undefined) throw wrong('This tool has no conversation of its own.')
-    try {
-      const { options, trail } = await planOf(now, base.id, proposal)
-      const preview = await store.previewCompaction(base.id, options)
-      if (preview === null || !preview.compacted)
-        return sentenceAnswer(
-          now,
-          maxTokens,
-          'Nothing was hidden: no message may be hidden, or hiding would save too few tokens.',
-        )
-      const decision = await policy(preview, proposal)
-      if (decision !== 'apply')
-        return sentenceAnswer(
-          now,
-          maxTokens,
-          `Nothing was hidden. The proposal was refused: ${headWithin(now, headOf(decision.refuse, 600), maxTokens - SENTENCE_TOKENS)}`,
-        )
-      const result = await store.compactSession(base.id, preview)
-      if (result === null || !result.compacted)
-        return sentenceAnswer(now, maxTokens, 'Nothing was hidden: the compaction was refused.')
-      return roomAnswer(now, maxTokens, result, trail)
-    } catch (error) {
-      const sentence = await refusalOf(now, base.id, error)
-      if (sentence === undefined) throw error
-      return problemAnswer(sentence.code, sentence.text, now)
-    }
-  })
+  return answered(store, scope, roomBy(policy), input, bounds)
+}
+
+/** The tool with a policy. */
+export function roomBy(policy: MakeRoomPolicy = applyWhatReaches): Ask<typeof roomInput, MakeRoomAnswer> {
+  return {
+    tool: 'make_room',
+    input: roomInput,
+    async work(scope, proposal, maxTokens) {
+      const { base } = scope
+      if (base === undefined) throw wrong('This tool has no conversation of its own.')
+      try {
+        return await propose(scope, base.id, proposal, policy, maxTokens)
+      } catch (error) {
+        const sentence = await refusalOf(scope, base.id, error)
+        if (sentence === undefined) throw error
+        return problemAnswer(sentence.code, sentence.text, scope)
+      }
+    },
+  }
+}
+
+async function propose(
+  scope: Scope,
+  sessionId: string,
+  proposal: z.output<typeof roomInput>,
+  policy: MakeRoomPolicy,
+  maxTokens: number,
+): Promise<MakeRoomAnswer> {
+  const { store } = scope
+  const { options, trail } = await planOf(scope, sessionId, proposal)
+  const preview = await store.previewCompaction(sessionId, options)
+  if (preview === null || !preview.compacted) return remarkAnswer(scope, { code: 'nothing-hidden' })
+  const decision = await policy(preview, proposal)
+  if (decision !== 'apply') {
+    const why = headWithin(scope, headOf(decision.refuse, 600), maxTokens - SENTENCE_TOKENS)
+    return remarkAnswer(scope, { code: 'refused', why })
+  }
+  const result = await store.compactSession(sessionId, preview)
+  if (result === null || !result.compacted) return remarkAnswer(scope, { code: 'vetoed' })
+  return roomAnswer(scope, result, trail)
 }
 
 /** Tokens of the words before the reason of a refusal. */
@@ -122,7 +133,7 @@ async function planOf(
   { store }: Scope,
   sessionId: string,
   { reason, targetShare, upToPosition, summary }: z.output<typeof roomInput>,
-): Promise<{ readonly options: CompactOptions; readonly trail: readonly string[] }> {
+): Promise<{ readonly options: CompactOptions; readonly trail: readonly RecallRemark[] }> {
   const authorship = { actor: MODEL, reason }
   if (upToPosition === undefined) {
     if (summary !== undefined)
@@ -157,13 +168,14 @@ async function planOf(
   }
   const stays = rows.findLast((row) => row.anchor <= upToPosition && isKept(row))
   const before = stays && lastBefore(stays.anchor)
-  const staying = stays && `Position ${stays.anchor} stays, because ${whyKept(stays)}.`
   const from = (stays?.anchor ?? 0) + 1
   const isShown = (row: StoredMessage): boolean => row.anchor <= upToPosition && !isKept(row)
   if (!rows.some((row) => row.anchor >= from && isShown(row))) {
     if (stays === undefined) throw wrong(`All messages up to position ${upToPosition} are hidden already.`)
     const after = `a position after ${Math.max(stays.anchor, upToPosition)}`
-    throw wrong(`${staying} Choose ${before === undefined ? '' : `${before.anchor}, or `}${after}.`)
+    throw wrong(
+      `Position ${stays.anchor} stays, because ${whyKept(stays)}. Choose ${before === undefined ? '' : `${before.anchor}, or `}${after}.`,
+    )
   }
   return {
     options: {
@@ -171,29 +183,19 @@ async function planOf(
       ...(summary !== undefined && { summary }),
     },
     trail:
-      before === undefined
+      stays === undefined || before === undefined
         ? []
-        : [`${staying} To hide what is before it, pass upToPosition ${before.anchor}.`],
+        : [{ code: 'stays', position: stays.anchor, why: whyKept(stays)!, before: before.anchor }],
   }
 }
 
-function roomAnswer(
-  scope: Scope,
-  maxTokens: number,
-  result: CompactionResult,
-  more: readonly string[],
-): MakeRoomAnswer {
+function roomAnswer(scope: Scope, result: CompactionResult, more: readonly RecallRemark[]): MakeRoomAnswer {
   const { runId, tokensBefore, tokensAfter, compactions } = result
   const rowsHidden = compactions.reduce((sum, one) => sum + one.rowsHidden, 0)
   const partsReplaced = compactions.reduce((sum, one) => sum + one.partsReplaced, 0)
-  const lead = `Room was made: ${rowsHidden} messages hidden and ${partsReplaced} outputs shortened. ${tokensBefore} tokens before, ${tokensAfter} after.`
-  const trail = [
-    `A person can undo it: undoCompaction with ${runId}.`,
-    'What is hidden is still stored: search_history finds it.',
-    ...more,
-  ]
-  const answer = sentenceAnswer(scope, maxTokens, lead, trail)
-  return { ...answer, room: { runId, rowsHidden, partsReplaced, tokensBefore, tokensAfter } }
+  const room = { rowsHidden, partsReplaced, tokensBefore, tokensAfter }
+  const trail: RecallRemark[] = [{ code: 'can-undo', runId }, { code: 'still-stored' }, ...more]
+  return { ...remarkAnswer(scope, { code: 'room', ...room }, trail), room: { runId, ...room } }
 }
 
 /** Positions that a refusal names. */

@@ -1,30 +1,32 @@
 import { z } from 'zod'
-import { check, nameSchema } from '../../core/messages/check.ts'
+import { encodeCursor } from '../../core/cursor.ts'
+import { nameSchema } from '../../core/messages/check.ts'
 import type { StoredMessage } from '../../core/messages/message.ts'
 import { readQuery } from '../../core/search/query.ts'
 import type { Store } from '../store.ts'
 import {
-  answering,
+  type Ask,
+  answered,
   answerOf,
+  countSchema,
   cursorPlace,
   FRAME_TOKENS,
-  LEAST_PIECE,
-  leastOf,
+  filled,
   pieceFrom,
-  pieceMeter,
   pieceOf,
   placeIn,
-  type RecallAnswer,
-  type RecalledPiece,
-  readRowCursor,
+  placeOf,
+  remarkAnswer,
   rowCursor,
-  sentenceAnswer,
+  rowCursorSchema,
+  type Unit,
 } from './answer.ts'
+import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { passagesOf, WHOLE } from './passages.ts'
-import { BAD_CURSOR, wrong } from './problems.ts'
+import { badCursor, type RecallRemark, wrong } from './remarks.ts'
 import { rowText } from './row-text.ts'
 import { messageAt, rowNamed } from './rows.ts'
-import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
 export const openInput = z.strictObject({
   position: z
@@ -61,6 +63,10 @@ export const openInput = z.strictObject({
 /** The input of `openRow`. */
 export type OpenRowInput = z.input<typeof openInput>
 
+/** The rows below a summary, at one level or all, after one of them. */
+const belowCursor = z.tuple([z.string(), z.enum(['one', 'all']), countSchema])
+const openCursor = z.union([rowCursorSchema, belowCursor])
+
 /** Rows of a summary that one answer reads. */
 const PAGE = 40
 /** Units before the words of a query. */
@@ -68,20 +74,19 @@ const BEFORE = 160
 /** Units of a page backward, for the cursor of what comes before. */
 const PAGE_UNITS = 4_000
 
+export const OPEN: Ask<typeof openInput> = { tool: 'open_history', input: openInput, work: open }
+
 /**
  * Opens what the view shows shortened: of a message or a tool output the whole stored text, of a summary the messages that it replaces.
  * Also opens what a compaction hides.
  */
-export async function openRow(
+export function openRow(
   store: Store,
   scope: RecallScope,
   input: OpenRowInput,
   bounds: RecallBounds = {},
 ): Promise<RecallAnswer> {
-  const { maxTokens } = check(boundsSchema, bounds, 'openRow')
-  return answering(store, scope, maxTokens, async (now) =>
-    open(now, check(openInput, input, 'open_history'), maxTokens),
-  )
+  return answered(store, scope, OPEN, input, bounds)
 }
 
 async function open(
@@ -93,18 +98,16 @@ async function open(
   const { session, scope } = await asked.sessionOf(input.session)
   const { id } = session
   if (cursor !== undefined) {
-    const below = /^([\s\S]+)(#|\+)(\d{1,15})$/.exec(cursor)
-    if (below !== null && !/@\d+(?:-\d+)?$/.test(cursor)) {
-      const [, summary, kind, at] = below as unknown as [string, string, string, string]
-      return openSummary(scope, id, await rowNamed(scope.store, id, summary), {
-        ...{ levels: kind === '+' ? 'all' : 'one', after: Number(at), query, maxTokens },
-      })
+    const place = placeOf(openCursor, cursor)
+    if (typeof place[1] === 'string') {
+      const [summary, levels, after] = place as z.output<typeof belowCursor>
+      const row = await rowNamed(scope.store, id, summary)
+      return openSummary(scope, id, row, { levels, after, query, maxTokens })
     }
-    const { row: name, offset, end } = readRowCursor(cursor)
+    const [name, offset, end] = place as z.output<typeof rowCursorSchema>
     const row = await rowOf(scope, id, name)
     const { text } = rowText(row)
-    if (offset > text.length || (end !== undefined && (end <= offset || end > text.length)))
-      throw wrong(BAD_CURSOR)
+    if (offset > text.length || (end !== undefined && (end <= offset || end > text.length))) badCursor()
     return openText(scope, id, row, text, { from: cursorPlace(text, offset), end }, maxTokens)
   }
   if (callId !== undefined) {
@@ -122,7 +125,10 @@ async function open(
     return openText(scope, id, row, text, { from, end: end < text.length ? end : undefined }, maxTokens)
   }
   const name = position ?? messageId
-  if (name === undefined) throw wrong('Name what to open: a position, a messageId, a callId or a cursor.')
+  if (name === undefined) {
+    const { messageId, callId } = scope.names
+    throw wrong(`Name what to open: a position, a ${messageId}, a ${callId} or a cursor.`)
+  }
   const row = await rowOf(scope, id, name)
   if (row.kind === 'summary') return openSummary(scope, id, row, { levels, after: 0, query, maxTokens })
   const { text } = rowText(row)
@@ -152,17 +158,16 @@ function openText(
   maxTokens: number,
 ): RecallAnswer {
   const empty = pieceOf(sessionId, row, text.length)
-  const room = maxTokens - FRAME_TOKENS - pieceMeter(scope).heading(empty)
-  const piece = pieceFrom(scope, empty, text, from, room, end)
+  const [piece] = filled(scope, maxTokens - FRAME_TOKENS, 1, [
+    { piece: empty, text, within: (tokens) => pieceFrom(scope, empty, text, from, tokens, end) },
+  ]) as [RecalledPiece]
   const answer = answerOf(scope, maxTokens, 1, () => ({
     pieces: [piece],
     end,
-    lead: text === '' ? 'The message has no text.' : 'The stored text of a message.',
+    lead: { code: text === '' ? 'no-text' : 'text' },
     previous: from === 0 ? undefined : rowCursor(piece, placeIn(text, from - PAGE_UNITS)),
     trail: [
-      ...(end === undefined
-        ? []
-        : [`This call or output ends at character ${end}; the message goes on with other parts.`]),
+      ...(end === undefined ? [] : [{ code: 'part-ends' as const, end }]),
       ...sessionHint(scope, sessionId),
     ],
   }))
@@ -170,8 +175,8 @@ function openText(
   return rest === undefined ? answer : { ...answer, cursor: rest }
 }
 
-function sessionHint(scope: Scope, sessionId: string): string[] {
-  return sessionId === scope.base?.id ? [] : ['Pass the session with the cursor.']
+function sessionHint(scope: Scope, sessionId: string): RecallRemark[] {
+  return sessionId === scope.base?.id ? [] : [{ code: 'pass-session' }]
 }
 
 async function openSummary(
@@ -186,31 +191,24 @@ async function openSummary(
   },
 ): Promise<RecallAnswer> {
   const { levels, after, query, maxTokens } = given
-  if (summary.kind !== 'summary') throw wrong(BAD_CURSOR)
+  if (summary.kind !== 'summary') badCursor()
   const { rows, marks, more } = await below(scope, sessionId, summary.id, levels, after)
   const cursorAt = (shown: number): string | undefined =>
     shown === rows.length && !more
       ? undefined
-      : `${summary.id}${levels === 'one' ? '#' : '+'}${shown === 0 ? after : marks[shown - 1]}`
-  if (rows.length === 0)
-    return sentenceAnswer(scope, maxTokens, 'No further messages are below this summary.')
-  const pieces: RecalledPiece[] = []
-  const meter = pieceMeter(scope)
-  let left = maxTokens - FRAME_TOKENS - scope.tokensOf(cursorAt(rows.length - 1) ?? '')
-  for (const [at, row] of rows.entries()) {
+      : encodeCursor([summary.id, levels, shown === 0 ? after : marks[shown - 1]])
+  if (rows.length === 0) return remarkAnswer(scope, { code: 'no-sources' })
+  const units = rows.map((row): Unit => {
     const { text } = rowText(row)
-    const empty = pieceOf(sessionId, row, text.length)
-    const room = left - meter.heading(empty)
-    if (room < leastOf(scope, text) && pieces.length > 0) break
-    // Short messages whole; of a long one so much that others are shown too.
-    const share = at === rows.length - 1 ? room : Math.max(LEAST_PIECE, Math.floor(room / 3))
-    const piece = pieceFrom(scope, empty, text, startOf(text, query), share)
-    left -= meter.add(piece)
-    pieces.push(piece)
-  }
+    const piece = pieceOf(sessionId, row, text.length)
+    return { piece, text, within: (tokens) => pieceFrom(scope, piece, text, startOf(text, query), tokens) }
+  })
+  const room = maxTokens - FRAME_TOKENS - scope.tokensOf(cursorAt(rows.length - 1) ?? '')
+  // Short messages whole; of a long one so much that others are shown too.
+  const pieces = filled(scope, room, 1 / 3, units)
   return answerOf(scope, maxTokens, pieces.length, (shown) => ({
     pieces: pieces.slice(0, shown),
-    lead: 'What a summary replaces, in order.',
+    lead: { code: 'sources' },
     cursor: cursorAt(shown),
     trail: sessionHint(scope, sessionId),
   }))

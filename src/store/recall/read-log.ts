@@ -1,28 +1,30 @@
 import { z } from 'zod'
-import { check, nameSchema } from '../../core/messages/check.ts'
+import { encodeCursor } from '../../core/cursor.ts'
+import { nameSchema } from '../../core/messages/check.ts'
 import type { StoredMessage } from '../../core/messages/message.ts'
 import { readQuery } from '../../core/search/query.ts'
 import type { Store } from '../store.ts'
 import {
-  answering,
+  type Ask,
+  answered,
   answerOf,
   FRAME_TOKENS,
+  filled,
   headWithin,
   LEAST_PIECE,
-  leastOf,
   pieceFrom,
-  pieceMeter,
   pieceOf,
-  type RecallAnswer,
-  type RecalledPiece,
-  sentenceAnswer,
+  placeOf,
+  remarkAnswer,
+  type Unit,
   withPassages,
 } from './answer.ts'
+import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { passagesOf } from './passages.ts'
-import { BAD_CURSOR, wrong } from './problems.ts'
+import { type RecallRemark, wrong } from './remarks.ts'
 import { rowText } from './row-text.ts'
 import { rowNamed, rowsBetween } from './rows.ts'
-import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
 /** Neighbours by default, the most that may be asked for, and messages of a page without a middle. */
 const [NEIGHBOURS, MOST_NEIGHBOURS, PAGE] = [2, 20, 20]
@@ -52,20 +54,19 @@ export type ReadLogInput = z.input<typeof readInput>
 /** How much of the room that is left one message may take when others follow. */
 const SHARE = 0.6
 
+export const READ: Ask<typeof readInput> = { tool: 'read_history', input: readInput, work: read }
+
 /**
  * Reads messages of the log in order, as they were stored, hidden ones included: one with its neighbours, or from a cursor on. Without
  * `position`, `messageId` and `cursor` the last ones.
  */
-export async function readLog(
+export function readLog(
   store: Store,
   scope: RecallScope,
   input: ReadLogInput,
   bounds: RecallBounds = {},
 ): Promise<RecallAnswer> {
-  const { maxTokens } = check(boundsSchema, bounds, 'readLog')
-  return answering(store, scope, maxTokens, async (now) =>
-    read(now, check(readInput, input, 'read_history'), maxTokens),
-  )
+  return answered(store, scope, READ, input, bounds)
 }
 
 async function read(
@@ -76,34 +77,25 @@ async function read(
   const { before = NEIGHBOURS, after = NEIGHBOURS, query, cursor } = input
   const { session, scope } = await asked.sessionOf(input.session)
   const { id, messageCount: last } = session
-  if (last === 0) return sentenceAnswer(scope, maxTokens, 'The session is empty.')
+  if (last === 0) return remarkAnswer(scope, { code: 'empty' })
   const order =
     cursor === undefined
       ? await aroundOrder(scope, id, last, { ...input, before, after })
       : cursorOrder(cursor, last)
-  if (order.length === 0)
-    return sentenceAnswer(scope, maxTokens, `There are no further messages: the positions are 1 to ${last}.`)
+  if (order.length === 0) return remarkAnswer(scope, { code: 'no-further', last })
   const rows = new Map<number, StoredMessage>()
   const sorted = order.toSorted((a, b) => a - b)
   for (const row of await rowsBetween(scope.store, id, sorted[0]!, sorted.at(-1)!))
     if (row.position !== undefined) rows.set(row.position, row)
-  const best: RecalledPiece[] = []
-  const meter = pieceMeter(scope)
-  let left = maxTokens - FRAME_TOKENS
-  for (const [at, position] of order.entries()) {
+  const units = order.flatMap((position): Unit[] => {
     const row = rows.get(position)
-    if (row === undefined) continue
+    if (row === undefined) return []
     const { text } = rowText(row)
-    const empty = pieceOf(id, row, text.length)
-    const room = left - meter.heading(empty)
-    if (room < leastOf(scope, text) && best.length > 0) break
-    const isLast = at === order.length - 1
-    const share = isLast ? room : Math.max(LEAST_PIECE, Math.floor(room * SHARE))
-    const piece = shownOf(scope, empty, text, query, share)
-    left -= meter.add(piece)
-    best.push(piece)
-  }
-  const trail = id === scope.base?.id ? [] : ['Pass the session with the cursor.']
+    const piece = pieceOf(id, row, text.length)
+    return [{ piece, text, within: (tokens) => shownOf(scope, piece, text, query, tokens) }]
+  })
+  const best = filled(scope, maxTokens - FRAME_TOKENS, SHARE, units)
+  const trail: RecallRemark[] = id === scope.base?.id ? [] : [{ code: 'pass-session' }]
   return answerOf(scope, maxTokens, best.length, (shown) => {
     // The best ones are always neighbours of each other.
     const pieces = best.slice(0, shown).sort((a, b) => a.anchor - b.anchor)
@@ -111,9 +103,9 @@ async function read(
     return {
       pieces,
       cut: pieces.indexOf(best[shown - 1]!),
-      lead: `Messages ${first} to ${end} of ${last}.`,
-      previous: first > 1 ? `${first}-` : undefined,
-      cursor: end < last ? `${end}+` : undefined,
+      lead: { code: 'messages', first, end, last },
+      previous: first > 1 ? encodeCursor([first, '-']) : undefined,
+      cursor: end < last ? encodeCursor([end, '+']) : undefined,
       trail,
     }
   })
@@ -137,11 +129,11 @@ async function aroundOrder(
   return order
 }
 
-/** `40+`: from 41 on; `40-`: from 39 backward. */
+/** A position, and whether what is after or before it follows. */
+const readCursor = z.tuple([positionSchema, z.enum(['+', '-'])])
+
 function cursorOrder(cursor: string, last: number): number[] {
-  const [, digits, direction] = /^(\d{1,15})([+-])$/.exec(cursor) ?? []
-  if (digits === undefined) throw wrong(BAD_CURSOR)
-  const from = Number(digits)
+  const [from, direction] = placeOf(readCursor, cursor)
   const step = direction === '+' ? 1 : -1
   const start = step === 1 ? from + 1 : Math.min(from - 1, last)
   return Array.from({ length: PAGE }, (_, at) => start + step * at).filter((at) => at >= 1 && at <= last)

@@ -6,7 +6,7 @@ import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts
 import { tokensOfText } from '../../core/tokens/measure.ts'
 import type { Session } from '../../storage/storage.ts'
 import { contextOf, type Store } from '../store.ts'
-import { wrong } from './problems.ts'
+import { type Names, TOOL_NAMES, wrong } from './remarks.ts'
 
 /** The tokens of an answer by default, and the least and most that may be chosen. */
 const [DEFAULT_MAX_TOKENS, LEAST_MAX_TOKENS, MOST_MAX_TOKENS] = [2_000, 300, 200_000]
@@ -67,6 +67,8 @@ export type Scope = {
   readonly estimator: Estimator
   readonly provider: string
   readonly tokensOf: (text: string) => number
+  /** What the reader of the answers calls tools and arguments. */
+  readonly names: Names
 }
 
 /** Checks a scope of the application. Throws `INVALID_INPUT`. */
@@ -78,7 +80,7 @@ export function checkScope(scope: RecallScope, what: string): RecallScope {
 }
 
 /** Throws `SESSION_NOT_FOUND` when the session of the conversation is gone. */
-export async function scopeNow(store: Store, given: RecallScope): Promise<Scope> {
+export async function scopeNow(store: Store, given: RecallScope, names: Names = TOOL_NAMES): Promise<Scope> {
   const checked = checkScope(given, 'scope')
   const { session, sessions, owner } =
     typeof checked === 'string' ? { session: checked, sessions: undefined, owner: undefined } : checked
@@ -98,17 +100,17 @@ export async function scopeNow(store: Store, given: RecallScope): Promise<Scope>
     listed.includes(found.id) ||
     (isOwners && found.owner === whose)
   const scope: Scope = {
-    ...{ store, base, searched, owner: whose, ...measures(store, base) },
+    ...{ store, base, searched, owner: whose, names, ...measures(store, base) },
     async sessionOf(id) {
       if (id === undefined || id === base?.id) {
-        if (base === undefined) throw wrong('Name the session: take it from an answer of search_history.')
+        if (base === undefined) throw wrong(`Name the session: take it from an answer of ${names.search}.`)
         return { session: base, scope }
       }
       const session = await findSession(store, id)
       // The same words for a session that is not there: a model learns nothing of others.
       if (session === undefined || !mayRead(session))
         throw wrong(
-          'There is no such session among those that may be read. Take it from an answer of search_history.',
+          `There is no such session among those that may be read. Take it from an answer of ${names.search}.`,
         )
       return { session, scope: base === undefined ? { ...scope, ...measures(store, session) } : scope }
     },

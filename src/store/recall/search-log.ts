@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { encodeCursor } from '../../core/cursor.ts'
 import { isUndertextError } from '../../core/errors.ts'
 import { check, nameSchema } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
@@ -11,25 +12,27 @@ import { searchSchema } from '../config/store-options.ts'
 import { searchCursor, searchPlace } from '../search.ts'
 import type { Store } from '../store.ts'
 import {
-  answering,
+  type Ask,
+  answered,
   answerOf,
+  countSchema,
   FRAME_TOKENS,
   headWithin,
-  indented,
   leastOf,
   pieceMeter,
   pieceOf,
-  type RecallAnswer,
-  type RecalledPiece,
-  sentenceAnswer,
+  placeOf,
+  remarkAnswer,
   withPassages,
   wordlessAnswer,
 } from './answer.ts'
+import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { type Passage, passagesOf, WHOLE } from './passages.ts'
-import { BAD_CURSOR, wrong } from './problems.ts'
+import { badCursor, type RecallRemark } from './remarks.ts'
+import { indented } from './render.ts'
 import { isRecall, rowText, soughtText } from './row-text.ts'
 import { rowsAt } from './rows.ts'
-import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
 export const searchInput = z.strictObject({
   query: z
@@ -57,21 +60,19 @@ const RANK_SHARE = 0.35
 /** What a message without words of the query, beside one that has them, counts of that one. */
 const BESIDE = 0.6
 
+export const SEARCH: Ask<typeof searchInput> = { tool: 'search_history', input: searchInput, work: search }
+
 /**
  * Finds passages of stored messages by what they say. A long message has several passages: those with the rarest words of the query
  * near each other. Answers and calls of recall tools are not found, because they repeat other messages.
  */
-export async function searchLog(
+export function searchLog(
   store: Store,
   scope: RecallScope,
   input: SearchLogInput,
   bounds: RecallBounds = {},
 ): Promise<RecallAnswer> {
-  const { maxTokens } = check(boundsSchema, bounds, 'searchLog')
-  return answering(store, scope, maxTokens, async (now) => {
-    const checked = check(searchInput, input, 'search_history')
-    return search(now, checked, maxTokens)
-  })
+  return answered(store, scope, SEARCH, input, bounds)
 }
 
 async function search(
@@ -82,7 +83,7 @@ async function search(
   const named = session === undefined ? undefined : await asked.sessionOf(session)
   const scope = named?.scope ?? asked
   const searched = named === undefined ? scope.searched : [{ session: named.session.id }]
-  const wordless = wordlessAnswer(scope, maxTokens, query)
+  const wordless = wordlessAnswer(scope, query)
   if (wordless !== undefined) return wordless
   const digest = digestOf([query, searched, hidden])
   const start =
@@ -102,13 +103,10 @@ async function search(
       return after && writeCursor(after, digest)
     }
     const part = pool.complete ? {} : { complete: false as const }
-    const incomplete = pool.complete ? [] : ['Rows that are not in the index yet were not searched.']
+    const incomplete: RecallRemark[] = pool.complete ? [] : [{ code: 'incomplete' }]
     if (passages.length === 0) {
-      const lead =
-        cursor === undefined
-          ? 'No message has words of this query. Try other words: names, numbers, or a word of the answer.'
-          : 'No further passages.'
-      return { ...sentenceAnswer(scope, maxTokens, lead, incomplete), ...part }
+      const lead: RecallRemark = { code: cursor === undefined ? 'no-match' : 'no-passages' }
+      return { ...remarkAnswer(scope, lead, incomplete), ...part }
     }
     const cursorTokens = Math.max(
       scope.tokensOf(cursorAfter(passages.length - 1) ?? ''),
@@ -126,9 +124,9 @@ async function search(
           ({ sessionId, messageId, passages: own }) =>
             sessionId === hit.sessionId && messageId === row.id && own.at(-1)!.to === last.to,
         ),
-        lead: `Passages of ${pieces.length} ${pieces.length === 1 ? 'message' : 'messages'}, best first.`,
+        lead: { code: 'passages', messages: pieces.length },
         cursor: cursorAfter(shown),
-        trail: [...incomplete, 'For what is around a message: read_history with its position.'],
+        trail: [...incomplete, { code: 'around' }],
       }
     })
     return { ...answer, ...part }
@@ -348,40 +346,33 @@ function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 6)
 }
 
-/** The pages of the sessions that are alike are written once, so that the cursor of a search of twenty sessions is short. */
+/** A digest of the search, and a place. Pages of sessions that are alike are written once: a number of sessions, and the page if any. */
+const placeSchema = z.tuple([
+  z.string(),
+  countSchema,
+  countSchema.nullable(),
+  z.array(z.union([z.tuple([countSchema]), z.tuple([countSchema, countSchema, countSchema])])),
+  z.array(countSchema),
+])
+
 function writeCursor({ skip, moment, pages, counts = [] }: Place, digest: string): string {
-  const runs: { text: string; count: number }[] = []
+  const runs: [count: number, ...page: number[]][] = []
   for (const page of pages) {
-    const text = page === OVER ? OVER : `${page.block.toString(36)}.${page.skip.toString(36)}`
+    const own = page === OVER ? [] : [page.block, page.skip]
     const last = runs.at(-1)
-    if (last?.text === text) last.count++
-    else runs.push({ text, count: 1 })
+    if (last !== undefined && last.slice(1).join() === own.join()) last[0]++
+    else runs.push([1, ...own])
   }
-  const written = runs.map(({ text, count }) => (count === 1 ? text : `${text}*${count}`))
-  const counted = counts.map((count) => count.toString(36)).join('_')
-  return [digest, skip.toString(36), moment?.toString(36) ?? '', written.join('_'), counted].join('~')
+  return encodeCursor([digest, skip, moment ?? null, runs, counts])
 }
 
 /** Throws `INVALID_INPUT` for a cursor of another search. */
 function readCursor(cursor: string, digest: string, sessions: number, words: number): Place {
-  const [, own, skip, moment, written, counted = ''] =
-    /^([\w-]{6})~([0-9a-z]{1,6})~([0-9a-z]{0,10})~([0-9a-z.*_-]*)~([0-9a-z_]*)$/.exec(cursor) ?? []
-  const pages = (written ?? '').split('_').flatMap((run): (Page | typeof OVER)[] => {
-    const parts = /^(?:-|([0-9a-z]{1,8})\.([0-9a-z]{1,8}))(?:\*(\d{1,2}))?$/.exec(run)
-    if (parts === null) return []
-    const [, block, after, count = '1'] = parts
-    const page =
-      block === undefined ? OVER : { block: Number.parseInt(block, 36), skip: Number.parseInt(after!, 36) }
-    return Array.from({ length: Number(count) }, () => page)
-  })
-  const counts = counted === '' ? undefined : counted.split('_').map((count) => Number.parseInt(count, 36))
-  const isCounted =
-    counts === undefined || (counts.length === words + 1 && counts.every(Number.isSafeInteger))
-  if (own !== digest || pages.length !== sessions || !isCounted) throw wrong(BAD_CURSOR)
-  return {
-    skip: Number.parseInt(skip!, 36),
-    moment: moment === '' ? undefined : Number.parseInt(moment!, 36),
-    pages,
-    counts,
-  }
+  const [own, skip, moment, runs, counts] = placeOf(placeSchema, cursor)
+  const isOfAll = runs.reduce((sum, [count]) => sum + count, 0) === sessions
+  if (own !== digest || !isOfAll || (counts.length > 0 && counts.length !== words + 1)) badCursor()
+  const pages = runs.flatMap(([count, block, after = 0]) =>
+    Array.from({ length: count }, () => (block === undefined ? OVER : { block, skip: after })),
+  )
+  return { skip, moment: moment ?? undefined, pages, counts: counts.length > 0 ? counts : undefined }
 }

@@ -2,15 +2,15 @@ import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
 import { check } from '../../core/messages/check.ts'
 import { isObject, type JsonObject } from '../../core/messages/json.ts'
-import { RECALL_TOOLS } from '../../core/messages/tool-names.ts'
 import type { Store } from '../store.ts'
-import { problemAnswer, type RecallAnswer } from './answer.ts'
-import { logNotes, notesInput } from './log-notes.ts'
-import { type MakeRoomPolicy, makeRoom, roomInput } from './make-room.ts'
-import { openInput, openRow } from './open-row.ts'
-import { readInput, readLog } from './read-log.ts'
+import { type Ask, answered, problemAnswer } from './answer.ts'
+import type { RecallAnswer } from './data.ts'
+import { NOTES } from './log-notes.ts'
+import { type MakeRoomPolicy, roomBy } from './make-room.ts'
+import { OPEN } from './open-row.ts'
+import { READ } from './read-log.ts'
 import { boundsSchema, checkScope, type RecallScope } from './scope.ts'
-import { searchInput, searchLog } from './search-log.ts'
+import { SEARCH } from './search-log.ts'
 
 /** A tool for a model: its parameters are a JSON Schema of draft 2020-12. */
 export type RecallTool = {
@@ -51,21 +51,18 @@ const optionsSchema = z.strictObject({
 /** Options of `recallTools`. */
 export type RecallToolsOptions = z.input<typeof optionsSchema>
 
-const [SEARCH, READ, OPEN, NOTES] = RECALL_TOOLS
-/** The name of the tool with which a model proposes a compaction. Its answers hold no stored text. */
-const MAKE_ROOM = 'make_room'
-
-const DESCRIPTIONS = {
-  [SEARCH]:
+const DESCRIPTIONS: { readonly [tool: string]: string } = {
+  search_history:
     'Searches the stored messages, tool calls and tool outputs of this conversation and of other sessions that you may read, including messages that you no longer see. Returns passages with their positions. Use it before you say that you do not know something that was written or done earlier.',
-  [READ]:
+  read_history:
     'Reads stored messages in order: the one at a position with its neighbours. Use it after search_history for what is around a hit.',
-  [OPEN]:
+  open_history:
     'Opens a shortened text: the whole output of a tool call, the whole text of a message, or the messages that a summary replaces. To continue, pass the cursor of the answer.',
-  [NOTES]: 'Notes apart from the conversation: recall, remember and forget preferences, decisions and facts.',
-  [MAKE_ROOM]:
+  history_notes:
+    'Notes apart from the conversation: recall, remember and forget preferences, decisions and facts.',
+  make_room:
     'Proposes to hide older parts of this conversation, when it gets too long. Nothing is lost: hidden messages stay stored, can be searched, and a person can undo it.',
-} as const
+}
 
 /**
  * The tools with which a model reads what is stored of a conversation, also what compaction hid: `search_history`, `read_history`,
@@ -79,39 +76,24 @@ export function recallTools(
   const whole = checkScope(scope, 'recallTools: scope')
   const { notes, makeRoom: room, prefix, maxTokens } = check(optionsSchema, options, 'recallTools')
   const bounds = { maxTokens }
-  const tools = [
-    toolOf(SEARCH, searchInput, (input) => searchLog(store, whole, input as never, bounds)),
-    toolOf(READ, readInput, (input) => readLog(store, whole, input as never, bounds)),
-    toolOf(OPEN, openInput, (input) => openRow(store, whole, input as never, bounds)),
-    ...(notes ? [toolOf(NOTES, notesInput, (input) => logNotes(store, whole, input as never, bounds))] : []),
-    ...(room === false
-      ? []
-      : [
-          toolOf(MAKE_ROOM, roomInput, (input) =>
-            makeRoom(store, whole, input as never, room === true ? undefined : room.policy, bounds),
-          ),
-        ]),
-  ]
-  return prefix === undefined ? tools : tools.map((tool) => ({ ...tool, name: `${prefix}__${tool.name}` }))
-}
-
-function toolOf(
-  name: keyof typeof DESCRIPTIONS,
-  schema: z.ZodType,
-  answer: (input: unknown) => Promise<RecallAnswer>,
-): RecallTool {
-  const run = async (input: unknown): Promise<RecallAnswer> => {
-    const given = inputOf(input)
-    if (given === undefined) return problemAnswer('INVALID_INPUT', `${name}: the input must be an object.`)
-    return answer(given)
-  }
-  return {
-    name,
-    description: DESCRIPTIONS[name],
-    parameters: parametersOf(schema),
-    answer: run,
-    execute: async (input) => (await run(input)).text,
-  }
+  const asks: Ask<z.ZodType>[] = [SEARCH, READ, OPEN]
+  if (notes) asks.push(NOTES)
+  if (room !== false) asks.push(roomBy(room === true ? undefined : room.policy))
+  return asks.map((ask) => {
+    const answer = async (input: unknown): Promise<RecallAnswer> => {
+      const given = inputOf(input)
+      if (given === undefined)
+        return problemAnswer('INVALID_INPUT', `${ask.tool}: the input must be an object.`)
+      return answered(store, whole, ask, given, bounds)
+    }
+    return {
+      name: prefix === undefined ? ask.tool : `${prefix}__${ask.tool}`,
+      description: DESCRIPTIONS[ask.tool]!,
+      parameters: parametersOf(ask.input),
+      answer,
+      execute: async (input) => (await answer(input)).text,
+    }
+  })
 }
 
 /** Models pass `null` for what they leave out, and some pass the arguments as a text. */

@@ -1,11 +1,6 @@
 import { z } from 'zod'
 import { isUndertextError } from '../../core/errors.ts'
-<<<<<<< HEAD
-import { labelSchema, nameSchema, ownerOption, shareSchema, taken } from '../../core/messages/check.ts'
-=======
-import type { SummarizeFile } from '../../core/files/file-summarization-service.ts'
 import { labelSchema, modelShape, ownerOption, taken } from '../../core/messages/check.ts'
->>>>>>> settings
 import { defined } from '../../core/messages/defined.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { overflowRulesSchema } from '../../core/overflow/read-overflow.ts'

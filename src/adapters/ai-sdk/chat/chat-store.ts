@@ -33,7 +33,7 @@ import {
   type WithdrawOptions,
   withdrawSchema,
 } from '../options.ts'
-import { CAME_LATE, hideRows, WITHDRAWN } from '../session-reading.ts'
+import { hideRows, whyOf } from '../session-reading.ts'
 import {
   namesOf,
   type SdkModel,
@@ -52,7 +52,6 @@ import {
   type GivenMessage,
   isSameOrOlder,
   type OnConflict,
-  REWIND_REASON,
   readChat,
   readGiven,
   type SaveResult,
@@ -209,7 +208,7 @@ async function withdraw(chat: Chat, messageId: string | undefined): Promise<bool
   const [first, last] = [named.rows[0]!.position ?? 0, named.rows.at(-1)!.position ?? 0]
   const before = stored[at - 1]?.rows.at(-1)?.position ?? 0
   const rewinds = (await store.listCompactions(chatId)).filter(
-    ({ status, reason }) => status === 'active' && reason === REWIND_REASON,
+    (compaction) => compaction.status === 'active' && whyOf(compaction) === 'rewound',
   )
   const hides = ({ coverage }: Compaction, from: number, to: number): boolean =>
     coverage.hidden.positions.some(([begin, end]) => from < begin && end < to)
@@ -219,7 +218,7 @@ async function withdraw(chat: Chat, messageId: string | undefined): Promise<bool
   const to = stored[at + 1]?.rows[0]?.position ?? Number.POSITIVE_INFINITY
   const beside = added.filter(({ position = 0 }) => from < position && position < to)
   const withdrawn = regenerated === undefined ? [...named.rows, ...beside] : beside
-  if (withdrawn.length > 0) await hideRows(store, chatId, withdrawn, WITHDRAWN, actor)
+  if (withdrawn.length > 0) await hideRows(store, chatId, withdrawn, 'withdrawn', actor)
   const replaced = regenerated ?? rewinds.findLast((one) => hides(one, before, first))
   if (replaced !== undefined)
     await store.undoCompaction(chatId, replaced.id, { both: true, ...defined({ actor }) })
@@ -475,7 +474,7 @@ function endOf(
     const last = log.findIndex(({ id }) => id === lastRowId) + 1
     const late = log.slice(Math.max(0, last - rowsAppended), last)
     const visible = late.filter(({ hidden }) => !hidden)
-    await hideRows(store, chatId, visible, CAME_LATE, actor)
+    await hideRows(store, chatId, visible, 'late', actor)
   }
 }
 

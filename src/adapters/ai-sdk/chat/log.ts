@@ -10,7 +10,7 @@ import { Conversion } from '../../conversion.ts'
 import { appendNamed, noteSession } from '../../recovering.ts'
 import { rowsOfUIMessage } from '../from-ui-messages.ts'
 import { unitsOf } from '../prompt-matching.ts'
-import { readLog } from '../session-reading.ts'
+import { causeOf, readLog } from '../session-reading.ts'
 import { type UIMessageOptions, uiMessagesOf } from '../to-ui-messages.ts'
 import type { SdkUIMessage, UIMessageLike } from '../types.ts'
 import { groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
@@ -34,9 +34,6 @@ export type ChatStorage = Pick<
   | 'updateSession'
   | 'withOverflowRecovery'
 >
-
-/** The reason in the audit for a chat's rewinds. */
-export const REWIND_REASON = 'the chat went on from an earlier message (undertext/ai-sdk)'
 
 /** A chat as it is stored. */
 type ChatLog = {
@@ -166,7 +163,7 @@ async function commit(
     keepCompactions: true,
     ...(append.length > 0 && { append }),
     expectedPosition: position,
-    reason: REWIND_REASON,
+    ...causeOf('rewound'),
     ...defined({ actor }),
   })
   const left = stored.flatMap(({ rows }) => rows).findLast((row) => !hide.includes(row))

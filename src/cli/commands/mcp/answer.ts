@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { decodeCursor, encodeCursor } from '../../../core/cursor.ts'
 import { type ErrorCode, invalid, isUndertextError } from '../../../core/errors.ts'
 import { headOf } from '../../../core/messages/characters.ts'
 import { truncateToTokenBudget } from '../../../core/tokens/truncate-text.ts'
-import { framed } from '../../../store/recall/answer.ts'
+import { badCursor } from '../../../store/recall/remarks.ts'
+import { framed } from '../../../store/recall/render.ts'
 import { type Scope, scopeNow } from '../../../store/recall/scope.ts'
 import type { Store } from '../../../store/store.ts'
 import { CliError, failureOf } from '../../errors.ts'
@@ -142,13 +144,6 @@ export function digestOf(...values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('base64url').slice(0, 16)
 }
 
-export function encodeCursor(value: unknown): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url')
-}
-
-/** Why a cursor is not read. */
-export const BAD_CURSOR = 'the cursor is not one that this tool returned; begin without a cursor'
-
 /** The place of a session in a list, for a cursor. */
 export const sessionPlace = z.strictObject({ id: z.string().min(1), newestAt: z.int() })
 
@@ -157,20 +152,11 @@ export function placeOf({ id, newestAt }: z.output<typeof sessionPlace>): z.outp
 }
 
 /** Reads a cursor of the same tool; `undefined` stays so. Throws `INVALID_INPUT`. */
-export function decodeCursor<S extends z.ZodType>(
+export function readCursor<S extends z.ZodType>(
   schema: S,
   cursor: string | undefined,
 ): z.output<S> | undefined {
-  if (cursor === undefined) return undefined
-  let value: unknown
-  try {
-    value = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
-  } catch {
-    value = undefined
-  }
-  const read = schema.safeParse(value)
-  if (!read.success) throw invalid(BAD_CURSOR)
-  return read.data
+  return cursor === undefined ? undefined : (decodeCursor(schema, cursor) ?? badCursor())
 }
 
 /** The items after the one whose place a cursor names; all without one. `gone` says why it names none. Throws `INVALID_INPUT`. */
@@ -180,7 +166,7 @@ export function itemsAfter<T>(
   placeOf: (item: T) => string,
   gone: string,
 ): readonly T[] {
-  const last = decodeCursor(z.string(), cursor)
+  const last = readCursor(z.string(), cursor)
   if (last === undefined) return items
   const at = items.findIndex((item) => placeOf(item) === last)
   if (at === -1) throw invalid(`the cursor is of ${gone}; begin without a cursor`)

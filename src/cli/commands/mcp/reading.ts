@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { encodeCursor } from '../../../core/cursor.ts'
 import { invalid } from '../../../core/errors.ts'
 import { headOf } from '../../../core/messages/characters.ts'
 import { defined } from '../../../core/messages/defined.ts'
@@ -7,7 +8,8 @@ import { shownTitle } from '../../../core/messages/title.ts'
 import type { MomentPoint } from '../../../core/model/moment.ts'
 import { isAssumed } from '../../../core/tokens/windows.ts'
 import type { Session } from '../../../storage/storage.ts'
-import { framed, headWithin, indented } from '../../../store/recall/answer.ts'
+import { headWithin } from '../../../store/recall/answer.ts'
+import { framed, indented } from '../../../store/recall/render.ts'
 import { rowText } from '../../../store/recall/row-text.ts'
 import type { Scope } from '../../../store/recall/scope.ts'
 import type { Store, ViewDiff } from '../../../store/store.ts'
@@ -19,15 +21,14 @@ import { parentOf, tokensIn } from '../sessions.ts'
 import { requestFigures } from '../stats/report.ts'
 import {
   countingFor,
-  decodeCursor,
   digestOf,
-  encodeCursor,
   FRAME_TOKENS,
   itemsAfter,
   Names,
   nextLine,
   pageOf,
   placeOf,
+  readCursor,
   sessionPlace,
   textWithin,
   timeText,
@@ -113,7 +114,7 @@ const listSessions = tool({
   output: z.strictObject({ sessions: z.array(sessionShape), next_cursor: nextCursor }),
   async run({ access, maxTokens }, { search, owner, archived, limit, cursor: given }) {
     const { store } = access
-    const after = decodeCursor(sessionPlace, given)
+    const after = readCursor(sessionPlace, given)
     if (after !== undefined) await access.session(after.id)
     const page = await store.listSessions({
       ...defined({ owner: access.ownerNamed(owner), archived, search, after }),
@@ -308,7 +309,7 @@ const getView = tool({
     const page = pageOfView(scope, call.maxTokens, {
       view,
       names: new Names(scope, call.maxTokens),
-      after: decodeCursor(viewCursor, given.cursor),
+      after: readCursor(viewCursor, given.cursor),
       digest: (row) => digestOf(id, point ?? null, row),
     })
     return {
@@ -556,7 +557,7 @@ const diffViews = tool({
     if (from === undefined) throw invalid('from must be a past moment; the second one is now by default')
     const diff = await store.diffViews(id, from, await readMoment(call, id, given.to))
     const digest = digestOf(id, pointOf(diff.from), pointOf(diff.to))
-    const [first, compared] = decodeCursor(diffCursor, given.cursor) ?? [0, digest]
+    const [first, compared] = readCursor(diffCursor, given.cursor) ?? [0, digest]
     if (compared !== digest)
       throw invalid(
         'the cursor is of other moments, or the session was changed since the page before; begin without a cursor',

@@ -1,16 +1,20 @@
 import { z } from 'zod'
 import { invalid, isUndertextError } from '../../../core/errors.ts'
+import { nameSchema } from '../../../core/messages/check.ts'
 import { defined } from '../../../core/messages/defined.ts'
-import type { RecallAnswer, RecalledPiece } from '../../../store/recall/answer.ts'
-import { logNotes } from '../../../store/recall/log-notes.ts'
-import { openInput, openRow } from '../../../store/recall/open-row.ts'
-import { readInput, readLog } from '../../../store/recall/read-log.ts'
+import { noteTextSchema } from '../../../store/config/note-options.ts'
+import { type Ask, answered } from '../../../store/recall/answer.ts'
+import type { RecallAnswer, RecalledPiece } from '../../../store/recall/data.ts'
+import { NOTES, notesInput } from '../../../store/recall/log-notes.ts'
+import { OPEN, openInput } from '../../../store/recall/open-row.ts'
+import { READ, readInput } from '../../../store/recall/read-log.ts'
+import { type Names, TOOL_NAMES } from '../../../store/recall/remarks.ts'
 import type { RecallScope } from '../../../store/recall/scope.ts'
-import { searchInput, searchLog } from '../../../store/recall/search-log.ts'
+import { SEARCH, searchInput } from '../../../store/recall/search-log.ts'
 import { contextOf } from '../../../store/store.ts'
 import type { Access } from './access.ts'
-import { BAD_CURSOR, Problem, timeText } from './answer.ts'
-import { cursor, nextCursor, sessionId, type Tool, tool } from './tool.ts'
+import { Problem, timeText } from './answer.ts'
+import { type Call, nextCursor, sessionId, type Tool, tool } from './tool.ts'
 
 /* The tools of undertext/recall, with the names and the fields of this protocol, over all sessions that the client may see. */
 
@@ -83,22 +87,27 @@ async function scopeAt(access: Access, session: string): Promise<RecallScope> {
   return scopeOf(access)
 }
 
-/** Words of the recall tools about their arguments and actions, and what they are called here. */
-const WORDS: readonly (readonly [theirs: RegExp, here: string])[] = [
-  [/^history_notes: /, ''],
-  [/history_notes with the action "recall"|the action "recall"/gi, 'recall_notes'],
-  [/\bmessageId\b/g, 'message_id'],
-  [/\bcallId\b/g, 'call_id'],
-  [/\bnoteId\b/g, 'note_id'],
-]
+/** What this protocol calls the tools of undertext/recall and their arguments. */
+const NAMES: Names = {
+  ...TOOL_NAMES,
+  notes: 'recall_notes',
+  session: 'session_id',
+  messageId: 'message_id',
+  callId: 'call_id',
+  noteId: 'note_id',
+}
 
-/** The answer of a recall tool. Throws its problem, which is a sentence for the client. */
-function answered<T>(answer: RecallAnswer, data: (answer: RecallAnswer) => T): { data: T; text: string } {
-  if (answer.problem === undefined) return { data: data(answer), text: answer.text }
-  throw new Problem(
-    answer.problem,
-    WORDS.reduce((text, [theirs, here]) => text.replace(theirs, here), answer.text),
-  )
+/** Asks a recall tool. Throws its problem, which is a sentence for the client. */
+async function asked<S extends z.ZodType, T>(
+  { access, maxTokens }: Call,
+  scope: RecallScope,
+  ask: Ask<S>,
+  input: z.input<S>,
+  data: (answer: RecallAnswer) => T,
+): Promise<{ data: T; text: string }> {
+  const answer = await answered(access.store, scope, ask, input, { maxTokens }, NAMES)
+  if (answer.problem !== undefined) throw new Problem(answer.problem, answer.text)
+  return { data: data(answer), text: answer.text }
 }
 
 const wordlessShape = {
@@ -125,16 +134,12 @@ const searchHistory = tool({
     complete: z.boolean().describe('false when rows that are not in the index were not searched'),
     ...wordlessShape,
   }),
-  async run({ access, maxTokens }, { session_id: session, ...given }) {
-    return answered(
-      await searchLog(access.store, scopeOf(access), { ...given, session }, { maxTokens }),
-      (answer) => ({
-        ...foundOf(answer),
-        complete: answer.complete !== false,
-        ...wordlessOf(answer),
-      }),
-    )
-  },
+  run: (call, { session_id: session, ...given }) =>
+    asked(call, scopeOf(call.access), SEARCH, { ...given, session }, (answer) => ({
+      ...foundOf(answer),
+      complete: answer.complete !== false,
+      ...wordlessOf(answer),
+    })),
 })
 
 const readHistory = tool({
@@ -152,12 +157,9 @@ const readHistory = tool({
     cursor: readInput.shape.cursor,
   }),
   output: foundShape,
-  async run({ access, maxTokens }, { session_id: session, message_id: messageId, ...given }) {
-    const input = { ...given, session, messageId }
-    return answered(
-      await readLog(access.store, await scopeAt(access, session), input, { maxTokens }),
-      foundOf,
-    )
+  async run(call, { session_id: session, message_id: messageId, ...given }) {
+    const scope = await scopeAt(call.access, session)
+    return asked(call, scope, READ, { ...given, session, messageId }, foundOf)
   },
 })
 
@@ -176,15 +178,9 @@ const openHistory = tool({
     cursor: openInput.shape.cursor,
   }),
   output: foundShape,
-  async run(
-    { access, maxTokens },
-    { session_id: session, message_id: messageId, call_id: callId, ...given },
-  ) {
-    const input = { ...given, session, messageId, callId }
-    return answered(
-      await openRow(access.store, await scopeAt(access, session), input, { maxTokens }),
-      foundOf,
-    )
+  async run(call, { session_id: session, message_id: messageId, call_id: callId, ...given }) {
+    const scope = await scopeAt(call.access, session)
+    return asked(call, scope, OPEN, { ...given, session, messageId, callId }, foundOf)
   },
 })
 
@@ -217,13 +213,10 @@ const noteShape = z.strictObject({
   owner: z.string().nullable(),
   text: z.string(),
   from: z.int().describe('where this part of the text begins; 0 for its beginning'),
-  length: z.int().describe('characters of the whole text; for the rest, pass note_id and offset'),
+  length: z.int().describe('characters of the whole text'),
+  cursor: z.string().nullable().describe('a cursor of recall_notes for the rest of its text'),
   created_at: z.string(),
 })
-
-/** Lines of our own in an answer with notes; every line of a note is indented. */
-const REST_OF_NOTE = /^(~ characters .*, more: recall with this )noteId\b/gm
-const NEXT_NOTES = /^For the next notes: after (\d+)\.$/m
 
 const recallNotes = tool({
   name: 'recall_notes',
@@ -233,30 +226,16 @@ const recallNotes = tool({
   input: z.strictObject({
     session_id: noteSession,
     owner: noteOwner,
-    query: z
-      .string()
-      .max(20_000)
-      .optional()
-      .describe('notes with these words, best first; default: the newest'),
-    key: z.string().min(1).optional().describe('only the note of this key'),
-    note_id: z.string().min(1).optional().describe('only this note'),
-    offset: z.int().nonnegative().optional().describe('with note_id: the character to begin at'),
-    cursor,
+    query: notesInput.shape.query.describe('notes with these words, best first; default: the newest'),
+    key: notesInput.shape.key.describe('only the note of this key'),
+    note_id: notesInput.shape.noteId.describe('only this note'),
+    cursor: notesInput.shape.cursor.describe('next_cursor of an answer, or the cursor of a note'),
   }),
   output: z.strictObject({ notes: z.array(noteShape), next_cursor: nextCursor, ...wordlessShape }),
-  async run({ access, maxTokens }, { session_id, owner, note_id: noteId, cursor: given, ...rest }) {
-    const scope = await noteScope(access, { session_id, owner })
-    if (given !== undefined && !/^\d{1,9}$/.test(given)) throw invalid(BAD_CURSOR)
-    const after = given === undefined ? undefined : Number(given)
-    const input = { action: 'recall' as const, ...rest, noteId, after }
-    const answer = await logNotes(access.store, scope, input, { maxTokens })
-    // The number of notes to leave out is the cursor of the next page.
-    const next = answer.after === undefined ? undefined : String(answer.after)
-    const text = answer.text
-      .replace(REST_OF_NOTE, '$1note_id')
-      .replace(NEXT_NOTES, (_, count: string) => `After this: cursor ${JSON.stringify(count)}`)
-    return answered({ ...answer, text }, ({ notes = [] }) => ({
-      notes: notes.map((note) => ({
+  async run(call, { session_id, owner, note_id: noteId, ...rest }) {
+    const scope = await noteScope(call.access, { session_id, owner })
+    return asked(call, scope, NOTES, { action: 'recall', ...rest, noteId }, (answer) => ({
+      notes: (answer.notes ?? []).map((note) => ({
         note_id: note.id,
         key: note.key ?? null,
         session_id: note.sessionId ?? null,
@@ -264,9 +243,10 @@ const recallNotes = tool({
         text: note.text,
         from: note.from,
         length: note.length,
+        cursor: note.cursor ?? null,
         created_at: timeText(note.createdAt),
       })),
-      ...(next !== undefined && { next_cursor: next }),
+      ...(answer.cursor !== undefined && { next_cursor: answer.cursor }),
       ...wordlessOf(answer),
     }))
   },
@@ -281,14 +261,16 @@ const rememberNote = tool({
   input: z.strictObject({
     session_id: noteSession,
     owner: noteOwner,
-    text: z.string().min(1),
-    key: z.string().min(1).optional().describe('replaces the note of this key, such as "deploys"'),
+    text: noteTextSchema,
+    key: notesInput.shape.key.describe('replaces the note of this key, such as "deploys"'),
   }),
   output: z.strictObject({ remembered: z.literal(true), note_id: z.string() }),
-  async run({ access, maxTokens }, { session_id, owner, text, key }) {
-    const scope = await noteScope(access, { session_id, owner })
-    const answer = await logNotes(access.store, scope, { action: 'remember', text, key }, { maxTokens })
-    return answered(answer, ({ notes = [] }) => ({ remembered: true as const, note_id: notes[0]!.id }))
+  async run(call, { session_id, owner, text, key }) {
+    const scope = await noteScope(call.access, { session_id, owner })
+    return asked(call, scope, NOTES, { action: 'remember', text, key }, ({ notes = [] }) => ({
+      remembered: true as const,
+      note_id: notes[0]!.id,
+    }))
   },
 })
 
@@ -297,12 +279,11 @@ const forgetNote = tool({
   title: 'Forget a note',
   description: 'Takes a note out of use: it is no longer recalled. Its text stays stored.',
   permission: 'note',
-  input: z.strictObject({ session_id: noteSession, owner: noteOwner, note_id: z.string().min(1) }),
+  input: z.strictObject({ session_id: noteSession, owner: noteOwner, note_id: nameSchema }),
   output: z.strictObject({ forgotten: z.literal(true) }),
-  async run({ access, maxTokens }, { session_id, owner, note_id: noteId }) {
-    const scope = await noteScope(access, { session_id, owner })
-    const answer = await logNotes(access.store, scope, { action: 'forget', noteId }, { maxTokens })
-    return answered(answer, () => ({ forgotten: true as const }))
+  async run(call, { session_id, owner, note_id: noteId }) {
+    const scope = await noteScope(call.access, { session_id, owner })
+    return asked(call, scope, NOTES, { action: 'forget', noteId }, () => ({ forgotten: true as const }))
   },
 })
 

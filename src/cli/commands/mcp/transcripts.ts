@@ -6,19 +6,20 @@ import {
   ResourceNotFoundError,
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { encodeCursor } from '../../../core/cursor.ts'
 import { invalid, isUndertextError } from '../../../core/errors.ts'
 import { codePointStart, headOf } from '../../../core/messages/characters.ts'
 import { defined } from '../../../core/messages/defined.ts'
 import { shownTitle } from '../../../core/messages/title.ts'
 import { truncateToTokenBudget } from '../../../core/tokens/truncate-text.ts'
 import type { ListedSession, Session } from '../../../storage/storage.ts'
-import { framed } from '../../../store/recall/answer.ts'
+import { framed } from '../../../store/recall/render.ts'
 import type { Store } from '../../../store/store.ts'
 import { exportMarkdown } from '../../../transfer/export-markdown.ts'
 import { counted } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import type { Access } from './access.ts'
-import { countingFor, decodeCursor, encodeCursor, failed, placeOf, sessionPlace, timeText } from './answer.ts'
+import { countingFor, failed, placeOf, readCursor, sessionPlace, timeText } from './answer.ts'
 
 /* Transcripts as resources: Markdown documents by the exporter of the command line, in pages. */
 
@@ -62,7 +63,7 @@ export function addTranscripts({ server }: McpServer, access: Access, maxTokens:
 }
 
 async function listPage(access: Access, cursor: string | undefined) {
-  let [archived, after] = decodeCursor(listCursor, cursor) ?? [false, null]
+  let [archived, after] = readCursor(listCursor, cursor) ?? [false, null]
   if (after !== null) await access.session(after.id)
   const found: ListedSession[] = []
   let next: string | undefined

@@ -1,0 +1,119 @@
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import { headOf } from '../../core/messages/characters.ts'
+
+/* What an answer says besides stored text: codes with facts, and one sentence for each. */
+
+/** What a reader calls the tools and arguments that a sentence names. */
+export type Names = {
+  readonly search: string
+  readonly read: string
+  readonly open: string
+  /** The call that lists notes. */
+  readonly notes: string
+  readonly session: string
+  readonly messageId: string
+  readonly callId: string
+  readonly noteId: string
+}
+
+export const TOOL_NAMES: Names = {
+  search: 'search_history',
+  read: 'read_history',
+  open: 'open_history',
+  notes: 'history_notes with the action "recall"',
+  session: 'session',
+  messageId: 'messageId',
+  callId: 'callId',
+  noteId: 'noteId',
+}
+
+/** Words that a sentence names. */
+const MOST_WORDS = 8
+
+/** Each remark with its sentence, of our own words only. */
+const SENTENCES = {
+  empty: () => 'The session is empty.',
+  'no-further': ({ last }: { last: number }) =>
+    `There are no further messages: the positions are 1 to ${last}.`,
+  messages: ({ first, end, last }: { first: number; end: number; last: number }) =>
+    `Messages ${first} to ${end} of ${last}.`,
+  'no-text': () => 'The message has no text.',
+  text: () => 'The stored text of a message.',
+  'part-ends': ({ end }: { end: number }) =>
+    `This call or output ends at character ${end}; the message goes on with other parts.`,
+  'pass-session': (_: object, { session }: Names) => `Pass ${session} with the cursor.`,
+  sources: () => 'What a summary replaces, in order.',
+  'no-sources': () => 'No further messages are below this summary.',
+  passages: ({ messages }: { messages: number }) =>
+    `Passages of ${messages} ${messages === 1 ? 'message' : 'messages'}, best first.`,
+  'no-match': () =>
+    'No message has words of this query. Try other words: names, numbers, or a word of the answer.',
+  'no-passages': () => 'No further passages.',
+  incomplete: () => 'Rows that are not in the index yet were not searched.',
+  around: (_: object, { read }: Names) => `For what is around a message: ${read} with its position.`,
+  wordless: ({ leftOut }: { leftOut: readonly string[] }) => {
+    const named = `${leftOut.slice(0, MOST_WORDS).join(', ')}${leftOut.length > MOST_WORDS ? ', …' : ''}`
+    const why =
+      leftOut.length === 0
+        ? 'This query has no word that can be looked for.'
+        : `All words of this query are too common to be looked for (${named}).`
+    return `${why} Use other words: names, numbers, or a word of the answer.`
+  },
+  remembered: ({ noteId }: { noteId: string }) => `Remembered as note ${JSON.stringify(noteId)}.`,
+  forgotten: () => 'The note is out of use.',
+  notes: ({ shown, found, sought }: { shown: number; found: number; sought: boolean }) =>
+    `${shown} of ${found} notes, ${sought ? 'best' : 'newest'} first.`,
+  'no-notes': () => 'No note was found.',
+  'nothing-hidden': () =>
+    'Nothing was hidden: no message may be hidden, or hiding would save too few tokens.',
+  refused: ({ why }: { why: string }) => `Nothing was hidden. The proposal was refused: ${why}`,
+  vetoed: () => 'Nothing was hidden: the compaction was refused.',
+  room: (made: { rowsHidden: number; partsReplaced: number; tokensBefore: number; tokensAfter: number }) =>
+    `Room was made: ${made.rowsHidden} messages hidden and ${made.partsReplaced} outputs shortened. ${made.tokensBefore} tokens before, ${made.tokensAfter} after.`,
+  'can-undo': ({ runId }: { runId: string }) => `A person can undo it: undoCompaction with ${runId}.`,
+  'still-stored': (_: object, { search }: Names) => `What is hidden is still stored: ${search} finds it.`,
+  stays: ({ position, why, before }: { position: number; why: string; before: number }) =>
+    `Position ${position} stays, because ${why}. To hide what is before it, pass upToPosition ${before}.`,
+}
+type Sentences = typeof SENTENCES
+
+/** What an answer says: a code, and the facts of its sentence. */
+export type RecallRemark = {
+  [C in keyof Sentences]: { readonly code: C } & (Parameters<Sentences[C]> extends [infer F, ...unknown[]]
+    ? Readonly<F>
+    : object)
+}[keyof Sentences]
+
+export function sentence(remark: RecallRemark, names: Names): string {
+  return (SENTENCES[remark.code] as (facts: RecallRemark, names: Names) => string)(remark, names)
+}
+
+// ── Mistakes: what a model can mend. Anything else is a failure of the store or a mistake of the application, and throws. ────
+
+/** A mistake in the input of a tool, as one sentence. */
+export function wrong(text: string): UndertextError<'INVALID_INPUT'> {
+  return new UndertextError('INVALID_INPUT', { problems: text })
+}
+
+export function badCursor(): never {
+  throw wrong(
+    'The cursor is not one of this tool with these arguments. Copy it from an answer without changes, or begin without a cursor.',
+  )
+}
+
+/** The most units of the description of a mistake. */
+const MOST_UNITS = 600
+
+/** What a model should do after an error; `undefined` when the error is not its mistake. */
+export function sentenceOf(error: unknown, { search, session, notes }: Names): string | undefined {
+  if (isUndertextError(error, 'INVALID_INPUT')) return headOf(error.facts.problems, MOST_UNITS)
+  if (isUndertextError(error, 'SESSION_NOT_FOUND'))
+    return `This session does not exist, or it was purged. Repeat the call without \`${session}\`.`
+  if (isUndertextError(error, 'MESSAGE_NOT_FOUND'))
+    return `There is no such message in this session. Take positions and ids from an answer of ${search}.`
+  if (isUndertextError(error, 'TOOL_CALL_NOT_FOUND'))
+    return `There is no such tool call in this session. Take its position from an answer of ${search}.`
+  if (isUndertextError(error, 'NOTE_NOT_FOUND'))
+    return `There is no such note. ${notes} lists the notes and their ids.`
+  return undefined
+}
