@@ -1,4 +1,3 @@
-import { countMedia } from '../sql/recount.ts'
 import { storageOver } from '../sql/storage.ts'
 import type { Estimators, Storage } from '../storage.ts'
 import { isDistributed } from './citus.ts'
@@ -54,7 +53,6 @@ export async function openPostgres(
     throw readFailure(error, { location, busyTimeoutMs, verb: 'openStore' }).error
   }
   const database = new PostgresDatabase(driver, { ...options, location, isDistributed: isSpread })
-  await database.perform((sql) => countMedia(sql, estimators))
   return storageOver(database, estimators)
 }
 

@@ -1,6 +1,5 @@
-import { countMedia } from '../sql/recount.ts'
 import { type Engine, storageOver } from '../sql/storage.ts'
-import { complete, drive, type Work } from '../sql/work.ts'
+import { drive, type Work } from '../sql/work.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
 import { finishClearing } from './residue.ts'
 import type { SqliteSql } from './sqlite-sql.ts'
@@ -27,7 +26,6 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
       }
     },
   }
-  complete(countMedia(connection, estimators))
   const storage = storageOver(engine, estimators) as SqliteStorage
   return {
     ...storage,
