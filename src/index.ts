@@ -34,7 +34,6 @@ export {
 export type * from './core/message-types.ts'
 export type {
   NewMessage,
-  PastView,
   PositionRange,
   RowKind,
   ShownText,

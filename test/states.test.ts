@@ -6,6 +6,7 @@ import { undertextSessionStore } from '../src/adapters/claude-agent-sdk/index.ts
 import { UndertextChatMessageHistory } from '../src/adapters/langchain/index.ts'
 import { UndertextSession } from '../src/adapters/openai-agents/index.ts'
 import { type ErrorCode, type HistoryRecord, openStore, type Store } from '../src/index.ts'
+import { LEASE_HOLDER } from '../src/storage/process.ts'
 import { chat, say } from './support/conversation.ts'
 import { dumpOf, expectFailure, failureOf } from './support/failures.ts'
 import { LISTENING, methodOfRow, STORE_METHODS, WRITING_ADAPTER_METHODS } from './support/methods.ts'
@@ -385,12 +386,11 @@ describe('a lease', () => {
   const run = { targetTokens: 200, enableSummarize: false } as const
 
   test('that ran out, or whose process is gone, blocks no run', async () => {
-    const { hostname } = await import('node:os')
     const { store } = await stateOf('undone')
     lease('otherhost/1', Date.now() - 1)
     expect(await store.compactSession('s', { ...run, waitMs: 0 })).toMatchObject({ compacted: true })
     // No process has this number: they are below 2^22.
-    lease(`${hostname()}/99999999/0/1`, Date.now() + 60_000)
+    lease(LEASE_HOLDER.replace(`/${process.pid}/`, '/99999999/'), Date.now() + 60_000)
     await store.append('s', chat(9, 30))
     expect(await store.compactSession('s', { ...run, waitMs: 0 })).toMatchObject({ compacted: true })
     await store.close()

@@ -23,10 +23,6 @@ const READERS: { readonly [kind: string]: Reader } = {
 const FORMS =
   'message:ID, before:ID, position:12, before-position:12, audit:7, time:2026-01-31T10:00:00Z, compaction:ID, before-compaction:ID, request:ID, now'
 
-/** What is shown beside a result that is not exact. */
-export const INEXACT =
-  'Some changes were recorded by an early version, without their place in the log; they are placed by their times.'
-
 /** Whether a text is written like a moment. */
 export function isMoment(text: string): boolean {
   return text === 'now' || kindOf(text) in READERS

@@ -1,5 +1,5 @@
 import type { Role, RowKind, StoredMessage, ViewMessage } from '../core/messages/message.ts'
-import type { Moment, PastPoint } from '../core/model/moment.ts'
+import type { Moment, Point } from '../core/model/moment.ts'
 import type { Readings } from '../core/tokens/calibration.ts'
 import type { Awaitable } from './jobs.ts'
 import type { MessageQuery, SessionFigures } from './sessions.ts'
@@ -12,7 +12,7 @@ export type PastFigures = Pick<
 
 /** What past stats are computed from. */
 export type PastStats = {
-  readonly point: PastPoint
+  readonly point: Point
   readonly figures: SessionFigures
   readonly readings: Readings
 }
@@ -43,8 +43,8 @@ export type ViewChange = {
 
 /** Two points of a session, the figures of their views, and the rows that differ, in the order of the view. */
 export type PastDiff = {
-  readonly from: PastPoint
-  readonly to: PastPoint
+  readonly from: Point
+  readonly to: Point
   readonly before: PastFigures
   readonly after: PastFigures
   readonly changes: readonly ViewChange[]
@@ -56,13 +56,13 @@ export type PastDiff = {
  */
 export interface Past {
   /** The point that a moment names, and the time of its last event. */
-  point(id: string, moment: Moment | undefined): Awaitable<PastPoint & { readonly time: number | undefined }>
+  point(id: string, moment: Moment | undefined): Awaitable<Point & { readonly time: number | undefined }>
   /** The effective history at a moment. */
   view(
     id: string,
     moment: Moment,
     provenance: boolean,
-  ): Awaitable<{ readonly point: PastPoint; readonly messages: ViewMessage[] }>
+  ): Awaitable<{ readonly point: Point; readonly messages: ViewMessage[] }>
   /** Stored rows with the tags that they had at a moment. */
   messages(id: string, query: MessageQuery, moment: Moment): Awaitable<StoredMessage[]>
   /** The figures at a moment, without a report of a provider; `undefined` for an unknown session. */

@@ -16,9 +16,8 @@ const START_TOLERANCE_MS = 2_000
 /** The most leases whose first sight is remembered. */
 const MOST_SIGHTS = 10_000
 
-/** The start of this process: by the clock since boot, which no user sets, and by the calendar. */
+/** The start of this process by the clock since boot, which no user sets. */
 const STARTED = Math.round(monotonicMs() - process.uptime() * 1000)
-const STARTED_AT = Math.round(Date.now() - process.uptime() * 1000)
 
 /** The scope of process ids: a boot of a machine, and a namespace in it. */
 type Place = { readonly boot: string; readonly namespace: string }
@@ -26,7 +25,7 @@ const HERE = placeOf()
 
 /** The shared state of all copies of this package in one thread: their identity and the live runs. */
 type Shared = { readonly holder: string; readonly runs: Set<string> }
-const SHARED_KEY = Symbol.for('undertext.holder.v2')
+const SHARED_KEY = Symbol.for('undertext.holder')
 const shared = sharedOf(globalThis as Realm)
 
 /**
@@ -42,7 +41,7 @@ type Realm = { [SHARED_KEY]?: Shared }
 
 function sharedOf(realm: Realm): Shared {
   const place = [HERE.boot, HERE.namespace, randomUUID(), process.pid, threadId, STARTED]
-  realm[SHARED_KEY] ??= { holder: ['v2', ...place].join('/'), runs: new Set() }
+  realm[SHARED_KEY] ??= { holder: place.join('/'), runs: new Set() }
   return realm[SHARED_KEY]
 }
 
@@ -121,8 +120,8 @@ type Parts = {
 /** The parsed identity of a holder; `undefined` for an unknown format. */
 function partsOf(holder: string): Parts | undefined {
   const all = holder.split('/')
-  if (all[0] !== 'v2' || all.length !== 7) return earlierPartsOf(all)
-  const [, boot, namespace, , pid, , start] = all
+  if (all.length !== 6) return undefined
+  const [boot, namespace, , pid, , start] = all
   const isThisBoot = boot === HERE.boot
   return {
     pid: Number(pid),
@@ -130,13 +129,6 @@ function partsOf(holder: string): Parts | undefined {
     isThisBoot,
     isHere: isThisBoot && namespace === HERE.namespace,
   }
-}
-
-/** The holders of version 0.1.0: host, process, thread, start. */
-function earlierPartsOf(all: readonly string[]): Parts | undefined {
-  const [start = '', , pid = '', ...host] = all.toReversed()
-  if (host.reverse().join('/') !== hostname() || !/^\d+$/.test(pid) || !/^\d+$/.test(start)) return undefined
-  return { pid: Number(pid), startedBefore: Number(start) - STARTED_AT, isThisBoot: true, isHere: true }
 }
 
 /** Without namespaces of process ids the scope is the machine. An unknown scope equals no other. */

@@ -4,13 +4,7 @@ import { invalid, UndertextError } from '../core/errors.ts'
 import { headOf } from '../core/messages/characters.ts'
 import { check, isIterable, nameSchema, readable, taken } from '../core/messages/check.ts'
 import { defined } from '../core/messages/defined.ts'
-import type {
-  NewMessage,
-  PastView,
-  PositionRange,
-  StoredMessage,
-  ViewMessage,
-} from '../core/messages/message.ts'
+import type { NewMessage, PositionRange, StoredMessage, ViewMessage } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
 import type { Finding } from '../core/model/coverage.ts'
 import type { ExpandedSummary } from '../core/model/expansion.ts'
@@ -523,17 +517,18 @@ export class Store<S extends Storage = Storage> {
    * Returns the effective history: what a model would be sent now, replacements applied, in order. With `provenance` each entry
    * lists the positions of the log that it represents.
    *
-   * With `at` it returns the view at a moment of the past: exactly the list that was returned then, with the additional property
-   * `exact` beside it (`PastView`). A moment is `{ afterMessage }` or `{ beforeMessage }` (an id or a position), `{ audit }`, `{ time }`,
+   * With `at` it returns the view at a moment of the past: exactly the list that was returned then. A moment is `{ afterMessage }` or `{ beforeMessage }` (an id or a position), `{ audit }`, `{ time }`,
    * `{ beforeCompaction }` or `{ afterCompaction }` (the id of a compaction or of a run), or `{ request }`. Throws what `getMoment` throws.
    */
-  async getEffectiveHistory(sessionId: string, options: EffectiveHistoryOptions = {}): Promise<PastView> {
+  async getEffectiveHistory(
+    sessionId: string,
+    options: EffectiveHistoryOptions = {},
+  ): Promise<ViewMessage[]> {
     const { provenance, at } = check(historySchema, options, 'getEffectiveHistory')
     const { storage } = this.#context
     const id = checkId(sessionId)
     if (at === undefined) return storage.view(id, provenance)
-    const { point, messages } = await storage.past.view(id, at, provenance)
-    return Object.defineProperty(messages, 'exact', { value: point.exact })
+    return (await storage.past.view(id, at, provenance)).messages
   }
 
   /**

@@ -226,8 +226,8 @@ it('compares the views of two moments', async () => {
   const { json } = await diff(id, 'before-compaction:@', 'compaction:@', '--json')
   expect(json).toMatchObject({
     session: id,
-    from: { position: 2, auditNo: 0, exact: true },
-    to: { position: 2, exact: true },
+    from: { position: 2, auditNo: 0 },
+    to: { position: 2 },
     rows: { before: 2, after: 0 },
     changes: [
       { change: 'disappeared', role: 'user', position: 1, compaction: hidden, parts: [] },

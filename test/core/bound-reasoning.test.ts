@@ -4,7 +4,7 @@ import { prefixLaw, type Turning } from '../../src/core/model/reasoning.ts'
 import { frameOf, type ReasoningFacts } from '../../src/core/rendering/bound-reasoning.ts'
 import { renderBoundView, renderRecorded } from '../../src/core/rendering/render.ts'
 
-const turned = (inForce: boolean, position: number | undefined, compaction = 1): Turning => ({
+const turned = (inForce: boolean, position: number, compaction = 1): Turning => ({
   compaction,
   inForce,
   position,
@@ -45,11 +45,6 @@ describe('the law for reasoning without a recorded request', () => {
 
   it('what precedes imported messages in their requests is unknown', () => {
     expect([5, 6].map((position) => law([], 2, 5)(at(position)))).toEqual([false, true])
-  })
-
-  it('an entry without a position may be of any time', () => {
-    expect(law([turned(true, undefined)])(at(20))).toBe(false)
-    expect(law([turned(true, undefined)], 30)(at(20))).toBe(true)
   })
 
   it('reasoning that is left out invalidates nothing after it; brought back, it invalidates what was made without it', () => {

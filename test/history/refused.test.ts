@@ -124,7 +124,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   'another format': [change('header', 0, () => ({ format: 'x' })), /no history of undertext/],
   'a later version': [
     change('header', 0, () => ({ version: 3 })),
-    /version 3, and this package reads up to 2/,
+    /version 3 of the format, and this package reads version 1/,
   ],
   'a record of no type': [change('audit', 0, () => ({ type: CANARY })), /its type is unknown/],
   'a record that is a list': [

@@ -1,12 +1,9 @@
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
 import { estimatorNamed } from '../../src/core/tokens/index.ts'
 import { type ImportEvent, type NewMessage, openStore, type Store } from '../../src/index.ts'
 import type { HistoryRecord } from '../../src/storage/records/records.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
-import { newFolder } from '../support/temporary.ts'
 import { everythingOf, linesFrom, linesOf, recordsOf, restoreLines } from './support.ts'
 
 const open: Store[] = []
@@ -398,20 +395,6 @@ describe('the ids of a copy', () => {
     await expect(restored).rejects.toMatchObject({ code: 'HISTORY_REFUSED' })
     await restoreLines(store, lines, { id: 't' })
     expect((await store.listSessions()).map(({ id }) => id)).toEqual(['t', 's'])
-  })
-
-  it('stay known in a copy made by an earlier version, which has the incarnation of the first', async () => {
-    const folder = newFolder()
-    const store = await openStore(join(folder, 'a.db'))
-    open.push(store)
-    await everyKind(store)
-    const lines = await linesOf(store, 's')
-    await restoreLines(store, lines, { id: 't' })
-    const { incarnation } = await store.getSession('s')
-    const database = new Database(join(folder, 'a.db'))
-    database.prepare("update undertext_sessions set incarnation = ? where id = 't'").run(incarnation)
-    database.close()
-    expect(await restoreLines(store, lines, { id: 't' })).toMatchObject([{ restored: { existing: true } }])
   })
 })
 

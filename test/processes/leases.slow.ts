@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { hostname } from 'node:os'
 import { createInterface } from 'node:readline'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -182,22 +181,6 @@ describe('two copies of the package in one process', () => {
     model.answer()
     expect(await run).toMatchObject({ compacted: true })
     expect(model.asked()).toBe(1)
-  })
-
-  it('a lease of the earlier form of this very process counts too, one of a process of its id that is gone does not', async () => {
-    const store = await openFull()
-    const started = Math.round(Date.now() - process.uptime() * 1000)
-    const lease = (holder: string): number =>
-      write(
-        "update undertext_sessions set lease_run = 'r', lease_holder = ?, lease_expires = ? where id = 's'",
-        holder,
-        Date.now() + 50_000,
-      )
-    const compact = () => store.compactSession(S, { targetTokens: 300, enableSummarize: false, waitMs: 0 })
-    lease(`${hostname()}/${process.pid}/0/${started}`)
-    await expect(compact()).rejects.toMatchObject({ code: 'COMPACTION_IN_PROGRESS' })
-    lease(`${hostname()}/${process.pid}/0/${started - 60_000}`)
-    expect(await compact()).toMatchObject({ compacted: true })
   })
 })
 

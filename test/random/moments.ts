@@ -15,8 +15,7 @@ import { checkRequests, checkSearch, type Sent, send } from './reading.ts'
 
 /*
  * Random sequences of verbs, after each of which the view, the rows and the figures are remembered together with the moments that name
- * this state. At the end every one of these moments still gives what was remembered: also in a restored copy, and in one whose audit has
- * no positions, like that of early versions. The same holds for a request that was recorded after each, and a search finds what is there.
+ * this state. At the end every one of these moments still gives what was remembered, also in a restored copy. The same holds for a request that was recorded after each, and a search finds what is there.
  */
 
 type Open = (options: OpenOptions) => Promise<Store>
@@ -32,8 +31,6 @@ type Remembered = State & {
   readonly at: Moment
   /** How many entries the audit had, if the moment names one: a copy has other numbers. */
   readonly entry?: number
-  /** Whether times alone name the same state. */
-  readonly byTime: boolean
 }
 
 const START = Date.UTC(2026, 0, 1)
@@ -56,13 +53,6 @@ export async function checkMoments(
     const records: HistoryRecord[] = []
     if (remembered.length > 0) for await (const one of store.exportSession(SESSION)) records.push(one)
     await checkCopy(records, remembered, await open(options), 'restored', sent)
-    const old = records.map((one) => {
-      if (one.type !== 'audit') return one
-      const { position: _, ...rest } = one
-      return rest
-    })
-    const byTime = remembered.filter((one) => one.byTime)
-    await checkCopy(old, byTime, await open(options), 'without positions')
   } finally {
     vi.useRealTimers()
     await store.close()
@@ -82,7 +72,7 @@ async function play(
     const after = await snapshotOf(store)
     if (after === undefined) continue
     remembered.push(...(await momentsOf(store, step, before, after)))
-    remembered.push({ ...after.state, at: { time: START + index * STEP + STEP / 2 }, byTime: true })
+    remembered.push({ ...after.state, at: { time: START + index * STEP + STEP / 2 } })
     before = after
     sent.push(await send(store, SESSION, index))
     // The index is extended while rows come and go.
@@ -146,33 +136,30 @@ async function momentsOf(
   const known = new Set(before?.compactions.map(({ id }) => id))
   const made = after.compactions.filter(({ id }) => !known.has(id))
   const isLonger = after.position > (before?.position ?? 0)
-  // A rewind and its messages have one time, and so do a block of a provider and its compaction.
-  const byTime = !isLonger || step.verb === 'append'
   const last = after.entries.at(-1)
   if (last !== undefined && (await store.getMoment(SESSION, { audit: last })).position === after.position)
-    found.push({ ...after.state, at: { audit: last }, entry: after.entries.length, byTime })
+    found.push({ ...after.state, at: { audit: last }, entry: after.entries.length })
   if (isLonger && (step.verb === 'append' || step.verb === 'rewind')) {
-    found.push({ ...after.state, at: { afterMessage: after.position }, byTime })
+    found.push({ ...after.state, at: { afterMessage: after.position } })
     const message = after.state.rows.findLast(({ position }) => position === after.position)!
-    found.push({ ...after.state, at: { afterMessage: message.id }, byTime })
+    found.push({ ...after.state, at: { afterMessage: message.id } })
   }
   if (isLonger && step.verb === 'append' && before !== undefined)
-    found.push({ ...before.state, at: { beforeMessage: before.position + 1 }, byTime })
+    found.push({ ...before.state, at: { beforeMessage: before.position + 1 } })
   const runs = new Set(made.map(({ runId }) => runId))
   if (runs.size !== 1 || (isLonger && step.verb !== 'append')) return found
   const names = made.length === 1 ? [made[0]!.id, made[0]!.runId] : [...runs]
   for (const name of names) {
     // A preview came with its message, in the middle of what was appended.
-    if (before !== undefined && !isLonger)
-      found.push({ ...before.state, at: { beforeCompaction: name }, byTime })
-    found.push({ ...after.state, at: { afterCompaction: name }, byTime })
+    if (before !== undefined && !isLonger) found.push({ ...before.state, at: { beforeCompaction: name } })
+    found.push({ ...after.state, at: { afterCompaction: name } })
   }
   return found
 }
 
 async function checkAll(store: Store, remembered: readonly Remembered[], which: string): Promise<void> {
   const entries = remembered.length === 0 ? [] : await store.getAuditLog(SESSION)
-  for (const { at, entry, byTime: _, ...state } of remembered) {
+  for (const { at, entry, ...state } of remembered) {
     const moment = entry === undefined ? at : { audit: entries[entry - 1]!.no }
     expect(await stateAt(store, moment), `${which}: ${JSON.stringify(at)}`).toEqual(state)
   }

@@ -233,12 +233,6 @@ describe('read-only', () => {
     await refused(':memory:', ['INVALID_INPUT', 'NOT_A_STORE', 'STORE_UNAVAILABLE'], { readonly: true })
   })
 
-  test('an older store is not upgraded', async () => {
-    const file = await makeStore()
-    tamper(file, "update undertext_meta set value = '1' where key = 'schema'")
-    await refused(file, 'STORE_TOO_OLD', { readonly: true })
-  })
-
   test('sees what another store writes', async () => {
     const writer = await openStore(at())
     await writer.append('s', chat(1))

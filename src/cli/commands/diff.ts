@@ -2,7 +2,7 @@ import { partsOf } from '../../core/messages/message.ts'
 import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context, Output } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
-import { INEXACT, isMoment, momentOf } from '../moments.ts'
+import { isMoment, momentOf } from '../moments.ts'
 import { count, counted } from '../output/figures.ts'
 import { clipped, paragraph, sentence } from '../output/layout.ts'
 import { folded, piecesOf } from '../output/message-text.ts'
@@ -70,7 +70,6 @@ async function showDiffOfMoments(
   const head = [
     ...sentence(`--- ${given[0]}: ${figures('before')}`, out, style.red),
     ...sentence(`+++ ${given[1]}: ${figures('after')}`, out, style.green),
-    ...(diff.from.exact && diff.to.exact ? [] : sentence(INEXACT, out, style.yellow)),
   ]
   await context.page(diffText(head, await comparePast(store, id, from, to), shown))
   return EXIT.done

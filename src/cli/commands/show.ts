@@ -16,7 +16,7 @@ import { standsFor } from '../../transfer/document/session-document.ts'
 import { sessionRows, spokenRows } from '../../transfer/session-rows.ts'
 import type { Context, Output, Style } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
-import { INEXACT, momentOf } from '../moments.ts'
+import { momentOf } from '../moments.ts'
 import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { paragraph, sentence } from '../output/layout.ts'
@@ -74,7 +74,6 @@ export async function showSession(context: Context, given: string, options: Show
     await context.pourJson({ session: id, view, ...past, messages: mapped(entries, jsonOf) })
   } else {
     await context.page(textOf(context, session, await store.countMessages(id), entries, compactions, options))
-    if ('exact' in moment && !moment.exact) context.err.write(`undertext: ${context.style.yellow(INEXACT)}\n`)
   }
   const { viewEpoch } = await store.getSession(id)
   if (viewEpoch !== session.viewEpoch)

@@ -3,7 +3,7 @@ import { isAssumed } from '../../core/tokens/windows.ts'
 import type { StatsOptions } from '../../store/config/store-options.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
-import { INEXACT, momentOf } from '../moments.ts'
+import { momentOf } from '../moments.ts'
 import { providerAndModel, readTextFile, type SystemPromptOptions, systemPromptOf } from '../options.ts'
 import { writeLines } from '../output/layout.ts'
 import { type RequestFigures, requestFigures, statsLines } from './stats/report.ts'
@@ -54,7 +54,6 @@ export async function showStats(
         '',
         `The context is that of the past, ${place}; counts and usage are of today.`,
       ])
-      if (!moment.exact) writeLines(context.out, [INEXACT])
     }
   }
   return EXIT.done

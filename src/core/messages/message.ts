@@ -256,12 +256,6 @@ export type ViewMessage = Message & {
   readonly standsFor?: readonly PositionRange[]
 }
 
-/** A view at a moment: the list that was returned then. Like `index` of the result of `RegExp.exec`, `exact` is beside the list. */
-export type PastView = ViewMessage[] & {
-  /** False when entries of the audit of early versions, which have no position, were placed by their times. Present with `at` only. */
-  readonly exact?: boolean
-}
-
 /** One row as it is stored, hidden or not, with its tags. Its content is the original. */
 export type StoredMessage = Message & {
   readonly id: string

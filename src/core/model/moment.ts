@@ -21,22 +21,17 @@ export type Moment =
 /** The log up to a position, and the audit up to an entry; 0 for nothing of either. */
 export type Point = { readonly position: number; readonly audit: number }
 
-/** A point that a moment names. `exact` is false when it was found by times, because old entries of the audit have no position. */
-export type PastPoint = Point & { readonly exact: boolean }
-
 /** The point of a result that was read at a moment. */
 export type MomentPoint = {
   /** The last position of the log; 0 for an empty one. */
   readonly position: number
   /** The number of the last entry of the audit; 0 before the first. */
   readonly auditNo: number
-  /** False when entries of early versions, which have no position, were placed by their times. */
-  readonly exact: boolean
 }
 
 /** A point in its public form. */
-export function publicPoint({ position, audit, exact }: PastPoint): MomentPoint {
-  return { position, auditNo: audit, exact }
+export function publicPoint({ position, audit }: Point): MomentPoint {
+  return { position, auditNo: audit }
 }
 
 /** The events of the audit that change whether a compaction is in force. */

@@ -10,8 +10,8 @@ import { listIn } from '../messages/lists.ts'
 export type Turning = {
   readonly compaction: number
   readonly inForce: boolean
-  /** The last position of the log at that time; `undefined` in entries of early versions. */
-  readonly position: number | undefined
+  /** The last position of the log at that time. */
+  readonly position: number
 }
 
 /** The compactions of a session that turned, in the order of the audit. */
@@ -59,7 +59,6 @@ function wasAsNow(history: readonly Turning[], since: number, position: number):
   // Before its first turning it was in the opposite state.
   let state = !history[0]!.inForce
   for (const turning of history) {
-    if (turning.position === undefined) return false
     if (turning.position >= position) break
     if (turning.position >= since && state !== now) return false
     state = turning.inForce

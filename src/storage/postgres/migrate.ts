@@ -5,7 +5,7 @@ import { MIGRATIONS } from './migrations.ts'
 import type { PostgresConnection, PostgresDriver } from './port.ts'
 
 /** The schema version of this version of the package. */
-const SUPPORTED = MIGRATIONS.length
+const supported = (): number => MIGRATIONS.length
 
 /** The number of the lock that one migration at a time holds in a database: the bytes of "undert". */
 const LOCK = 0x756e_6465_7274
@@ -55,8 +55,8 @@ export async function migrate(driver: PostgresDriver, options: MigrateOptions): 
   try {
     const found = await schemaVersion(place)
     refuseNewer(found)
-    if (found < SUPPORTED && readonly) throw outdated(place, found)
-    if (found < SUPPORTED) await bringUp(place, adopt)
+    if (found < supported() && readonly) throw outdated(place, found)
+    if (found < supported()) await bringUp(place, adopt)
     await checkGuards(place)
     isDone = true
   } catch (error) {
@@ -82,7 +82,7 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
     // A schema that was made without Citus stays as it is: to move its rows takes long, and is the administrator's to start.
     const isCluster = isDistributed || (citus !== undefined && locked === 0)
     if (locked === 0 && !adopt) await refuseOthers(place)
-    if (locked < SUPPORTED) {
+    if (locked < supported()) {
       // Not "if not exists": that needs the right to create in the database even when there is nothing to create.
       const { count } = await run('select 1 from pg_catalog.pg_namespace where nspname = $1', schema)
       if (count === 0) await run(`create schema ${schemaIdentifier(schema)}`)
@@ -91,7 +91,7 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
       if (isCluster) await distribute({ ...place, identifier: schemaIdentifier(schema) })
       await run(
         `insert into ${schemaIdentifier(schema)}.meta (key, value) values ('schema', $1) on conflict (key) do update set value = excluded.value`,
-        String(SUPPORTED),
+        String(supported()),
       )
     }
     await run('commit')
@@ -149,11 +149,11 @@ export async function hasTables({
 }
 
 function refuseNewer(found: number): void {
-  if (found > SUPPORTED) throw new UndertextError('STORE_TOO_NEW', { found, supported: SUPPORTED })
+  if (found > supported()) throw new UndertextError('STORE_TOO_NEW', { found, supported: supported() })
 }
 
 function outdated(place: Place, found: number): UndertextError {
-  if (found > 0) return new UndertextError('STORE_TOO_OLD', { found, supported: SUPPORTED })
+  if (found > 0) return new UndertextError('STORE_TOO_OLD', { found, supported: supported() })
   return notAStore(place, 'it holds no tables of undertext, and a read-only store makes none.')
 }
 

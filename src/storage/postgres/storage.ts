@@ -1,5 +1,4 @@
 import { locationOf } from '../location.ts'
-import { countMedia } from '../sql/recount.ts'
 import { storageOver } from '../sql/storage.ts'
 import type { Estimators, Storage } from '../storage.ts'
 import { isDistributed } from './citus.ts'
@@ -55,7 +54,6 @@ export async function openPostgres(
     throw readFailure(error, { location, busyTimeoutMs, verb: 'openStore' }).error
   }
   const database = new PostgresDatabase(driver, { ...options, location, isDistributed: isSpread })
-  await database.perform((sql) => countMedia(sql, estimators))
   return storageOver(database, estimators)
 }
 

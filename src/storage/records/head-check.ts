@@ -100,7 +100,7 @@ export class HeadCheck {
       case 'audit':
         if (Buffer.byteLength(JSON.stringify(record)) > MAX_AUDIT_BYTES)
           return `a record of the audit must not be longer than ${MAX_AUDIT_BYTES} bytes`
-        if ((record.position ?? 0) > session.messages) return 'position must be of the session’s messages'
+        if (record.position > session.messages) return 'position must be of the session’s messages'
         return this.#known(record.compaction)
       case 'usage':
         return this.#once(`usage ${JSON.stringify([record.provider, record.model])}`)

@@ -230,13 +230,13 @@ export class HistoryCheck {
   }
 }
 
-/** Reports another format or a later version before any other problem. */
+/** Reports another format or version before any other problem. */
 function versionProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { type, format, version } = value as { readonly [name: string]: unknown }
   if (type !== 'header') return undefined
   if (format !== HISTORY_FORMAT) return 'it is no history of undertext'
-  if (typeof version === 'number' && version > HISTORY_VERSION)
-    return `it is of version ${version}, and this package reads up to ${HISTORY_VERSION}: upgrade it`
+  if (typeof version === 'number' && version !== HISTORY_VERSION)
+    return `it has version ${version} of the format, and this package reads version ${HISTORY_VERSION}: use the version of undertext that wrote it`
   return undefined
 }

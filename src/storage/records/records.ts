@@ -19,8 +19,7 @@ import { COMPACTION_KINDS } from '../../core/model/plan.ts'
  */
 
 export const HISTORY_FORMAT = 'undertext history'
-/** The latest version. Only a history with requests or copied compactions is of version 2, so that earlier versions of the package read the others. */
-export const HISTORY_VERSION = 2
+export const HISTORY_VERSION = 1
 
 /*
  * The schema of each record. Records are checked and never copied, because zod's copies would drop a `__proto__` key of a content.
@@ -57,7 +56,7 @@ function isAscending(ranges: readonly (readonly number[])[]): boolean {
 const header = z.strictObject({
   type: z.literal('header'),
   format: z.literal(HISTORY_FORMAT),
-  version: z.union([z.literal(1), z.literal(HISTORY_VERSION)]),
+  version: z.literal(HISTORY_VERSION),
   /** Version of the package that wrote it. */
   package: labelSchema,
   /** Milliseconds since 1970, like all times. */
@@ -141,7 +140,7 @@ const audit = z.strictObject({
   actor: note.optional(),
   detail: jsonObjectSchema.optional(),
   /** The log's last position at that time. */
-  position: count.optional(),
+  position: count,
 })
 
 const usage = z.strictObject({

@@ -139,7 +139,7 @@ export const AUDIT = new Columns({
   at: number,
   actor: optionalText,
   detail: json,
-  position: optionalNumber,
+  position: number,
 })
 
 export const USAGE = new Columns({

@@ -346,7 +346,7 @@ function* copyAudit(
       ...[fork.no, event, newNo, newRun, at, actor],
       detail === null ? null : ownIds(forking, JSON.stringify(renamed(found, named))),
       // A preview of an append that the fork has only a part of.
-      position === null ? null : Math.min(position as number, last),
+      Math.min(position as number, last),
     )
     entries.set(no as number, key)
   }

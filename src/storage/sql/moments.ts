@@ -8,7 +8,6 @@ import {
   hiderOf,
   type Moment,
   newestByPart,
-  type PastPoint,
   type Point,
   rowsAt,
   statesAfter,
@@ -49,9 +48,8 @@ const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
  * The point that a moment names; `undefined` names the present. Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, `REQUEST_NOT_FOUND`, and `INVALID_INPUT`
  * for an entry of the audit that the session does not have.
  */
-export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefined): Work<PastPoint> {
-  if (moment === undefined)
-    return { position: session.messageCount, audit: yield* lastEntry(sql, session), exact: true }
+export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefined): Work<Point> {
+  if (moment === undefined) return { position: session.messageCount, audit: yield* lastEntry(sql, session) }
   if ('afterMessage' in moment) return yield* besideMessage(sql, session, moment.afterMessage, 'after')
   if ('beforeMessage' in moment) return yield* besideMessage(sql, session, moment.beforeMessage, 'before')
   if ('audit' in moment) return yield* afterEntry(sql, session, moment.audit)
@@ -64,7 +62,7 @@ export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefi
 }
 
 /** Throws `REQUEST_NOT_FOUND`. */
-function* ofRequest(sql: Sql, session: SessionHead, id: string): Work<PastPoint> {
+function* ofRequest(sql: Sql, session: SessionHead, id: string): Work<Point> {
   const no = requestNo(session.incarnation, id)
   const row =
     no === undefined
@@ -76,7 +74,7 @@ function* ofRequest(sql: Sql, session: SessionHead, id: string): Work<PastPoint>
         )
   if (row === undefined)
     throw new UndertextError('REQUEST_NOT_FOUND', { sessionId: session.id, request: headOf(id, 200) })
-  return { position: row[0] as number, audit: row[1] as number, exact: true }
+  return { position: row[0] as number, audit: row[1] as number }
 }
 
 /** The last entry of the audit with a number up to `most`, 0 for none. */
@@ -92,19 +90,14 @@ function* lastEntry(sql: Sql, { no }: SessionHead, most = Number.MAX_SAFE_INTEGE
 type Side = 'before' | 'after'
 
 /** A message of the log; a row that a compaction inserted came and went with its compaction. */
-function* besideMessage(
-  sql: Sql,
-  session: SessionHead,
-  message: string | number,
-  side: Side,
-): Work<PastPoint> {
+function* besideMessage(sql: Sql, session: SessionHead, message: string | number, side: Side): Work<Point> {
   const position = typeof message === 'number' ? message : yield* positionOf(sql, session, message)
   if (typeof position === 'string') return yield* besideCompaction(sql, session, position, side)
   if (position > session.messageCount)
     throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: session.id, messageId: String(message) })
   return {
     position: side === 'after' ? position : position - 1,
-    ...(yield* auditBefore(sql, session, position)),
+    audit: yield* auditBefore(sql, session, position),
   }
 }
 
@@ -119,60 +112,25 @@ function* positionOf(sql: Sql, session: SessionHead, messageId: string): Work<nu
   return (row[0] ?? row[1]) as number | string
 }
 
-/** The last entry of the audit before the message at a position was appended. Old entries, which are the first ones, have only a time. */
-function* auditBefore(
-  sql: Sql,
-  session: SessionHead,
-  position: number,
-): Work<Pick<PastPoint, 'audit' | 'exact'>> {
-  const known = yield* sql.get(
+/** The last entry of the audit before the message at a position was appended, 0 for none. */
+function* auditBefore(sql: Sql, session: SessionHead, position: number): Work<number> {
+  const row = yield* sql.get(
     'select no from undertext_audit where {family} session = ? and position < ? order by no desc limit 1',
     session.no,
     position,
   )
-  if (known !== undefined) return { audit: known[0] as number, exact: true }
-  const [first] = yield* sql.all(
-    'select position from undertext_audit where {family} session = ? order by no limit 1',
-    session.no,
-  )
-  if (first === undefined || first[0] !== null) return { audit: 0, exact: true }
-  const [audit, transitions] = (yield* sql.get(
-    `select max(a.no) filter (where a.at < m.created_at), count(*) filter (where a.compaction is not null and a.event in (${EVENTS}))
-     from undertext_messages m left join undertext_audit a on {family a} a.session = m.session and a.position is null
-     where {family m} m.session = ? and m.position = ?`,
-    session.no,
-    position,
-  ))!
-  return { audit: (audit as number | null) ?? 0, exact: transitions === 0 }
+  return (row?.[0] as number | undefined) ?? 0
 }
 
 /** The state after an entry of the audit. */
-function* afterEntry(sql: Sql, session: SessionHead, no: number): Work<PastPoint> {
+function* afterEntry(sql: Sql, session: SessionHead, no: number): Work<Point> {
   const row = yield* sql.get(
-    'select position, at from undertext_audit where {family} session = ? and no = ?',
+    'select position from undertext_audit where {family} session = ? and no = ?',
     session.no,
     no,
   )
   if (row === undefined) throw invalid('moment: the session has no entry of the audit with this number')
-  return { ...(yield* positionAt(sql, session, no, row)), audit: no }
-}
-
-/** The position of the log at an entry: recorded, or by the times, and not before what was compacted until then. */
-function* positionAt(
-  sql: Sql,
-  session: SessionHead,
-  no: number,
-  [position, at]: Row,
-): Work<Pick<PastPoint, 'position' | 'exact'>> {
-  if (position !== null) return { position: position as number, exact: true }
-  const [covered] = (yield* sql.get(
-    `select max(c.last_anchor) from undertext_audit a {cross} undertext_compactions c on {family c} c.no = a.compaction
-     where {family a} a.session = ? and a.no <= ? and a.event = 'created'`,
-    session.no,
-    no,
-  ))!
-  const written = yield* lastMessageAt(sql, session, at as number)
-  return { position: Math.max(written, (covered as number | null) ?? 0), exact: false }
+  return { position: row[0] as number, audit: no }
 }
 
 /** The position of the last message whose time is at or before a time, 0 for none. */
@@ -187,26 +145,24 @@ function* lastMessageAt(sql: Sql, session: SessionHead, time: number): Work<numb
 }
 
 /** The messages and the entries of the audit up to a time. */
-function* atTime(sql: Sql, session: SessionHead, time: number): Work<PastPoint> {
+function* atTime(sql: Sql, session: SessionHead, time: number): Work<Point> {
   const written = yield* lastMessageAt(sql, session, time)
   const row = yield* sql.get(
-    'select no, position, at from undertext_audit where {family} session = ? and at <= ? order by no desc limit 1',
+    'select no, position from undertext_audit where {family} session = ? and at <= ? order by no desc limit 1',
     session.no,
     time,
   )
-  if (row === undefined) return { position: written, audit: 0, exact: true }
-  const [no, ...entry] = row
-  const { position, exact } = yield* positionAt(sql, session, no as number, entry)
-  return { position: Math.max(written, position), audit: no as number, exact }
+  const [audit, position] = (row ?? [0, 0]) as [number, number]
+  return { position: Math.max(written, position), audit }
 }
 
 /** Before the first or after the last compaction of a run, or of the one with an id, was made. */
-function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Side): Work<PastPoint> {
+function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Side): Work<Point> {
   const { targets } = yield* findTargets(sql, session.id, id)
   const numbers = JSON.stringify(targets.map(({ no }) => no))
   // An attempt that ended without a summary was never created.
   const row = yield* sql.get(
-    `select no, compaction, event, position, at from undertext_audit
+    `select no, compaction, event, position from undertext_audit
      where {family} session = ? and compaction in (select value from {list ?} k)
      order by case event when 'created' then 0 else 1 end, ${side === 'before' ? 'no' : 'no desc'} limit 1`,
     session.no,
@@ -214,21 +170,19 @@ function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Sid
   )
   if (row === undefined)
     throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: session.id, compactionId: id })
-  const [no, compaction, event, ...entry] = row
-  if (side === 'after' || event !== 'created') {
-    const at = side === 'after' ? (no as number) : yield* lastEntry(sql, session, (no as number) - 1)
-    return { ...(yield* positionAt(sql, session, no as number, entry)), audit: at }
-  }
+  const [no, compaction, event, position] = row as [number, number, string, number]
+  if (side === 'after') return { position, audit: no }
+  if (event !== 'created') return { position, audit: yield* lastEntry(sql, session, no - 1) }
   const target = targets.find((one) => one.no === compaction)!
-  const audit = yield* entryBefore(sql, session, no as number, target)
-  if (target.kind !== 'preview') return { ...(yield* positionAt(sql, session, audit, entry)), audit }
+  const audit = yield* entryBefore(sql, session, no, target)
+  if (target.kind !== 'preview') return { position, audit }
   // A preview came with its messages.
   const [first] = (yield* sql.get(
     `select min(m.position) from undertext_replacements r {cross} undertext_messages m on {family m} m.key = r.message
      where {family r} r.compaction = ?`,
     target.no,
   ))!
-  return { position: (first as number) - 1, audit, exact: true }
+  return { position: (first as number) - 1, audit }
 }
 
 /** The last entry before a compaction was created. A rewind first undoes and redoes others, each with an entry of its own. */
@@ -497,7 +451,7 @@ export function* readPoint(
   sql: Sql,
   id: string,
   moment: Moment | undefined,
-): Work<PastPoint & { readonly time: number | undefined }> {
+): Work<Point & { readonly time: number | undefined }> {
   return yield* sql.read('getMoment', function* () {
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
@@ -521,7 +475,7 @@ export function* readPastView(
   id: string,
   moment: Moment,
   withProvenance: boolean,
-): Work<{ readonly point: PastPoint; readonly messages: ViewMessage[] }> {
+): Work<{ readonly point: Point; readonly messages: ViewMessage[] }> {
   return yield* sql.read('getEffectiveHistory', function* () {
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
@@ -677,7 +631,7 @@ function narrowRow(session: SessionHead, row: Row): Omit<ViewChange, 'change'> {
 }
 
 /** What a diff needs of one of its points. */
-function* sideOf(sql: Sql, session: SessionHead, point: PastPoint) {
+function* sideOf(sql: Sql, session: SessionHead, point: Point) {
   const inForce = yield* inForceAt(sql, session, point)
   const set = rowsAt(inForce, point.position)
   return {

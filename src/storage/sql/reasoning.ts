@@ -112,7 +112,7 @@ function* turningsSince(
     // The texts of a preview are there from the moment its messages are.
     if (known === undefined || (known.kind === 'preview' && event === 'created')) return []
     const inForce = (event as Transition['event']) !== 'undone'
-    return [{ compaction: known.no, inForce, position: (position as number | null) ?? undefined }]
+    return [{ compaction: known.no, inForce, position: position as number }]
   })
   const replaced = yield* firstReplaced(sql, [...compactions.values()])
   const touches = new Map(
@@ -166,7 +166,7 @@ function* unknownTo(sql: Sql, session: Pick<StoredSession, 'no'>): Work<number> 
     )
     for (const [entry, event, position, detail] of rows) {
       const found = detail === null ? {} : parseStoredObject(detail, 'detail', `audit entry ${entry}`)
-      if (event === 'imported') unknown = Math.max(unknown, Math.min((position as number | null) ?? 0, last))
+      if (event === 'imported') unknown = Math.max(unknown, Math.min(position as number, last))
       // A fork has this entry for its original, an original for each of its forks.
       else if (
         typeof found.from === 'string' &&

@@ -6,16 +6,15 @@ import { indexMessage, type MessageIndex } from '../../core/model/message-parts.
 import { savedOf } from '../../core/model/plan.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens/measure.ts'
-import type { Estimators } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { SAVED_COLUMNS, SIZE_COLUMNS, savedColumns, sizeColumns } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
 import { decodeContent, parseReplacement, parseStoredObject, readBlobs } from './content-codec.ts'
 import { COUNT_SENT, encodeShown, encodeTools } from './row-codec.ts'
-import { readSession, requireSession, type StoredSession } from './sessions.ts'
+import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { CONTENT_OF_M, TEXT_OF_R, VISIBLE } from './view.ts'
-import { Done, type Step, type Work } from './work.ts'
+import type { Step, Work } from './work.ts'
 
 /** Number of rows whose contents are read at a time: a large session need not fit in memory. */
 const BATCH = 1_000
@@ -156,63 +155,6 @@ export function* reestimate(sql: Sql, id: string, estimator: Estimator): Work<St
     })
     return yield* requireSession(sql, id)
   })
-}
-
-/** The mark of a store whose sessions were written before images and bytes were counted. A migration sets it. */
-const UNCOUNTED = 'uncounted media'
-
-/**
- * Counts the images and bytes of sessions that an earlier version wrote, when a store is opened. The mark stays while a session cannot be
- * counted, because its estimator is unknown or another connection writes.
- */
-export function* countMedia(sql: Sql, { byName }: Estimators): Work<void> {
-  if (sql.readonly || !(yield* sql.outside('openStore', () => hasUncounted(sql)))) return
-  const sessions = yield* sql.outside('openStore', function* () {
-    return yield* sql.all('select id, estimator from undertext_sessions order by id')
-  })
-  let isComplete = true
-  for (const [id, name] of sessions) {
-    const estimator = byName.get(name as string)
-    const isCounted = estimator !== undefined && (yield* countMediaOf(sql, id as string, estimator))
-    isComplete &&= isCounted
-  }
-  if (!isComplete) return
-  yield* sql.write('openStore', function* () {
-    yield* sql.run('delete from undertext_meta where key = ?', UNCOUNTED)
-  })
-}
-
-const MEDIA_COLUMNS = ['size_images', 'size_bytes', 'size_large']
-
-function hasMedia({ media, images, mediaBytes }: Sizes): boolean {
-  return media > 0 || images > 0 || mediaBytes > 0
-}
-
-function* hasUncounted(sql: Sql): Work<boolean> {
-  return (yield* sql.get('select 1 from undertext_meta where key = ?', UNCOUNTED)) !== undefined
-}
-
-function* countMediaOf(sql: Sql, id: string, estimator: Estimator): Work<boolean> {
-  try {
-    return yield* sql.write('openStore', function* () {
-      const session = yield* readSession(sql, id)
-      if (session === undefined) return true
-      const { no } = session
-      const write = (row: Recounted): Step<void> =>
-        hasMedia(row.index.sizes) ? writeRecounted(sql, row) : new Done(undefined)
-      yield* recountRows(sql, no, estimator, write, () => {})
-      yield* sql.run(
-        `update undertext_sessions set (${MEDIA_COLUMNS.join(', ')}) = (select ${MEDIA_COLUMNS.map((name) => `coalesce(sum(${name}), 0)`).join(', ')}
-           from undertext_messages where {family} session = ? and ${VISIBLE}) where {family} no = ?`,
-        no,
-        no,
-      )
-      return true
-    })
-  } catch (error) {
-    if (isUndertextError(error, 'STORE_BUSY')) return false
-    throw error
-  }
 }
 
 /** Writes the recounted figures of a row, within the caller's transaction. */

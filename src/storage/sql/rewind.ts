@@ -142,33 +142,22 @@ function turning(
 /** The start of a rewind: the message at a position, or a row of the current view. */
 type Point = {
   readonly position: number
-  /** The recorded time of that message, milliseconds since 1970. */
-  readonly at: number
   /** The row, if it is not a message. Compactions before it stay, so it is in the view. */
   readonly key?: number
 }
 
 function* findPoint(sql: Sql, session: StoredSession, request: RewindRequest): Work<Point> {
   const { from, keepCompactions } = request
-  if (typeof from !== 'object') return yield* pointAt(sql, session, 1)
+  if (typeof from !== 'object') return { position: 1 }
   const key = yield* requireKey(sql, session, from.messageId)
   const row = (yield* sql.get(
-    `select position, anchor, inserted_by, created_at, ${VISIBLE} from undertext_messages where {family} key = ?`,
+    `select position, anchor, inserted_by, ${VISIBLE} from undertext_messages where {family} key = ?`,
     key,
   ))!
-  const [position, anchor, insertedBy, at, isVisible] = row as readonly number[]
-  if (position !== null) return { position: position!, at: at! }
-  if (keepCompactions && isVisible === 1) return { position: anchor! + 1, at: at!, key }
-  return yield* pointAt(sql, session, yield* firstReplaced(sql, session, insertedBy!))
-}
-
-function* pointAt(sql: Sql, session: StoredSession, position: number): Work<Point> {
-  const row = yield* sql.get(
-    'select created_at from undertext_messages where {family} session = ? and position = ? and ordinal = 0',
-    session.no,
-    position,
-  )
-  return { position, at: (row?.[0] as number | undefined) ?? 0 }
+  const [position, anchor, insertedBy, isVisible] = row as readonly number[]
+  if (position !== null) return { position: position! }
+  if (keepCompactions && isVisible === 1) return { position: anchor! + 1, key }
+  return { position: yield* firstReplaced(sql, session, insertedBy!) }
 }
 
 /** The position of the first message that the row inserted by a compaction replaces. */
@@ -197,39 +186,29 @@ function indexIn(view: View, { position, key }: Point): number {
 
 /**
  * The compactions to undo and redo so that the same ones are active as when a message was appended. The first entry of the audit since
- * then decides for each; previews belong to the append that made them. Entries of early versions have no position: they are compared
- * by time, and only undone.
+ * then decides for each; previews belong to the append that made them.
  */
 function* turnedSince(
   sql: Sql,
   session: StoredSession,
-  { position, at }: Point,
+  { position }: Point,
 ): Work<{ lifts: StoredCompaction[]; restores: StoredCompaction[] }> {
   const entries = yield* sql.all(
-    `select no, compaction, event, position is null from undertext_audit
-     where {family} session = ? and compaction is not null and position >= ? and event in ('created', 'undone', 'redone')
-     union all
-     select no, compaction, event, position is null from undertext_audit
-     where {family} session = ? and compaction is not null and position is null and at >= ? and event in ('created', 'undone', 'redone')
-     order by no`,
+    `select compaction, event from undertext_audit
+     where {family} session = ? and compaction is not null and position >= ? and event in ('created', 'undone', 'redone') order by no`,
     session.no,
     position,
-    session.no,
-    at,
   )
-  const first = new Map<number, readonly [event: string, isOld: boolean]>()
-  for (const [, compaction, event, isOld] of entries)
-    if (!first.has(compaction as number)) first.set(compaction as number, [event as string, isOld === 1])
+  const first = new Map<number, string>()
+  for (const [compaction, event] of entries)
+    if (!first.has(compaction as number)) first.set(compaction as number, event as string)
   const turned = yield* compactionsNumbered(sql, session.no, [...first.keys()])
   return {
     lifts: turned.filter(({ no, status, kind }) => {
-      const [event] = first.get(no)!
+      const event = first.get(no)
       return status === 'active' && (event === 'redone' || (event === 'created' && kind !== 'preview'))
     }),
-    restores: turned.filter(({ no, status }) => {
-      const [event, isOld] = first.get(no)!
-      return status === 'undone' && event === 'undone' && !isOld
-    }),
+    restores: turned.filter(({ no, status }) => status === 'undone' && first.get(no) === 'undone'),
   }
 }
 

@@ -28,7 +28,7 @@ export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 're
   return JSON.stringify(values).slice(1, -1)
 }
 
-/** A row of an earlier version has the tokens alone, until `countMedia`. No large images are left out. */
+/** The tokens alone without images and files; no large images are left out. */
 type EncodedMedia =
   | number
   | readonly [media: number, images: number, mediaBytes: number, largeImages?: number]

@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 /** The schema version of this version of the package. */
-const SUPPORTED = MIGRATIONS.length
+const supported = (): number => MIGRATIONS.length
 
 /** The SQL of each trigger that keeps the history, as SQLite stores it, by name. A later migration may replace one. */
 const GUARDS: ReadonlyMap<string, string> = new Map(
@@ -44,7 +44,7 @@ export function migrate(connection: Connection, { adopt }: { readonly adopt: boo
   const found = schemaVersion(connection)
   refuseNewer(found)
   if (found === 0 && !connection.readonly && !adopt) refuseOthers(connection)
-  if (found < SUPPORTED) bringUp(connection, found)
+  if (found < supported()) bringUp(connection, found)
   checkGuards(connection)
 }
 
@@ -68,7 +68,7 @@ function bringUp(connection: Connection, found: number): void {
   if (connection.readonly) {
     if (found === 0)
       throw notAStore(connection, 'it holds no tables of undertext, and a read-only store makes none.')
-    throw new UndertextError('STORE_TOO_OLD', { found, supported: SUPPORTED })
+    throw new UndertextError('STORE_TOO_OLD', { found, supported: supported() })
   }
   connection.writing('openStore', () => {
     const locked = schemaVersion(connection)
@@ -76,13 +76,13 @@ function bringUp(connection: Connection, found: number): void {
     for (const statement of MIGRATIONS.slice(locked).flat()) connection.script(statement)
     connection.run(
       "insert into undertext_meta (key, value) values ('schema', ?) on conflict (key) do update set value = excluded.value",
-      String(SUPPORTED),
+      String(supported()),
     )
   })
 }
 
 function refuseNewer(found: number): void {
-  if (found > SUPPORTED) throw new UndertextError('STORE_TOO_NEW', { found, supported: SUPPORTED })
+  if (found > supported()) throw new UndertextError('STORE_TOO_NEW', { found, supported: supported() })
 }
 
 /** A migration or a tool that rebuilds a table drops its triggers without a warning. Other triggers may be intended, so they are only reported. */

@@ -3,28 +3,58 @@
 /** The statements of each migration, oldest first. A schema version is a number of migrations. */
 export const MIGRATIONS: readonly (readonly string[])[] = [
   [
-    "CREATE TABLE `undertext_audit` (\n\t`no` integer PRIMARY KEY NOT NULL,\n\t`session` integer NOT NULL,\n\t`event` text NOT NULL,\n\t`compaction` integer,\n\t`run` text,\n\t`at` integer NOT NULL,\n\t`actor` text,\n\t`detail` text\n);",
+    "CREATE TABLE `undertext_audit` (\n\t`no` integer PRIMARY KEY NOT NULL,\n\t`session` integer NOT NULL,\n\t`event` text NOT NULL,\n\t`compaction` integer,\n\t`run` text,\n\t`at` integer NOT NULL,\n\t`actor` text,\n\t`detail` text,\n\t`position` integer\n);",
     "CREATE INDEX `undertext_audit_session` ON `undertext_audit` (`session`,`no`);",
+    "CREATE INDEX `undertext_audit_turned` ON `undertext_audit` (`session`,`position`) WHERE compaction is not null;",
+    "CREATE INDEX `undertext_audit_run_undone` ON `undertext_audit` (`run`) WHERE event = 'run undone';",
     "CREATE TABLE `undertext_blobs` (\n\t`hash` blob PRIMARY KEY NOT NULL,\n\t`reference_count` integer NOT NULL,\n\t`bytes` blob NOT NULL\n);",
-    "CREATE TABLE `undertext_compactions` (\n\t`no` integer PRIMARY KEY NOT NULL,\n\t`id` text NOT NULL,\n\t`session` integer NOT NULL,\n\t`run` text NOT NULL,\n\t`kind` text NOT NULL,\n\t`status` text NOT NULL,\n\t`trigger` text NOT NULL,\n\t`actor` text,\n\t`reason` text,\n\t`params` text,\n\t`coverage` text NOT NULL,\n\t`requires` text,\n\t`rows_hidden` integer DEFAULT 0 NOT NULL,\n\t`parts_replaced` integer DEFAULT 0 NOT NULL,\n\t`rows_inserted` integer DEFAULT 0 NOT NULL,\n\t`tokens_before` integer NOT NULL,\n\t`tokens_after` integer NOT NULL,\n\t`summarizer` text,\n\t`model` text,\n\t`prompt_version` text,\n\t`usage` text,\n\t`cost` real,\n\t`error` text,\n\t`created_at` integer NOT NULL,\n\t`changed_at` integer NOT NULL,\n\t`rank` integer NOT NULL,\n\t`undone_with_run` integer\n);",
+    "-- Small tables with a key of several columns need no second tree beside it: a page less each in every file.\nCREATE TABLE `undertext_calibrations` (\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`estimator` text NOT NULL,\n\t`grown_samples` integer NOT NULL,\n\t`grown_measured` real NOT NULL,\n\t`grown_estimated` real NOT NULL,\n\t`whole_samples` integer NOT NULL,\n\t`whole_measured` real NOT NULL,\n\t`whole_estimated` real NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`provider`, `model`, `estimator`)\n) WITHOUT ROWID;",
+    "CREATE TABLE `undertext_circuits` (\n\t`session` integer PRIMARY KEY NOT NULL,\n\t`failures` integer NOT NULL,\n\t`view_epoch` integer NOT NULL,\n\t`model` text NOT NULL,\n\t`error` text NOT NULL,\n\t`open_until` integer,\n\t`changed_at` integer NOT NULL\n);",
+    "CREATE TABLE `undertext_compactions` (\n\t`no` integer PRIMARY KEY NOT NULL,\n\t`id` text NOT NULL,\n\t`session` integer NOT NULL,\n\t`run` text NOT NULL,\n\t`kind` text NOT NULL,\n\t`status` text NOT NULL,\n\t`trigger` text NOT NULL,\n\t`actor` text,\n\t`reason` text,\n\t`params` text,\n\t`coverage` text NOT NULL,\n\t`requires` text,\n\t`rows_hidden` integer DEFAULT 0 NOT NULL,\n\t`parts_replaced` integer DEFAULT 0 NOT NULL,\n\t`rows_inserted` integer DEFAULT 0 NOT NULL,\n\t`tokens_before` integer NOT NULL,\n\t`tokens_after` integer NOT NULL,\n\t`summarizer` text,\n\t`model` text,\n\t`prompt_version` text,\n\t`usage` text,\n\t`cost` real,\n\t`error` text,\n\t`created_at` integer NOT NULL,\n\t`changed_at` integer NOT NULL,\n\t`rank` integer NOT NULL,\n\t`undone_with_run` integer,\n\t`turned` text,\n\t`copied_from` text,\n\t`first_anchor` integer GENERATED ALWAYS AS (case when json_valid(coverage) then min(ifnull(coverage ->> '$.p[0][0]', coverage ->> '$.i[0][0]'), ifnull(coverage ->> '$.i[0][0]', coverage ->> '$.p[0][0]')) end) VIRTUAL,\n\t`last_anchor` integer GENERATED ALWAYS AS (case when json_valid(coverage) then max(ifnull(coverage ->> '$.p[#-1][1]', coverage ->> '$.i[#-1][0]'), ifnull(coverage ->> '$.i[#-1][0]', coverage ->> '$.p[#-1][1]')) end) VIRTUAL\n);",
+    "CREATE INDEX `undertext_compactions_spans` ON `undertext_compactions` (`session`,`status`,`first_anchor`,`last_anchor`,`rank`);",
+    "CREATE INDEX `undertext_compactions_replacing` ON `undertext_compactions` (`session`) WHERE status = 'active' and parts_replaced > 0;",
+    "CREATE INDEX `undertext_compactions_undone_with` ON `undertext_compactions` (`undone_with_run`) WHERE undone_with_run is not null;",
     "CREATE UNIQUE INDEX `undertext_compactions_id` ON `undertext_compactions` (`id`);",
     "CREATE INDEX `undertext_compactions_session` ON `undertext_compactions` (`session`,`no`);",
     "CREATE INDEX `undertext_compactions_run` ON `undertext_compactions` (`run`);",
+    "CREATE INDEX `undertext_compactions_summaries` ON `undertext_compactions` (`created_at`) WHERE summarizer is not null;",
+    "CREATE INDEX `undertext_compactions_running` ON `undertext_compactions` (`session`) WHERE status = 'running';",
     "CREATE TABLE `undertext_contents` (\n\t`key` integer PRIMARY KEY NOT NULL,\n\t`content` text NOT NULL,\n\t`metadata` text,\n\t`blobs` text\n);",
-    "CREATE TABLE `undertext_messages` (\n\t`key` integer PRIMARY KEY NOT NULL,\n\t`session` integer NOT NULL,\n\t`anchor` integer NOT NULL,\n\t`ordinal` integer DEFAULT 0 NOT NULL,\n\t`position` integer,\n\t`kind` integer DEFAULT 0 NOT NULL,\n\t`role` integer NOT NULL,\n\t`flags` integer DEFAULT 0 NOT NULL,\n\t`id` text,\n\t`size_text` integer NOT NULL,\n\t`size_reasoning` integer NOT NULL,\n\t`size_calls` integer NOT NULL,\n\t`size_results` integer NOT NULL,\n\t`size_media` integer NOT NULL,\n\t`tools` text,\n\t`created_at` integer NOT NULL,\n\t`idempotency_key` text,\n\t`inserted_by` integer,\n\t`condense_parent` integer,\n\t`truncation_parent` integer,\n\t`retired_by` integer,\n\t`pinned` integer DEFAULT 0 NOT NULL,\n\t`shown` text\n);",
+    "CREATE TABLE `undertext_jobs` (\n\t`no` integer PRIMARY KEY NOT NULL,\n\t`id` text NOT NULL,\n\t`session` integer NOT NULL,\n\t`state` text NOT NULL,\n\t`request` text,\n\t`position` integer NOT NULL,\n\t`view_epoch` integer NOT NULL,\n\t`run` text,\n\t`attempts` integer DEFAULT 0 NOT NULL,\n\t`not_before` integer NOT NULL,\n\t`holder` text,\n\t`expires` integer,\n\t`error` text,\n\t`created_at` integer NOT NULL,\n\t`changed_at` integer NOT NULL\n);",
+    "CREATE UNIQUE INDEX `undertext_jobs_id` ON `undertext_jobs` (`id`);",
+    "CREATE UNIQUE INDEX `undertext_jobs_open` ON `undertext_jobs` (`session`) WHERE state in ('queued', 'running');",
+    "CREATE INDEX `undertext_jobs_session` ON `undertext_jobs` (`session`,`no`);",
+    "CREATE TABLE `undertext_limits` (\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`kind` text NOT NULL,\n\t`tokens` integer NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`provider`, `model`, `kind`)\n) WITHOUT ROWID;",
+    "CREATE TABLE `undertext_measurements` (\n\t`session` integer NOT NULL,\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`estimator` text NOT NULL,\n\t`view_epoch` integer NOT NULL,\n\t`tokens` integer NOT NULL,\n\t`held` integer NOT NULL,\n\t`history` integer NOT NULL,\n\t`standing` integer NOT NULL,\n\t`pending` integer NOT NULL,\n\t`first_tokens` integer,\n\t`first_estimate` integer NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `provider`, `model`)\n) WITHOUT ROWID;",
+    "CREATE TABLE `undertext_messages` (\n\t`key` integer PRIMARY KEY NOT NULL,\n\t`session` integer NOT NULL,\n\t`anchor` integer NOT NULL,\n\t`ordinal` integer DEFAULT 0 NOT NULL,\n\t`position` integer,\n\t`kind` integer DEFAULT 0 NOT NULL,\n\t`role` integer NOT NULL,\n\t`flags` integer DEFAULT 0 NOT NULL,\n\t`id` text,\n\t`size_text` integer NOT NULL,\n\t`size_reasoning` integer NOT NULL,\n\t`size_calls` integer NOT NULL,\n\t`size_results` integer NOT NULL,\n\t`size_media` integer NOT NULL,\n\t`size_images` integer DEFAULT 0 NOT NULL,\n\t`size_bytes` integer DEFAULT 0 NOT NULL,\n\t`size_large` integer DEFAULT 0 NOT NULL,\n\t`tools` text,\n\t`created_at` integer NOT NULL,\n\t`idempotency_key` text,\n\t`inserted_by` integer,\n\t`condense_parent` integer,\n\t`truncation_parent` integer,\n\t`retired_by` integer,\n\t`pinned` integer DEFAULT 0 NOT NULL,\n\t`shown` text,\n\t`source` integer\n);",
     "CREATE UNIQUE INDEX `undertext_log` ON `undertext_messages` (`session`,`position`,`ordinal`);",
     "CREATE INDEX `undertext_visible` ON `undertext_messages` (`session`,`anchor`,`ordinal`) WHERE condense_parent is null and truncation_parent is null and retired_by is null;",
     "CREATE UNIQUE INDEX `undertext_messages_id` ON `undertext_messages` (`session`,`id`) WHERE id is not null;",
     "CREATE INDEX `undertext_messages_idempotency` ON `undertext_messages` (`session`,`idempotency_key`) WHERE idempotency_key is not null;",
+    "CREATE INDEX `undertext_messages_inserted` ON `undertext_messages` (`inserted_by`) WHERE inserted_by is not null;",
+    "CREATE INDEX `undertext_messages_source` ON `undertext_messages` (`session`,`source`) WHERE source is not null;",
     "CREATE TABLE `undertext_meta` (\n\t`key` text PRIMARY KEY NOT NULL,\n\t`value` text NOT NULL\n);",
-    "CREATE TABLE `undertext_replacements` (\n\t`compaction` integer NOT NULL,\n\t`message` integer NOT NULL,\n\t`part` integer NOT NULL,\n\t`text` text NOT NULL,\n\t`saved_text` integer NOT NULL,\n\t`saved_results` integer NOT NULL,\n\t`saved_media` integer NOT NULL,\n\tPRIMARY KEY(`compaction`, `message`, `part`)\n);",
+    "CREATE TABLE `undertext_notes` (\n\t`id` text NOT NULL,\n\t`session` integer NOT NULL,\n\t`owner` text NOT NULL,\n\t`no` integer NOT NULL,\n\t`key` text,\n\t`text` text NOT NULL,\n\t`metadata` text,\n\t`source_session` text,\n\t`source` text,\n\t`actor` text,\n\t`created_at` integer NOT NULL,\n\t`replaced_by` integer,\n\t`forgotten_at` integer,\n\tPRIMARY KEY(`session`, `owner`, `no`)\n);",
+    "CREATE INDEX `undertext_notes_id` ON `undertext_notes` (`id`);",
+    "CREATE INDEX `undertext_notes_key` ON `undertext_notes` (`session`,`owner`,`key`) WHERE key is not null;",
+    "CREATE INDEX `undertext_notes_current` ON `undertext_notes` (`session`,`owner`,`no`) WHERE replaced_by is null and forgotten_at is null;",
+    "CREATE TABLE `undertext_operations` (\n\t`session` integer NOT NULL,\n\t`id` text NOT NULL,\n\t`digest` text NOT NULL,\n\t`compaction` integer,\n\t`positions` text NOT NULL,\n\tPRIMARY KEY(`session`, `id`)\n) WITHOUT ROWID;",
+    "CREATE TABLE `undertext_replacements` (\n\t`compaction` integer NOT NULL,\n\t`message` integer NOT NULL,\n\t`part` integer NOT NULL,\n\t`text` text NOT NULL,\n\t`saved_text` integer NOT NULL,\n\t`saved_reasoning` integer DEFAULT 0 NOT NULL,\n\t`saved_results` integer NOT NULL,\n\t`saved_media` integer NOT NULL,\n\t`saved_images` integer DEFAULT 0 NOT NULL,\n\t`saved_bytes` integer DEFAULT 0 NOT NULL,\n\t`saved_large` integer DEFAULT 0 NOT NULL,\n\tPRIMARY KEY(`compaction`, `message`, `part`)\n);",
     "CREATE INDEX `undertext_replacements_message` ON `undertext_replacements` (`message`,`part`,`compaction`);",
-    "CREATE TABLE `undertext_sessions` (\n\t`no` integer PRIMARY KEY NOT NULL,\n\t`id` text NOT NULL,\n\t`incarnation` text NOT NULL,\n\t`owner` text,\n\t`title` text,\n\t`provider` text,\n\t`model` text,\n\t`config` text,\n\t`metadata` text,\n\t`estimator` text NOT NULL,\n\t`created_at` integer NOT NULL,\n\t`updated_at` integer NOT NULL,\n\t`archived_at` integer,\n\t`messages` integer DEFAULT 0 NOT NULL,\n\t`inserted` integer DEFAULT 0 NOT NULL,\n\t`visible` integer DEFAULT 0 NOT NULL,\n\t`size_text` integer DEFAULT 0 NOT NULL,\n\t`size_reasoning` integer DEFAULT 0 NOT NULL,\n\t`size_calls` integer DEFAULT 0 NOT NULL,\n\t`size_results` integer DEFAULT 0 NOT NULL,\n\t`size_media` integer DEFAULT 0 NOT NULL,\n\t`hidden_condensed` integer DEFAULT 0 NOT NULL,\n\t`hidden_truncated` integer DEFAULT 0 NOT NULL,\n\t`hidden_by_hand` integer DEFAULT 0 NOT NULL,\n\t`retired` integer DEFAULT 0 NOT NULL,\n\t`active_compactions` integer DEFAULT 0 NOT NULL,\n\t`version` integer DEFAULT 0 NOT NULL,\n\t`view_epoch` integer DEFAULT 0 NOT NULL,\n\t`lease_run` text,\n\t`lease_holder` text,\n\t`lease_expires` integer\n);",
+    "CREATE TABLE `undertext_requests` (\n\t`session` integer NOT NULL,\n\t`no` integer NOT NULL,\n\t`position` integer NOT NULL,\n\t`audit` integer NOT NULL,\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`rendering` text,\n\t`renderer` integer NOT NULL,\n\t`hash` blob NOT NULL,\n\t`system` blob,\n\t`tools` blob,\n\t`prompt` blob,\n\t`files` blob,\n\t`prompt_first` integer,\n\t`prompt_last` integer,\n\t`answer_first` integer,\n\t`answer_last` integer,\n\t`input_tokens` integer,\n\t`cache_read_tokens` integer,\n\t`cache_creation_tokens` integer,\n\t`output_tokens` integer,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `no`)\n);",
+    "CREATE INDEX `undertext_requests_answer` ON `undertext_requests` (`session`,`answer_last`) WHERE answer_last is not null;",
+    "CREATE TABLE `undertext_searched` (\n\t`session` integer PRIMARY KEY NOT NULL,\n\t`positions` integer NOT NULL,\n\t`ordinals` integer NOT NULL\n);",
+    "CREATE TABLE `undertext_sessions` (\n\t`no` integer PRIMARY KEY NOT NULL,\n\t`id` text NOT NULL,\n\t`incarnation` text NOT NULL,\n\t`owner` text,\n\t`title` text,\n\t`provider` text,\n\t`model` text,\n\t`config` text,\n\t`metadata` text,\n\t`estimator` text NOT NULL,\n\t`created_at` integer NOT NULL,\n\t`updated_at` integer NOT NULL,\n\t`archived_at` integer,\n\t`messages` integer DEFAULT 0 NOT NULL,\n\t`inserted` integer DEFAULT 0 NOT NULL,\n\t`visible` integer DEFAULT 0 NOT NULL,\n\t`size_text` integer DEFAULT 0 NOT NULL,\n\t`size_reasoning` integer DEFAULT 0 NOT NULL,\n\t`size_calls` integer DEFAULT 0 NOT NULL,\n\t`size_results` integer DEFAULT 0 NOT NULL,\n\t`size_media` integer DEFAULT 0 NOT NULL,\n\t`size_images` integer DEFAULT 0 NOT NULL,\n\t`size_bytes` integer DEFAULT 0 NOT NULL,\n\t`size_large` integer DEFAULT 0 NOT NULL,\n\t`hidden_condensed` integer DEFAULT 0 NOT NULL,\n\t`hidden_truncated` integer DEFAULT 0 NOT NULL,\n\t`hidden_by_hand` integer DEFAULT 0 NOT NULL,\n\t`retired` integer DEFAULT 0 NOT NULL,\n\t`active_compactions` integer DEFAULT 0 NOT NULL,\n\t`undone_automatic` integer DEFAULT 0 NOT NULL,\n\t`version` integer DEFAULT 0 NOT NULL,\n\t`view_epoch` integer DEFAULT 0 NOT NULL,\n\t`lease_run` text,\n\t`lease_holder` text,\n\t`lease_expires` integer,\n\t`staged_by` text,\n\t`forked_from` integer,\n\t`forked_at` integer\n);",
     "CREATE UNIQUE INDEX `undertext_sessions_id` ON `undertext_sessions` (`id`);",
+    "CREATE INDEX `undertext_sessions_forks` ON `undertext_sessions` (`forked_from`) WHERE forked_at is not null;",
+    "CREATE INDEX `undertext_sessions_incarnation` ON `undertext_sessions` (`incarnation`);",
+    "CREATE INDEX `undertext_sessions_staged` ON `undertext_sessions` (`staged_by`) WHERE staged_by is not null;",
     "CREATE INDEX `undertext_sessions_owner` ON `undertext_sessions` (`owner`,`no`) WHERE owner is not null;",
-  ], // 0000_tables
-  [
+    "CREATE TABLE `undertext_usage` (\n\t`session` integer NOT NULL,\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`requests` integer NOT NULL,\n\t`input_tokens` integer NOT NULL,\n\t`cache_read_tokens` integer NOT NULL,\n\t`cache_creation_tokens` integer NOT NULL,\n\t`output_tokens` integer NOT NULL,\n\t`last_cache_read_tokens` integer,\n\t`last_cache_creation_tokens` integer,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `provider`, `model`)\n) WITHOUT ROWID;",
+    "-- The index of the search. It holds words, not texts, and of each row only which words it has. The words come from src/core/search/words.ts, so\n-- the tokenizer only splits them at spaces. A deleted row leaves its words in the file until the index is merged: residue.ts does that.\nCREATE VIRTUAL TABLE undertext_words USING fts5(words, content='', contentless_delete=1, detail=none, tokenize=\"ascii tokenchars '_'\");",
+    "-- How many rows have a word.\nCREATE VIRTUAL TABLE undertext_vocabulary USING fts5vocab(undertext_words, row);",
     "-- The promises of this package, kept by the database itself. A purge takes out a permit for its own\n-- transaction: the row 'purging' of undertext_meta.\n-- The guards before inserts are against INSERT OR REPLACE, which deletes without firing the triggers that keep rows\n-- when the connection has recursive_triggers off (SQLite's default, and a pragma of an application's connection is\n-- its own). undertext_compactions has none: bringing an attempt to its end is an insert on conflict.\nCREATE TRIGGER undertext_messages_are_written_once\nBEFORE UPDATE OF key, session, anchor, ordinal, position, kind, role, flags, id, created_at, idempotency_key, inserted_by\nON undertext_messages\nBEGIN SELECT RAISE(ABORT, 'undertext: messages are written once'); END;",
+    "CREATE TRIGGER undertext_sources_are_written_once BEFORE UPDATE OF source ON undertext_messages\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: messages are written once'); END;",
     "CREATE TRIGGER undertext_messages_are_not_replaced BEFORE INSERT ON undertext_messages\nWHEN EXISTS (SELECT 1 FROM undertext_messages WHERE key = NEW.key)\nBEGIN SELECT RAISE(ABORT, 'undertext: this message is there already'); END;",
     "CREATE TRIGGER undertext_messages_are_kept BEFORE DELETE ON undertext_messages\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: messages are kept; purgeSession is the one way to remove them'); END;",
     "CREATE TRIGGER undertext_contents_are_written_once BEFORE UPDATE ON undertext_contents\nBEGIN SELECT RAISE(ABORT, 'undertext: contents are written once'); END;",
@@ -41,109 +71,11 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER undertext_audit_is_not_replaced BEFORE INSERT ON undertext_audit\nWHEN EXISTS (SELECT 1 FROM undertext_audit WHERE no = NEW.no)\nBEGIN SELECT RAISE(ABORT, 'undertext: this row of the audit is there already'); END;",
     "CREATE TRIGGER undertext_audit_is_append_only BEFORE UPDATE ON undertext_audit\nBEGIN SELECT RAISE(ABORT, 'undertext: the audit is append-only'); END;",
     "CREATE TRIGGER undertext_audit_is_kept BEFORE DELETE ON undertext_audit\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: the audit is kept'); END;",
-  ], // 0001_guards
-  [
-    "CREATE TABLE `undertext_calibrations` (\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`estimator` text NOT NULL,\n\t`grown_samples` integer NOT NULL,\n\t`grown_measured` real NOT NULL,\n\t`grown_estimated` real NOT NULL,\n\t`whole_samples` integer NOT NULL,\n\t`whole_measured` real NOT NULL,\n\t`whole_estimated` real NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`provider`, `model`, `estimator`)\n);",
-    "CREATE TABLE `undertext_limits` (\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`kind` text NOT NULL,\n\t`tokens` integer NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`provider`, `model`, `kind`)\n);",
-    "CREATE TABLE `undertext_measurements` (\n\t`session` integer NOT NULL,\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`estimator` text NOT NULL,\n\t`view_epoch` integer NOT NULL,\n\t`tokens` integer NOT NULL,\n\t`held` integer NOT NULL,\n\t`history` integer NOT NULL,\n\t`standing` integer NOT NULL,\n\t`pending` integer NOT NULL,\n\t`first_tokens` integer,\n\t`first_estimate` integer NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `provider`, `model`)\n);",
-  ], // 0002_readings
-  [
-    "ALTER TABLE `undertext_replacements` ADD `saved_reasoning` integer DEFAULT 0 NOT NULL;",
-  ], // 0003_saved_reasoning
-  [
-    "CREATE TABLE `undertext_circuits` (\n\t`session` integer PRIMARY KEY NOT NULL,\n\t`failures` integer NOT NULL,\n\t`view_epoch` integer NOT NULL,\n\t`model` text NOT NULL,\n\t`error` text NOT NULL,\n\t`open_until` integer,\n\t`changed_at` integer NOT NULL\n);",
-    "CREATE TABLE `undertext_jobs` (\n\t`no` integer PRIMARY KEY NOT NULL,\n\t`id` text NOT NULL,\n\t`session` integer NOT NULL,\n\t`state` text NOT NULL,\n\t`request` text,\n\t`position` integer NOT NULL,\n\t`view_epoch` integer NOT NULL,\n\t`run` text,\n\t`attempts` integer DEFAULT 0 NOT NULL,\n\t`not_before` integer NOT NULL,\n\t`holder` text,\n\t`expires` integer,\n\t`error` text,\n\t`created_at` integer NOT NULL,\n\t`changed_at` integer NOT NULL\n);",
-    "CREATE UNIQUE INDEX `undertext_jobs_id` ON `undertext_jobs` (`id`);",
-    "CREATE UNIQUE INDEX `undertext_jobs_open` ON `undertext_jobs` (`session`) WHERE state in ('queued', 'running');",
-    "CREATE INDEX `undertext_jobs_session` ON `undertext_jobs` (`session`,`no`);",
-    "CREATE TABLE `undertext_usage` (\n\t`session` integer NOT NULL,\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`requests` integer NOT NULL,\n\t`input_tokens` integer NOT NULL,\n\t`cache_read_tokens` integer NOT NULL,\n\t`cache_creation_tokens` integer NOT NULL,\n\t`output_tokens` integer NOT NULL,\n\t`last_cache_read_tokens` integer,\n\t`last_cache_creation_tokens` integer,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `provider`, `model`)\n);",
-    "CREATE INDEX `undertext_compactions_summaries` ON `undertext_compactions` (`created_at`) WHERE summarizer is not null;",
-  ], // 0004_background_and_usage
-  [
-    "-- Small tables with a key of several columns need no second tree beside it: a page less each in every file.\nCREATE TABLE `undertext_calibrations_keyed` (\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`estimator` text NOT NULL,\n\t`grown_samples` integer NOT NULL,\n\t`grown_measured` real NOT NULL,\n\t`grown_estimated` real NOT NULL,\n\t`whole_samples` integer NOT NULL,\n\t`whole_measured` real NOT NULL,\n\t`whole_estimated` real NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`provider`, `model`, `estimator`)\n) WITHOUT ROWID;",
-    "INSERT INTO `undertext_calibrations_keyed` (`provider`, `model`, `estimator`, `grown_samples`, `grown_measured`, `grown_estimated`, `whole_samples`, `whole_measured`, `whole_estimated`, `at`) SELECT `provider`, `model`, `estimator`, `grown_samples`, `grown_measured`, `grown_estimated`, `whole_samples`, `whole_measured`, `whole_estimated`, `at` FROM `undertext_calibrations`;",
-    "DROP TABLE `undertext_calibrations`;",
-    "ALTER TABLE `undertext_calibrations_keyed` RENAME TO `undertext_calibrations`;",
-    "CREATE TABLE `undertext_limits_keyed` (\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`kind` text NOT NULL,\n\t`tokens` integer NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`provider`, `model`, `kind`)\n) WITHOUT ROWID;",
-    "INSERT INTO `undertext_limits_keyed` (`provider`, `model`, `kind`, `tokens`, `at`) SELECT `provider`, `model`, `kind`, `tokens`, `at` FROM `undertext_limits`;",
-    "DROP TABLE `undertext_limits`;",
-    "ALTER TABLE `undertext_limits_keyed` RENAME TO `undertext_limits`;",
-    "CREATE TABLE `undertext_measurements_keyed` (\n\t`session` integer NOT NULL,\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`estimator` text NOT NULL,\n\t`view_epoch` integer NOT NULL,\n\t`tokens` integer NOT NULL,\n\t`held` integer NOT NULL,\n\t`history` integer NOT NULL,\n\t`standing` integer NOT NULL,\n\t`pending` integer NOT NULL,\n\t`first_tokens` integer,\n\t`first_estimate` integer NOT NULL,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `provider`, `model`)\n) WITHOUT ROWID;",
-    "INSERT INTO `undertext_measurements_keyed` (`session`, `provider`, `model`, `estimator`, `view_epoch`, `tokens`, `held`, `history`, `standing`, `pending`, `first_tokens`, `first_estimate`, `at`) SELECT `session`, `provider`, `model`, `estimator`, `view_epoch`, `tokens`, `held`, `history`, `standing`, `pending`, `first_tokens`, `first_estimate`, `at` FROM `undertext_measurements`;",
-    "DROP TABLE `undertext_measurements`;",
-    "ALTER TABLE `undertext_measurements_keyed` RENAME TO `undertext_measurements`;",
-    "CREATE TABLE `undertext_usage_keyed` (\n\t`session` integer NOT NULL,\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`requests` integer NOT NULL,\n\t`input_tokens` integer NOT NULL,\n\t`cache_read_tokens` integer NOT NULL,\n\t`cache_creation_tokens` integer NOT NULL,\n\t`output_tokens` integer NOT NULL,\n\t`last_cache_read_tokens` integer,\n\t`last_cache_creation_tokens` integer,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `provider`, `model`)\n) WITHOUT ROWID;",
-    "INSERT INTO `undertext_usage_keyed` (`session`, `provider`, `model`, `requests`, `input_tokens`, `cache_read_tokens`, `cache_creation_tokens`, `output_tokens`, `last_cache_read_tokens`, `last_cache_creation_tokens`, `at`) SELECT `session`, `provider`, `model`, `requests`, `input_tokens`, `cache_read_tokens`, `cache_creation_tokens`, `output_tokens`, `last_cache_read_tokens`, `last_cache_creation_tokens`, `at` FROM `undertext_usage`;",
-    "DROP TABLE `undertext_usage`;",
-    "ALTER TABLE `undertext_usage_keyed` RENAME TO `undertext_usage`;",
-  ], // 0005_keyed_tables
-  [
-    "CREATE TABLE `undertext_operations` (\n\t`session` integer NOT NULL,\n\t`id` text NOT NULL,\n\t`digest` text NOT NULL,\n\t`compaction` integer,\n\t`positions` text NOT NULL,\n\tPRIMARY KEY(`session`, `id`)\n) WITHOUT ROWID;",
-  ], // 0006_operations
-  [
-    "ALTER TABLE `undertext_sessions` ADD `staged_by` text;",
-    "CREATE INDEX `undertext_sessions_staged` ON `undertext_sessions` (`staged_by`) WHERE staged_by is not null;",
-  ], // 0007_staged_sessions
-  [
-    "CREATE INDEX `undertext_sessions_incarnation` ON `undertext_sessions` (`incarnation`);",
-  ], // 0008_incarnations
-  [
-    "ALTER TABLE `undertext_audit` ADD `position` integer;",
-    "CREATE INDEX `undertext_audit_turned` ON `undertext_audit` (`session`,`position`) WHERE compaction is not null;",
-    "CREATE INDEX `undertext_audit_run_undone` ON `undertext_audit` (`run`) WHERE event = 'run undone';",
-    "ALTER TABLE `undertext_compactions` ADD `turned` text;",
-    "ALTER TABLE `undertext_compactions` ADD `first_anchor` integer GENERATED ALWAYS AS (case when json_valid(coverage) then min(ifnull(coverage ->> '$.p[0][0]', coverage ->> '$.i[0][0]'), ifnull(coverage ->> '$.i[0][0]', coverage ->> '$.p[0][0]')) end) VIRTUAL;",
-    "ALTER TABLE `undertext_compactions` ADD `last_anchor` integer GENERATED ALWAYS AS (case when json_valid(coverage) then max(ifnull(coverage ->> '$.p[#-1][1]', coverage ->> '$.i[#-1][0]'), ifnull(coverage ->> '$.i[#-1][0]', coverage ->> '$.p[#-1][1]')) end) VIRTUAL;",
-    "CREATE INDEX `undertext_compactions_spans` ON `undertext_compactions` (`session`,`status`,`first_anchor`,`last_anchor`,`rank`);",
-    "CREATE INDEX `undertext_compactions_replacing` ON `undertext_compactions` (`session`) WHERE status = 'active' and parts_replaced > 0;",
-    "CREATE INDEX `undertext_compactions_undone_with` ON `undertext_compactions` (`undone_with_run`) WHERE undone_with_run is not null;",
-    "ALTER TABLE `undertext_sessions` ADD `undone_automatic` integer DEFAULT 0 NOT NULL;",
-    "CREATE INDEX `undertext_messages_inserted` ON `undertext_messages` (`inserted_by`) WHERE inserted_by is not null;",
-  ], // 0009_undo_and_rewind
-  [
-    "CREATE INDEX `undertext_compactions_running` ON `undertext_compactions` (`session`) WHERE status = 'running';",
-  ], // 0010_running_attempts
-  [
-    "CREATE TABLE `undertext_notes` (\n\t`id` text NOT NULL,\n\t`session` integer NOT NULL,\n\t`owner` text NOT NULL,\n\t`no` integer NOT NULL,\n\t`key` text,\n\t`text` text NOT NULL,\n\t`metadata` text,\n\t`source_session` text,\n\t`source` text,\n\t`actor` text,\n\t`created_at` integer NOT NULL,\n\t`replaced_by` integer,\n\t`forgotten_at` integer,\n\tPRIMARY KEY(`session`, `owner`, `no`)\n);",
-    "CREATE INDEX `undertext_notes_id` ON `undertext_notes` (`id`);",
-    "CREATE INDEX `undertext_notes_key` ON `undertext_notes` (`session`,`owner`,`key`) WHERE key is not null;",
-    "CREATE INDEX `undertext_notes_current` ON `undertext_notes` (`session`,`owner`,`no`) WHERE replaced_by is null and forgotten_at is null;",
-    "CREATE TABLE `undertext_requests` (\n\t`session` integer NOT NULL,\n\t`no` integer NOT NULL,\n\t`position` integer NOT NULL,\n\t`audit` integer NOT NULL,\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`rendering` text,\n\t`renderer` integer NOT NULL,\n\t`hash` blob NOT NULL,\n\t`system` blob,\n\t`tools` blob,\n\t`prompt` blob,\n\t`files` blob,\n\t`prompt_first` integer,\n\t`prompt_last` integer,\n\t`answer_first` integer,\n\t`answer_last` integer,\n\t`input_tokens` integer,\n\t`cache_read_tokens` integer,\n\t`cache_creation_tokens` integer,\n\t`output_tokens` integer,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `no`)\n);",
-    "CREATE INDEX `undertext_requests_answer` ON `undertext_requests` (`session`,`answer_last`) WHERE answer_last is not null;",
-    "CREATE TABLE `undertext_searched` (\n\t`session` integer PRIMARY KEY NOT NULL,\n\t`positions` integer NOT NULL,\n\t`ordinals` integer NOT NULL\n);",
-    "ALTER TABLE `undertext_compactions` ADD `copied_from` text;",
-    "ALTER TABLE `undertext_messages` ADD `source` integer;",
-    "CREATE INDEX `undertext_messages_source` ON `undertext_messages` (`session`,`source`) WHERE source is not null;",
-    "ALTER TABLE `undertext_sessions` ADD `forked_from` integer;",
-    "ALTER TABLE `undertext_sessions` ADD `forked_at` integer;",
-    "CREATE INDEX `undertext_sessions_forks` ON `undertext_sessions` (`forked_from`) WHERE forked_at is not null;",
-  ], // 0011_forks_search_requests_notes
-  [
-    "CREATE TRIGGER undertext_sources_are_written_once BEFORE UPDATE OF source ON undertext_messages\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: messages are written once'); END;",
-    "-- A note is written once; what changes is whether it is in use. Only a purge removes it.\nCREATE TRIGGER undertext_notes_are_written_once\nBEFORE UPDATE OF id, session, owner, no, key, text, metadata, source_session, source, actor, created_at ON undertext_notes\nBEGIN SELECT RAISE(ABORT, 'undertext: notes are written once'); END;",
-    "CREATE TRIGGER undertext_notes_are_not_replaced BEFORE INSERT ON undertext_notes\nWHEN EXISTS (SELECT 1 FROM undertext_notes WHERE session = NEW.session AND owner = NEW.owner AND no = NEW.no)\nBEGIN SELECT RAISE(ABORT, 'undertext: this note is there already'); END;",
-    "CREATE TRIGGER undertext_notes_are_kept BEFORE DELETE ON undertext_notes\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: notes are kept; a purge is the one way to remove them'); END;",
-    "-- The index of the search. It holds words, not texts, and of each row only which words it has. The words come from src/core/search/words.ts, so\n-- the tokenizer only splits them at spaces. A deleted row leaves its words in the file until the index is merged: residue.ts does that.\nCREATE VIRTUAL TABLE undertext_words USING fts5(words, content='', contentless_delete=1, detail=none, tokenize=\"ascii tokenchars '_'\");",
-    "-- How many rows have a word.\nCREATE VIRTUAL TABLE undertext_vocabulary USING fts5vocab(undertext_words, row);",
-  ], // 0012_recall_guards
-  [
     "-- A request is written once; where its answer is in the log is recorded when it is stored. Only a purge removes it.\nCREATE TRIGGER undertext_requests_are_written_once\nBEFORE UPDATE OF session, no, position, audit, provider, model, rendering, renderer, hash, system, tools, prompt, files, prompt_first,\n  prompt_last, input_tokens, cache_read_tokens, cache_creation_tokens, output_tokens, at ON undertext_requests\nBEGIN SELECT RAISE(ABORT, 'undertext: requests are written once'); END;",
     "CREATE TRIGGER undertext_requests_are_not_replaced BEFORE INSERT ON undertext_requests\nWHEN EXISTS (SELECT 1 FROM undertext_requests WHERE session = NEW.session AND no = NEW.no)\nBEGIN SELECT RAISE(ABORT, 'undertext: this request is there already'); END;",
     "CREATE TRIGGER undertext_requests_are_kept BEFORE DELETE ON undertext_requests\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: requests are kept; purgeSession is the one way to remove them'); END;",
-  ], // 0013_guards_of_requests
-  [
-    "ALTER TABLE `undertext_messages` ADD `size_images` integer DEFAULT 0 NOT NULL;",
-    "ALTER TABLE `undertext_messages` ADD `size_bytes` integer DEFAULT 0 NOT NULL;",
-    "ALTER TABLE `undertext_replacements` ADD `saved_images` integer DEFAULT 0 NOT NULL;",
-    "ALTER TABLE `undertext_replacements` ADD `saved_bytes` integer DEFAULT 0 NOT NULL;",
-    "ALTER TABLE `undertext_sessions` ADD `size_images` integer DEFAULT 0 NOT NULL;",
-    "ALTER TABLE `undertext_sessions` ADD `size_bytes` integer DEFAULT 0 NOT NULL;",
-    "-- The new columns of existing sessions are counted when the store is opened (recount.ts).\nINSERT INTO undertext_meta (key, value) SELECT 'uncounted media', '1' WHERE EXISTS (SELECT 1 FROM undertext_sessions);",
-  ], // 0014_media_sizes
-  [
-    "ALTER TABLE `undertext_messages` ADD `size_large` integer DEFAULT 0 NOT NULL;",
-    "ALTER TABLE `undertext_replacements` ADD `saved_large` integer DEFAULT 0 NOT NULL;",
-    "ALTER TABLE `undertext_sessions` ADD `size_large` integer DEFAULT 0 NOT NULL;",
-    "-- The new columns of existing sessions are counted when the store is opened (recount.ts).\nINSERT OR IGNORE INTO undertext_meta (key, value) SELECT 'uncounted media', '1' WHERE EXISTS (SELECT 1 FROM undertext_sessions);",
-  ], // 0015_large_images
+    "-- A note is written once; what changes is whether it is in use. Only a purge removes it.\nCREATE TRIGGER undertext_notes_are_written_once\nBEFORE UPDATE OF id, session, owner, no, key, text, metadata, source_session, source, actor, created_at ON undertext_notes\nBEGIN SELECT RAISE(ABORT, 'undertext: notes are written once'); END;",
+    "CREATE TRIGGER undertext_notes_are_not_replaced BEFORE INSERT ON undertext_notes\nWHEN EXISTS (SELECT 1 FROM undertext_notes WHERE session = NEW.session AND owner = NEW.owner AND no = NEW.no)\nBEGIN SELECT RAISE(ABORT, 'undertext: this note is there already'); END;",
+    "CREATE TRIGGER undertext_notes_are_kept BEFORE DELETE ON undertext_notes\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: notes are kept; a purge is the one way to remove them'); END;",
+  ], // 0000_baseline
 ]

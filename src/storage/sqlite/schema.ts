@@ -72,7 +72,6 @@ export const sessions = sqliteTable(
   (table) => [
     uniqueIndex('undertext_sessions_id').on(table.id),
     index('undertext_sessions_forks').on(table.forkedFrom).where(sql`forked_at is not null`),
-    /** Not unique: in earlier versions copies had the incarnation of the original. */
     index('undertext_sessions_incarnation').on(table.incarnation),
     index('undertext_sessions_staged').on(table.stagedBy).where(sql`staged_by is not null`),
     index('undertext_sessions_owner').on(table.owner, table.no).where(sql`owner is not null`),
@@ -265,7 +264,7 @@ export const audit = sqliteTable(
     at: integer().notNull(),
     actor: text(),
     detail: text(),
-    /** The last position of the log at that time; null in entries of earlier versions. */
+    /** The last position of the log at that time; null in an entry of no session. */
     position: integer(),
   },
   (table) => [

@@ -1,4 +1,3 @@
-import { countMedia } from '../sql/recount.ts'
 import type { GuardProblems, Sql } from '../sql/sql.ts'
 import { type Engine, storageOver } from '../sql/storage.ts'
 import { complete, Done, drive, type Work } from '../sql/work.ts'
@@ -50,7 +49,6 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
       }
     },
   }
-  complete(countMedia(connection, estimators))
   const storage = storageOver(engine, estimators) as SqliteStorage
   return {
     ...storage,

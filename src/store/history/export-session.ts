@@ -36,11 +36,6 @@ export async function* exportedRecords(
   }
 }
 
-/** Whether readers of version 1 understand all of it. */
-function isOfVersion1({ requests, compactions }: ExportedHead['head']): boolean {
-  return requests.length === 0 && !compactions.some(({ copied }) => copied)
-}
-
 async function* uncheckedRecords(
   storage: Storage,
   exported: ExportedHead,
@@ -48,7 +43,7 @@ async function* uncheckedRecords(
 ): AsyncGenerator<HistoryRecord, void, undefined> {
   yield {
     ...{ type: 'header', format: HISTORY_FORMAT },
-    version: isOfVersion1(exported.head) ? 1 : HISTORY_VERSION,
+    version: HISTORY_VERSION,
     ...{ package: PACKAGE_VERSION, exportedAt: Date.now() },
   }
   yield* headRecords(exported.head)

@@ -102,7 +102,7 @@ class Restore {
 
   /** Compares an existing session with the history. Throws `SESSION_EXISTS` when it differs. */
   async compare(given: HistoryHead, there: Session): Promise<void> {
-    const names = await this.#namesThere(given, there)
+    const names = this.#namesThere(given, there)
     if (names === undefined) throw this.#exists()
     const own = exportSession(this.#storage, this.#sessionId)
     try {
@@ -128,15 +128,10 @@ class Restore {
   }
 
   /** The incarnation of an existing session, if it may have been restored from this history. */
-  async #namesThere(given: HistoryHead, { incarnation }: Session): Promise<Names | undefined> {
+  #namesThere(given: HistoryHead, { incarnation }: Session): Names | undefined {
     const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
     if (incarnation === others.incarnation) return others
-    if (incarnation !== own.incarnation) return undefined
-    // Earlier versions gave a copy other compaction ids and the incarnation of the first.
-    const [first] = given.compactions
-    const name = first === undefined ? undefined : others.compaction(first.id)
-    const found = name === undefined ? [] : await this.#storage.compactions(this.#sessionId, { id: name })
-    return found.length > 0 ? { ...others, incarnation } : own
+    return incarnation === own.incarnation ? own : undefined
   }
 
   /** Writes the history as a session that is invisible until it is complete and verified. */

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { fromUrl } from '../../../src/storage/postgres/drivers.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import { MIGRATIONS } from '../../../src/storage/postgres/migrations.ts'
 import type { PostgresConnection, PostgresDriver } from '../../../src/storage/postgres/port.ts'
 import { failureOf } from '../../support/failures.ts'
+import { beNext, beNow, statementCount } from '../../support/next-version.ts'
 import { type Database, databaseOn, newSchema, postgresServer, startPglite } from '../../support/postgres.ts'
 
 /* Migrations that fail at each of their statements, and migrations at once. */
@@ -17,6 +18,8 @@ type Fault = (
 ) => Promise<never>
 
 class Lost extends Error {}
+
+afterEach(() => beNow('postgres'))
 
 const FAULTS: Record<string, Fault> = {
   'not sent': async () => {
@@ -53,8 +56,21 @@ function faulty(
   }
 }
 
+/** Makes a schema of this version, or removes it: what the migration begins with. */
+type Begin = (server: Database, schema: string) => Promise<void>
+
+const FROM_NOTHING: Begin = async (server, schema) => {
+  await server.sql(`drop schema if exists ${schema} cascade`)
+}
+const FROM_THIS: Begin = async (server, schema) => {
+  await FROM_NOTHING(server, schema)
+  beNow('postgres')
+  await migrate(server.driver, { schema, readonly: false })
+  beNext('postgres')
+}
+
 /** Migrates with the fault at each statement in turn; the next one completes what is there. */
-async function atEach(server: Database, fault: Fault): Promise<number> {
+async function atEach(server: Database, fault: Fault, begin: Begin = FROM_NOTHING): Promise<number> {
   const schema = newSchema()
   const objects = async (): Promise<number> =>
     Number(
@@ -68,16 +84,18 @@ async function atEach(server: Database, fault: Fault): Promise<number> {
         )
       )[0]![0],
     )
+  await begin(server, schema)
+  const before = await objects()
   await migrate(server.driver, { schema, readonly: false })
   const complete = await objects()
   for (let at = 1; ; at++) {
-    await server.sql(`drop schema ${schema} cascade`)
+    await begin(server, schema)
     const driver = faulty(server.driver, at, fault)
     if (!(await failsAt(driver, schema))) {
       expect(driver.met).toBe(false)
       return at - 1
     }
-    expect([0, complete], `statement ${at}`).toContain(await objects())
+    expect([before, complete], `statement ${at}`).toContain(await objects())
     await migrate(server.driver, { schema, readonly: false })
     expect(await objects(), `after statement ${at}`).toBe(complete)
   }
@@ -108,6 +126,11 @@ describe('a migration of PGlite', () => {
     },
     240_000,
   )
+
+  it('to the next version is whole or not at all when a statement is not sent', async () => {
+    const statements = await atEach(server, FAULTS['not sent']!, FROM_THIS)
+    expect(statements).toBeGreaterThan(statementCount('postgres'))
+  }, 240_000)
 })
 
 const installed = await postgresServer()
@@ -127,15 +150,18 @@ describe.skipIf(installed === undefined)('a migration of PostgreSQL', () => {
       throw error
     }
     expect(await atEach(server, kill)).toBeGreaterThan(MIGRATIONS.flat().length)
+    const statements = await atEach(server, kill, FROM_THIS)
+    expect(statements).toBeGreaterThan(statementCount('postgres'))
   })
 
-  it('is made once by four processes at once', async () => {
+  it.each(['this', 'next'])('to %s version is made once by four processes at once', async (version) => {
     const script = join(import.meta.dirname, 'migrate-in-process.ts')
     for (let round = 0; round < 3; round++) {
       const schema = newSchema()
+      if (version === 'next') await FROM_THIS(server, schema)
       const start = String(Date.now() + 4_000)
       const codes = Array.from({ length: 4 }, () => {
-        const args = ['--import', import.meta.resolve('tsx'), script, server.url!, schema, start]
+        const args = ['--import', import.meta.resolve('tsx'), script, server.url!, schema, start, version]
         const child = spawn(process.execPath, args, { stdio: 'inherit' })
         return new Promise((resolve) => child.once('close', resolve))
       })

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openStore } from '../../../src/index.ts'
-import { migrate, statementsFor } from '../../../src/storage/postgres/migrate.ts'
+import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import { MIGRATIONS } from '../../../src/storage/postgres/migrations.ts'
 import { failureOf } from '../../support/failures.ts'
+import { beNext, beNow, NEXT } from '../../support/next-version.ts'
 import { type Database, enginesOf, newSchema, postgresServer } from '../../support/postgres.ts'
-import { formerTools, imageFigures, MEDIA_SIZES, storeImages } from '../media-story.ts'
-import { ROWS } from './rows.ts'
+import { live, standing, turned } from '../written/story.ts'
 
 /* Bringing up a schema of PostgreSQL, and refusing one. */
 
@@ -61,82 +61,39 @@ describe.each(enginesOf(await postgresServer()))('migrating %s', (_, start) => {
     await open({ schema: 'y'.repeat(63), readonly: true })
   })
 
-  it('continues from every older version', async () => {
-    // The first migration makes functions only.
-    for (let versions = 2; versions < SUPPORTED; versions++) {
-      schema = newSchema()
-      await server.sql(`create schema ${schema}`)
-      for (const statement of statementsFor(schema, MIGRATIONS.slice(0, versions)))
-        await server.sql(statement)
-      await server.sql(`insert into ${schema}.meta values ('schema', '${versions}')`)
-      expect(await codeOf(() => open({ readonly: true }))).toBe('STORE_TOO_OLD')
-      await open()
-      expect(await version()).toBe(String(SUPPORTED))
-      await open({ readonly: true })
-    }
-  })
-
-  it('removes the statistics of texts that earlier versions left, and keeps the guards', async () => {
-    const before = MIGRATIONS.findIndex((migration) =>
-      migration.some((text) => text.includes('SET STATISTICS 0')),
-    )
-    await server.sql(`create schema ${schema}`)
-    for (const statement of statementsFor(schema, MIGRATIONS.slice(0, before))) await server.sql(statement)
-    await server.sql(`insert into ${schema}.meta values ('schema', '${before}')`)
-    await server.sql(`create policy by_owner on ${schema}.sessions using (owner = current_user)`)
-    const connection = await server.driver.acquire()
-    await connection.query(`set search_path = ${schema}`, [])
-    for (const statement of ROWS) await connection.query(statement, [])
-    await connection.query('reset search_path', [])
-    connection.release(false)
-    await server.sql('analyze')
-    const sampled = async (): Promise<unknown[]> =>
-      (
-        await server.sql(
-          `select s.tablename || '.' || s.attname from pg_stats s join pg_attribute a on a.attrelid = to_regclass($1 || '.' || s.tablename)
-             and a.attname = s.attname
-           where s.schemaname = $1 and (a.attstattarget = 0 or (s.tablename, s.attname) in (('contents', 'content'), ('notes', 'text')))`,
-          schema,
-        )
-      ).flat()
-    expect(await sampled()).toHaveLength(2)
-    await open()
-    expect(await sampled()).toEqual([])
-    await server.sql('analyze')
-    expect(await sampled()).toEqual([])
-    expect(await server.sql(`select content from ${schema}.contents order by key`)).toEqual([
-      ['"a"'],
-      ['"b"'],
-    ])
-    await open({ readonly: true })
-  })
-
-  it.each([7, 8])('counts the images of a store of version %i when it is opened', async (versions) => {
-    const options = { schema, estimator: 'neurolink' }
+  it('migrates a store to the next version: data, guards and statistics are kept', async () => {
+    const options = { schema, env: false } as const
     const connections = { acquire: () => server.driver.acquire(), end: async () => {} }
     const made = await openStore(connections, options)
-    await storeImages(made)
-    const figures = await imageFigures(made)
+    await live(made)
+    const stood = await standing(made)
     await made.close()
-    for (const size of versions < 8 ? MEDIA_SIZES : ['large']) {
-      for (const table of ['messages', 'sessions'])
-        await server.sql(`alter table ${schema}.${table} drop column size_${size}`)
-      await server.sql(`alter table ${schema}.replacements drop column saved_${size}`)
+    const entries = `select no, session, event, detail, position from ${schema}.audit order by family, no`
+    const audit = await server.sql(entries)
+    beNext('postgres')
+    try {
+      expect(await codeOf(() => open({ readonly: true }))).toBe('STORE_TOO_OLD')
+      expect(await version()).toBe(String(SUPPORTED))
+      const store = await openStore(connections, options)
+      expect(await version()).toBe(String(NEXT.postgres))
+      expect(await standing(store)).toEqual(stood)
+      expect(await server.sql(entries)).toEqual(audit)
+      expect(await server.sql(`select distinct weight from ${schema}.audit`)).toEqual([[7]])
+      expect(
+        await server.sql(`select 1 from ${schema}.sessions where label is distinct from 'of ' || id`),
+      ).toEqual([])
+      for (const { id } of await store.listSessions())
+        expect((await store.verifySession(id)).findings).toEqual([])
+      await turned(store)
+      await store.close()
+      await open({ readonly: true })
+    } finally {
+      beNow('postgres')
     }
-    const rows = await server.sql(`select family, key, tools from ${schema}.messages where tools is not null`)
-    if (versions < 8)
-      for (const [family, key, tools] of rows)
-        await server.sql(
-          `update ${schema}.messages set tools = $1 where family = $2 and key = $3`,
-          formerTools(tools as string),
-          family,
-          key,
-        )
-    await server.sql(`update ${schema}.meta set value = '${versions}' where key = 'schema'`)
-    const store = await openStore(connections, options)
-    expect(await imageFigures(store)).toEqual(figures)
-    expect(await server.sql(`select 1 from ${schema}.meta where key = 'uncounted media'`)).toEqual([])
-    await store.close()
+    expect(await failureOf(() => open())).toMatchObject({
+      code: 'STORE_TOO_NEW',
+      facts: { found: NEXT.postgres, supported: SUPPORTED },
+    })
   })
 
   it('refuses a schema of a newer version', async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openStore } from '../../../src/index.ts'
-import { statementsFor } from '../../../src/storage/postgres/migrate.ts'
 import { MIGRATIONS } from '../../../src/storage/postgres/migrations.ts'
 import { chat } from '../../support/conversation.ts'
 import { failureOf } from '../../support/failures.ts'
+import { beNext, beNow, NEXT } from '../../support/next-version.ts'
 import { type Database, enginesOf, newSchema, postgresServer } from '../../support/postgres.ts'
 
 /* A store in PostgreSQL of another version, and one whose guards are damaged after it was opened. */
@@ -24,17 +24,20 @@ describe.each(enginesOf(await postgresServer()))('a store in %s', (_, start) => 
     openStore({ acquire: () => database.driver.acquire(), end: async () => {} }, { schema, ...options })
 
   it('of an older version is migrated, and is STORE_TOO_OLD for reading only', async () => {
-    await database.sql(`create schema ${schema}`)
-    for (const statement of statementsFor(schema, MIGRATIONS.slice(0, -1))) await database.sql(statement)
-    await database.sql(`insert into ${schema}.meta (key, value) values ('schema', '${SUPPORTED - 1}')`)
-    expect(await failureOf(() => open({ readonly: true }))).toMatchObject({
-      code: 'STORE_TOO_OLD',
-      facts: { found: SUPPORTED - 1, supported: SUPPORTED },
-    })
-    const store = await open()
-    await store.append('s', chat(1))
-    await store.close()
-    expect(await (await open({ readonly: true })).getMessages('s')).toHaveLength(2)
+    await (await open()).append('s', chat(1))
+    beNext('postgres')
+    try {
+      expect(await failureOf(() => open({ readonly: true }))).toMatchObject({
+        code: 'STORE_TOO_OLD',
+        facts: { found: SUPPORTED, supported: NEXT.postgres },
+      })
+      const store = await open()
+      await store.append('s', chat(1))
+      await store.close()
+      expect(await (await open({ readonly: true })).getMessages('s')).toHaveLength(4)
+    } finally {
+      beNow('postgres')
+    }
   })
 
   it('of a newer version is STORE_TOO_NEW, and stays as it is', async () => {

@@ -267,8 +267,8 @@ const getStats = tool({
   },
 })
 
-function pointOf({ position, auditNo, exact }: MomentPoint) {
-  return { position, audit_no: auditNo, exact }
+function pointOf({ position, auditNo }: MomentPoint) {
+  return { position, audit_no: auditNo }
 }
 
 const viewRowShape = z.strictObject({

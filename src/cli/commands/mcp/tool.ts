@@ -68,7 +68,7 @@ export const compactionId = z
   .describe('a compaction or a run, as list_compactions returns it, or @ for the newest run')
 export const reason = z.string().max(1_000).optional().describe('why, for the audit')
 const point = z
-  .strictObject({ position: z.int(), audit_no: z.int(), exact: z.boolean() })
+  .strictObject({ position: z.int(), audit_no: z.int() })
   .describe('the last position of the log, and the last entry of the audit')
 export const momentPoint = point.optional()
 

@@ -52,10 +52,8 @@ export function readPrevious(
       for (const item of items) {
         const topic = isOurs ? topicOfLine(item) : given
         if (MORE.test(item)) continue
-        if (holdsRules(topic, item)) {
-          const rule = readRule(item)
-          if (rule !== undefined) rules.push(rule)
-        } else if (ROOT.test(item)) root = ROOT.exec(item)?.[1] ?? ''
+        if (holdsRules(topic, item)) rules.push(readRule(item))
+        else if (ROOT.test(item)) root = ROOT.exec(item)?.[1] ?? ''
         else if ((isOurs || topic === 'files' || topic === 'concepts') && artifacts.carry(item, root))
           continue
         else if (topic !== undefined) keep(topic, item)

@@ -174,17 +174,14 @@ export function rulesIn(items: readonly Utterance[]): Rule[] {
 }
 
 const WRITTEN = /^(User|Earlier): "(.*)"(?: \(message (\d{1,15})\))?$/s
-/** Rules of the assistant, which earlier versions wrote. */
-const OF_ASSISTANT = /^Assistant: "/
 
 /** A rule as a line of the summary. */
 export function writeRule({ by, text, position }: Rule): string {
   return `${by}: "${text}"${messageNote(position)}`
 }
 
-/** Reads a rule from a line of `writeRule`; any other line of a constraints section is a rule itself, except the assistant's. */
-export function readRule(line: string): Rule | undefined {
-  if (OF_ASSISTANT.test(line)) return undefined
+/** Reads a rule from a line of `writeRule`; any other line of a constraints section is a rule itself. */
+export function readRule(line: string): Rule {
   const [, by, quoted, message] = WRITTEN.exec(line) ?? []
   const position = message === undefined ? undefined : Number(message)
   if (by !== 'User' || quoted === undefined)

@@ -1,1 +1,0 @@
-ALTER TABLE `undertext_replacements` ADD `saved_reasoning` integer DEFAULT 0 NOT NULL;

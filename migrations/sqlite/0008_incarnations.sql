@@ -1,1 +1,0 @@
-CREATE INDEX `undertext_sessions_incarnation` ON `undertext_sessions` (`incarnation`);
