@@ -32,7 +32,7 @@ const LEFT_OUT = [
   'src/core/files/attached-file.ts',
   'src/core/messages/user-answers.ts',
   'src/core/search/english.ts',
-  'docs/seeds.md',
+  'docs/internals/seeds.md',
 ]
 /** A text that a model receives in place of an empty error. */
 const SENT = "'[The tool failed and said nothing]'"
