@@ -50,7 +50,6 @@ const PLATFORM = [
     'test/store/opening',
     'test/mcp/wire',
     'test/background/kills',
-    'test/history/move',
   ),
   ...filesOf(
     'test/recall/frameworks',

@@ -73,3 +73,16 @@ describe('the glossary', () => {
     for (const file of LEFT_OUT) expect(readFileSync(join(ROOT, file), 'utf8')).not.toBe('')
   })
 })
+
+it('the Markdown has no line above 140 characters, except rows of tables and code', () => {
+  const guides = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'))
+  const files = [...guides.map((name) => `docs/${name}`), 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
+  const long = files.flatMap((file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8')
+    const prose = text.replaceAll(/^\s*```[\s\S]*?^\s*```$/gm, (code) => code.replaceAll(/.+/g, ''))
+    return prose
+      .split('\n')
+      .flatMap((line, i) => (line.length > 140 && !line.startsWith('|') ? [`${file}:${i + 1}`] : []))
+  })
+  expect(long).toEqual([])
+})
