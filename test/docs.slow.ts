@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { ENTRY_FILES } from './support/entries.ts'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { examplesOf, runAsUser } from './support/run-as-user.ts'
+import { newFolder } from './support/temporary.ts'
 
 const REPOSITORY = join(import.meta.dirname, '..')
 const read = (path: string): string => readFileSync(join(REPOSITORY, path), 'utf8')
@@ -88,9 +90,20 @@ it('runs the example of adding a model', async () => {
 })
 
 describe('the API reference', () => {
-  it.each(ENTRY_FILES)('has every class and function of %s [S0-90]', async (file) => {
-    const page = read(`docs/reference/${file.replace(/^src\/|\.ts$/g, '')}.md`).replaceAll('\\', '')
-    const names = Object.keys(await import(`../${file}`))
+  const { exports } = JSON.parse(read('package.json')) as { exports: Record<string, { default: string }> }
+  const entries = Object.keys(exports).filter((entry) => !/schema|json/.test(entry))
+  const folder = newFolder()
+
+  beforeAll(async () => {
+    const typedoc = join(REPOSITORY, 'node_modules', '.bin', 'typedoc')
+    await promisify(execFile)(typedoc, ['--logLevel', 'Error', '--out', folder], { cwd: REPOSITORY })
+  })
+
+  it.each(entries)('has every class and function of %s [S0-90]', async (entry) => {
+    const file = join(folder, `${entry.replace('.', 'undertext')}.md`)
+    const page = readFileSync(file, 'utf8').replaceAll('\\', '')
+    const source = exports[entry]!.default.replace('./dist/', '../src/').replace(/\.js$/, '.ts')
+    const names = Object.keys(await import(source))
     expect(names.length).toBeGreaterThan(0)
     const missing = names.filter((name) => !new RegExp(`^### ${name}(?:\\(\\))?$`, 'm').test(page))
     expect(missing).toEqual([])
@@ -99,16 +112,21 @@ describe('the API reference', () => {
 
 describe('links', () => {
   const docs = readdirSync(join(REPOSITORY, 'docs')).filter((name) => name.endsWith('.md'))
-  const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)]
+  const internals = readdirSync(join(REPOSITORY, 'docs', 'internals')).map((name) => `internals/${name}`)
+  const pages = [
+    ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md'],
+    ...[...docs, ...internals].map((name) => `docs/${name}`),
+  ]
 
   it.each(pages)('of %s lead to files and headings that exist', (page) => {
     const broken = linksOf(read(page)).filter((link) => !leadsSomewhere(page, link))
     expect(broken).toEqual([])
   })
 
-  it('of docs/README.md lead to every page', () => {
-    const linked = new Set(linksOf(read('docs/README.md')))
-    expect(docs.filter((name) => name !== 'README.md' && !linked.has(name))).toEqual([])
+  it('of docs/README.md lead to every page once, each in a row that the site lists', () => {
+    const rows = read('docs/README.md').matchAll(/^\| \[[^\]]+\]\(([\w-]+\.md)\) \| .+ \|$/gm)
+    const listed = [...rows].map(([, file]) => file)
+    expect(listed.toSorted()).toEqual(docs.filter((name) => name !== 'README.md').toSorted())
   })
 })
 

@@ -32,7 +32,7 @@ const LEFT_OUT = [
   'src/core/files/attached-file.ts',
   'src/core/messages/user-answers.ts',
   'src/core/search/english.ts',
-  'docs/seeds.md',
+  'docs/internals/seeds.md',
 ]
 /** A text that a model receives in place of an empty error. */
 const SENT = "'[The tool failed and said nothing]'"
@@ -72,4 +72,17 @@ describe('the glossary', () => {
   it('leaves out only files that exist', () => {
     for (const file of LEFT_OUT) expect(readFileSync(join(ROOT, file), 'utf8')).not.toBe('')
   })
+})
+
+it('the Markdown has no line above 140 characters, except rows of tables and code', () => {
+  const guides = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'))
+  const files = [...guides.map((name) => `docs/${name}`), 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
+  const long = files.flatMap((file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8')
+    const prose = text.replaceAll(/^\s*```[\s\S]*?^\s*```$/gm, (code) => code.replaceAll(/.+/g, ''))
+    return prose
+      .split('\n')
+      .flatMap((line, i) => (line.length > 140 && !line.startsWith('|') ? [`${file}:${i + 1}`] : []))
+  })
+  expect(long).toEqual([])
 })

@@ -6,7 +6,7 @@ import { COMMANDS } from '../src/cli/commands.ts'
 import { ENTRY_FILES, everything as undertext } from './support/entries.ts'
 import { sharedPath } from './support/shared.ts'
 
-/* docs/seeds.md, held to what it says: every row of the founding documents once, and nothing named that is not there. */
+/* docs/internals/seeds.md, held to what it says: every row of the founding documents once, and nothing named that is not there. */
 
 const ROOT = join(import.meta.dirname, '..')
 
@@ -40,7 +40,7 @@ type Line = {
   readonly state: string
 }
 
-const lines = read('docs/seeds.md')
+const lines = read('docs/internals/seeds.md')
   .split('\n')
   .filter((line) => /^\| [SF]\d-/.test(line))
   .map(lineOf)
@@ -133,7 +133,7 @@ function hasMethod(name: string): boolean {
   return typeof (undertext.Store.prototype as unknown as Record<string, unknown>)[name] === 'function'
 }
 
-describe('docs/seeds.md', () => {
+describe('docs/internals/seeds.md', () => {
   it('names every row once', () => {
     const expected = COUNTS.flatMap(({ seed, digits, rows, unstated }) => [
       ...Array.from({ length: rows }, (_, at) => idOf(`${seed}-`, at + 1, digits)),

@@ -5,7 +5,7 @@ import { postgresServer } from '../support/postgres.ts'
 import { SEED } from '../support/seed.ts'
 import { checkStory, story } from './law.ts'
 
-const RUNS = process.env.LONG === '1' ? 1_000 : 60
+const RUNS = process.env.LONG === '1' ? 1_000 : 24
 const server = await postgresServer()
 
 async function check(

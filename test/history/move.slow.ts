@@ -16,7 +16,7 @@ import { newFile, newFolder } from '../support/temporary.ts'
 import { everythingOf } from './support.ts'
 
 const server = await postgresServer()
-const RUNS = process.env.LONG === '1' ? 500 : 25
+const RUNS = process.env.LONG === '1' ? 500 : 12
 
 let program: Bundled
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { SEED } from '../support/seed.ts'
 import { checkSequence, sequence } from './differential.ts'
 
 /** `LONG=1` runs many more. The seed is in the failure message, and printed. */
-const RUNS = process.env.LONG === '1' ? 10_000 : 300
+const RUNS = process.env.LONG === '1' ? 10_000 : 150
 
 it(
   `SQLite and the pure model agree on ${RUNS} random sequences (seed ${SEED})`,

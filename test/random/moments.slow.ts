@@ -19,14 +19,14 @@ async function check(runs: number, open?: Parameters<typeof checkMoments>[1]): P
 }
 
 describe(`every past moment gives what was returned then (seed ${SEED})`, () => {
-  it('in SQLite', () => check(isLong ? 3_000 : 100), 300_000)
+  it('in SQLite', () => check(isLong ? 3_000 : 50), 300_000)
 
   it.skipIf(server === undefined)(
     'in PostgreSQL',
     async () => {
       const url = await server!.newDatabase()
       let schemas = 0
-      await check(isLong ? 500 : 15, (options) => openStore(url, { ...options, schema: `s${schemas++}` }))
+      await check(isLong ? 500 : 8, (options) => openStore(url, { ...options, schema: `s${schemas++}` }))
     },
     300_000,
   )

@@ -5,7 +5,7 @@ import { postgresServer } from '../support/postgres.ts'
 import { SEED } from '../support/seed.ts'
 import { checkSequence, sequence } from './differential.ts'
 
-const RUNS = process.env.LONG === '1' ? 2_000 : 40
+const RUNS = process.env.LONG === '1' ? 2_000 : 20
 
 const server = await postgresServer()
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { sharedPath } from '../support/shared.ts'
 import { publishedTally, type Tally } from './table.ts'
 
-/** What became of one case: as the columns of docs/replays.md have it. */
+/** What became of one case: as the columns of docs/internals/replays.md have it. */
 export type Fate = 'equal' | 'different' | 'notApplicable'
 
 /** One recorded call of another system: what went in, and what came out or was thrown. */
@@ -52,7 +52,7 @@ export class Replay {
 
   /** The test at the end of a file: every case is settled, and the counts are those of the page. */
   holdToPage(...furtherRows: readonly string[]): void {
-    it.skipIf(this.isAbsent)('comes to the counts of docs/replays.md', () => {
+    it.skipIf(this.isAbsent)('comes to the counts of docs/internals/replays.md', () => {
       const functions = [...new Set(this.#cases.map(({ fn }) => fn))]
       expect([...this.#fates.keys()].sort()).toEqual([...functions, ...furtherRows].sort())
       for (const [row, fates] of this.#fates) {

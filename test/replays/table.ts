@@ -11,9 +11,9 @@ export type Tally = {
   readonly notApplicable: number
 }
 
-const PAGE = new URL('../../docs/replays.md', import.meta.url)
+const PAGE = new URL('../../docs/internals/replays.md', import.meta.url)
 
-/** The row of docs/replays.md for a golden file (its name without `.json`) and a function of it, as published. */
+/** The row of docs/internals/replays.md for a golden file (its name without `.json`) and a function of it, as published. */
 export function publishedTally(file: string, fn: string): Tally | undefined {
   for (const line of readFileSync(PAGE, 'utf8').split('\n')) {
     const cells = line.split('|').map((cell) => cell.trim())

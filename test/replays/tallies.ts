@@ -18,13 +18,13 @@ export class Tallies {
     this.#counts.set(fn, counts)
   }
 
-  /** Holds what was counted to docs/replays.md: for these functions, and no other was counted. */
+  /** Holds what was counted to docs/internals/replays.md: for these functions, and no other was counted. */
   expectPublished(...fns: readonly string[]): void {
     expect([...this.#counts.keys()].sort()).toEqual([...fns].sort())
     for (const [fn, counts] of this.#counts) {
       const cases = counts.equal + counts.different + counts.notApplicable
       const tally: Tally = { cases, ...counts }
-      expect(publishedTally(this.#file, fn), `docs/replays.md, ${this.#file}, ${fn}`).toEqual(tally)
+      expect(publishedTally(this.#file, fn), `docs/internals/replays.md, ${this.#file}, ${fn}`).toEqual(tally)
     }
   }
 }

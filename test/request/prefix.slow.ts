@@ -6,7 +6,7 @@ import { runSessions, type SessionOptions } from '../support/prefix-sessions.ts'
 silenceWarnings()
 
 const SEED = Number(process.env.SEED)
-const ROUNDS = process.env.LONG === '1' ? 60 : 6
+const ROUNDS = process.env.LONG === '1' ? 60 : 3
 
 /** Paths on which two users may speak at once: the store knows what each request contained. A middleware's prompts would diverge. */
 const KNOWN: ReadonlySet<string> = new Set(['recorded', 'chat'])

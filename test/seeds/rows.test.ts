@@ -3,7 +3,7 @@ import { ContextCompactor, CUT_ENDING } from '../../src/compat/arrays/index.ts'
 import { type ChatMessage, type NewMessage, openStore, type Summarizer } from '../../src/index.ts'
 import { saying } from '../plain/support.ts'
 
-/* Rows of the founding documents that no other test holds by itself. docs/seeds.md says which. */
+/* Rows of the founding documents that no other test holds by itself. docs/internals/seeds.md says which. */
 
 const S = 's'
 const turns = (count: number, length = 40): NewMessage[] =>

@@ -27,7 +27,7 @@ import type { Work } from './work.ts'
 
 /*
  * The index of a view, which planning uses. The driver takes a fixed time per row and a time per column, so each column is read as the
- * text of one JSON array instead (figures in docs/decisions.md).
+ * text of one JSON array instead (figures in docs/internals/decisions.md).
  */
 
 /** Approximate number of rows per page: texts of SQLite and strings of JavaScript have a maximum length. */

@@ -200,7 +200,7 @@ const KIND_UNIT = 2 ** 40
 const ROLE_UNIT = 2 ** 20
 const FLAGS_UNIT = 2
 
-/** SQL for kind and role in one number: fewer columns are faster (docs/decisions.md, "Rows come by columns"). */
+/** SQL for kind and role in one number: fewer columns are faster (docs/internals/decisions.md, "Rows come by columns"). */
 export const PACKED_KIND = `m.kind * ${KIND_UNIT} + m.role * ${ROLE_UNIT}`
 /** The same with flags and pin. */
 export const PACKED_ROW = `${PACKED_KIND} + m.flags * ${FLAGS_UNIT} + m.pinned`

@@ -13,7 +13,7 @@ import {
 /*
  * The tables. References to sessions and compactions are integers (`no`), not the ids of the caller. Rows of messages are narrow and
  * without content, so that planning, tagging and counting never read it, and a tag never rewrites a long text. Figures for these
- * choices: docs/decisions.md.
+ * choices: docs/internals/decisions.md.
  */
 
 /** Conversations, with counters and lease. The counters are updated in the transaction of every change. */

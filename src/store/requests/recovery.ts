@@ -18,7 +18,7 @@ import { automaticSettings, Deadline, lastResort, WITHOUT_WAITING } from './room
 
 /** Share of the room a provider has that a request is brought down to after an overflow. */
 export const OVERFLOW_TARGET = 0.7
-/** The same for the steps after it; docs/decisions.md has the reasons. */
+/** The same for the steps after it; docs/internals/decisions.md has the reasons. */
 const LOWER_TARGETS = [0.5, 0.35] as const
 /** Share of the images that a provider accepts to which a request is brought down after a refusal. */
 const MEDIA_TARGET = 0.7

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { build } from 'esbuild'
+import { join } from 'node:path'
 
 const REPOSITORY = join(import.meta.dirname, '..', '..', '..')
 
@@ -20,19 +19,8 @@ export async function buildProgram(): Promise<BuiltProgram> {
   const folder = mkdtempSync(join(tmpdir(), 'undertext-program-'))
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
   copyFileSync(join(REPOSITORY, 'package.json'), join(folder, 'package.json'))
-  await build({
-    entryPoints: [join(REPOSITORY, 'src/index.ts')],
-    outdir: join(folder, 'dist'),
-    bundle: true,
-    splitting: true,
-    packages: 'external',
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    logLevel: 'error',
-  })
+  execFileSync(process.execPath, ['scripts/build.mjs', join(folder, 'dist')], { cwd: REPOSITORY })
   const main = join(folder, 'dist', 'cli', 'main.js')
-  execFileSync(process.execPath, ['scripts/bundle-cli.mjs', dirname(main)], { cwd: REPOSITORY })
   return {
     main,
     folder,

@@ -4,8 +4,7 @@ import { openStore } from '../../../src/index.ts'
 import { fromPglite } from '../../../src/storage/postgres/drivers.ts'
 import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
 import { chat } from '../../support/conversation.ts'
-import { KEEPS_ALL } from '../contract/support.ts'
-import { CONTRACT, describeStore, type Part } from '../contract.ts'
+import { describeStore } from '../contract.ts'
 import { outsideFamily } from './families.ts'
 import { schemasOf } from './schemas.ts'
 
@@ -40,8 +39,8 @@ const OF_ALL_FAMILIES = {
     /^select .* from "s"\.compactions as undertext_compactions where summarizer is not null and created_at > \$1/,
 }
 
-/** Runs parts of the contract on a PGlite, and checks the statements that were sent. */
-export function describePglite(parts: readonly Part[] = CONTRACT): void {
+/** Runs the contract on a PGlite, and checks the statements that were sent. */
+export function describePglite(): void {
   let pglite: PGlite
   let driver: PostgresDriver
   const sent = new Set<string>()
@@ -53,15 +52,10 @@ export function describePglite(parts: readonly Part[] = CONTRACT): void {
   afterAll(() => pglite.close())
   const newSchema = schemasOf(() => driver)
 
-  describeStore(
-    'PGlite',
-    async () => {
-      const options = { schema: await newSchema(), estimator: 'neurolink' } as const
-      return { store: await openStore(driver, options), reopen: () => openStore(driver, options) }
-    },
-    KEEPS_ALL,
-    parts,
-  )
+  describeStore('PGlite', async () => {
+    const options = { schema: await newSchema(), estimator: 'neurolink' } as const
+    return { store: await openStore(driver, options), reopen: () => openStore(driver, options) }
+  })
 
   describe('PGlite', () => {
     it('compacts in the background', async () => {

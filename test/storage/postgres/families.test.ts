@@ -1,11 +1,7 @@
 import { expect, it } from 'vitest'
-import { SAMPLE } from '../contract.ts'
 import { outsideFamily } from './families.ts'
-import { describePglite } from './pglite.ts'
 
-/* A part of the contract, because a statement takes a millisecond on PGlite; pglite.slow.ts has the whole. */
-
-describePglite(SAMPLE)
+/* How the contract on PGlite (pglite.slow.ts) finds statements that read all families. */
 
 it.each([
   ['select 1 from "s".messages as m where family = $1::bigint and key = $2', []],
