@@ -169,7 +169,7 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
 /** A row as its text is read from it. */
 type RowText = { readonly role: unknown; readonly kind: unknown; readonly content: string }
 
-function textOf({ role, kind, content }: RowText, name: string | number): SearchedRow {
+function searchedOf({ role, kind, content }: RowText, name: string | number): SearchedRow {
   return searchedRow({ role: decodeRole(role), kind: decodeKind(kind), content: contentOf(content, name) })
 }
 
@@ -182,7 +182,7 @@ function* wordsOfPages(pages: readonly IndexPage[]): Generator<void, RowWords[][
   for (const { rows } of pages) {
     const found: RowWords[] = []
     for (const { place, ...row } of rows) {
-      const { text } = textOf(row, place)
+      const { text } = searchedOf(row, place)
       units += text.length
       if (units > UNITS_AT_ONCE) {
         yield
@@ -701,7 +701,7 @@ function candidateIn(
   const [, , kind, role, position, , , , createdAt, , content, metadata, sessionId] = row
   const name = `session ${sessionId}, row ${place.place}`
   const searched =
-    content === null ? { text: '', own: 0 } : textOf({ role, kind, content: content as string }, name)
+    content === null ? { text: '', own: 0 } : searchedOf({ role, kind, content: content as string }, name)
   const { text, own } = searched
   const end = wordEnd(text, Math.max(LEAST_OF_ONE, Math.min(MOST_OF_ONE, left)))
   // Other words count by their number. A piece of a text would keep all of it in memory.
@@ -772,7 +772,7 @@ function* hitOf(sql: Sql, found: FoundRow, score: number, query: SearchQuery): W
     searched =
       again === undefined
         ? { text: '', own: 0 }
-        : textOf({ role, kind, content: again[CONTENT] as string }, place.place)
+        : searchedOf({ role, kind, content: again[CONTENT] as string }, place.place)
   }
   return {
     sessionId: sessionId as string,

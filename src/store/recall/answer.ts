@@ -181,7 +181,7 @@ function fitted(
 
 function rendered(scope: Scope, parts: AnswerParts, isBrief: boolean): RecallAnswer {
   const { pieces = [], notes, cursor, previous } = parts
-  const text = textOf(scope, parts, isBrief)
+  const text = answerText(scope, parts, isBrief)
   return {
     ...defined({ text, tokens: scope.tokensOf(text), pieces, cursor, previous }),
     ...(notes !== undefined && { notes }),
@@ -282,7 +282,7 @@ export function headWithin(scope: Scope, text: string, tokens: number): string {
 /** Units of a character that are tried when it does not fit as a whole. */
 const LONGEST_CHARACTER = 1_024
 
-function textOf(
+function answerText(
   scope: Scope,
   { pieces = [], notes = [], lead, cursor, previous, trail = [] }: AnswerParts,
   isBrief: boolean,

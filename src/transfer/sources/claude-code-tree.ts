@@ -1,6 +1,5 @@
 import { isSpoken } from '../../adapters/claude-agent-sdk/entry.ts'
-import { isObject, type JsonObject } from '../../core/messages/json.ts'
-import { textIn } from './claude-code-fields.ts'
+import { filledText, isObject, type JsonObject } from '../../core/messages/json.ts'
 import { useOfBlocks } from './transcript.ts'
 
 /*
@@ -196,13 +195,13 @@ export function factsOf(entry: JsonObject, isMain: boolean): Facts | undefined {
   const use = useOfBlocks(content)
   return {
     uuid,
-    parent: parentUuid === null ? null : textIn(parentUuid),
+    parent: parentUuid === null ? null : filledText(parentUuid),
     isBeside: isMain && isSidechain === true,
     isSpoken: !isSummary && isSpoken(entry, isMain),
     compaction: isBoundary ? 'boundary' : isSummary ? 'summary' : undefined,
-    logicalParent: textIn(logicalParentUuid),
+    logicalParent: filledText(logicalParentUuid),
     preserved: isBoundary ? preservedOf(entry.compactMetadata) : undefined,
-    messageId: type === 'assistant' ? textIn(id) : undefined,
+    messageId: type === 'assistant' ? filledText(id) : undefined,
     calls: use?.calls.map((call) => call.id) ?? [],
     results: use?.results.map((result) => result.id) ?? [],
   }

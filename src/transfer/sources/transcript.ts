@@ -86,7 +86,7 @@ export async function* readTranscript(
     else yield* objectOf(input, form)
     return
   }
-  const units = head?.shape === 'list' ? unitsIn(input, []) : linesOf(input)
+  const units = head?.shape === 'list' ? unitsIn(input, []) : jsonUnits(input)
   if (layout === 'conversations') yield* conversationsOf(units, form)
   else {
     yield { type: 'conversation', at: {} }
@@ -95,7 +95,7 @@ export async function* readTranscript(
   }
 }
 
-async function* linesOf(input: Input): AsyncGenerator<Unit, void, undefined> {
+async function* jsonUnits(input: Input): AsyncGenerator<Unit, void, undefined> {
   for await (const read of readJsonLines(input.bytes())) yield { ...read, at: placeOfLine(read) }
 }
 
@@ -172,11 +172,11 @@ function* beginning(
   )
   yield { type: 'conversation', at, ...(typeof id === 'string' && { id }) }
   for (const why of problems) yield { type: 'problem', at, why }
-  yield fieldsOf(fields, form)
+  yield fieldsEvent(fields, form)
   return fields
 }
 
-function fieldsOf(fields: JsonObject, form: TranscriptForm): FieldsEvent {
+function fieldsEvent(fields: JsonObject, form: TranscriptForm): FieldsEvent {
   const taken = new Set<string>([...MESSAGE_LISTS, ...form.leadingFields])
   const kept = Object.fromEntries(Object.entries(fields).filter(([name]) => !taken.has(name)))
   const createdAt = momentOf(fields)
@@ -260,7 +260,7 @@ function stored(message: NewMessage, { value, ordinal }: Given, form: Transcript
 /* Properties of a content in Anthropic's form, before it is read as a message. */
 
 /** The texts of a content as paragraphs. */
-export function textOf(content: unknown): string {
+export function blockTexts(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   const texts = content.flatMap((block: unknown) =>

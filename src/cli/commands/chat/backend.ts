@@ -1,4 +1,4 @@
-import { type Message, type NewMessage, partsOf } from '../../../core/messages/message.ts'
+import { type Message, type NewMessage, textsOf } from '../../../core/messages/message.ts'
 import { modelSummarizer } from '../../../core/summarizers/model/model-summarizer.ts'
 import type { Summarizer } from '../../../core/summarizers/summarizer.ts'
 import type { Context } from '../../command.ts'
@@ -167,8 +167,7 @@ function echoBackend(names: { readonly provider?: string; readonly model?: strin
     async ask({ messages, signal, onText }) {
       signal.throwIfAborted()
       const last = messages.findLast(({ role }) => role === 'user')
-      const parts = last === undefined ? [] : partsOf(last)
-      const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
+      const text = last === undefined ? '' : textsOf(last).join('\n')
       if (text !== '') onText(text)
       return textReply(text, { stopReason: 'stop' })
     },
