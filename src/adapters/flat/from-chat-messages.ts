@@ -12,7 +12,7 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { contentProblem, messageProblem } from '../../core/messages/message-check.ts'
-import { joinByNeighbourhood } from '../../core/model/join-neighbours.ts'
+import { joinByNeighbourhood } from '../../core/messages/pairing.ts'
 import { argumentsIn, roleOf } from '../../core/model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import {

@@ -55,6 +55,13 @@ export function isObject(value: unknown): value is { readonly [name: string]: un
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** An own field of a foreign object; `undefined` for any other value. */
+export function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as { readonly [name: string]: unknown })[name]
+    : undefined
+}
+
 /** A value that is a text and not empty; `undefined` for any other. */
 export function filledText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined

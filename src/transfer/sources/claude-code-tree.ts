@@ -1,6 +1,6 @@
 import { isSpoken } from '../../adapters/claude-agent-sdk/entry.ts'
 import { filledText, isObject, type JsonObject } from '../../core/messages/json.ts'
-import { useOfBlocks } from './transcript.ts'
+import { toolUseOf } from '../../core/messages/pairing.ts'
 
 /*
  * Claude Code only adds entries. Each names the one it follows, so a file is a tree, and the conversation is the path from the last entry to the
@@ -192,7 +192,7 @@ export function factsOf(entry: JsonObject, isMain: boolean): Facts | undefined {
   const { id, content } = isObject(message) ? message : { id: undefined, content: undefined }
   const isBoundary = type === 'system' && subtype === 'compact_boundary'
   const isSummary = type === 'user' && entry.isCompactSummary === true
-  const use = useOfBlocks(content)
+  const use = toolUseOf(content, 'blocks')
   return {
     uuid,
     parent: parentUuid === null ? null : filledText(parentUuid),

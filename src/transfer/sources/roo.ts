@@ -11,6 +11,7 @@ import {
   parsedJson,
 } from '../../core/messages/json.ts'
 import type { Message, Part, UnsentSource } from '../../core/messages/message.ts'
+import { toolUseOf } from '../../core/messages/pairing.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import type { ImportedUsage } from '../../store/history/import/imported-usage.ts'
 import { type JsonElement, placeOf, readElements } from '../json-elements.ts'
@@ -18,7 +19,7 @@ import type { Head, Input, PlacedCompaction, Source, SourceEvent } from '../sour
 import { DEPTH_KEPT, nameOf, timeOf } from './claude-code-fields.ts'
 import type { RooElement } from './roo-plan.ts'
 import { planOfRoo, type RooCompaction, type RooPlan } from './roo-plan.ts'
-import { blockTexts, useOfBlocks } from './transcript.ts'
+import { blockTexts } from './transcript.ts'
 
 /*
  * Elements of Roo Code's `api_conversation_history.json` as messages. Format: src/core/task-persistence/apiMessages.ts of
@@ -410,7 +411,7 @@ function problemOf(value: unknown): string | undefined {
 function elementOf(value: JsonObject): RooElement {
   const kind =
     value.isSummary === true ? 'summary' : value.isTruncationMarker === true ? 'marker' : ('message' as const)
-  const use = useOfBlocks(value.content)
+  const use = toolUseOf(value.content, 'blocks')
   return {
     kind,
     id: filledText(

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { canonicalJson, isObject, type JsonObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { messageProblem } from '../../core/messages/message-check.ts'
-import type { ToolUse } from '../../core/messages/pairing.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import { readHead } from '../head.ts'
 import { type JsonElement, placeOf, readElements } from '../json-elements.ts'
@@ -267,16 +266,4 @@ export function blockTexts(content: unknown): string {
     isObject(block) && typeof block.text === 'string' && block.type === 'text' ? [block.text] : [],
   )
   return texts.join('\n\n')
-}
-
-/** The calls and results among the Anthropic blocks of a content, by place. */
-export function useOfBlocks(content: unknown): ToolUse | undefined {
-  if (!Array.isArray(content)) return undefined
-  const idsOf = (type: string, field: string): { part: number; id: string }[] =>
-    content.flatMap((block: unknown, part) => {
-      const id = isObject(block) && block.type === type ? block[field] : undefined
-      return typeof id === 'string' ? [{ part, id }] : []
-    })
-  const use = { calls: idsOf('tool_use', 'id'), results: idsOf('tool_result', 'tool_use_id') }
-  return use.calls.length + use.results.length === 0 ? undefined : use
 }
