@@ -1,6 +1,6 @@
 import { readable } from '../core/messages/check.ts'
 import type { JsonObject } from '../core/messages/json.ts'
-import { isObject } from './wire.ts'
+import { isObject } from '../core/messages/json.ts'
 
 /** The name of a message format. */
 export type MessageFormat = 'anthropic' | 'flat' | 'gemini' | 'openai' | 'openai-responses' | 'neutral'
@@ -107,7 +107,7 @@ export function detectFormat(messages: readonly unknown[]): MessageFormat | unde
 
     for (const message of messages as readonly unknown[]) {
       if (!isObject(message)) return undefined
-      if (message.role === undefined && isItem(message)) {
+      if (message.role === undefined && isItem(message as JsonObject)) {
         seen.add('openai-responses')
         continue
       }

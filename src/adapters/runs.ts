@@ -1,8 +1,9 @@
 import { invalid } from '../core/errors.ts'
+import { isBlank } from '../core/messages/characters.ts'
 import { listIn } from '../core/messages/lists.ts'
 import type { Message, Part, ToolCallPart, ToolResultPart } from '../core/messages/message.ts'
+import { isResult } from '../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from './conversion.ts'
-import { isBlank, isResult } from './wire.ts'
 
 /** A format with a separate system prompt and two roles, user and model. */
 type PromptedFormat<Flag extends string> = {

@@ -5,6 +5,7 @@
 import { invalid } from '../core/errors.ts'
 import {
   canonicalJson,
+  isObject,
   type Json,
   type JsonObject,
   jsonProblem,
@@ -12,18 +13,7 @@ import {
   stringifyJson,
 } from '../core/messages/json.ts'
 import { imageTypeOf } from '../core/messages/media-type.ts'
-import type {
-  Message,
-  Part,
-  ProviderOptions,
-  ProviderPart,
-  ToolResultPart,
-} from '../core/messages/message.ts'
-
-/** Whether a value is an object: not an array, not null. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+import type { Message, ProviderOptions, ProviderPart } from '../core/messages/message.ts'
 
 /** The elements of a list, holes included. Throws `INVALID_INPUT` for another value. */
 export function listAt(value: unknown, path: string): readonly unknown[] {
@@ -34,7 +24,7 @@ export function listAt(value: unknown, path: string): readonly unknown[] {
 /** Returns a value that is an object. Throws `INVALID_INPUT` otherwise. */
 export function objectAt(value: unknown, path: string): JsonObject {
   if (!isObject(value)) throw invalid(`${path}: must be an object`)
-  return value
+  return value as JsonObject
 }
 
 /** Returns a value that is a string. Throws `INVALID_INPUT` otherwise. */
@@ -184,16 +174,6 @@ function percentDecoded(text: string): string {
   } catch {
     return text // a stray percent sign: the unchanged text
   }
-}
-
-/** Whether a part is a tool result. */
-export function isResult(part: Part | undefined): part is ToolResultPart {
-  return part?.type === 'tool-result'
-}
-
-/** Whether a text has no visible character. Anthropic refuses such texts, though its models sometimes write one. */
-export function isBlank(text: string): boolean {
-  return text.trim() === ''
 }
 
 /** Arguments as a value: an empty object for blank text, and the text itself when it is not JSON. */

@@ -5,7 +5,7 @@ import { contextOf, type Store, storageOf } from '../store/store.ts'
 import type { Context, Location } from './command.ts'
 import { CliError } from './errors.ts'
 import { LOCATED_BY } from './location.ts'
-import { isBlank, isMissing, prepareFile } from './store-file.ts'
+import { isBlankFile, isMissing, prepareFile } from './store-file.ts'
 import { serverFacts } from './store-server.ts'
 import { installedTokenizer } from './token-counter.ts'
 
@@ -59,7 +59,7 @@ async function estimatorNames(store: Store): Promise<readonly string[]> {
 
 /** Whether opening it for writing would create the store. */
 export async function isNewStore(location: Location): Promise<boolean> {
-  return (await isAbsent(location)) || (location.url === undefined && (await isBlank(location.path)))
+  return (await isAbsent(location)) || (location.url === undefined && (await isBlankFile(location.path)))
 }
 
 async function isAbsent({ path, url }: Location): Promise<boolean> {

@@ -21,7 +21,7 @@ export async function prepareFile(
 }
 
 /** Whether a file has no tables. */
-export async function isBlank(path: string): Promise<boolean> {
+export async function isBlankFile(path: string): Promise<boolean> {
   const { database } = await fileFacts(path, false)
   return database?.schema === null && database.pages <= 1
 }

@@ -156,10 +156,10 @@ export function exportView(
   sessionId: string,
   options: ExportViewOptions = {},
 ): AsyncGenerator<string> {
-  return piecesOf(store, sessionId, taken(options))
+  return writtenView(store, sessionId, taken(options))
 }
 
-async function* piecesOf(
+async function* writtenView(
   store: ViewStore,
   sessionId: string,
   options: ExportViewOptions,
@@ -167,7 +167,7 @@ async function* piecesOf(
   const { format, lines, rendered, full, at, onNote, onMend } = check(viewSchema, options, 'exportView')
   const writer = WRITERS[format]
   if (full && format === 'neutral') {
-    yield* linesOf(sessionRows(store, await store.getSession(sessionId), { at }), lines)
+    yield* jsonLines(sessionRows(store, await store.getSession(sessionId), { at }), lines)
     return
   }
   const messages = full
@@ -214,31 +214,33 @@ async function* documentOf(
   { list, beside, line, messages }: WrittenView,
   lines: boolean,
 ): AsyncGenerator<string> {
-  if (lines && line !== undefined) yield `${jsonOf(line)}\n`
+  if (lines && line !== undefined) yield `${bareJson(line)}\n`
   if (lines || list === undefined) {
-    yield* linesOf(messages, lines)
+    yield* jsonLines(messages, lines)
     return
   }
-  const fields = Object.entries(beside ?? {}).map(([name, value]) => `${jsonOf(name)}: ${jsonOf(value)},\n`)
-  yield `{\n${fields.join('')}${jsonOf(list)}: `
-  yield* linesOf(messages, false, '\n}\n')
+  const fields = Object.entries(beside ?? {}).map(
+    ([name, value]) => `${bareJson(name)}: ${bareJson(value)},\n`,
+  )
+  yield `{\n${fields.join('')}${bareJson(list)}: `
+  yield* jsonLines(messages, false, '\n}\n')
 }
 
 /** One value per line: alone, or as the elements of a list. */
-async function* linesOf(
+async function* jsonLines(
   values: Iterable<unknown> | AsyncIterable<unknown>,
   lines: boolean,
   end = '\n',
 ): AsyncGenerator<string> {
   let isFirst = true
   for await (const value of values) {
-    yield lines ? `${jsonOf(value)}\n` : `${isFirst ? '[\n' : ',\n'}${jsonOf(value)}`
+    yield lines ? `${bareJson(value)}\n` : `${isFirst ? '[\n' : ',\n'}${bareJson(value)}`
     isFirst = false
   }
   if (!lines) yield `${isFirst ? '[]' : '\n]'}${end}`
 }
 
-function jsonOf(value: unknown): string {
+function bareJson(value: unknown): string {
   return stringifyJson(withoutBytes(value))
 }
 

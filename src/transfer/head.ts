@@ -1,6 +1,6 @@
 import { isObject } from '../core/messages/json.ts'
 import { readElements } from './json-elements.ts'
-import { piecesOf, readFilledLines } from './lines.ts'
+import { readFilledLines, valuesInLine } from './lines.ts'
 import type { Head, Input } from './source.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS } from './sources/transcript-shape.ts'
 
@@ -25,7 +25,7 @@ export async function readHead(input: Input): Promise<HeadRead> {
   if (text.trim() === '')
     return { looks: input.size > bytes.length ? 'blanks' : 'an empty file', isText: false }
   const isCut = input.size > bytes.length
-  const lines = await linesOf(bytes, isCut, input.name)
+  const lines = await valuesOfLines(bytes, isCut, input.name)
   if (lines !== undefined) {
     const [only, second] = lines
     const isPart = isCut && second === undefined && isObject(only)
@@ -113,7 +113,7 @@ function looksBinary(bytes: Buffer): string | undefined {
 const IS_LINES = /\.(?:jsonl|ndjson|jsonlines)$/i
 
 /** The values of a head whose lines are JSON values; `undefined` for one value over several lines, or no JSON. */
-async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unknown[] | undefined> {
+async function valuesOfLines(bytes: Buffer, isCut: boolean, name: string): Promise<unknown[] | undefined> {
   const values: unknown[] = []
   let lines = 0
   let wholeLines = 0
@@ -125,7 +125,7 @@ async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unk
     first ??= text
     if (!line.ended && isCut) continue
     lines += 1
-    const pieces = piecesOf(text, true)
+    const pieces = valuesInLine(text, true)
     const found = pieces.flatMap((piece) => ('value' in piece ? [piece.value] : []))
     // A line of JSON that is printed over several lines can hold a value and half of another.
     if (found.length < pieces.length || found.some((value) => typeof value !== 'object' || value === null))

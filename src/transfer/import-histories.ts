@@ -94,7 +94,7 @@ async function restoreOrFind(
   const done = await restore(id, lines.until(history.lastLine), importing)
   if (done.status !== 'refused' || done.code !== 'SESSION_EXISTS') return done
   // Another process created the session in the meantime, perhaps from the same history.
-  const found = before === undefined ? await restore(id, linesOf(input, history), importing) : done
+  const found = before === undefined ? await restore(id, linesOfHistory(input, history), importing) : done
   return 'code' in found && found.code === 'SESSION_EXISTS' ? { ...found, why: historyTaken(id) } : found
 }
 
@@ -111,7 +111,7 @@ async function existing(
 }
 
 /** Reads the lines of one history again. */
-async function* linesOf(
+async function* linesOfHistory(
   input: FileInput,
   { line, lastLine }: CheckedHistory,
 ): AsyncGenerator<Line, void, undefined> {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { ENDS_WITHIN, jsonOf, MAX_LINE_BYTES } from './lines.ts'
+import { ENDS_WITHIN, MAX_LINE_BYTES, readJson } from './lines.ts'
 import type { Place } from './source.ts'
 
 /*
@@ -336,7 +336,7 @@ function elementIn(piece: Piece | JsonElement): { readonly element?: number } {
 
 function readPiece(bytes: Raw, maxBytes: number): { readonly value: unknown } | { readonly problem: string } {
   if (bytes === undefined) return { problem: `it is longer than ${maxBytes} bytes` }
-  return isUtf8(bytes) ? jsonOf(bytes.toString('utf8'), true) : { problem: 'it is no UTF-8' }
+  return isUtf8(bytes) ? readJson(bytes.toString('utf8'), true) : { problem: 'it is no UTF-8' }
 }
 
 /** A field's name from its JSON. */

@@ -65,7 +65,7 @@ export function readLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number = MAX_LINE_BYTES,
 ): AsyncGenerator<Line, void, undefined> {
-  return linesOf(bytes, maxBytes, true)
+  return cutLines(bytes, maxBytes, true)
 }
 
 /** The same without blank lines, of which a file may have millions: they are counted and skipped. */
@@ -73,11 +73,11 @@ export function readFilledLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number = MAX_LINE_BYTES,
 ): AsyncGenerator<Line, void, undefined> {
-  return linesOf(bytes, maxBytes, false)
+  return cutLines(bytes, maxBytes, false)
 }
 
 /** Whether a range contains only white space. */
-function isBlank(chunk: Buffer, from: number, to: number): boolean {
+function isBlankBytes(chunk: Buffer, from: number, to: number): boolean {
   for (let at = from; at < to; at++) {
     const byte = chunk[at]!
     if (byte !== 0x20 && (byte < 0x09 || byte > 0x0d)) return false
@@ -85,7 +85,7 @@ function isBlank(chunk: Buffer, from: number, to: number): boolean {
   return true
 }
 
-async function* linesOf(
+async function* cutLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number,
   tellsBlank: boolean,
@@ -95,7 +95,7 @@ async function* linesOf(
     const chunk = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
     let from = 0
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
-      if (!tellsBlank && open.size === 0 && isBlank(chunk, from, end)) {
+      if (!tellsBlank && open.size === 0 && isBlankBytes(chunk, from, end)) {
         open.pass()
         from = end + 1
         continue
@@ -124,7 +124,7 @@ export async function* readJsonLines(
       yield { line: number, ended, problem: line.problem, isTorn: true }
       continue
     }
-    const pieces = piecesOf(line.text, ended)
+    const pieces = valuesInLine(line.text, ended)
     const isWhole = pieces.length === 1 && pieces[0]!.at === 0
     for (const { at, ...piece } of pieces)
       yield { line: number, ...(!isWhole && { column: at + 1 }), ended, ...piece }
@@ -138,8 +138,8 @@ const BETWEEN_VALUES = /[\s\0\ufeff]/
  * The JSON values of a line, in order, and the pieces between them that are not JSON. `isEnded`: no more of the line can follow. Takes linear time:
  * brackets and strings divide the line from its beginning, and after a torn piece, which leaves them open, from its end.
  */
-export function piecesOf(line: string, isEnded: boolean): LinePiece[] {
-  const whole = jsonOf(line, isEnded)
+export function valuesInLine(line: string, isEnded: boolean): LinePiece[] {
+  const whole = readJson(line, isEnded)
   if ('value' in whole) return [{ at: 0, value: whole.value, text: line.trim() }]
   const pieces: LinePiece[] = []
   let from = 0
@@ -174,7 +174,7 @@ function addPieces(
     const isRest = closing === undefined || unread === MOST_UNREAD
     const until = isRest ? end : closing
     const text = line.slice(at, until).trimEnd()
-    const read = jsonOf(text, isEnded || end < to || closing !== undefined, at)
+    const read = readJson(text, isEnded || end < to || closing !== undefined, at)
     if ('problem' in read && !read.isOpen && last === undefined) {
       last = valuesAtEnd(line, at, end)
       end = last[0]?.at ?? end
@@ -198,7 +198,7 @@ function valuesAtEnd(line: string, from: number, to: number): LinePiece[] {
     while (end > from && BETWEEN_VALUES.test(line[end - 1]!)) end -= 1
     const at = openingBefore(line, from, end)
     const text = at === undefined ? '' : line.slice(at, end)
-    const read = jsonOf(text, true)
+    const read = readJson(text, true)
     if (at === undefined || 'problem' in read) return values.reverse()
     values.push({ at, value: read.value, text })
     end = at
@@ -248,7 +248,7 @@ type JsonRead = { readonly value: unknown } | (Unread & { readonly isOpen: boole
  * A text as JSON, or why it is invalid. `whole`: no more of it can follow. `at`: where it begins in its line, characters. `isOpen`: it is the
  * beginning of a value. The text is not quoted.
  */
-export function jsonOf(text: string, whole: boolean, at = 0): JsonRead {
+export function readJson(text: string, whole: boolean, at = 0): JsonRead {
   try {
     return { value: JSON.parse(text) as unknown }
   } catch (error) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { piecesOf } from '../../src/cli/output/message-text.ts'
+import { shownPieces } from '../../src/cli/output/message-text.ts'
 import { runCli } from '../support/cli-run.ts'
 import { minute, type SmallStore, smallStore } from '../support/cli-store.ts'
 
@@ -124,7 +124,7 @@ it('tells of parts in words', () => {
     { type: 'tool-result', toolCallId: 'c', output: { type: 'error-text', value: 'no' } },
     { type: 'tool-result', toolCallId: 'c', output: { type: 'text', value: 'yes' } },
   ] as const
-  expect(piecesOf(parts, true)).toEqual([
+  expect(shownPieces(parts, true)).toEqual([
     { kind: 'reasoning', head: 'reasoning', text: 'hm' },
     { kind: 'media', text: '[image image/png, 1.5 KB]' },
     { kind: 'media', text: '[file a␊b.pdf application/pdf, 3 B]' },

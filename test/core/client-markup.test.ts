@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { CLIENT_MARKUP, piecesOf, typedText, withoutMarkup } from '../../src/core/messages/client-markup.ts'
+import {
+  CLIENT_MARKUP,
+  markupPieces,
+  typedText,
+  withoutMarkup,
+} from '../../src/core/messages/client-markup.ts'
 import { growth } from '../support/growth.ts'
 
 describe('what a user typed', () => {
@@ -96,7 +101,7 @@ describe('what a user typed', () => {
 
   it('and what the client added are the whole text without the tags around typed words', () => {
     const text = 'a\n<ide_selection>b</ide_selection>\n[Request interrupted by user]\nc'
-    expect(piecesOf(text)).toEqual([
+    expect(markupPieces(text)).toEqual([
       { by: 'user', text: 'a\n' },
       { by: 'attachment', text: '<ide_selection>b</ide_selection>' },
       { by: 'user', text: '' },
@@ -124,7 +129,7 @@ describe('what a user typed', () => {
       '<user_query>a</user_query>',
       '<ide_a>',
     ])
-      expect(growth((n) => piecesOf(piece.repeat(n)), 60_000)).toBeLessThan(3.5)
+      expect(growth((n) => markupPieces(piece.repeat(n)), 60_000)).toBeLessThan(3.5)
   })
 })
 

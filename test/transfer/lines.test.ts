@@ -3,10 +3,10 @@ import { expect, it } from 'vitest'
 import {
   type JsonLine,
   type Line,
-  piecesOf,
   readFilledLines,
   readJsonLines,
   readLines,
+  valuesInLine,
 } from '../../src/transfer/lines.ts'
 import { growth } from '../support/growth.ts'
 import { all, chunked } from './support/chunked.ts'
@@ -164,7 +164,7 @@ it('reads the whole values after one that a crash cut within a text', async () =
 it.each(['{"a":1}', '{"a":"', '{', '}', '"\\', '\\"', '{x}'])(
   'divides a line of many %j in linear time',
   (piece) => {
-    expect(growth((size) => piecesOf(piece.repeat(size), true), 20_000)).toBeLessThan(3)
+    expect(growth((size) => valuesInLine(piece.repeat(size), true), 20_000)).toBeLessThan(3)
   },
 )
 

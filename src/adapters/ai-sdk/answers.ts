@@ -7,7 +7,7 @@ import { readRefusal } from '../../core/overflow/read-refusal.ts'
 import { type ReportedUsage, sdkUsage } from '../../core/tokens/provider-usage.ts'
 import type { PreparedRequest } from '../../store/requests/prepared.ts'
 import { parsedArguments } from '../wire.ts'
-import { AI_SDK, jsonOf, nonEmpty } from './fields.ts'
+import { AI_SDK, nonEmpty, sdkJson } from './fields.ts'
 import { contentOf, markReasoned, partFrom } from './prompt.ts'
 import { providerResult } from './tool-output.ts'
 import type { SdkAnswer, SdkModel, SdkParams, SdkPart, SdkStreamAnswer } from './types.ts'
@@ -52,8 +52,8 @@ export function messageOfAnswer(answer: Answer, provider: string): NewMessage | 
   if (parts.length === 0) return undefined
   const kept: JsonObject = {
     ...defined({ id: answer.responseId }),
-    ...(sources.length > 0 && { sources: jsonOf(sources) }),
-    ...(approvals.length > 0 && { approvals: jsonOf(approvals) }),
+    ...(sources.length > 0 && { sources: sdkJson(sources) }),
+    ...(approvals.length > 0 && { approvals: sdkJson(approvals) }),
   }
   const metadata = nonEmpty({ metadata: nonEmpty({ [AI_SDK]: kept }) as JsonObject })
   return { role: 'assistant', content: contentOf(markReasoned(parts)), ...metadata }

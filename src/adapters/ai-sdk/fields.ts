@@ -16,7 +16,7 @@ import type { SdkPart, SdkVersion } from './types.ts'
 export const AI_SDK = 'ai-sdk'
 
 /** Converts a value to JSON: bytes to base64, URLs and dates to strings, `undefined` to null; `undefined` fields are left out. */
-export function jsonOf(value: unknown): Json {
+export function sdkJson(value: unknown): Json {
   if (value === undefined) return null
   if (jsonProblem(value) === undefined) return value as Json
   const text = JSON.stringify(value, function (this: unknown, key: string, inner: unknown) {
@@ -39,7 +39,7 @@ export function keptOptions(given: unknown, own: JsonObject = {}): KeptOptions {
   const entries = Object.entries(isObject(given) ? given : {}).filter(
     ([name, fields]) => name !== AI_SDK && isObject(fields),
   )
-  const kept = Object.fromEntries(entries.map(([name, fields]) => [name, jsonOf(fields) as JsonObject]))
+  const kept = Object.fromEntries(entries.map(([name, fields]) => [name, sdkJson(fields) as JsonObject]))
   return nonEmpty({ providerOptions: { ...kept, ...nonEmpty({ [AI_SDK]: own }) } as ProviderOptions })
 }
 
@@ -155,12 +155,12 @@ export function checkOneOf(value: unknown, words: readonly string[], place: stri
   if (!words.includes(value as string)) throw invalid(`${place}: must be one of ${words.join(', ')}`)
 }
 
-/** Converts a value as `jsonOf` does, and notes a change. Throws `INVALID_INPUT` for a value that refers to itself. */
+/** Converts a value as `sdkJson` does, and notes a change. Throws `INVALID_INPUT` for a value that refers to itself. */
 export function jsonAt(value: unknown, place: string, conversion: Conversion): Json {
   if (jsonProblem(value) === undefined) return value as Json
   let json: Json
   try {
-    json = jsonOf(value)
+    json = sdkJson(value)
   } catch {
     throw invalid(`${place}: must be a JSON value`)
   }
@@ -199,7 +199,7 @@ export function otherFields(
 
 /** A part that only the AI SDK and one provider know (a file by reference, a part of a later version), stored for that provider. */
 export function opaquePart(part: SdkPart, provider: string): ProviderPart {
-  return { type: 'provider', provider, data: { [AI_SDK]: jsonOf(part) } }
+  return { type: 'provider', provider, data: { [AI_SDK]: sdkJson(part) } }
 }
 
 /** A file of a prompt or a response: bytes, base64, an address, or (V4) one of these in a tagged object. */
@@ -349,7 +349,7 @@ export function keptPart(part: SdkPart, place: string, conversion: Conversion): 
   const form = data instanceof URL ? 'url' : bytesOf(content) && 'bytes'
   // The address of tagged data becomes a `URL` again by its tag.
   const isJson = form === undefined && !(isObject(data) && data.url instanceof URL)
-  const json = isJson ? otherFields({ [field]: data }, [], place, conversion) : { [field]: jsonOf(data) }
+  const json = isJson ? otherFields({ [field]: data }, [], place, conversion) : { [field]: sdkJson(data) }
   const fields = otherFields(others, [], place, conversion)
   conversion.note('kept', place, 'only the AI SDK knows such a part')
   const kept = { [AI_SDK]: { ...fields, ...json }, ...defined({ form }) }

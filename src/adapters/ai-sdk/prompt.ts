@@ -8,6 +8,7 @@ import {
   type Part,
   type ProviderPart,
   partsOf,
+  textsOf,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
 import { objectInput } from '../../core/messages/tool-input.ts'
@@ -17,7 +18,6 @@ import {
   AI_SDK,
   fileFrom,
   fileTo,
-  jsonOf,
   keptOptions,
   keptPartTo,
   messageOptions,
@@ -25,6 +25,7 @@ import {
   opaquePart,
   ownOf,
   ownOfMessage,
+  sdkJson,
   sentOptions,
 } from './fields.ts'
 import { itemTo, outputFrom, outputTo } from './tool-output.ts'
@@ -41,17 +42,17 @@ export function partFrom(part: SdkPart, provider: string): Part {
   const { type, toolName } = part
   switch (type) {
     case 'text': {
-      const text = textOf(part.text)
-      if (fieldsOf(given, ANTHROPIC)?.type === 'compaction')
+      const text = asText(part.text)
+      if (optionsUnder(given, ANTHROPIC)?.type === 'compaction')
         return { type: 'provider', provider: ANTHROPIC, data: { type: 'compaction', content: text } }
       // A text that its provider stores is sent as its id; the length shows whether it was changed since.
       const own = itemIdIn(given) === undefined ? {} : { length: text.length }
       return { type, text, ...keptOptions(given, own) }
     }
     case 'reasoning': {
-      const text = textOf(part.text)
+      const text = asText(part.text)
       // Anthropic's redacted block has no text, and its data must be sent back.
-      const data = fieldsOf(given, ANTHROPIC)?.redactedData
+      const data = optionsUnder(given, ANTHROPIC)?.redactedData
       if (typeof data === 'string' && text === '')
         return { type: 'provider', provider: ANTHROPIC, data: { type: 'redacted_thinking', data } }
       return { type, text, ...keptOptions(given) }
@@ -64,9 +65,9 @@ export function partFrom(part: SdkPart, provider: string): Part {
     case 'tool-call':
       return {
         type,
-        toolCallId: textOf(part.toolCallId),
-        toolName: textOf(toolName),
-        input: part.input === undefined ? {} : jsonOf(part.input),
+        toolCallId: asText(part.toolCallId),
+        toolName: asText(toolName),
+        input: part.input === undefined ? {} : sdkJson(part.input),
         ...(part.providerExecuted === true && { providerExecuted: true }),
         ...keptOptions(given, part.malformed === true ? { malformed: true } : {}),
       }
@@ -74,7 +75,7 @@ export function partFrom(part: SdkPart, provider: string): Part {
       const { output, own } = outputFrom(part.output, provider)
       return {
         type,
-        toolCallId: textOf(part.toolCallId),
+        toolCallId: asText(part.toolCallId),
         ...(typeof toolName === 'string' && { toolName }),
         output,
         ...keptOptions(given, own),
@@ -85,11 +86,11 @@ export function partFrom(part: SdkPart, provider: string): Part {
   }
 }
 
-function textOf(value: unknown): string {
+function asText(value: unknown): string {
   return typeof value === 'string' ? value : String(value ?? '')
 }
 
-function fieldsOf(options: unknown, name: string): { readonly [field: string]: unknown } | undefined {
+function optionsUnder(options: unknown, name: string): { readonly [field: string]: unknown } | undefined {
   const fields = isObject(options) ? options[name] : undefined
   return isObject(fields) ? fields : undefined
 }
@@ -100,7 +101,7 @@ const HOLDERS = ['openai', 'azure'] as const
 /** The id under which OpenAI stores an item. Source: `itemId` of `@ai-sdk/openai`, its Responses model. */
 function itemIdIn(options: unknown): string | undefined {
   for (const name of HOLDERS) {
-    const id = fieldsOf(options, name)?.itemId
+    const id = optionsUnder(options, name)?.itemId
     if (typeof id === 'string') return id
   }
   return undefined
@@ -246,7 +247,7 @@ export function toSdkPrompt(
       const parts = partsOf(message)
       for (const part of parts) if (part.type === 'tool-call') names.set(part.toolCallId, part.toolName)
       if (role === 'system') {
-        const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+        const text = textsOf(message).join('')
         prompt.push({ role, content: text, ...options })
         continue
       }

@@ -15,7 +15,7 @@ import type {
 import { readMessages } from '../../core/messages/message-check.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { mediaOf } from '../wire.ts'
-import { AI_SDK, jsonOf, keptPartTo, ownOf, ownOfMessage, sentOptions } from './fields.ts'
+import { AI_SDK, keptPartTo, ownOf, ownOfMessage, sdkJson, sentOptions } from './fields.ts'
 import { partTo } from './prompt.ts'
 import { itemTo } from './tool-output.ts'
 import type { SdkPart, SdkUIMessage, UIMessageLike } from './types.ts'
@@ -367,7 +367,7 @@ function resultTo({ output, ...part }: ToolResultPart, state: string): object {
   if (noOutput === true && output.type === 'json' && output.value === null) return ui
   if (output.type !== 'content') return { output: output.value, ...ui }
   const value = output.value.flatMap((item) =>
-    itemTo(item, 'v3', item.type === 'provider' ? item.provider : AI_SDK).map(jsonOf),
+    itemTo(item, 'v3', item.type === 'provider' ? item.provider : AI_SDK).map(sdkJson),
   )
   return { output: { type: 'content', value }, ...ui }
 }

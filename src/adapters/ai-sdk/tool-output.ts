@@ -16,7 +16,6 @@ import {
   fileFrom,
   fileTo,
   jsonAt,
-  jsonOf,
   keptOptions,
   keptPart,
   keptPartTo,
@@ -27,6 +26,7 @@ import {
   ownOf,
   partAt,
   type Rules,
+  sdkJson,
   sentMedia,
   sentOptions,
   withKeptFields,
@@ -44,14 +44,14 @@ type Item = Exclude<ToolResultContent, { type: 'provider' }>
 export function outputFrom(output: unknown, provider: string): ReadOutput {
   const given = output as (SdkPart & { readonly value?: unknown }) | null | undefined
   const options = given?.providerOptions
-  const own: JsonObject = options === undefined ? {} : { output: jsonOf(options) }
+  const own: JsonObject = options === undefined ? {} : { output: sdkJson(options) }
   switch (given?.type) {
     case 'text':
     case 'error-text':
       return { output: { type: given.type, value: String(given.value ?? '') }, own }
     case 'json':
     case 'error-json':
-      return { output: { type: given.type, value: jsonOf(given.value) }, own }
+      return { output: { type: given.type, value: sdkJson(given.value) }, own }
     case 'execution-denied': {
       const denied = deniedOutput(given.reason)
       return { output: denied.output, own: { ...own, ...denied.own } }
@@ -61,7 +61,7 @@ export function outputFrom(output: unknown, provider: string): ReadOutput {
       return { output: { type: 'content', value: items.map((item) => itemFrom(item, provider)) }, own }
     }
     default:
-      return { output: { type: 'json', value: jsonOf(output) }, own }
+      return { output: { type: 'json', value: sdkJson(output) }, own }
   }
 }
 
@@ -77,7 +77,7 @@ export function deniedOutput(given: unknown): ReadOutput {
 /** The output of a provider's own tool, as it came with the response. */
 export function providerResult(result: unknown, isError: boolean): ToolResultOutput {
   if (typeof result === 'string') return { type: isError ? 'error-text' : 'text', value: result }
-  return { type: isError ? 'error-json' : 'json', value: jsonOf(result) }
+  return { type: isError ? 'error-json' : 'json', value: sdkJson(result) }
 }
 
 /** Converts an item of an output to the neutral form. */

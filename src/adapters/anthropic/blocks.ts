@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type { FilePart, ImagePart, ProviderOptions } from '../../core/messages/message.ts'
-import { isObject, keptFor, type Media, mediaOf } from '../wire.ts'
+import { keptFor, type Media, mediaOf } from '../wire.ts'
 
 /*
  * Messages in the form of the Anthropic Messages API, in and out. One message becomes one message, and a

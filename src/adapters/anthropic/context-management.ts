@@ -2,9 +2,8 @@ import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
 import { check, readable } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
-import { type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
+import { isJsonObject, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import { ANTHROPIC_EDITS, canonicalProvider, OPENAI_COMPACTION } from '../../core/tokens/providers.ts'
-import { isObject } from '../wire.ts'
 
 /*
  * Request fields that let the provider compact by itself. Sources: the pages "Compaction" and "Context editing"
@@ -95,7 +94,7 @@ function built(given: ContextManagement, provider: string): JsonObject | readonl
     throw invalid(`${what}: the provider must be anthropic or openai`)
   const all = edits.map((edit: unknown, index): JsonObject => {
     const path = `${what}: edits[${index}]`
-    if (!isObject(edit) || typeof edit.type !== 'string' || jsonProblem(edit) !== undefined)
+    if (!isJsonObject(edit) || typeof edit.type !== 'string')
       throw invalid(`${path} must be a JSON object with a type`)
     const schema = OURS.get(edit.type)
     if (schema === undefined) return edit

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../core/errors.ts'
+import { isBlank } from '../../core/messages/characters.ts'
 import { readable } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type {
   FilePart,
   ImagePart,
@@ -13,19 +15,9 @@ import type {
   ToolResultContent,
   ToolResultPart,
 } from '../../core/messages/message.ts'
+import { isResult } from '../../core/messages/message.ts'
 import { base64At, Conversion, type ConversionOptions } from '../conversion.ts'
-import {
-  isBlank,
-  isEmpty,
-  isObject,
-  isResult,
-  jsonMessageAt,
-  keptUnder,
-  listAt,
-  messageRead,
-  objectAt,
-  stringAt,
-} from '../wire.ts'
+import { isEmpty, jsonMessageAt, keptUnder, listAt, messageRead, objectAt, stringAt } from '../wire.ts'
 import { ANTHROPIC, mediaBlock, type Place } from './blocks.ts'
 
 /*

@@ -1,7 +1,10 @@
+import { isBlank } from '../../core/messages/characters.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import {
   isFailed,
+  isResult,
   type Message,
   outputText,
   type Part,
@@ -23,7 +26,7 @@ import {
   resultsFirst,
   type Writing,
 } from '../runs.ts'
-import { isBlank, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
+import { keptFor, textBlocks } from '../wire.ts'
 import {
   ANTHROPIC,
   type AnthropicBlock,

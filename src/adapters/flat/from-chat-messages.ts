@@ -1,7 +1,9 @@
 import { invalid } from '../../core/errors.ts'
+import { isBlank } from '../../core/messages/characters.ts'
 import { readable } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import {
   type NewMessage,
   type Part,
@@ -10,13 +12,11 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { contentProblem, messageProblem } from '../../core/messages/message-check.ts'
-import { joinByNeighbourhood } from '../../core/model/join-neighbours.ts'
+import { joinByNeighbourhood } from '../../core/messages/pairing.ts'
 import { argumentsIn, roleOf } from '../../core/model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import {
-  isBlank,
   isEmpty,
-  isObject,
   jsonMessageAt,
   keptFor,
   keptUnder,

@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/messages/defined.ts'
-import { canonicalJson, type Json, type JsonObject } from '../../core/messages/json.ts'
+import { canonicalJson, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import {
   isFailed,
   type Message,
@@ -15,7 +15,7 @@ import { readMessages } from '../../core/messages/message-check.ts'
 import type { ChatMessage } from '../../core/model/message-parts.ts'
 import { argumentsIn } from '../../core/model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isEmpty, isObject, keptFor } from '../wire.ts'
+import { isEmpty, keptFor } from '../wire.ts'
 import { FLAT, FROM_CONTENT, isMarkedFailed, TAGS } from './from-chat-messages.ts'
 
 /** A neutral message, or a row of a store with its tags. */
@@ -56,7 +56,7 @@ function fromRow(row: Row, place: string, conversion: Conversion): ChatMessage[]
   const pieces =
     kept.parts === true && typeof row.content !== 'string'
       ? [{ role: typeof kept.role === 'string' ? kept.role : row.role, content: row.content }]
-      : piecesOf(row, further, place, conversion)
+      : flatPieces(row, further, place, conversion)
   return pieces.map((piece, index): ChatMessage => {
     if (index > 0) return piece as ChatMessage
     const shown = kept.role === 'tool' && piece.role === 'tool_result' ? { role: 'tool' } : {}
@@ -87,7 +87,7 @@ function tagsOf(row: Row): JsonObject {
   return { ...Object.fromEntries(tags), ...(row.pinned === true && { pinned: true }) }
 }
 
-function piecesOf(row: Row, further: JsonObject, place: string, conversion: Conversion): Piece[] {
+function flatPieces(row: Row, further: JsonObject, place: string, conversion: Conversion): Piece[] {
   const textRole = row.role === 'tool' ? 'user' : row.role
   const parts = partsOf(row)
   const pieces: Piece[] = []

@@ -1,7 +1,9 @@
 import { invalid } from '../../core/errors.ts'
+import { isBlank } from '../../core/messages/characters.ts'
 import { readable } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type {
   Message,
   Part,
@@ -11,18 +13,9 @@ import type {
   ToolResultOutput,
   ToolResultPart,
 } from '../../core/messages/message.ts'
+import { isResult } from '../../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import {
-  isBlank,
-  isEmpty,
-  isObject,
-  isResult,
-  jsonMessageAt,
-  listAt,
-  messageRead,
-  objectAt,
-  stringAt,
-} from '../wire.ts'
+import { isEmpty, jsonMessageAt, listAt, messageRead, objectAt, stringAt } from '../wire.ts'
 import {
   Calls,
   fromMedia,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/messages/defined.ts'
-import { type Json, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
+import { isObject, type Json, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
 import { listIn } from '../../core/messages/lists.ts'
 import {
   type FilePart,
@@ -14,16 +14,7 @@ import {
   type ToolResultOutput,
 } from '../../core/messages/message.ts'
 import { base64At } from '../conversion.ts'
-import {
-  isEmpty,
-  isObject,
-  keptFor,
-  keptUnder,
-  mediaOf,
-  objectAt,
-  parsedArguments,
-  stringAt,
-} from '../wire.ts'
+import { isEmpty, keptFor, keptUnder, mediaOf, objectAt, parsedArguments, stringAt } from '../wire.ts'
 
 /*
  * Contents of the Gemini API, in and out. One content becomes one message, and a content that was read is

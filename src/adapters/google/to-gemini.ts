@@ -1,5 +1,8 @@
+import { isBlank } from '../../core/messages/characters.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import {
+  isResult,
   type Message,
   type Part,
   type ProviderPart,
@@ -24,7 +27,7 @@ import {
   resultsFirst,
   type Writing,
 } from '../runs.ts'
-import { isBlank, isObject, isResult, keptFor } from '../wire.ts'
+import { keptFor } from '../wire.ts'
 import {
   type GeminiContent,
   type GeminiConversation,

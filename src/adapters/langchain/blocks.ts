@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type {
   FilePart,
   ImagePart,
@@ -10,7 +11,7 @@ import type {
   ToolResultContent,
 } from '../../core/messages/message.ts'
 import { addressAt, base64At, type Conversion } from '../conversion.ts'
-import { isEmpty, isObject, keptFor, keptUnder, mediaOf, stringAt } from '../wire.ts'
+import { isEmpty, keptFor, keptUnder, mediaOf, stringAt } from '../wire.ts'
 import { blockAt, jsonBlock, LANGCHAIN, type LangChainBlock } from './types.ts'
 
 const ANTHROPIC = 'anthropic'

@@ -3,6 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import { readable } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type {
   Message,
   Part,
@@ -15,7 +16,6 @@ import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { FunctionCallIds } from '../openai/from-openai.ts'
 import {
   isEmpty,
-  isObject,
   isTextBlock,
   joinBlocks,
   keptUnder,
@@ -264,7 +264,7 @@ class CallReader {
   /** The part of a block that is a call; `undefined` for other blocks. */
   fromBlock(value: unknown, place: string): Part | undefined {
     if (!isObject(value) || (value.type !== 'tool_call' && value.type !== 'tool_use')) return undefined
-    return this.#conversion.reading(value, place, () => this.#readBlock(value, place))
+    return this.#conversion.reading(value, place, () => this.#readBlock(value as JsonObject, place))
   }
 
   #readBlock(block: JsonObject, place: string): ToolCallPart {

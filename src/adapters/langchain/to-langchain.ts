@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import {
   isFailed,
+  isResult,
   type Message,
   outputText,
   type Part,
@@ -13,7 +15,7 @@ import {
 import { readMessages } from '../../core/messages/message-check.ts'
 import { Conversion, type ConversionOptions, isSilent, unknownPart, whyNotSent } from '../conversion.ts'
 import { runsOf } from '../runs.ts'
-import { isEmpty, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
+import { isEmpty, keptFor, textBlocks } from '../wire.ts'
 import { mediaBlock, noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
 import {
   isChunkClass,

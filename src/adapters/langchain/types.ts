@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../core/errors.ts'
-import { type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
+import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import { asJson } from '../conversion.ts'
-import { isObject, jsonMessageAt, objectAt, stringAt } from '../wire.ts'
+import { jsonMessageAt, objectAt, stringAt } from '../wire.ts'
 
 /** A message of any form: its type, its fields, and its class where the type does not determine that. */
 export type Envelope = {
@@ -87,7 +87,7 @@ function contentsOf(message: Fields, path: string): { type: string; className: u
   if (typeof getType === 'function') {
     const type: unknown = getType.call(message)
     const id = Array.isArray(message.lc_id) ? (message.lc_id.at(-1) as unknown) : undefined
-    return { type: stringAt(type, `${path}.type`), className: id, fields: fieldsOf(message) }
+    return { type: stringAt(type, `${path}.type`), className: id, fields: messageFields(message) }
   }
   if (message.lc === 1) {
     const className: unknown = Array.isArray(message.id) ? message.id.at(-1) : undefined
@@ -108,7 +108,7 @@ function contentsOf(message: Fields, path: string): { type: string; className: u
 }
 
 /** The fields of an instance: those of its class, and others from its constructor. */
-function fieldsOf(message: Fields): Fields {
+function messageFields(message: Fields): Fields {
   const fields: { [name: string]: unknown } = { content: message.content }
   for (const name of FIELDS) if (message[name] !== undefined) fields[name] = message[name]
   if (!isObject(message.lc_kwargs)) return fields

@@ -2,6 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { readable } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type {
   FilePart,
   ImagePart,
@@ -19,7 +20,6 @@ import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { audioTypeOf } from '../openai/chat-types.ts'
 import {
   isEmpty,
-  isObject,
   joinBlocks,
   jsonMessageAt,
   keptUnder,

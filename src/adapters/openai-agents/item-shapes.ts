@@ -1,7 +1,8 @@
 import { invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import { fileDataAt } from '../conversion.ts'
-import { isObject, listAt, objectAt, stringAt } from '../wire.ts'
+import { listAt, objectAt, stringAt } from '../wire.ts'
 
 /*
  * Items of the OpenAI Agents SDK, in and out. One item becomes one message, and an item that was read is

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid, isUndertextError, UndertextError } from '../../core/errors.ts'
 import { check, nameSchema } from '../../core/messages/check.ts'
-import { canonicalJson } from '../../core/messages/json.ts'
+import { canonicalJson, isObject } from '../../core/messages/json.ts'
 import {
   type Message,
   type NewMessage,
@@ -15,7 +15,7 @@ import { resultAsParts } from '../../core/rendering/contents.ts'
 import { type RenderOptions, renderView } from '../../core/rendering/render.ts'
 import type { RewindOptions } from '../../store/rewind.ts'
 import type { ConversionOptions } from '../conversion.ts'
-import { isObject, listAt, objectAt, stringAt } from '../wire.ts'
+import { listAt, objectAt, stringAt } from '../wire.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentFunctionCallItem, AgentItem } from './item-shapes.ts'
 import type { SessionStore } from './session-options.ts'

@@ -1,5 +1,6 @@
 import { compactionBlock } from '../../core/messages/compaction-block.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -19,7 +20,7 @@ import {
 import { readMessages } from '../../core/messages/message-check.ts'
 import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import { audioFormatOf } from '../openai/chat-types.ts'
-import { argumentsText, isObject, keptFor, mediaOf, textBlocks } from '../wire.ts'
+import { argumentsText, keptFor, mediaOf, textBlocks } from '../wire.ts'
 import { AGENTS, type AgentItem, CALLS, CONTENT_TYPES, PROVIDER, RESULTS } from './item-shapes.ts'
 
 /** One grey pixel, for a screenshot that is shown as a text: the item can hold only an image. */

@@ -18,7 +18,7 @@ import { keptFor, keptUnder } from '../wire.ts'
  *
  * The neutral part takes precedence: an output or input that changed since is what is sent.
  *
- * The AI SDK keeps options of its own under the same name: see `fieldsOf`.
+ * The AI SDK keeps options of its own under the same name: see `chatFields`.
  */
 
 /** The name under which this format keeps its fields. */
@@ -111,7 +111,7 @@ const SDK_OPTIONS = [
  * The fields this format keeps with a part. Options of the AI SDK are not among them, because the API refuses
  * unknown fields. Only the detail of an image has a place here.
  */
-export function fieldsOf(options: ProviderOptions | undefined): JsonObject {
+export function chatFields(options: ProviderOptions | undefined): JsonObject {
   const given = keptFor(OPENAI, options) ?? {}
   if (!SDK_OPTIONS.some((name) => Object.hasOwn(given, name))) return given
   const detail = sdkDetailOf(options)

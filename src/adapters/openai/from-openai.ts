@@ -3,6 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import { readable } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type {
   FilePart,
   ImagePart,
@@ -15,7 +16,7 @@ import type {
   ToolResultPart,
 } from '../../core/messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, fileDataAt } from '../conversion.ts'
-import { isEmpty, isObject, listAt, mediaOf, objectAt, readArguments, stringAt } from '../wire.ts'
+import { isEmpty, listAt, mediaOf, objectAt, readArguments, stringAt } from '../wire.ts'
 import { audioTypeOf, kept, OPENAI } from './chat-types.ts'
 import { mediaPart } from './to-openai.ts'
 

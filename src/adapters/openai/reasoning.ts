@@ -1,7 +1,8 @@
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import type { Message, ReasoningPart } from '../../core/messages/message.ts'
-import { isEmpty, isObject, listAt, objectAt, stringAt } from '../wire.ts'
+import { isEmpty, listAt, objectAt, stringAt } from '../wire.ts'
 import { keptAs, OUTPUTS, type Own, ownOf } from './responses-content.ts'
 
 /** Separates pieces of reasoning, so that people can read them as one text. */
@@ -131,7 +132,7 @@ export function linksOf(items: readonly unknown[]): readonly Link[] {
   let reasoning: string | undefined
   const links = items.map((item): Link => {
     if (!isObject(item)) return {}
-    const side = sideOf(item)
+    const side = sideOf(item as JsonObject)
     if (side === 'outside') reasoning = undefined
     if (side !== 'model') return {}
     const link = reasoning === undefined ? {} : { after: reasoning }
@@ -152,7 +153,7 @@ export function isReasoningItem(item: unknown): boolean {
 
 /** Whether an item was written by the application, so that later items belong to another response. */
 export function endsAnswer(item: unknown): boolean {
-  return isObject(item) && sideOf(item) === 'outside'
+  return isObject(item) && sideOf(item as JsonObject) === 'outside'
 }
 
 function sideOf({ type, role, content }: JsonObject): 'model' | 'outside' | 'apart' {

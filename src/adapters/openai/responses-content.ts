@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -13,7 +14,7 @@ import {
 import { unreadableText } from '../../core/rendering/media.ts'
 import { RESPONSES_MEDIA } from '../../core/tokens/providers.ts'
 import { addressAt, type Conversion, fileDataAt, whyNotSent } from '../conversion.ts'
-import { isEmpty, isObject, keptFor, keptUnder, mediaOf, stringAt, textBlocks } from '../wire.ts'
+import { isEmpty, keptFor, keptUnder, mediaOf, stringAt, textBlocks } from '../wire.ts'
 import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
 
 /*

@@ -1,9 +1,11 @@
 import { compactionBlock, UNREADABLE_SUMMARY } from '../../core/messages/compaction-block.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
   isFailed,
+  isResult,
   type Message,
   outputText,
   type Part,
@@ -16,12 +18,12 @@ import {
 import { readMessages } from '../../core/messages/message-check.ts'
 import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import { answeredRunsOf, placesOf } from '../runs.ts'
-import { argumentsText, isEmpty, isObject, isResult, keptFor, mediaOf, textBlocks } from '../wire.ts'
+import { argumentsText, isEmpty, keptFor, mediaOf, textBlocks } from '../wire.ts'
 import {
   audioFormatOf,
+  chatFields,
   dataUrlOf,
   defaultFilename,
-  fieldsOf,
   kindOf,
   OPENAI,
   type OpenAIMessage,
@@ -32,7 +34,7 @@ import { ownOf } from './responses-content.ts'
 
 /** One of the `tool_calls`. */
 function toToolCall(part: ToolCallPart): JsonObject {
-  const options = fieldsOf(part.providerOptions)
+  const options = chatFields(part.providerOptions)
   const isCustom = options.type === 'custom' || ownOf(part.providerOptions)?.type === 'custom_tool_call'
   if (isCustom && typeof part.input === 'string') {
     const { type = 'custom', custom, ...extra } = options
@@ -50,7 +52,7 @@ function toToolCall(part: ToolCallPart): JsonObject {
 
 /** Name and arguments; the arguments as they were written, as long as they still mean the same input. */
 function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
-  const own = fieldsOf(providerOptions).function
+  const own = chatFields(providerOptions).function
   const { arguments: raw, ...extra } = isObject(own) ? own : {}
   return { name: toolName, arguments: argumentsText(input, raw), ...extra }
 }
@@ -78,7 +80,7 @@ function toToolMessage(
   place: string,
   writing: Writing,
 ): WireMessage {
-  const { role, content: shape, ...extra } = fieldsOf(providerOptions)
+  const { role, content: shape, ...extra } = chatFields(providerOptions)
   if (isFailed(output)) noteFailure(place, writing)
   const content = answerContent(output, shape, place, writing)
   const sent = content === undefined ? {} : { content }
@@ -299,7 +301,7 @@ function spokenContent(parts: WirePart[], shape: Json | undefined): WireMessage[
 function toPart(part: Part, isUser: boolean, place: string, conversion: Conversion): WirePart | undefined {
   switch (part.type) {
     case 'text': {
-      const { type, ...extra } = fieldsOf(part.providerOptions)
+      const { type, ...extra } = chatFields(part.providerOptions)
       if (type === 'refusal') return { type, refusal: part.text, ...extra }
       return { type: 'text', text: part.text, ...extra }
     }
@@ -333,7 +335,7 @@ export function mediaPart(part: ImagePart | FilePart): WirePart {
   const data = part.type === 'image' ? part.image : part.data
   const media = mediaOf(data, part.mediaType)
   const isImage = part.type === 'image' || part.mediaType.startsWith('image/')
-  const { image_url, file, ...extra } = fieldsOf(part.providerOptions)
+  const { image_url, file, ...extra } = chatFields(part.providerOptions)
 
   if ('url' in media) {
     if (!isImage) return { type: 'text', text: `[file ${media.url}]` }

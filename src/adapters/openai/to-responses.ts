@@ -1,5 +1,6 @@
 import { defined } from '../../core/messages/defined.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { isObject } from '../../core/messages/json.ts'
 import {
   isFailed,
   type Message,
@@ -21,7 +22,7 @@ import {
   unknownPart,
   whyNotSent,
 } from '../conversion.ts'
-import { argumentsText, isObject, keptFor } from '../wire.ts'
+import { argumentsText, keptFor } from '../wire.ts'
 import { kindOf, OPENAI } from './chat-types.ts'
 import { type Draft, type Link, sdkItemOf, settledItems, toReasoning, toSdkReasoning } from './reasoning.ts'
 import {

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { v7 as uuidv7 } from 'uuid'
-import { partsOf } from '../../core/messages/message.ts'
+import { textsOf } from '../../core/messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
 import type { Settings } from '../../store/config/settings.ts'
 import type { Store } from '../../store/store.ts'
@@ -162,7 +162,7 @@ async function earlierPrompts(store: Store, sessionId: string): Promise<string[]
   const rows = await store.getMessages(sessionId, { limit: REMEMBERED, order: 'backward' })
   return rows.flatMap((row) => {
     if (row.role !== 'user' || row.kind !== 'message') return []
-    const text = partsOf(row).flatMap((part) => (part.type === 'text' ? [part.text] : []))
-    return text.length === 0 ? [] : [text.join('\n').replace(/[^\P{Cc}\n]/gu, '')]
+    const texts = textsOf(row)
+    return texts.length === 0 ? [] : [texts.join('\n').replace(/[^\P{Cc}\n]/gu, '')]
   })
 }

@@ -5,7 +5,7 @@ import { CliError, EXIT } from '../errors.ts'
 import { isMoment, momentOf } from '../moments.ts'
 import { count, counted } from '../output/figures.ts'
 import { clipped, paragraph, sentence } from '../output/layout.ts'
-import { folded, piecesOf } from '../output/message-text.ts'
+import { folded, shownPieces } from '../output/message-text.ts'
 import { safeLine, safeText } from '../output/safe-text.ts'
 import { type TokenCounter, tokenCounter } from '../token-counter.ts'
 import { type Comparison, compare, comparePast, type Difference, type SeenRow } from './diff/views.ts'
@@ -31,7 +31,7 @@ export async function showDiff(
   const tokens = await tokenCounter(estimator, provider)
   const comparison = await compare(store, id, target, now, tokens)
   const { out, style } = context
-  if (context.json) await context.pourJson(jsonOf(id, comparison, tokens))
+  if (context.json) await context.pourJson(comparisonJson(id, comparison, tokens))
   else {
     const shown = { out, style, full, tokens }
     await context.page(diffText(headLines(comparison, shown), comparison.differences, shown))
@@ -75,7 +75,7 @@ async function showDiffOfMoments(
   return EXIT.done
 }
 
-function jsonOf(session: string, comparison: Comparison, tokens: TokenCounter | undefined) {
+function comparisonJson(session: string, comparison: Comparison, tokens: TokenCounter | undefined) {
   const { targets, after, dependents, rows, differences } = comparison
   return {
     session,
@@ -111,7 +111,7 @@ async function* diffText(
   differences: readonly Difference[],
   shown: Shown,
 ): AsyncGenerator<string> {
-  yield textOf([...head, ''])
+  yield endedLines([...head, ''])
   const isNear = (at: number): boolean =>
     shown.full ||
     differences
@@ -119,17 +119,17 @@ async function* diffText(
       .some(({ change }) => change !== 'same')
   for (let at = 0; at < differences.length; at += 1) {
     if (isNear(at)) {
-      yield textOf(differenceLines(differences[at]!, shown))
+      yield endedLines(differenceLines(differences[at]!, shown))
       continue
     }
     const from = at
     while (at + 1 < differences.length && !isNear(at + 1)) at += 1
-    yield textOf([shown.style.dim(`  … ${counted(at - from + 1, 'row')} alike`)])
+    yield endedLines([shown.style.dim(`  … ${counted(at - from + 1, 'row')} alike`)])
   }
   if (differences.every(({ change }) => change === 'same')) yield 'Both views are the same.\n'
 }
 
-function textOf(lines: readonly string[]): string {
+function endedLines(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
@@ -205,7 +205,7 @@ function rowLine(sign: string, seen: SeenRow, shown: Shown): string {
 const BEGINNING = 400
 
 function beginningOf(seen: SeenRow): string {
-  const [first] = piecesOf(partsOf(seen), false)
+  const [first] = shownPieces(partsOf(seen), false)
   if (first === undefined) return '(empty)'
   const text = first.head === undefined ? first.text : `${first.head}: ${first.text}`
   const line = text.slice(0, BEGINNING).replace(/\s+/g, ' ').trim()
@@ -213,7 +213,7 @@ function beginningOf(seen: SeenRow): string {
 }
 
 function contentLines(sign: string, seen: SeenRow, { out }: Shown): string[] {
-  return piecesOf(partsOf(seen), false).flatMap(({ head, text }) =>
+  return shownPieces(partsOf(seen), false).flatMap(({ head, text }) =>
     paragraph(head === undefined ? text : `${head}\n${text}`, out, `${sign}  `),
   )
 }

@@ -92,7 +92,7 @@ export async function doctor(
     })
   if (upgrade) await context.open('change')
   const report = await examine(context, deep)
-  if (context.json) context.printJson(jsonOf(context, report))
+  if (context.json) context.printJson(reportJson(context, report))
   else writeLines(context.out, reportLines(context, report))
   return report.problems.length === 0 ? EXIT.done : EXIT.no
 }
@@ -219,7 +219,7 @@ async function settingsIn(env: Context['env']): Promise<Report['settings']> {
   })
 }
 
-function jsonOf({ out, err, location }: Context, { store, ...report }: Report) {
+function reportJson({ out, err, location }: Context, { store, ...report }: Report) {
   const { exists, error = null, file, server = null, sessions } = store
   const { size = null, walSize = null, database } = file ?? {}
   return {

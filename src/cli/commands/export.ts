@@ -48,7 +48,7 @@ export async function exportSessions(
   try {
     for (const id of ids) {
       const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
-      const pieces = piecesOf(store, id, format, { ...options, at }, remark)
+      const pieces = exportOf(store, id, format, { ...options, at }, remark)
       const written = await writeSession(context, target, pieces, {
         mayBeGone: options.all === true,
       })
@@ -147,7 +147,7 @@ async function sessionIds(
   return all ? [...ids].reverse() : [...ids]
 }
 
-function piecesOf(
+function exportOf(
   store: Store,
   session: string,
   format: ExportFormat,

@@ -67,12 +67,12 @@ export async function tree(context: Context, given: string | undefined): Promise
             await rootOf(store, await store.getSession(await context.session(store, given))),
           ),
         ]
-  if (context.json) context.printJson({ sessions: nodes.map(jsonOf) })
+  if (context.json) context.printJson({ sessions: nodes.map(nodeJson) })
   else if (nodes.length === 0) writeLines(out, ['No session has forks.'])
   else
     writeLines(
       out,
-      nodes.flatMap((node) => linesOf(node, '', '')),
+      nodes.flatMap((node) => nodeLines(node, '', '')),
     )
   return EXIT.done
 }
@@ -114,7 +114,7 @@ type JsonNode = {
   readonly forks: readonly JsonNode[]
 }
 
-function jsonOf({ session, messages, forks }: Node): JsonNode {
+function nodeJson({ session, messages, forks }: Node): JsonNode {
   const { id, title, forkedFrom, createdAt } = session
   return {
     id,
@@ -122,11 +122,11 @@ function jsonOf({ session, messages, forks }: Node): JsonNode {
     position: forkedFrom?.position ?? null,
     messages,
     createdAt,
-    forks: forks.map(jsonOf),
+    forks: forks.map(nodeJson),
   }
 }
 
-function linesOf({ session, messages, forks }: Node, first: string, rest: string): string[] {
+function nodeLines({ session, messages, forks }: Node, first: string, rest: string): string[] {
   const { id, title, forkedFrom } = session
   const name = title === undefined ? id : `${id} (${shownTitle(title)})`
   const from = forkedFrom === undefined ? '' : `, from message ${forkedFrom.position}`
@@ -134,7 +134,7 @@ function linesOf({ session, messages, forks }: Node, first: string, rest: string
     `${first}${safeLine(name)}: ${counted(messages, 'message')}${from}`,
     ...forks.flatMap((node, at) => {
       const isLast = at === forks.length - 1
-      return linesOf(node, `${rest}${isLast ? '└ ' : '├ '}`, `${rest}${isLast ? '  ' : '│ '}`)
+      return nodeLines(node, `${rest}${isLast ? '└ ' : '├ '}`, `${rest}${isLast ? '  ' : '│ '}`)
     }),
   ]
 }

@@ -52,7 +52,7 @@ export async function move(context: Context, { to }: { readonly to: string }): P
       },
     })
     progress.end(counted(done.sessions, 'session'))
-    if (context.json) context.printJson(jsonOf(context, there.path, report, longNames))
+    if (context.json) context.printJson(reportJson(context, there.path, report, longNames))
     else write(context, there.path, report)
     return report.refused === 0 ? EXIT.done : EXIT.refused
   } catch (error) {
@@ -88,7 +88,7 @@ function warn({ err, style }: Context, names: readonly LongNames[]): void {
   ])
 }
 
-function jsonOf(
+function reportJson(
   { location }: Context,
   to: string,
   { problems, ...counts }: MoveReport,

@@ -69,7 +69,7 @@ async function listNotes(context: Context, options: NotesOptions): Promise<numbe
   if (context.json)
     context.printJson({
       ...ofJson(scope),
-      notes: shown.map(jsonOf),
+      notes: shown.map(noteJson),
       more,
       ...(noWords && { noWords, leftOut }),
     })
@@ -87,7 +87,7 @@ async function addNote(context: Context, text: string, options: NotesOptions): P
     ...(await scopeOf(context, store, options)),
     ...{ key, source, actor, reason },
   })
-  if (context.json) context.printJson({ note: jsonOf(note) })
+  if (context.json) context.printJson({ note: noteJson(note) })
   else writeLines(context.out, [context.style.green(`Remembered: note ${note.id}.`)])
   return EXIT.done
 }
@@ -135,7 +135,7 @@ function ofJson(scope: Scope) {
   return 'session' in scope ? { session: scope.session, owner: null } : { session: null, owner: scope.owner }
 }
 
-function jsonOf({ id, sessionId, owner, key, text, metadata, source, actor, createdAt, state }: Note) {
+function noteJson({ id, sessionId, owner, key, text, metadata, source, actor, createdAt, state }: Note) {
   return {
     ...{ id, session: sessionId ?? null, owner: owner ?? null, key: key ?? null, text },
     ...{ metadata: metadata ?? null, source: source ?? null, actor: actor ?? null, createdAt, state },

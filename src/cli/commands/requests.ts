@@ -5,7 +5,7 @@ import type { Context, Output } from '../command.ts'
 import { EXIT } from '../errors.ts'
 import { count, counted, listing, reasoningText, time } from '../output/figures.ts'
 import { writeLines } from '../output/layout.ts'
-import { piecesOf } from '../output/message-text.ts'
+import { shownPieces } from '../output/message-text.ts'
 import { safeLine, safeText } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { findRequest } from '../references.ts'
@@ -58,7 +58,7 @@ async function list(
   const found = await store.listRequests(id, { limit: limit + 1, ...from })
   const page = found.slice(0, limit)
   if (context.json) {
-    context.printJson({ session: id, requests: page.map(jsonOf), more: found.length > limit })
+    context.printJson({ session: id, requests: page.map(requestJson), more: found.length > limit })
     return
   }
   if (page.length === 0) {
@@ -110,7 +110,7 @@ function rangeText(range: readonly [number, number] | undefined): string {
   return range[0] === range[1] ? count(range[0]) : `${count(range[0])}–${count(range[1])}`
 }
 
-function jsonOf(one: RecordedRequest) {
+function requestJson(one: RecordedRequest) {
   const { id, provider, model, position, audit, rendering, renderer, hash, at } = one
   const { usage, promptPositions, answerPositions } = one
   return {
@@ -144,11 +144,11 @@ async function show(context: Context, one: RenderedRequest, { fold }: RequestsOp
     const sent = { system: system ?? null, tools: tools ?? null, messages, files: files ?? null }
     context.printJson({
       session: sessionId,
-      request: { ...jsonOf(one), matches, reason: reason ?? null, ...sent },
+      request: { ...requestJson(one), matches, reason: reason ?? null, ...sent },
     })
     return
   }
-  await context.page(`${linesOf(context, one, fold && context.out.isTerminal).join('\n')}\n`)
+  await context.page(`${requestLines(context, one, fold && context.out.isTerminal).join('\n')}\n`)
 }
 
 const WHY: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = {
@@ -157,7 +157,7 @@ const WHY: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = 
   history: 'the messages that were sent are not those of the history',
 }
 
-function linesOf({ out, style }: Output, one: RenderedRequest, fold: boolean): string[] {
+function requestLines({ out, style }: Output, one: RenderedRequest, fold: boolean): string[] {
   const { usage, system, tools, messages, matches, reason } = one
   const head = listing(
     `${shortName(one)} to ${safeLine(modelOf(one))}`,
@@ -186,7 +186,7 @@ function linesOf({ out, style }: Output, one: RenderedRequest, fold: boolean): s
     ...messages.flatMap(({ role, content }) =>
       section(
         role,
-        piecesOf(partsOf({ content }), fold).flatMap(({ head: title, text }) =>
+        shownPieces(partsOf({ content }), fold).flatMap(({ head: title, text }) =>
           [...(title === undefined ? [] : [title]), text].flatMap((part) => part.split('\n')),
         ),
       ),

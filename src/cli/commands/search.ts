@@ -50,9 +50,9 @@ export async function search(context: Context, query: string, options: SearchOpt
     ...(cursor !== undefined && { cursor }),
   })
   if (context.json)
-    context.printJson({ hits: hits.map(jsonOf), cursor: next ?? null, complete, noWords, leftOut })
+    context.printJson({ hits: hits.map(hitJson), cursor: next ?? null, complete, noWords, leftOut })
   else if (noWords) writeLines(context.out, sentence(noWordsText('message', leftOut), context.out))
-  else await context.page(`${linesOf(context, hits, next).join('\n')}\n`)
+  else await context.page(`${hitLines(context, hits, next).join('\n')}\n`)
   if (!complete)
     context.err.write(
       context.style.yellow('undertext: some rows are not in the index, which cannot be written here.\n'),
@@ -95,7 +95,7 @@ function timeOf(given: string | undefined, option: string, ofDay: number): numbe
   return isDay ? ms + ofDay : ms
 }
 
-function jsonOf({
+function hitJson({
   sessionId,
   messageId,
   kind,
@@ -128,7 +128,7 @@ export function noWordsText(what: 'message' | 'note', leftOut: readonly string[]
   return `No ${what} matches: ${why}.`
 }
 
-function linesOf({ out, style }: Output, hits: readonly SearchHit[], next: string | undefined): string[] {
+function hitLines({ out, style }: Output, hits: readonly SearchHit[], next: string | undefined): string[] {
   if (hits.length === 0) return ['No message matches.']
   const blocks = hits.map((hit) => [
     ...sentence(headingOf(hit, out), out, style.bold),

@@ -42,7 +42,7 @@ export async function listSessions(context: Context, options: SessionsOptions): 
     if (more) break
     found.push(await listed(store, session))
   }
-  if (context.json) context.printJson({ sessions: found.map(jsonOf), more })
+  if (context.json) context.printJson({ sessions: found.map(sessionJson), more })
   else write(context, found, more, options, await shortOf(context, store, found))
   return EXIT.done
 }
@@ -88,7 +88,7 @@ function belowParents(page: readonly Listed[]): readonly { session: Listed; isBe
   ])
 }
 
-function jsonOf(session: Listed) {
+function sessionJson(session: Listed) {
   const { id, title, owner, provider, model, createdAt, updatedAt, newestAt, archivedAt } = session
   return {
     id,

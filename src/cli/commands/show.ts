@@ -20,7 +20,7 @@ import { momentOf } from '../moments.ts'
 import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { paragraph, sentence } from '../output/layout.ts'
-import { type Piece, piecesOf, viewContent } from '../output/message-text.ts'
+import { type Piece, shownPieces, viewContent } from '../output/message-text.ts'
 
 type ShowOptions = {
   readonly full?: boolean
@@ -71,9 +71,11 @@ export async function showSession(context: Context, given: string, options: Show
   if (context.json) {
     const view = full ? 'full' : 'effective'
     const past = at === undefined ? {} : { moment }
-    await context.pourJson({ session: id, view, ...past, messages: mapped(entries, jsonOf) })
+    await context.pourJson({ session: id, view, ...past, messages: mapped(entries, entryJson) })
   } else {
-    await context.page(textOf(context, session, await store.countMessages(id), entries, compactions, options))
+    await context.page(
+      printedRows(context, session, await store.countMessages(id), entries, compactions, options),
+    )
   }
   const { viewEpoch } = await store.getSession(id)
   if (viewEpoch !== session.viewEpoch)
@@ -151,7 +153,7 @@ function hiddenBy(row: StoredMessage, compactions: ReadonlyMap<string, Compactio
   return { compaction: id, kind: found?.kind, at: retired ? found?.changedAt : found?.createdAt, retired }
 }
 
-function jsonOf({ row, content, hidden, standsFor, insertedBy }: Entry) {
+function entryJson({ row, content, hidden, standsFor, insertedBy }: Entry) {
   const { id, kind, role, position = null, createdAt, pinned, replacedParts = [] } = row
   const { compaction, kind: by = null, at = null, retired: undone } = hidden ?? {}
   const why = brokenOff(row)
@@ -171,7 +173,7 @@ function jsonOf({ row, content, hidden, standsFor, insertedBy }: Entry) {
   }
 }
 
-async function* textOf(
+async function* printedRows(
   { out, style }: Output,
   { id, title, messageCount }: Session,
   { messages, visible }: MessageCounts,
@@ -203,7 +205,7 @@ type Shown = Output & { readonly fold: boolean; readonly shortId: (id: string) =
 /** A row as lines: a heading, then its contents. A hidden row is dimmed, with the reason. */
 function entryLines(entry: Entry, shown: Shown): string[] {
   const { style, out } = shown
-  const pieces = piecesOf(partsOf(entry), shown.fold)
+  const pieces = shownPieces(partsOf(entry), shown.fold)
   const nothing = pieces.length === 0 ? ['  (nothing that a model is sent)'] : []
   const heading = headingOf(entry, shown)
   if (entry.hidden !== undefined) {

@@ -42,7 +42,7 @@ export async function showStats(
       ...counts,
       hidden,
       compactionsInForce,
-      models: models.map(jsonOf),
+      models: models.map(statsJson),
       usage,
     })
   } else {
@@ -89,7 +89,7 @@ async function readTools(cwd: string, path: string): Promise<StatsOptions['tools
   )
 }
 
-function jsonOf({ stats, breakdown, free, target, due }: RequestFigures) {
+function statsJson({ stats, breakdown, free, target, due }: RequestFigures) {
   const { tokens, source, entry } = stats.contextWindow
   const { moment } = stats
   return {

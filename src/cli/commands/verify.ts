@@ -35,12 +35,12 @@ export async function verify(
     verified.push({ session, findings, repaired, left: left.length })
   }
   const left = verified.reduce((sum, one) => sum + one.left, 0)
-  if (context.json) context.printJson(jsonOf(verified, left))
+  if (context.json) context.printJson(verifiedJson(verified, left))
   else write(context, verified, left)
   return left === 0 ? EXIT.done : EXIT.no
 }
 
-function jsonOf(verified: readonly Verified[], left: number) {
+function verifiedJson(verified: readonly Verified[], left: number) {
   return {
     checked: verified.length,
     found: verified.reduce((sum, { findings }) => sum + findings.length, 0),

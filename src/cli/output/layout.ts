@@ -33,7 +33,7 @@ const PIECE = 1_000
 const SEGMENTER = new Intl.Segmenter()
 
 /** A text in short pieces that end where a grapheme does, unless one is longer than a piece. */
-function piecesOf(text: string): string[] {
+function graphemePieces(text: string): string[] {
   const pieces: string[] = []
   for (let from = 0; from < text.length; from += pieces.at(-1)!.length) {
     const piece = text.slice(from, from + PIECE)
@@ -46,7 +46,7 @@ function piecesOf(text: string): string[] {
 }
 
 function* segmentsOf(text: string): Generator<string> {
-  for (const piece of piecesOf(text))
+  for (const piece of graphemePieces(text))
     if (PRINTABLE.test(piece)) yield* piece
     else for (const { segment } of SEGMENTER.segment(piece)) yield segment
 }

@@ -31,7 +31,7 @@ export function viewContent({ content, hidden, shown }: StoredMessage): StoredMe
 }
 
 /** The pieces of a message, in order. With `fold` only the beginnings of tool outputs. */
-export function piecesOf(parts: readonly Part[], fold: boolean): Piece[] {
+export function shownPieces(parts: readonly Part[], fold: boolean): Piece[] {
   return parts.flatMap((part) => pieceOf(part, fold))
 }
 

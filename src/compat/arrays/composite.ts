@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { errorName, invalid, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
 import { check } from '../../core/messages/check.ts'
+import { jsonTextOrNone } from '../../core/messages/json.ts'
 import { listIn } from '../../core/messages/lists.ts'
 import { outputText, type Part, partsOf } from '../../core/messages/message.ts'
 import type { ChatMessage, ContextStrategy } from '../../core/model/message-parts.ts'
@@ -281,16 +282,6 @@ function findPlaces(given: readonly ChatMessage[], returned: readonly ChatMessag
   }
   take((message) => message)
   take(({ id }) => (typeof id === 'string' ? id : undefined))
-  if (places.includes(undefined)) take(jsonOf)
+  if (places.includes(undefined)) take(jsonTextOrNone)
   return places
-}
-
-/** A message as a text that equal messages share; `undefined` for one that is not JSON. */
-function jsonOf(message: ChatMessage): string | undefined {
-  try {
-    return JSON.stringify(message)
-  } catch (error) {
-    if (error instanceof TypeError) return undefined
-    throw error
-  }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check, shareSchema } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
-import { isJsonObject, type JsonObject } from '../../core/messages/json.ts'
+import { filledText, isJsonObject, type JsonObject } from '../../core/messages/json.ts'
 import type { ChatMessage } from '../../core/model/message-parts.ts'
 import type { CompactionStage } from '../../core/model/plan.ts'
 import { KEEP_RECENT_RATIO } from '../../core/stages/summarize.ts'
@@ -198,14 +198,10 @@ function pipelineConfig(config: z.output<typeof summarizeConfigSchema>): Compact
     enableTruncate: false,
     targetTokens: 0,
     keepRecentRatio: keepRecentRatio ?? KEEP_RECENT_RATIO,
-    summarizationProvider: provider ?? textIn(memoryConfig?.summarizationProvider),
-    summarizationModel: model ?? textIn(memoryConfig?.summarizationModel),
+    summarizationProvider: provider ?? filledText(memoryConfig?.summarizationProvider),
+    summarizationModel: model ?? filledText(memoryConfig?.summarizationModel),
     summarizer: withMemoryConfig(given ?? extractiveSummarizer, memoryConfig),
   }
-}
-
-function textIn(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 /** A summarizer whose requests include the memory config. */

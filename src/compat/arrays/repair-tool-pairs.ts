@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { check, readable } from '../../core/messages/check.ts'
+import { fieldOf } from '../../core/messages/json.ts'
 import { listIn } from '../../core/messages/lists.ts'
-import { type CallRef, type Pairing, pairToolUse } from '../../core/messages/pairing.ts'
-import { joinNeighbours } from '../../core/model/join-neighbours.ts'
+import { type CallRef, joinNeighbours, type Pairing, pairToolUse } from '../../core/messages/pairing.ts'
 import { type ChatMessage, type PlainMessage, requireMessages } from '../../core/model/message-parts.ts'
 import {
   callParts,
   callsFor,
-  fieldOf,
   isContent,
   isContentText,
   readVisible,

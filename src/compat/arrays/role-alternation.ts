@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { check, readable } from '../../core/messages/check.ts'
+import { fieldOf } from '../../core/messages/json.ts'
 import {
   type ChatMessage,
   isSummary,
@@ -8,7 +9,7 @@ import {
   roleOf,
 } from '../../core/model/message-parts.ts'
 import { CONTINUATION_TEXT } from '../../core/rendering/contents.ts'
-import { fieldOf, readVisible, synthesized } from './tool-slots.ts'
+import { readVisible, synthesized } from './tool-slots.ts'
 
 const validationSchema = z.strictObject({
   /** Whether the first turn must be the user's. Default false. */

@@ -3,7 +3,7 @@ import { readable } from '../../core/messages/check.ts'
 import { isJsonObject } from '../../core/messages/json.ts'
 import type { Part } from '../../core/messages/message.ts'
 import { textsByRow, withReplacements } from '../../core/messages/overlay.ts'
-import { joinByNeighbourhood } from '../../core/model/join-neighbours.ts'
+import { joinByNeighbourhood } from '../../core/messages/pairing.ts'
 import { checkLaws } from '../../core/model/laws.ts'
 import {
   type ChatMessage,

@@ -1,6 +1,8 @@
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/messages/defined.ts'
+import { fieldOf } from '../../core/messages/json.ts'
 import { listIn } from '../../core/messages/lists.ts'
+import { toolPartOf } from '../../core/messages/pairing.ts'
 import { type ChatMessage, type PlainMessage, roleOf } from '../../core/model/message-parts.ts'
 import { isVisible } from './effective-history.ts'
 
@@ -124,13 +126,6 @@ export type ToolMessage = {
   readonly isFlatCall: boolean
 }
 
-/** An own field of a foreign object. */
-export function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Record<string, unknown>)[name]
-    : undefined
-}
-
 /** The visible messages of a list with their indexes. Throws what `readToolMessage` throws. */
 export function readVisible(
   messages: readonly PlainMessage[],
@@ -189,22 +184,11 @@ export function isContentText(text: string): boolean {
 }
 
 function slotOfPart(part: unknown, at: number, role: string): ToolSlot[] {
-  const inside = role === 'assistant'
-  const field = (name: string): unknown => fieldOf(part, name)
-  switch (field('type')) {
-    case 'tool-call':
-      return [
-        slot('call', 'parts', at, field('toolCallId'), field('toolName'), field('providerExecuted') === true),
-      ]
-    case 'tool-result':
-      return [slot('result', 'parts', at, field('toolCallId'), field('toolName'), inside)]
-    case 'tool_use':
-      return [slot('call', 'blocks', at, field('id'), field('name'))]
-    case 'tool_result':
-      return [slot('result', 'blocks', at, field('tool_use_id'), field('name'), inside)]
-    default:
-      return []
-  }
+  const found = toolPartOf(part)
+  if (found === undefined) return []
+  const { kind, form, id, tool } = found
+  const isHosted = form === 'parts' && fieldOf(part, 'providerExecuted') === true
+  return [slot(kind, form, at, id, tool, kind === 'call' ? isHosted : role === 'assistant')]
 }
 
 /** The call or result that a whole message is. */

@@ -10,6 +10,11 @@ const FIRST_COMBINING = 0x300
 
 let segmenter: Intl.Segmenter | undefined
 
+/** Whether a text has no visible character. Anthropic refuses such texts, though its models sometimes write one. */
+export function isBlank(text: string): boolean {
+  return text.trim() === ''
+}
+
 /** The last place at or before `at` where a character ends. */
 export function characterStart(text: string, at: number): number {
   return characterAround(text, at).from

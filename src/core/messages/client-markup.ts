@@ -195,7 +195,7 @@ export type Piece = { readonly by: 'user' | 'client' | 'attachment'; readonly te
  * The pieces of a text, in order; together they are the text without the tags around typed pieces. An element that is never closed counts
  * when it begins a line: then all that follows is the client's. Takes linear time.
  */
-export function piecesOf(text: string): readonly Piece[] {
+export function markupPieces(text: string): readonly Piece[] {
   const head = headAt(text, firstCharacter(text))
   if (NOTICE.test(head)) return clients(text)
   if (REPLY.test(head)) return typedIn(text) ?? clients(text)
@@ -235,7 +235,7 @@ export function typedText(text: string): string {
 
 /** The same with its white space. A text without markup is returned as it is. */
 export function wordsOf(text: string): string {
-  const pieces = piecesOf(text)
+  const pieces = markupPieces(text)
   if (pieces.length === 1 && pieces[0]!.by === 'user') return pieces[0]!.text
   return pieces
     .filter(({ by }) => by === 'user')
@@ -245,7 +245,7 @@ export function wordsOf(text: string): string {
 
 /** A text of the same length with spaces in place of what the client added. */
 export function withoutMarkup(text: string): string {
-  const pieces = piecesOf(text)
+  const pieces = markupPieces(text)
   if (pieces.every(({ by }) => by !== 'client')) return text
   const kept: string[] = []
   let at = 0

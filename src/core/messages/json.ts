@@ -55,6 +55,18 @@ export function isObject(value: unknown): value is { readonly [name: string]: un
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** An own field of a foreign object; `undefined` for any other value. */
+export function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as { readonly [name: string]: unknown })[name]
+    : undefined
+}
+
+/** A value that is a text and not empty; `undefined` for any other. */
+export function filledText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
 /** Whether a value is a JSON object. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value) && jsonProblem(value) === undefined
@@ -82,6 +94,15 @@ function isDeeper(value: Json, levels: number): boolean {
     level = level.flatMap((one) => Object.values(one).filter(isNested))
   }
   return false
+}
+
+/** `JSON.stringify`; `undefined` for a cycle, a BigInt, a `toJSON` that throws, and a value too deep for the stack. */
+export function jsonTextOrNone(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value) as string | undefined
+  } catch {
+    return undefined
+  }
 }
 
 /**

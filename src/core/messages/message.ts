@@ -160,6 +160,27 @@ export function partsOf(message: { readonly content: string | readonly Part[] })
   return typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content
 }
 
+/** The texts of a message, one for each of its text parts. */
+export function textsOf(message: { readonly content: string | readonly Part[] }): string[] {
+  if (typeof message.content === 'string') return [message.content]
+  return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+}
+
+/** Whether a part is a tool call. */
+export function isCall(part: Part | undefined): part is ToolCallPart {
+  return part?.type === 'tool-call'
+}
+
+/** Whether a part is a tool call that the application answers, not the provider. */
+export function isApplicationCall(part: Part | undefined): part is ToolCallPart {
+  return isCall(part) && part.providerExecuted !== true
+}
+
+/** Whether a part is a tool result. */
+export function isResult(part: Part | undefined): part is ToolResultPart {
+  return part?.type === 'tool-result'
+}
+
 /** Whether a message has only blank texts: nothing of it is sent to most providers. */
 export function isBlankMessage(message: { readonly content: string | readonly Part[] }): boolean {
   return partsOf(message).every((part) => part.type === 'text' && part.text.trim() === '')

@@ -118,12 +118,12 @@ function ofData(value: Json, kind: Kind, depth: number): Outcome {
   if (typeof value === 'boolean') return value ? 'ok' : 'unknown'
   if (Array.isArray(value)) return ofList(value as readonly Json[], kind)
   if (!isObject(value)) return 'ok'
-  const fields = fieldsOf(value)
+  const fields = plainFields(value)
   const stated = statedIn(fields)
   if (stated !== undefined) return stated
   for (const name of depth < 2 ? wording.REPORTS : []) {
     const inner = fields.get(name)
-    const found = isObject(inner) ? statedIn(fieldsOf(inner)) : undefined
+    const found = isObject(inner) ? statedIn(plainFields(inner)) : undefined
     if (found !== undefined) return found
     if (Array.isArray(inner) && haveAllFailed(inner as readonly Json[])) return 'failed'
   }
@@ -146,7 +146,7 @@ function ofData(value: Json, kind: Kind, depth: number): Outcome {
 type Fields = ReadonlyMap<string, Json>
 
 /** The fields of a record, their names in lower case without underscores. A longer record is data and not a report. */
-function fieldsOf(value: JsonObject): Fields {
+function plainFields(value: JsonObject): Fields {
   const entries = Object.entries(value).slice(0, MOST_FIELDS)
   return new Map(entries.map(([name, field]) => [name.toLowerCase().replaceAll(/[_-]/g, ''), field as Json]))
 }
@@ -166,7 +166,7 @@ function ofList(items: readonly Json[], kind: Kind): Outcome {
 /** Whether every item of a list is the report of a failure. */
 function haveAllFailed(items: readonly Json[]): boolean {
   const failed = items.slice(0, 20).filter((item) => {
-    const fields = isObject(item) ? fieldsOf(item) : new Map<string, Json>()
+    const fields = isObject(item) ? plainFields(item) : new Map<string, Json>()
     return !isStored(fields) && statedIn(fields) === 'failed'
   })
   return items.length > 0 && failed.length === Math.min(items.length, 20)
@@ -256,7 +256,7 @@ function ofText(text: string, kind: Kind): Outcome {
   const isShown = does === 'show' || does === 'fetch'
   if (whole && wording.NO_OUTPUT.test(head.trim()))
     return isShown || wording.SAYS_OK.test(head) ? 'ok' : 'unknown'
-  const first = linesOf(head, FIRST_LINES)
+  const first = filledLines(head, FIRST_LINES)
   const last = lastLines(whole ? head : tailOf(text, TAIL_UNITS))
   // A heading such as "### Result" comes before the message, and so does the title of a page.
   const title = does === 'fetch' ? wording.PAGE_TITLE : /^#{2,4} /
@@ -357,7 +357,7 @@ function unescaped(text: string): string {
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
 /** Lines that are not blank, without the tags and frames around them, each up to its first units. */
-function linesOf(text: string, most: number): string[] {
+function filledLines(text: string, most: number): string[] {
   const lines: string[] = []
   for (let from = 0; from < text.length && lines.length < most; ) {
     const found = text.indexOf('\n', from)

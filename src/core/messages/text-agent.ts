@@ -1,6 +1,6 @@
 import { headOf } from './characters.ts'
 import { typedText } from './client-markup.ts'
-import { type Message, mediaWord, type Part, partsOf, type ToolCallPart } from './message.ts'
+import { type Message, mediaWord, type Part, partsOf, type ToolCallPart, textsOf } from './message.ts'
 import { commandsIn, EDIT, type TextCall, type TextCommands } from './text-commands.ts'
 
 /*
@@ -51,7 +51,7 @@ export class TextAgentReader {
     this.#waits = !parts.some(({ type }) => type === 'tool-call')
     this.#calls = []
     if (!this.#waits) return message
-    const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
+    const text = textsOf(message).join('\n')
     this.#command = text.length <= 1_000 ? text.trim() : ''
     const { calls, form, text: bare } = commandsIn(text, this.#openFile)
     this.#calls = calls

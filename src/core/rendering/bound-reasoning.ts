@@ -192,7 +192,7 @@ function withoutMarksOrBytes(key: string, value: unknown): unknown {
 }
 
 /** A part as JSON, its options last. */
-function jsonOf(part: Part): string {
+function partBytes(part: Part): string {
   const { providerOptions, ...rest } = part as Part & { readonly providerOptions?: ProviderOptions }
   return JSON.stringify({ ...rest, providerOptions }, withoutMarksOrBytes)
 }
@@ -569,7 +569,7 @@ class Settling {
   #add(draft: Draft, blocks: readonly Block[]): void {
     const { rows = NO_ROWS, message } = draft
     const isWhole = this.#isUnchanged(draft)
-    const text = isWhole ? '' : textOf(draft)
+    const text = isWhole ? '' : spokenBytes(draft)
     for (const hash of this.#hashes) {
       hash.add(MESSAGE)
       hash.add(ROLES[message.role])
@@ -684,9 +684,9 @@ function isEmptied({ part, isReplaced }: { readonly part: Part; readonly isRepla
 }
 
 /** The content of a message but for its reasoning. */
-function textOf({ parts, message }: Draft): string {
+function spokenBytes({ parts, message }: Draft): string {
   const others = parts.filter((part) => !isReasoning(part))
-  return JSON.stringify([others.map(jsonOf), message.metadata], hashedBytes)
+  return JSON.stringify([others.map(partBytes), message.metadata], hashedBytes)
 }
 
 function shownParts(row: ViewMessage): readonly Part[] {
@@ -705,7 +705,7 @@ function sameParts(parts: readonly Part[], others: readonly Part[]): boolean {
 function isSame(part: Part, other: Part): boolean {
   if (part === other || (part.type === 'text' && other.type === 'text' && isPlainText(part, other)))
     return true
-  return part.type === other.type && jsonOf(part) === jsonOf(other)
+  return part.type === other.type && partBytes(part) === partBytes(other)
 }
 
 function isPlainText(

@@ -4,6 +4,7 @@ import {
   endsInResult,
   isFailed,
   isReasoning,
+  isResult,
   mediaWord,
   outputText,
   type Part,
@@ -105,10 +106,6 @@ function mergeRun(run: readonly Draft[]): Draft {
     return draftOf(id, { role: message.role, content }, rows)
   const words = content.filter((part) => !isResult(part))
   return draftOf(id, { role: 'user', content: [...content.filter(isResult), ...words] }, rows)
-}
-
-function isResult({ type }: Part): boolean {
-  return type === 'tool-result'
 }
 
 /** Splits a user message that holds results and other parts. */
@@ -265,11 +262,12 @@ const FAILURE_TEXT = '[The tool failed]'
 
 /** Whether a result is marked as failed and holds what its provider takes from no failure. */
 function isRefusedFailure({ output }: ToolResultPart, { failedMedia }: ProviderProfile): boolean {
-  return !failedMedia && output.type === 'content' && output.isError === true && !output.value.every(isText)
-}
-
-function isText({ type }: { readonly type: string }): boolean {
-  return type === 'text'
+  return (
+    !failedMedia &&
+    output.type === 'content' &&
+    output.isError === true &&
+    !output.value.every((item) => item.type === 'text')
+  )
 }
 
 /** The result without the mark of a failure, where the provider refuses it together with the content. */

@@ -1,4 +1,5 @@
 import type { Part, ToolCallPart } from '../messages/message.ts'
+import { isApplicationCall } from '../messages/message.ts'
 import { type Draft, draftOf, type Note } from './draft.ts'
 
 /**
@@ -63,7 +64,7 @@ function partsInGroups(parts: readonly Part[], mostCalls: number): Part[][] {
   const groups: Part[][] = [[]]
   let calls = 0
   for (const part of parts) {
-    if (isCall(part) && calls++ === mostCalls) {
+    if (isApplicationCall(part) && calls++ === mostCalls) {
       groups.push([])
       calls = 1
     }
@@ -73,10 +74,5 @@ function partsInGroups(parts: readonly Part[], mostCalls: number): Part[][] {
 }
 
 function callsOf(parts: readonly Part[]): ToolCallPart[] {
-  return parts.filter(isCall)
-}
-
-/** Calls of tools that the provider ran itself do not count: their results are in the same message. */
-function isCall(part: Part): part is ToolCallPart {
-  return part.type === 'tool-call' && part.providerExecuted !== true
+  return parts.filter(isApplicationCall)
 }

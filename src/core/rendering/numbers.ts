@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../messages/json.ts'
+import { filledText, isObject, type Json, type JsonObject } from '../messages/json.ts'
 import { isReasoning, type Part, type ProviderOptions, type ToolCallPart } from '../messages/message.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
 import { DUMMY_SIGNATURE } from '../tokens/reasoning-bindings.ts'
@@ -61,7 +61,7 @@ function numberOf(part: Part): PartNumber | undefined {
   const { providerOptions } = part
   if (providerOptions === undefined) return undefined
   for (const name of SDK_NAMES) {
-    const id = textOrNone(providerOptions[name]?.itemId)
+    const id = filledText(providerOptions[name]?.itemId)
     if (id !== undefined) return { text: id, isShared: true }
   }
   const item = providerOptions[RESPONSES]?.item
@@ -77,10 +77,10 @@ function numbered(text: string | undefined): PartNumber | undefined {
 
 function numberOfItem(provider: string, data: Json, isThinking: boolean): string | undefined {
   if (!isObject(data)) return undefined
-  if (isThinking) return textOrNone(data.signature) ?? textOrNone(data.data)
-  if (canonicalProvider(provider) === 'google-ai') return textOrNone(data[THOUGHT_SIGNATURE])
+  if (isThinking) return filledText(data.signature) ?? filledText(data.data)
+  if (canonicalProvider(provider) === 'google-ai') return filledText(data[THOUGHT_SIGNATURE])
   if (provider !== 'openai' && provider !== 'azure') return undefined
-  return textOrNone(isObject(data.item) ? data.item.id : data.id)
+  return filledText(isObject(data.item) ? data.item.id : data.id)
 }
 
 /** The signature of Claude's reasoning, or the data of its redacted reasoning. */
@@ -106,14 +106,10 @@ function isBroken(signature: Json | undefined): boolean {
 
 function fieldIn(options: ProviderOptions, field: string): string | undefined {
   for (const name in options) {
-    const found = textOrNone(options[name]![field])
+    const found = filledText(options[name]![field])
     if (found !== undefined) return found
   }
   return undefined
-}
-
-function textOrNone(value: Json | undefined): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 function isThought(options: ProviderOptions, number: string): boolean {

@@ -1,5 +1,5 @@
 import { isObject } from '../messages/json.ts'
-import { isReasoning, type Part, type ViewMessage } from '../messages/message.ts'
+import { isApplicationCall, isReasoning, type Part, type ViewMessage } from '../messages/message.ts'
 import type { ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, redraft, rowsOf } from './draft.ts'
 import { signatureOf } from './numbers.ts'
@@ -63,10 +63,6 @@ export function oneResponse(run: readonly Draft[], responses: Responses, note: N
   return groups.flatMap((group) =>
     isOpen && group === last ? group : group.map((draft) => withoutSigned(draft, note)),
   )
-}
-
-function isApplicationCall(part: Part): boolean {
-  return part.type === 'tool-call' && part.providerExecuted !== true
 }
 
 function withoutSigned(draft: Draft, note: Note): Draft {

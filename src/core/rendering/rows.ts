@@ -6,7 +6,7 @@ import {
 } from '../messages/compaction-block.ts'
 import { SUMMARY_TAGS, withoutTags } from '../messages/frame-tags.ts'
 import { isObject, type JsonObject } from '../messages/json.ts'
-import { type Message, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
+import { type Message, type Part, partsOf, textsOf, type ViewMessage } from '../messages/message.ts'
 import { canonicalProvider, type ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, partSummaries, redraft, type SummaryPlace } from './draft.ts'
 
@@ -219,7 +219,7 @@ function sendableMetadata(metadata: JsonObject): JsonObject | undefined {
 }
 
 function presentSummary(row: ViewMessage, role: InsertedRole, options: InsertedRowOptions): Message {
-  const text = textOf(row)
+  const text = textsOf(row).join('\n\n')
   if (text.trim() === '') return { role, content: text }
   return withMedia(role, framed(text, options), row)
 }
@@ -243,7 +243,7 @@ function withinSystem(
   summaries: readonly ViewMessage[],
   options: InsertedRowOptions,
 ): Draft[] {
-  const block = framed(summaries.map(textOf).join(SUMMARY_SEPARATOR), options)
+  const block = framed(summaries.map((row) => textsOf(row).join('\n\n')).join(SUMMARY_SEPARATOR), options)
   const last = system.at(-1)
   if (last === undefined || !last.parts.every(({ type }) => type === 'text'))
     return [...system, draftOf(summaries[0]!.id, { role: 'system', content: block })]
@@ -266,17 +266,11 @@ function mannerOf({ preset = 'default', summaryRole, summaryPlace }: InsertedRow
 function presentMarker(row: ViewMessage, profile: ProviderProfile, options: InsertedRowOptions): Message {
   const role = allowedRole(options.markerRole ?? 'system', profile)
   if (options.markerText !== undefined) return { role, content: options.markerText }
-  return withMedia(role, textOf(row), row)
+  return withMedia(role, textsOf(row).join('\n\n'), row)
 }
 
 function allowedRole(wanted: InsertedRole, profile: ProviderProfile): InsertedRole {
   return wanted === 'system' && !profile.systemInside ? 'user' : wanted
-}
-
-function textOf(row: ViewMessage): string {
-  return partsOf(row)
-    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
-    .join('\n\n')
 }
 
 /**

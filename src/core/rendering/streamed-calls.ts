@@ -18,12 +18,12 @@ export function withJoinedCalls(view: readonly ViewMessage[], note: Note): reado
 
 function isStreamed({ content }: ViewMessage): boolean {
   if (typeof content === 'string') return false
-  for (const part of content) if (piecesOf(part) !== undefined) return true
+  for (const part of content) if (streamedFields(part) !== undefined) return true
   return false
 }
 
 /** The fields of a call whose arguments go on in the next parts; `undefined` for another part. */
-function piecesOf(part: Part): Pieces | undefined {
+function streamedFields(part: Part): Pieces | undefined {
   if (part.type !== 'tool-call' || part.providerOptions === undefined) return undefined
   for (const provider in part.providerOptions) {
     const fields = part.providerOptions[provider]!.functionCall
@@ -39,7 +39,7 @@ function joined(row: ViewMessage, parts: readonly Part[], note: Note): ViewMessa
   for (let at = 0; at < parts.length; at++) {
     const part = parts[at]!
     places.push(at)
-    const first = piecesOf(part)
+    const first = streamedFields(part)
     if (first === undefined || part.type !== 'tool-call') {
       content.push(part)
       continue

@@ -1,6 +1,6 @@
 import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
 import { defined } from '../messages/defined.ts'
-import { endsInResult, isReasoning, type Message, type Part, partsOf } from '../messages/message.ts'
+import { endsInResult, isReasoning, type Message, type Part, partsOf, textsOf } from '../messages/message.ts'
 import { checkProviderName, readMessages } from '../messages/message-check.ts'
 import { type CallRef, pairToolUse, toolUseOf } from '../messages/pairing.ts'
 import {
@@ -136,7 +136,7 @@ function findContentProblems(messages: readonly Message[], profile: ProviderProf
   return messages.flatMap((message, index) => {
     const found: Problem[] = []
     const parts = partsOf(message)
-    const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    const texts = textsOf(message)
     const isBlank = (text: string): boolean => (emptyText ? text : text.trim()) === ''
     const others = parts.filter((part) => part.type !== 'text')
 

@@ -1,5 +1,5 @@
 import { codePointStart } from '../messages/characters.ts'
-import { piecesOf } from '../messages/client-markup.ts'
+import { markupPieces } from '../messages/client-markup.ts'
 import type { Json } from '../messages/json.ts'
 import { type Message, type Part, partsOf, type RowKind, type ToolResultOutput } from '../messages/message.ts'
 import { IRREGULAR, STOP_WORDS } from './english.ts'
@@ -437,7 +437,7 @@ export function searchedRow({
   for (const part of partsOf({ content }))
     if (part.type !== 'text') own.push(partText(part))
     else {
-      const pieces = piecesOf(part.text)
+      const pieces = markupPieces(part.text)
       for (const { by, text } of pieces) {
         const found = withoutEncoded(pieces.length === 1 ? text : text.trim())
         if (by !== 'client') (by === 'user' ? own : attached).push(found)

@@ -213,7 +213,7 @@ function isSameFile(later: FileRead, read: FileRead, writes: Writes): boolean {
   }
   if (text.length > LONGEST_REMARK) return true
   const lines = bareLines(text)
-  const known = linesOf(read)
+  const known = knownLinesOf(read)
   return lines.filter((line) => known.has(line)).length * 2 >= lines.length
 }
 
@@ -248,7 +248,7 @@ function writesIn({ rows }: View): Writes {
 
 const knownLines = new WeakMap<FileRead, ReadonlySet<string>>()
 
-function linesOf(read: FileRead): ReadonlySet<string> {
+function knownLinesOf(read: FileRead): ReadonlySet<string> {
   const lines = knownLines.get(read) ?? new Set(bareLines(read.text))
   knownLines.set(read, lines)
   return lines

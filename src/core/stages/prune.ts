@@ -26,7 +26,7 @@ export function placeholders(
 ): (result: ResultEntry, tool: string | undefined, tokens: number) => MeasuredPlaceholder {
   const measured = new Map<string, MeasuredPlaceholder>()
   return (result, tool, tokens) => {
-    const text = textOf(placeholder, { tool, toolCallId: result.id, tokens })
+    const text = placeholderText(placeholder, { tool, toolCallId: result.id, tokens })
     const known = measured.get(text)
     if (known !== undefined) return known
     const units = view.estimator.measureText(text, 'toolResult')
@@ -36,7 +36,7 @@ export function placeholders(
   }
 }
 
-function textOf(placeholder: Placeholder, output: ClearedOutput): string {
+function placeholderText(placeholder: Placeholder, output: ClearedOutput): string {
   if (typeof placeholder === 'function') return String(placeholder(output))
   if (!placeholder.includes('{')) return placeholder
   return placeholder.replace(/\{(tokens|tool)\}/g, (_, name) =>

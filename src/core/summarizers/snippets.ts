@@ -40,7 +40,7 @@ export function summarizeInSnippets(
   checkMessageList(messages, 'summarizeInSnippets')
   let summary = ''
   for (const message of messages) {
-    for (const line of linesOf(message)) summary += summary === '' ? line : `\n${line}`
+    for (const line of snippetLines(message)) summary += summary === '' ? line : `\n${line}`
     if (summary.length > maxChars) break
   }
   return cut(summary, maxChars)
@@ -69,7 +69,7 @@ export const snippetSummarizer: Summarizer = {
   },
 }
 
-function linesOf({ role, content }: SnippetMessage): string[] {
+function snippetLines({ role, content }: SnippetMessage): string[] {
   const lines: string[] = []
   const say = (label: string, text: string, max: number): void => {
     if (text !== '') lines.push(`[${label}] ${cut(text, max)}`)

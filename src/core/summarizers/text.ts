@@ -127,17 +127,17 @@ function endsSentence(text: string, i: number): boolean {
       return true
     case 0x21: // !
     case 0x3f: // ?
-      return isBlank(text, i + 1)
+      return isSpaceAt(text, i + 1)
     case 0x2e: // .
       return (
-        isBlank(text, i + 1) && !isOrdinal(text, i) && !ABBREVIATION.test(text.slice(Math.max(0, i - 8), i))
+        isSpaceAt(text, i + 1) && !isOrdinal(text, i) && !ABBREVIATION.test(text.slice(Math.max(0, i - 8), i))
       )
     case 0x22: // "
     case 0x27: // '
     case 0x29: // )
     case 0x2a: // *
     case 0x201d: // ”
-      return isBlank(text, i + 1) && isStop(text, i - 1)
+      return isSpaceAt(text, i + 1) && isStop(text, i - 1)
     default:
       return false
   }
@@ -148,7 +148,7 @@ function isStop(text: string, i: number): boolean {
   return c === 0x2e || c === 0x21 || c === 0x3f
 }
 
-function isBlank(text: string, i: number): boolean {
+function isSpaceAt(text: string, i: number): boolean {
   const c = text.charCodeAt(i)
   return Number.isNaN(c) || c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
 }

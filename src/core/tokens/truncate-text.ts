@@ -107,8 +107,8 @@ function wholeBefore(text: string, longest: number): number {
   let word: number | undefined
   let looks = 0
   for (let at = longest; at > least && looks < MOST_LOOKS; at--) {
-    if (isBlank(text, at - 1)) continue
-    const isWordEnd = isBlank(text, at)
+    if (isSpaceAt(text, at - 1)) continue
+    const isWordEnd = isSpaceAt(text, at)
     if (!isWordEnd && !isWideStop(text, at - 1)) continue
     const isEnd = isLineBreak(text, at) || endsInStop(text, at)
     if (!isEnd && word !== undefined) continue
@@ -136,7 +136,7 @@ function isLineBreak(text: string, at: number): boolean {
   return unit === 0x0a || unit === 0x0d
 }
 
-function isBlank(text: string, at: number): boolean {
+function isSpaceAt(text: string, at: number): boolean {
   const unit = text.charCodeAt(at)
   return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d) || unit === 0xa0 || unit === 0x3000
 }

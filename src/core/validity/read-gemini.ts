@@ -6,7 +6,7 @@ import {
   mediaTypeOf,
   newReading,
   type Reading,
-  textOf,
+  textField,
 } from './wire.ts'
 
 /* Gemini's generateContent. Its JSON has names in camel case, and is also accepted in snake case. */
@@ -37,7 +37,7 @@ export function readGemini(body: PlainObject): Reading {
       if (isObject(content)) {
         const { role = 'user', parts } = content
         const blocks = partsOf(parts, `${path}.parts`, reading)
-        reading.turns.push({ path, role: textOf(role), raw: content, blocks })
+        reading.turns.push({ path, role: textField(role), raw: content, blocks })
       } else reading.misshapen.push({ path, detail: 'must be an object' })
     }
   } else if (contents !== undefined) reading.misshapen.push({ path: 'contents', detail: 'must be a list' })

@@ -6,7 +6,7 @@ import {
   mediaTypeOf,
   newReading,
   type Reading,
-  textOf,
+  textField,
 } from './wire.ts'
 
 /* Anthropic's Messages API, and Bedrock's Converse. */
@@ -51,7 +51,7 @@ function readTurns(
     else
       turns.push({
         path,
-        role: textOf(message.role),
+        role: textField(message.role),
         raw: message,
         blocks: read(message.content, `${path}.content`),
       })
@@ -76,7 +76,7 @@ function mark(block: Plain, path: string, on: string, { marks }: Reading): void 
 }
 
 function blockOf(raw: PlainObject, path: string, reading: Reading, depth: number): Block {
-  const type = textOf(raw.type)
+  const type = textField(raw.type)
   mark(raw, path, type, reading)
   switch (type) {
     case 'text':

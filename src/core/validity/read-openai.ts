@@ -1,5 +1,5 @@
 import { isList, isObject, type Plain, type PlainObject } from './snapshot.ts'
-import { addressed, type Block, mediaTypeOf, newReading, type Reading, textOf } from './wire.ts'
+import { addressed, type Block, mediaTypeOf, newReading, type Reading, textField } from './wire.ts'
 
 /* OpenAI's Chat Completions, which many providers speak, and its Responses API. */
 
@@ -17,7 +17,7 @@ export function readChat({ messages }: PlainObject): Reading {
       misshapen.push({ path, detail: 'must be an object' })
       continue
     }
-    const role = textOf(message.role)
+    const role = textField(message.role)
     // A message with calls alone has no content.
     const given = message.content ?? []
     const content = contentOf(given, `${path}.content`, reading, chatPart)
@@ -69,7 +69,7 @@ function chatPart(raw: PlainObject, path: string): Block {
     }
     case 'input_audio': {
       const { data, format } = isObject(raw.input_audio) ? raw.input_audio : {}
-      const media = { kind: 'audio', type: `audio/${textOf(format)}`, base64: data ?? null } as const
+      const media = { kind: 'audio', type: `audio/${textField(format)}`, base64: data ?? null } as const
       return { kind: 'media', path, raw, media }
     }
     case 'file':
@@ -172,14 +172,14 @@ export function readResponses(body: PlainObject): Reading {
 
 function readItem(raw: PlainObject, path: string, reading: Reading): void {
   const { id } = raw
-  const type = textOf(raw.type ?? 'message')
+  const type = textField(raw.type ?? 'message')
   if (typeof id === 'string' && type !== 'item_reference')
     reading.numbered.push({ path, what: 'item', value: id })
   const push = (role: string, blocks: readonly Block[]): void => {
     reading.turns.push({ path, role, raw, blocks })
   }
   if (type === 'message') {
-    push(textOf(raw.role), contentOf(raw.content, `${path}.content`, reading, itemPart))
+    push(textField(raw.role), contentOf(raw.content, `${path}.content`, reading, itemPart))
   } else if (type === 'reasoning') {
     const { encrypted_content } = raw
     if (typeof encrypted_content === 'string' && encrypted_content !== '')
@@ -200,7 +200,7 @@ function readItem(raw: PlainObject, path: string, reading: Reading): void {
 const SPOKEN = new Set(['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text'])
 
 function itemPart(raw: PlainObject, path: string): Block {
-  const type = textOf(raw.type)
+  const type = textField(raw.type)
   if (SPOKEN.has(type) && typeof raw.text === 'string') return { kind: 'text', path, raw, text: raw.text }
   switch (type) {
     case 'refusal':

@@ -1,5 +1,13 @@
 import { Bytes, isList, isObject, type Plain, type PlainObject } from './snapshot.ts'
-import { addressed, type Block, type Media, mediaTypeOf, newReading, type Reading, textOf } from './wire.ts'
+import {
+  addressed,
+  type Block,
+  type Media,
+  mediaTypeOf,
+  newReading,
+  type Reading,
+  textField,
+} from './wire.ts'
 
 /* The prompt that the AI SDK gives to a model, in its versions V2 to V4. Its providers make the request of it. */
 
@@ -21,7 +29,7 @@ export function readSdk({ prompt }: PlainObject): Reading {
     }
     note(message, path, reading)
     const { content } = message
-    const role = textOf(message.role)
+    const role = textField(message.role)
     const blocks =
       typeof content === 'string'
         ? [textBlock(content, `${path}.content`)]
@@ -71,7 +79,7 @@ function itemOf(raw: PlainObject): string | undefined {
 function note(raw: PlainObject, path: string, { marks, numbered }: Reading): void {
   const { cacheControl, cache_control, signature, redactedData } = optionsOf(raw, 'anthropic')
   if (isObject(cacheControl) || isObject(cache_control) || isObject(optionsOf(raw, 'bedrock').cachePoint))
-    marks.push({ path, on: textOf(raw.type ?? raw.role) })
+    marks.push({ path, on: textField(raw.type ?? raw.role) })
   const signed = signature ?? redactedData
   if (typeof signed === 'string' && signed !== '') numbered.push({ path, what: 'signature', value: signed })
   for (const name of ['google', 'vertex']) {
@@ -104,7 +112,7 @@ function partOf(raw: PlainObject, path: string, reading: Reading): Block {
     case 'tool-result':
       return { kind: 'result', path, raw, id: raw.toolCallId, blocks: outputOf(raw, path, reading) }
     default:
-      if (APPROVALS.has(textOf(raw.type)) || raw.type === 'custom' || raw.type === 'reasoning-file')
+      if (APPROVALS.has(textField(raw.type)) || raw.type === 'custom' || raw.type === 'reasoning-file')
         return { kind: 'other', path, raw }
   }
   return { kind: 'unknown', path, raw }
@@ -122,7 +130,7 @@ function outputOf({ output }: PlainObject, path: string, reading: Reading): read
     if (item.type === 'text' && typeof item.text === 'string') return [textBlock(item.text, at)]
     note(item, at, reading)
     const isMedia = ['media', 'file-data', 'image-data', 'file-url', 'image-url', 'file'].includes(
-      textOf(item.type),
+      textField(item.type),
     )
     return [
       isMedia
@@ -135,7 +143,7 @@ function outputOf({ output }: PlainObject, path: string, reading: Reading): read
 function fileOf(raw: PlainObject): Media {
   const stated = mediaTypeOf(raw.mediaType)
   const family = stated?.split('/', 1)[0]
-  const isImage = family === 'image' || textOf(raw.type).startsWith('image')
+  const isImage = family === 'image' || textField(raw.type).startsWith('image')
   const kind = isImage ? 'image' : family === 'audio' || family === 'video' ? family : 'file'
   const data = isObject(raw.data) ? (raw.data.data ?? raw.data.url) : (raw.data ?? raw.url)
   if (data instanceof Bytes) return { kind, type: stated, bytes: data }

@@ -13,7 +13,15 @@ import {
   SDK_OPENAI,
 } from './rule.ts'
 import { isObject } from './snapshot.ts'
-import { allBlocks, type BlockOf, deepBlocks, type Form, type Media, type Request, textOf } from './wire.ts'
+import {
+  allBlocks,
+  type BlockOf,
+  deepBlocks,
+  type Form,
+  type Media,
+  type Request,
+  textField,
+} from './wire.ts'
 
 /* Rules about pictures, files and sizes. */
 
@@ -52,7 +60,7 @@ const DOCUMENT_NAME = /^[a-zA-Z0-9 _()[\]-]{1,200}$/
 function* documentNames(request: Request): Generator<{ readonly name: string; readonly path: string }> {
   for (const { path, raw } of mediaOf(request)) {
     const { document } = raw
-    if (isObject(document)) yield { name: textOf(document.name), path }
+    if (isObject(document)) yield { name: textField(document.name), path }
   }
 }
 

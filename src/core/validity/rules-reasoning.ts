@@ -9,7 +9,7 @@ import {
   SDK_GOOGLE,
   SDK_OPENAI,
 } from './rule.ts'
-import { allBlocks, type Block, type BlockOf, type Request, type Turn, textOf } from './wire.ts'
+import { allBlocks, type Block, type BlockOf, type Request, type Turn, textField } from './wire.ts'
 
 /* Rules about reasoning, about what a provider numbered, and about marks of caches. */
 
@@ -326,7 +326,7 @@ export const REASONING_RULES: readonly Rule[] = [
       for (const { path, raw, role } of turns) {
         const { id } = raw
         if (id === undefined || id === null) continue
-        const type = textOf(raw.type ?? 'message')
+        const type = textField(raw.type ?? 'message')
         const prefixes = type === 'message' && role !== 'assistant' ? undefined : PREFIXES.get(type)
         if (typeof id !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(id))
           report(path, 'the id has another form')

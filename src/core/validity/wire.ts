@@ -113,7 +113,7 @@ export function* allBlocks({ system, turns }: Pick<Request, 'system' | 'turns'>)
 }
 
 /** A field that holds a text. */
-export function textOf(value: Plain | undefined): string {
+export function textField(value: Plain | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 

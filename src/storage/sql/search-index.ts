@@ -143,7 +143,7 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
 type RowText = { readonly role: unknown; readonly kind: unknown; readonly content: string }
 
 /** What is searched of a stored row. */
-export function textOf({ role, kind, content }: RowText, name: string | number): SearchedRow {
+export function searchedOf({ role, kind, content }: RowText, name: string | number): SearchedRow {
   return searchedRow({ role: decodeRole(role), kind: decodeKind(kind), content: contentOf(content, name) })
 }
 
@@ -156,7 +156,7 @@ function* wordsOfPages(pages: readonly IndexPage[]): Generator<void, RowWords[][
   for (const { rows } of pages) {
     const found: RowWords[] = []
     for (const { place, ...row } of rows) {
-      const { text } = textOf(row, place)
+      const { text } = searchedOf(row, place)
       units += text.length
       if (units > UNITS_AT_ONCE) {
         yield

@@ -14,7 +14,7 @@ import { type SearchedRow, wordsOf } from '../../core/search/words.ts'
 import type { SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeRole, rowId } from './row-codec.ts'
-import { textOf } from './search-index.ts'
+import { searchedOf } from './search-index.ts'
 import { requireHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { KEY_OF_CONTENT, M_VISIBLE } from './view.ts'
@@ -424,7 +424,7 @@ function candidateIn(
   const [, , kind, role, position, , , , createdAt, , content, metadata, sessionId] = row
   const name = `session ${sessionId}, row ${place.place}`
   const searched =
-    content === null ? { text: '', own: 0 } : textOf({ role, kind, content: content as string }, name)
+    content === null ? { text: '', own: 0 } : searchedOf({ role, kind, content: content as string }, name)
   const { text, own } = searched
   const end = wordEnd(text, Math.max(LEAST_OF_ONE, Math.min(MOST_OF_ONE, left)))
   // Other words count by their number. A piece of a text would keep all of it in memory.
@@ -495,7 +495,7 @@ function* hitOf(sql: Sql, found: FoundRow, score: number, query: SearchQuery): W
     searched =
       again === undefined
         ? { text: '', own: 0 }
-        : textOf({ role, kind, content: again[CONTENT] as string }, place.place)
+        : searchedOf({ role, kind, content: again[CONTENT] as string }, place.place)
   }
   return {
     sessionId: sessionId as string,

@@ -111,7 +111,7 @@ export function completePlan(
     const contents = contentsOf(row)
     const figures = replacementSizes(view, row, { row, part, text }, contents)
     if (figures === undefined) return { unfit: row }
-    if (textOf(contents.shown[part]!) !== text) replace.push({ row, part, text, ...figures })
+    if (replaceableText(contents.shown[part]!) !== text) replace.push({ row, part, text, ...figures })
   }
   const hide = inViewOrder(view, draft.hide ?? [])
   const insert = draft.insert && completeInsert(view, draft.insert)
@@ -178,10 +178,10 @@ export function savingsOf(
 ): Pick<PlannedReplacement, 'saved' | 'instead'> {
   const saved = savedOf(original, text, estimator)
   if (row.shown.every((entry) => entry.part !== part)) return { saved }
-  return { saved, instead: savedOf(original, textOf(shown), estimator) }
+  return { saved, instead: savedOf(original, replaceableText(shown), estimator) }
 }
 
-function textOf(part: Part): string {
+function replaceableText(part: Part): string {
   if (part.type === 'text') return part.text
   return part.type === 'tool-result' ? outputText(part.output) : ''
 }

@@ -5,6 +5,7 @@ import {
   type Part,
   partsOf,
   type RowKind,
+  textsOf,
   withOutputText,
 } from '../../core/messages/message.ts'
 import { TextAgentReader } from '../../core/messages/text-agent.ts'
@@ -165,15 +166,9 @@ function textsIn(value: Json | undefined): readonly string[] {
 
 /** A summary's text without its digest. */
 function ownText(source: SummarySource): string {
-  const text = textOf(source.shown)
+  const text = textsOf(withReadableBlocks(source.shown)).join('')
   const length = memoryOf(source)?.textLength
   return length === undefined ? text : text.slice(0, length)
-}
-
-function textOf(message: Message): string {
-  return partsOf(withReadableBlocks(message))
-    .map((part) => (part.type === 'text' ? part.text : ''))
-    .join('')
 }
 
 /** Share of the room that each end of a text gets that alone is too long for a summarizer. */

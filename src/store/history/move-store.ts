@@ -26,7 +26,7 @@ import {
   underName,
 } from './import/staging.ts'
 import { ownNames, Renaming } from './renamed.ts'
-import { fieldsOf, findingsOf, rowsOf, writeAudit, writeCompactions } from './restore-session.ts'
+import { findingsOf, rowsOf, sessionFields, writeAudit, writeCompactions } from './restore-session.ts'
 
 /*
  * A copy of a whole store: each session as export and restore copy it, under its own id and ids, with its jobs. A mark in the copy's store
@@ -264,7 +264,7 @@ async function copySession(
   const { id, incarnation, estimator } = head.session
   await requireSound(from, head)
   try {
-    await staged(to, { fields: fieldsOf(head), estimator, incarnation }, async ({ id: importId }) => {
+    await staged(to, { fields: sessionFields(head), estimator, incarnation }, async ({ id: importId }) => {
       const firstNo = await to.histories.reserve(importId, head.compactions.length)
       const restoring = { importId, head, firstNo }
       const rows = await copyRows(from, to, ours, restoring, hooks)

@@ -143,7 +143,7 @@ class Restore {
     const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
     const incarnations = isOther ? [others.incarnation] : [own.incarnation, others.incarnation]
     const { createdAt, updatedAt, estimator } = given.session
-    const about = { fields: fieldsOf(given), estimator, incarnations }
+    const about = { fields: sessionFields(given), estimator, incarnations }
     await this.#staged(about, async ({ id: importId, incarnation }) => {
       const renaming = new Renaming(given, incarnation === others.incarnation ? others : own)
       const head = renaming.head(given, this.#sessionId)
@@ -243,7 +243,7 @@ function isOfSession({ code }: Finding): boolean {
   return !OF_THE_STORE.includes(code)
 }
 
-export function fieldsOf({ session }: HistoryHead): SessionFields {
+export function sessionFields({ session }: HistoryHead): SessionFields {
   const { owner, title, provider, model, config, metadata } = session
   return { owner, title, provider, model, config, metadata }
 }

@@ -114,7 +114,7 @@ async function search(
     )
     const chosen = fitting(scope, pool.found, passages, maxTokens - FRAME_TOKENS - cursorTokens)
     const answer = answerOf(scope, maxTokens, chosen.length, (shown) => {
-      const pieces = piecesOf(pool.found, chosen.slice(0, shown))
+      const pieces = hitPieces(pool.found, chosen.slice(0, shown))
       const last = chosen[shown - 1]!
       const { hit, row } = pool.found[last.text]!
       return {
@@ -331,7 +331,7 @@ function fitting(
 }
 
 /** Passages by message, in the order of the best passage of each. */
-function piecesOf(found: readonly Found[], passages: readonly Passage[]): RecalledPiece[] {
+function hitPieces(found: readonly Found[], passages: readonly Passage[]): RecalledPiece[] {
   const byText = new Map<number, Passage[]>()
   for (const passage of passages) listIn(byText, passage.text).push(passage)
   return [...byText].map(([at, own]) => {

@@ -5,6 +5,7 @@ import {
   type NewMessage,
   type Part,
   partsOf,
+  textsOf,
   type ViewMessage,
 } from '../../core/messages/message.ts'
 import { type BoundPrefix, frameOf } from '../../core/rendering/bound-reasoning.ts'
@@ -385,7 +386,5 @@ export function asRows(prompt: readonly NewMessage[]): ViewMessage[] {
 export function questionOf(prompt: readonly NewMessage[]): string | undefined {
   const asked = prompt.findLast(({ role }) => role === 'user')
   if (asked === undefined) return undefined
-  return partsOf(asked)
-    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
-    .join('\n')
+  return textsOf(asked).join('\n')
 }

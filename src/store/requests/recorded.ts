@@ -129,10 +129,10 @@ export function newRequest(
       ...{ position, audit, provider, model, renderer: RENDERER_VERSION },
       rendering: renderingText(rendering, boundOf(request, after), request.changed),
       hash: hashOf(system, tools, messages),
-      system: system === undefined ? undefined : piecesOf(JSON.stringify(system)),
-      tools: tools === undefined ? undefined : piecesOf(tools),
+      system: system === undefined ? undefined : hashedPieces(JSON.stringify(system)),
+      tools: tools === undefined ? undefined : hashedPieces(tools),
       prompt: isStored ? undefined : promptPieces(request.prompt, request.files),
-      files: request.files && piecesOf(JSON.stringify(withoutContents(request.files))),
+      files: request.files && hashedPieces(JSON.stringify(withoutContents(request.files))),
       promptRange,
       answer: rangeOf(after.appended.slice(after.prompt).filter(({ existing }) => !existing)),
       billed,
@@ -241,7 +241,7 @@ function promptPieces(prompt: readonly NewMessage[], files: PreparedFiles | unde
   const contents = (files?.included ?? []).map(({ content }) => content)
   const cuts = contents.filter(({ length }) => length >= MIN_FILE_LENGTH)
   return prompt.flatMap((message) =>
-    piecesOf(
+    hashedPieces(
       `${lineOf(message)}\n`,
       cuts.map((content) => JSON.stringify(content).slice(1, -1)),
     ),
@@ -249,7 +249,7 @@ function promptPieces(prompt: readonly NewMessage[], files: PreparedFiles | unde
 }
 
 /** A text as pieces that are together the same, cut before and after each of some texts that are in it, in order. */
-function piecesOf(text: string, cuts: readonly string[] = []): Pieces {
+function hashedPieces(text: string, cuts: readonly string[] = []): Pieces {
   const texts: string[] = []
   let rest = text
   for (const cut of cuts) {

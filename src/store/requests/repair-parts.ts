@@ -4,6 +4,7 @@ import { isObject, parsedJson, stringifyJson } from '../../core/messages/json.ts
 import {
   type FilePart,
   type ImagePart,
+  isCall,
   isFailed,
   isReasoning,
   mediaWord,
@@ -55,10 +56,6 @@ export const REPAIRS: { readonly [K in RefusalKind]: RepairForms | undefined } =
   'unknown-field': { isSuspect: hasOwnFields, forms: [withoutFields, withoutContent] },
   role: undefined,
   part: { isSuspect: () => false, forms: [simplest, withoutContent] },
-}
-
-export function isCall(part: Part): part is ToolCallPart {
-  return part.type === 'tool-call'
 }
 
 // ── Characters ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -132,7 +129,7 @@ function isPlainName({ toolName, toolCallId }: ToolCallPart): boolean {
 /** Reasoning, and other parts with a signature. */
 function hasSignature(part: Part): boolean {
   if (isReasoning(part)) return true
-  return part.type !== 'provider' && /signature/i.test(Object.keys(fieldsOf(part)).join(' '))
+  return part.type !== 'provider' && /signature/i.test(Object.keys(optionFields(part)).join(' '))
 }
 
 /** The same, and a summary that only its provider can read. */
@@ -225,11 +222,13 @@ export function looksBroken(part: Part): boolean {
 const BLANK = /[\s\u00ad\u180e\u200b-\u200f\u2028-\u202f\u2060-\u2064\ufeff\u2800\u3164]/
 
 function endsBlank(part: Part): boolean {
-  if (part.type === 'tool-result') return isBlank(outputText(part.output)) && mediaIn(part).length === 0
-  return part.type === 'text' && (part.text === '' || BLANK.test(part.text.slice(-1)) || isBlank(part.text))
+  if (part.type === 'tool-result') return isInvisible(outputText(part.output)) && mediaIn(part).length === 0
+  return (
+    part.type === 'text' && (part.text === '' || BLANK.test(part.text.slice(-1)) || isInvisible(part.text))
+  )
 }
 
-function isBlank(text: string): boolean {
+function isInvisible(text: string): boolean {
   return visibleEnd(text) === 0
 }
 
@@ -244,22 +243,22 @@ function trimmed(part: Part): string | undefined {
   if (part.type === 'text') return part.text.slice(0, visibleEnd(part.text))
   if (part.type === 'tool-result') {
     const text = resultText(part)
-    return isBlank(text) ? '[No output]' : text.slice(0, visibleEnd(text))
+    return isInvisible(text) ? '[No output]' : text.slice(0, visibleEnd(text))
   }
   return undefined
 }
 
-function fieldsOf(part: Part): { readonly [name: string]: unknown } {
+function optionFields(part: Part): { readonly [name: string]: unknown } {
   const own = 'providerOptions' in part ? (part.providerOptions ?? {}) : {}
   return Object.fromEntries(Object.values(own).flatMap((fields) => Object.entries(fields)))
 }
 
 function hasOwnFields(part: Part): boolean {
-  return part.type === 'provider' || Object.keys(fieldsOf(part)).length > 0
+  return part.type === 'provider' || Object.keys(optionFields(part)).length > 0
 }
 
 function hasMark(part: Part): boolean {
-  return Object.keys(fieldsOf(part)).some((name) => /^cache_?(?:control|point)$/i.test(name))
+  return Object.keys(optionFields(part)).some((name) => /^cache_?(?:control|point)$/i.test(name))
 }
 
 /** The part without the fields of its provider. A medium, which no text shows, and a result keep theirs. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { blockOfSummary } from '../../core/messages/compaction-block.ts'
 import {
+  isCall,
   type Message,
   type NewMessage,
   type Part,
@@ -12,7 +13,7 @@ import { type Refusal, wirePathOf } from '../../core/overflow/read-refusal.ts'
 import type { BoundPrefix } from '../../core/rendering/bound-reasoning.ts'
 import { type RenderOptions, type ResizeImage, renderRecorded } from '../../core/rendering/render.ts'
 import { asRows } from './draft.ts'
-import { isCall, looksBroken, REPAIRS, type RepairForms } from './repair-parts.ts'
+import { looksBroken, REPAIRS, type RepairForms } from './repair-parts.ts'
 import { type Place, placesAt } from './wire-places.ts'
 
 /** A part to show differently, with what it shows now. */

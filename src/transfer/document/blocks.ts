@@ -1,5 +1,5 @@
 import { BROKEN_OFF, brokenOff } from '../../core/messages/broken-off.ts'
-import { piecesOf } from '../../core/messages/client-markup.ts'
+import { markupPieces } from '../../core/messages/client-markup.ts'
 import { compactionBlock } from '../../core/messages/compaction-block.ts'
 import { stringifyJson } from '../../core/messages/json.ts'
 import {
@@ -75,7 +75,7 @@ export function blocksOf(row: StoredMessage, settings: DocumentSettings): Block[
 /** What a user typed, and what the client added, which neighbours of its kind join. */
 function writtenBlocks(text: string): Block[] {
   const blocks: (Prose | { readonly type: 'added'; readonly text: string })[] = []
-  for (const piece of piecesOf(text)) {
+  for (const piece of markupPieces(text)) {
     if (piece.text.trim() === '') continue
     const type = piece.by === 'user' ? 'prose' : 'added'
     const last = blocks.at(-1)

@@ -66,10 +66,10 @@ export function printDocument(
   sessionId: string,
   options: DocumentOptions,
 ): AsyncGenerator<string> {
-  return piecesOf(printer, store, sessionId, taken(options))
+  return printedPieces(printer, store, sessionId, taken(options))
 }
 
-async function* piecesOf(
+async function* printedPieces(
   printer: Printer,
   store: DocumentStore,
   sessionId: string,

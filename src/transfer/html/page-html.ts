@@ -10,7 +10,7 @@ import {
   sharesOf,
   statusWords,
 } from '../document/session-document.ts'
-import { codeBlockAt, piecesOf } from '../markdown/message-markdown.ts'
+import { codeBlockAt, fencedPieces } from '../markdown/message-markdown.ts'
 
 /*
  * Foreign text as HTML. All of it is escaped; its only elements are fenced code, inline code, bold lines for headings, and links to complete web
@@ -62,7 +62,7 @@ export function codeHtml(text: string): string {
 }
 
 function lineHtml(line: string): string {
-  const html = piecesOf(line)
+  const html = fencedPieces(line)
     .map(({ text, fence }) =>
       fence === undefined ? wordsHtml(text) : `<code>${entities(text.trim())}</code>`,
     )

@@ -129,7 +129,7 @@ function keptText(text: string): string {
 
 /** A line of text. Inline code stays if nothing in it is escaped; otherwise it becomes `<code>`. */
 function keptInline(line: string): string {
-  return piecesOf(line)
+  return fencedPieces(line)
     .map(({ text, fence }) => {
       if (fence === undefined) return keptWords(text)
       return keptWords(text) === text ? fence + text + fence : `<code>${inertText(text.trim())}</code>`
@@ -241,7 +241,7 @@ function infoOf(text: string): string {
 type Piece = { readonly text: string; readonly fence: string | undefined }
 
 /** The pieces of a line, in order. Source: CommonMark 0.31, section 6.1, within one line. */
-export function piecesOf(line: string): Piece[] {
+export function fencedPieces(line: string): Piece[] {
   if (!line.includes('`')) return [{ text: line, fence: undefined }]
   const pieces: Piece[] = []
   let at = 0

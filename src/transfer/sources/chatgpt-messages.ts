@@ -39,20 +39,20 @@ function contentOf(content: JsonObject): ChatgptContent {
     case 'multimodal_text':
       return fromParts(content, type === 'text')
     case 'code':
-      return textOf(content, ['text'], { isCallable: true })
+      return textContent(content, ['text'], { isCallable: true })
     case 'execution_output':
     case 'tether_browsing_code':
-      return textOf(content, ['text'])
+      return textContent(content, ['text'])
     case 'system_error':
-      return textOf(content, ['name', 'text'], { isError: true })
+      return textContent(content, ['name', 'text'], { isError: true })
     case 'tether_quote':
-      return textOf(content, ['title', 'url', 'text'])
+      return textContent(content, ['title', 'url', 'text'])
     case 'tether_browsing_display':
-      return textOf(content, ['result', 'summary'])
+      return textContent(content, ['result', 'summary'])
     case 'user_editable_context':
-      return textOf(content, ['user_profile', 'user_instructions'], { isContext: true })
+      return textContent(content, ['user_profile', 'user_instructions'], { isContext: true })
     case 'model_editable_context':
-      return textOf(content, ['model_set_context'], { isContext: true })
+      return textContent(content, ['model_set_context'], { isContext: true })
     case 'thoughts':
       return fromThoughts(content)
     case 'reasoning_recap':
@@ -74,7 +74,7 @@ function made(
 }
 
 /** The texts of some fields, joined by line breaks. */
-function textOf(content: JsonObject, names: readonly string[], marks: Marks = {}): ChatgptContent {
+function textContent(content: JsonObject, names: readonly string[], marks: Marks = {}): ChatgptContent {
   const texts = names
     .map((name) => content[name])
     .filter((text) => typeof text === 'string' && text.trim() !== '')
@@ -143,7 +143,7 @@ function kept(content: JsonObject): ChatgptContent {
 function fromUnknown(content: JsonObject): ChatgptContent {
   const byParts = fromParts(content, false)
   if (byParts.parts.length > 0) return byParts
-  const byText = textOf(content, ['text'])
+  const byText = textContent(content, ['text'])
   if (byText.parts.length > 0) return byText
   return made(
     [{ type: 'provider', provider: CHATGPT, data: { content } }],

@@ -14,7 +14,7 @@ const FORM: TreeForm = {
     const tree = treeOf(given)
     return tree && { tree }
   },
-  fieldsOf,
+  fieldsOf: fieldsEvent,
   readerAt: (at) => new ChatgptMessages(at),
 }
 
@@ -29,7 +29,7 @@ export const chatgpt: Source = {
   read: (input, options) => readTrees(input, options, FORM),
 }
 
-function fieldsOf({ title, create_time, default_model_slug, ...rest }: JsonObject): FieldsEvent {
+function fieldsEvent({ title, create_time, default_model_slug, ...rest }: JsonObject): FieldsEvent {
   const createdAt = moment(create_time)
   const model = default_model_slug
   return {

@@ -24,17 +24,17 @@ export type OnNote = (why: string, kind?: 'kept' | 'mended') => void
 
 /** Reads a block; `undefined` for an empty one. An unknown type without text is stored whole. */
 export function partOfBlock(block: Json, path: string, onNote: OnNote): BlockPart | undefined {
-  if (typeof block === 'string') return textOf(block, {})
+  if (typeof block === 'string') return filledPart(block, {})
   if (!isObject(block)) return unread(block, path, onNote)
   const { type, ...fields } = block as JsonObject
   switch (type) {
     case 'text':
-      if (typeof fields.text === 'string') return textOf(fields.text, without(fields, ['text']))
+      if (typeof fields.text === 'string') return filledPart(fields.text, without(fields, ['text']))
       break
     case 'thinking':
       return thought(fields)
     case 'knowledge':
-      return textOf(textsOf(fields, ['title', 'url', 'text']), without(block as JsonObject, ['text']))
+      return filledPart(textsOf(fields, ['title', 'url', 'text']), without(block as JsonObject, ['text']))
     case 'image':
     case 'document':
       if (isObject(fields.source)) return media(block)
@@ -44,7 +44,7 @@ export function partOfBlock(block: Json, path: string, onNote: OnNote): BlockPar
   }
   const { text } = fields
   const isText = typeof text === 'string' && text.trim() !== ''
-  return isText ? textOf(text, without(block as JsonObject, ['text'])) : unread(block, path, onNote)
+  return isText ? filledPart(text, without(block as JsonObject, ['text'])) : unread(block, path, onNote)
 }
 
 /** A block or a file without a part in the neutral form, stored whole. */
@@ -112,7 +112,7 @@ function isText(block: Json): block is JsonObject & { readonly text: string } {
   return isObject(block) && block.type === 'text' && typeof block.text === 'string'
 }
 
-function textOf(text: string, rest: JsonObject): TextPart | undefined {
+function filledPart(text: string, rest: JsonObject): TextPart | undefined {
   return text.trim() === '' ? undefined : { type: 'text', text, ...keptUnder(CLAUDE, rest) }
 }
 

@@ -45,11 +45,6 @@ export function entryOf(value: unknown): { readonly entry: JsonObject } | { read
   return problem === undefined ? { entry: value as JsonObject } : { problem: `it holds ${problem}` }
 }
 
-/** A text with content; `undefined` for an empty one and for any other value. */
-export function textIn(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
-}
-
 /** A time, milliseconds since 1970, from such a number or a date string; `undefined` for any other value. */
 export function timeOf(value: unknown): number | undefined {
   const time = typeof value === 'string' ? Date.parse(value) : value

@@ -1,7 +1,6 @@
 import { isSpoken } from '../../adapters/claude-agent-sdk/entry.ts'
-import { isObject, type JsonObject } from '../../core/messages/json.ts'
-import { textIn } from './claude-code-fields.ts'
-import { useOfBlocks } from './transcript.ts'
+import { filledText, isObject, type JsonObject } from '../../core/messages/json.ts'
+import { toolUseOf } from '../../core/messages/pairing.ts'
 
 /*
  * Claude Code only adds entries. Each names the one it follows, so a file is a tree, and the conversation is the path from the last entry to the
@@ -193,16 +192,16 @@ export function factsOf(entry: JsonObject, isMain: boolean): Facts | undefined {
   const { id, content } = isObject(message) ? message : { id: undefined, content: undefined }
   const isBoundary = type === 'system' && subtype === 'compact_boundary'
   const isSummary = type === 'user' && entry.isCompactSummary === true
-  const use = useOfBlocks(content)
+  const use = toolUseOf(content, 'blocks')
   return {
     uuid,
-    parent: parentUuid === null ? null : textIn(parentUuid),
+    parent: parentUuid === null ? null : filledText(parentUuid),
     isBeside: isMain && isSidechain === true,
     isSpoken: !isSummary && isSpoken(entry, isMain),
     compaction: isBoundary ? 'boundary' : isSummary ? 'summary' : undefined,
-    logicalParent: textIn(logicalParentUuid),
+    logicalParent: filledText(logicalParentUuid),
     preserved: isBoundary ? preservedOf(entry.compactMetadata) : undefined,
-    messageId: type === 'assistant' ? textIn(id) : undefined,
+    messageId: type === 'assistant' ? filledText(id) : undefined,
     calls: use?.calls.map((call) => call.id) ?? [],
     results: use?.results.map((result) => result.id) ?? [],
   }

@@ -16,7 +16,7 @@ import {
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
 import { entryOf, SessionFields, timeOf } from './claude-code-fields.ts'
 import { type Facts, factsOf } from './claude-code-tree.ts'
-import { textOf } from './transcript.ts'
+import { blockTexts } from './transcript.ts'
 
 /**
  * Sessions of Claude Code. Every entry is a row, in the form of the Claude Agent SDK's adapter; most are never sent to a model. Rewound entries are
@@ -234,7 +234,7 @@ class Telling {
 
   #compaction({ id, kind, covers }: Made, entry: JsonObject, at: Place): SourceEvent {
     const createdAt = timeOf(entry.timestamp)
-    const text = kind === 'condense' ? textOf((entry.message as JsonObject | undefined)?.content) : ''
+    const text = kind === 'condense' ? blockTexts((entry.message as JsonObject | undefined)?.content) : ''
     return {
       type: 'compaction',
       at,

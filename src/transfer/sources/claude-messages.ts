@@ -1,6 +1,6 @@
 import { keptUnder } from '../../adapters/wire.ts'
 import { indexOfText } from '../../core/messages/characters.ts'
-import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
+import { filledText, isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import type { Part, Role, ToolCallPart, ToolResultPart } from '../../core/messages/message.ts'
 import type { NoteEvent, Place, SourceEvent } from '../source.ts'
 import {
@@ -13,7 +13,7 @@ import {
   without,
   word,
 } from './claude-blocks.ts'
-import { DEPTH_KEPT, moment, textIn } from './claude-code-fields.ts'
+import { DEPTH_KEPT, moment } from './claude-code-fields.ts'
 import { messageAt, placedOf } from './claude-tree.ts'
 import type { BranchReader } from './tree-conversations.ts'
 
@@ -36,7 +36,7 @@ class ClaudeCalls {
 
   /** A block `tool_use`; `undefined` for one without a name. `place` is unique within the conversation. */
   call(block: JsonObject, place: string): ToolCallPart | undefined {
-    const name = textIn(block.name)
+    const name = filledText(block.name)
     if (name === undefined) return undefined
     if (!this.#isCalling) this.#batch += 1
     this.#isCalling = true
@@ -56,8 +56,8 @@ class ClaudeCalls {
   /** A block `tool_result`. One without a call is a message of its own. */
   result(block: JsonObject, place: string, path: string, onNote: OnNote): ToolResultPart {
     this.#isCalling = false
-    const wanted = textIn(block.tool_use_id)
-    const name = textIn(block.name)
+    const wanted = filledText(block.tool_use_id)
+    const name = filledText(block.name)
     const call = this.#answered(wanted, name, () =>
       onNote(
         `${path}: the file does not say which of several calls it answers: it is put to the first`,
@@ -106,7 +106,7 @@ class ClaudeCalls {
 
 /** The id of a call: its own field, or one in its input. */
 function ownId({ id, input }: JsonObject): string | undefined {
-  return textIn(id) ?? (isObject(input) ? textIn(input._tool_call_id) : undefined)
+  return filledText(id) ?? (isObject(input) ? filledText(input._tool_call_id) : undefined)
 }
 
 /** The text that Claude's page writes for blocks that an old reader cannot show. */

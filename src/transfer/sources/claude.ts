@@ -1,7 +1,7 @@
-import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import { filledText, isObject, type JsonObject } from '../../core/messages/json.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import type { Head, Source } from '../source.ts'
-import { moment, textIn } from './claude-code-fields.ts'
+import { moment } from './claude-code-fields.ts'
 import { ClaudeMessages } from './claude-messages.ts'
 import { treeOf } from './claude-tree.ts'
 import { readTrees, type TreeForm } from './tree-conversations.ts'
@@ -11,7 +11,7 @@ const FORM: TreeForm = {
   messages: 'chat_messages',
   missing: 'it is no conversation: it has no list chat_messages',
   treeOf,
-  fieldsOf,
+  fieldsOf: fieldsEvent,
   readerAt: (at) => new ClaudeMessages(at),
 }
 
@@ -30,8 +30,8 @@ export const claude: Source = {
   read: (input, options) => readTrees(input, options, FORM),
 }
 
-function fieldsOf({ name, created_at, model, ...rest }: JsonObject): FieldsEvent {
-  const [title, modelName, createdAt] = [textIn(name), textIn(model), moment(created_at)]
+function fieldsEvent({ name, created_at, model, ...rest }: JsonObject): FieldsEvent {
+  const [title, modelName, createdAt] = [filledText(name), filledText(model), moment(created_at)]
   return {
     type: 'fields',
     provider: 'anthropic',

@@ -29,7 +29,7 @@ export function messageOfEntry(entry: JsonObject): Message | undefined {
       return isObject(entry.message) ? ofMessage(entry, entry.message as JsonObject) : undefined
     case 'custom_message': {
       const { content, ...rest } = entry
-      return textOf('user', content, rest)
+      return spokenMessage('user', content, rest)
     }
     case 'branch_summary': {
       const { summary, ...rest } = entry
@@ -56,11 +56,11 @@ function ofMessage(entry: JsonObject, message: JsonObject): Message | undefined 
   switch (message.role) {
     case 'user':
     case 'assistant':
-      return textOf(message.role, content, { ...entry, message: fields })
+      return spokenMessage(message.role, content, { ...entry, message: fields })
     // Version 2 has another name for it, which pi renames in the file.
     case 'hookMessage':
     case 'custom':
-      return textOf('user', content, { ...entry, message: { ...fields, role: 'custom' } })
+      return spokenMessage('user', content, { ...entry, message: { ...fields, role: 'custom' } })
     case 'toolResult':
       return ofToolResult(entry, message)
     case 'bashExecution':
@@ -75,7 +75,7 @@ function ofMessage(entry: JsonObject, message: JsonObject): Message | undefined 
   }
 }
 
-function textOf(
+function spokenMessage(
   role: 'user' | 'assistant',
   content: Json | undefined,
   rest: JsonObject,

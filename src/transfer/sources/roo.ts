@@ -2,16 +2,24 @@ import { fromAnthropic } from '../../adapters/anthropic/from-anthropic.ts'
 import { fromOpenAIResponses } from '../../adapters/openai/from-responses.ts'
 import { keptUnder } from '../../adapters/wire.ts'
 import { isUndertextError } from '../../core/errors.ts'
-import { isObject, type Json, type JsonObject, jsonProblem, parsedJson } from '../../core/messages/json.ts'
+import {
+  filledText,
+  isObject,
+  type Json,
+  type JsonObject,
+  jsonProblem,
+  parsedJson,
+} from '../../core/messages/json.ts'
 import type { Message, Part, UnsentSource } from '../../core/messages/message.ts'
+import { toolUseOf } from '../../core/messages/pairing.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import type { ImportedUsage } from '../../store/history/import/imported-usage.ts'
 import { type JsonElement, placeOf, readElements } from '../json-elements.ts'
 import type { Head, Input, PlacedCompaction, Source, SourceEvent } from '../source.ts'
-import { DEPTH_KEPT, nameOf, textIn, timeOf } from './claude-code-fields.ts'
+import { DEPTH_KEPT, nameOf, timeOf } from './claude-code-fields.ts'
 import type { RooElement } from './roo-plan.ts'
 import { planOfRoo, type RooCompaction, type RooPlan } from './roo-plan.ts'
-import { textOf, useOfBlocks } from './transcript.ts'
+import { blockTexts } from './transcript.ts'
 
 /*
  * Elements of Roo Code's `api_conversation_history.json` as messages. Format: src/core/task-persistence/apiMessages.ts of
@@ -42,7 +50,7 @@ function messageOfElement(element: JsonObject, names: ToolNames, agent: Agent): 
   const { role, content, type } = element
   const metadata = metadataOf(element, agent)
   if (type === 'reasoning' && content === undefined) return { ...ofReasoning(element, agent), ...metadata }
-  if (role === 'system') return { role, content: textOf(content), ...metadata }
+  if (role === 'system') return { role, content: blockTexts(content), ...metadata }
   if (role !== 'user' && role !== 'assistant') return undefined
   if (typeof content === 'string') return { role, content, ...metadata }
   if (!Array.isArray(content)) return undefined
@@ -403,12 +411,14 @@ function problemOf(value: unknown): string | undefined {
 function elementOf(value: JsonObject): RooElement {
   const kind =
     value.isSummary === true ? 'summary' : value.isTruncationMarker === true ? 'marker' : ('message' as const)
-  const use = useOfBlocks(value.content)
+  const use = toolUseOf(value.content, 'blocks')
   return {
     kind,
-    id: textIn(kind === 'summary' ? value.condenseId : kind === 'marker' ? value.truncationId : undefined),
-    condenseParent: textIn(value.condenseParent),
-    truncationParent: textIn(value.truncationParent),
+    id: filledText(
+      kind === 'summary' ? value.condenseId : kind === 'marker' ? value.truncationId : undefined,
+    ),
+    condenseParent: filledText(value.condenseParent),
+    truncationParent: filledText(value.truncationParent),
     use,
     onlyResults: use !== undefined && use.results.length === (value.content as readonly unknown[]).length,
   }
@@ -492,9 +502,9 @@ function compactionEvent(
   { kind, covers }: RooCompaction,
   ids: Set<string>,
 ): PlacedCompaction {
-  const text = textOf(value.content)
+  const text = blockTexts(value.content)
   const createdAt = timeOf(value.ts)
-  const given = textIn(kind === 'condense' ? value.condenseId : value.truncationId)
+  const given = filledText(kind === 'condense' ? value.condenseId : value.truncationId)
   const name = given ?? `${kind}-${createdAt ?? covers.at(-1)![1]}`
   const id = ids.has(name) ? `${name}-${covers.at(-1)![1]}` : name
   ids.add(id)

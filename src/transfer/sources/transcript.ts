@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { canonicalJson, isObject, type JsonObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { messageProblem } from '../../core/messages/message-check.ts'
-import type { ToolUse } from '../../core/messages/pairing.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import { readHead } from '../head.ts'
 import { type JsonElement, placeOf, readElements } from '../json-elements.ts'
@@ -86,7 +85,7 @@ export async function* readTranscript(
     else yield* objectOf(input, form)
     return
   }
-  const units = head?.shape === 'list' ? unitsIn(input, []) : linesOf(input)
+  const units = head?.shape === 'list' ? unitsIn(input, []) : jsonUnits(input)
   if (layout === 'conversations') yield* conversationsOf(units, form)
   else {
     yield { type: 'conversation', at: {} }
@@ -95,7 +94,7 @@ export async function* readTranscript(
   }
 }
 
-async function* linesOf(input: Input): AsyncGenerator<Unit, void, undefined> {
+async function* jsonUnits(input: Input): AsyncGenerator<Unit, void, undefined> {
   for await (const read of readJsonLines(input.bytes())) yield { ...read, at: placeOfLine(read) }
 }
 
@@ -172,11 +171,11 @@ function* beginning(
   )
   yield { type: 'conversation', at, ...(typeof id === 'string' && { id }) }
   for (const why of problems) yield { type: 'problem', at, why }
-  yield fieldsOf(fields, form)
+  yield fieldsEvent(fields, form)
   return fields
 }
 
-function fieldsOf(fields: JsonObject, form: TranscriptForm): FieldsEvent {
+function fieldsEvent(fields: JsonObject, form: TranscriptForm): FieldsEvent {
   const taken = new Set<string>([...MESSAGE_LISTS, ...form.leadingFields])
   const kept = Object.fromEntries(Object.entries(fields).filter(([name]) => !taken.has(name)))
   const createdAt = momentOf(fields)
@@ -260,23 +259,11 @@ function stored(message: NewMessage, { value, ordinal }: Given, form: Transcript
 /* Properties of a content in Anthropic's form, before it is read as a message. */
 
 /** The texts of a content as paragraphs. */
-export function textOf(content: unknown): string {
+export function blockTexts(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   const texts = content.flatMap((block: unknown) =>
     isObject(block) && typeof block.text === 'string' && block.type === 'text' ? [block.text] : [],
   )
   return texts.join('\n\n')
-}
-
-/** The calls and results among the Anthropic blocks of a content, by place. */
-export function useOfBlocks(content: unknown): ToolUse | undefined {
-  if (!Array.isArray(content)) return undefined
-  const idsOf = (type: string, field: string): { part: number; id: string }[] =>
-    content.flatMap((block: unknown, part) => {
-      const id = isObject(block) && block.type === type ? block[field] : undefined
-      return typeof id === 'string' ? [{ part, id }] : []
-    })
-  const use = { calls: idsOf('tool_use', 'id'), results: idsOf('tool_result', 'tool_use_id') }
-  return use.calls.length + use.results.length === 0 ? undefined : use
 }

@@ -1,4 +1,4 @@
-import { type Message, type NewMessage, partsOf } from '../../../core/messages/message.ts'
+import { type Message, type NewMessage, partsOf, textsOf } from '../../../core/messages/message.ts'
 import { type AnswerPlace, Unanswered } from '../../recovering.ts'
 import type { SdkMessage, SdkMessageLike, SdkPart } from '../types.ts'
 
@@ -18,10 +18,8 @@ function placeAt(rows: readonly NewMessage[], at: number, answer: Message): Answ
 
 /** The texts and calls of a message. */
 function textAndCalls(message: Message): string {
-  const parts = partsOf(message)
-  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
-  const calls = parts.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
-  return JSON.stringify([texts.join(''), calls])
+  const calls = partsOf(message).flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
+  return JSON.stringify([textsOf(message).join(''), calls])
 }
 
 /**

@@ -138,7 +138,7 @@ export function jsonReporter({ out }: Pick<Context, 'out'>): ImportReporter {
     },
     file(outcome) {
       const before = totals.files > 0 ? ',\n' : '{\n  "files": [\n'
-      out.write(`${before}    ${indentedJson(jsonOf(outcome), 4)}`)
+      out.write(`${before}    ${indentedJson(outcomeJson(outcome), 4)}`)
       totals.add(outcome)
     },
     folder(outcome) {
@@ -153,7 +153,7 @@ export function jsonReporter({ out }: Pick<Context, 'out'>): ImportReporter {
   }
 }
 
-function jsonOf(outcome: FileOutcome): object {
+function outcomeJson(outcome: FileOutcome): object {
   if ('report' in outcome) {
     const { path, report, reported = false } = outcome
     return { path, ...report, reported, error: null }

@@ -93,7 +93,7 @@ export function pageOf<T>(
     const more = follows || lines.length < items.length
     const next = more && lines.length > 0 ? encodeCursor(cursorOf(taken.at(-1)!, taken.length)) : undefined
     const shown = { lead, body: [...head, ...lines], trail: nextLine(scope, maxTokens, next) }
-    if (lines.length > 1 && scope.tokensOf(textOf(shown)) > maxTokens) lines.pop()
+    if (lines.length > 1 && scope.tokensOf(framedAnswer(shown)) > maxTokens) lines.pop()
     else return { taken, next, text: textWithin(scope, maxTokens, shown) }
   }
 }
@@ -105,14 +105,14 @@ type Parts = {
   readonly trail: readonly string[]
 }
 
-function textOf({ lead, body, trail }: Parts): string {
+function framedAnswer({ lead, body, trail }: Parts): string {
   return [...lead, ...(body.length === 0 ? [] : [framed(body.join('\n'))]), ...trail].join('\n')
 }
 
 /** The text of an answer. What is over its tokens is removed from the end of the stored text. */
 export function textWithin(scope: Scope, maxTokens: number, parts: Parts): string {
   const { estimator, provider } = scope
-  let text = textOf(parts)
+  let text = framedAnswer(parts)
   let room = maxTokens
   for (
     let over = scope.tokensOf(text) - maxTokens;
@@ -121,7 +121,7 @@ export function textWithin(scope: Scope, maxTokens: number, parts: Parts): strin
   ) {
     room = Math.min(room, scope.tokensOf(parts.body.join('\n'))) - Math.max(over, 1)
     const body = truncateToTokenBudget(parts.body.join('\n'), room, provider, { estimator, ending: '…' })
-    text = textOf({ ...parts, body: [body.text] })
+    text = framedAnswer({ ...parts, body: [body.text] })
   }
   return text
 }

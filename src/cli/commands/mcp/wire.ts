@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, RequestId, Transport } from '@modelcontextprotocol/server'
 import { isJSONRPCRequest, parseJSONRPCMessage, serializeMessage } from '@modelcontextprotocol/server'
-import { jsonOf, readFilledLines } from '../../../transfer/lines.ts'
+import { readFilledLines, readJson } from '../../../transfer/lines.ts'
 import type { Context } from '../../command.ts'
 
 /** The longest message that is read, bytes: that of the SDK. */
@@ -125,5 +125,5 @@ async function* bytesOf(input: AsyncIterable<string | Uint8Array>): AsyncGenerat
 }
 
 function isJson(text: string): boolean {
-  return 'value' in jsonOf(text, false)
+  return 'value' in readJson(text, false)
 }

@@ -1,6 +1,6 @@
 import { detached, headOf } from '../../messages/characters.ts'
 import { typedText, wordsOf } from '../../messages/client-markup.ts'
-import { type Message, partsOf, type RowKind } from '../../messages/message.ts'
+import { type Message, partsOf, type RowKind, textsOf } from '../../messages/message.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
 import { type Answer, approvalReason } from '../../messages/user-answers.ts'
 import { type Call, type CallsRead, questionOf } from '../calls.ts'
@@ -43,7 +43,7 @@ export class ConversationReader {
   /** Adds a message, its calls and its position in the log. Results that come later are set on the calls. */
   add(message: Message & { readonly kind?: RowKind }, { made, ended }: CallsRead, position?: number): void {
     const at = this.#at++
-    const text = message.role === 'system' || message.role === 'tool' ? '' : textOf(message)
+    const text = message.role === 'system' || message.role === 'tool' ? '' : textsOf(message).join('\n')
     if (text.trim() !== '') this.#addText(message, text, at, position)
     if (message.role === 'tool')
       for (const part of partsOf(message)) {
@@ -174,12 +174,6 @@ export class ConversationReader {
 function endsOf(text: string, [first, last]: readonly [number, number]): string {
   const shown = ends(text, first, last)
   return shown.length < text.length ? detached(shown) : shown
-}
-
-function textOf(message: Message): string {
-  if (typeof message.content === 'string') return message.content
-  const texts = message.content.filter((part) => part.type === 'text')
-  return texts.length === 1 ? texts[0]!.text : texts.map(({ text }) => text).join('\n')
 }
 
 function exchangesOf(

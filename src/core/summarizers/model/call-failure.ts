@@ -49,13 +49,13 @@ function nameOf(error: unknown): string {
   const status = statusOf(error)
   if (status !== undefined) return status < 300 ? 'INVALID_RESPONSE' : `HTTP_${status}`
   if (isConnectionLost(error)) return 'CONNECTION_FAILED'
-  const { name } = fieldsOf(error)
+  const { name } = errorFields(error)
   return (typeof name === 'string' && NAMES.get(name.replace(/^AI_/, ''))) || errorName(error)
 }
 
 /** Whether a call may be repeated: the error's own statement, else its status, else a lost connection. */
 export function mayRetry(error: unknown): boolean {
-  const { isRetryable } = fieldsOf(error)
+  const { isRetryable } = errorFields(error)
   if (typeof isRetryable === 'boolean') return isRetryable
   const status = statusOf(error)
   if (status !== undefined) return status === 408 || status === 409 || status === 429 || status >= 500
@@ -70,11 +70,11 @@ export function waitBefore(error: unknown, attempt: number, firstWaitMs: number,
 }
 
 function retryAfter(error: unknown, now: number): number | undefined {
-  const { responseHeaders, headers } = fieldsOf(error)
+  const { responseHeaders, headers } = errorFields(error)
   const header = (name: string): string | undefined => {
     for (const some of [responseHeaders, headers]) {
       if (some instanceof Headers) return some.get(name) ?? undefined
-      const value = fieldsOf(some)[name]
+      const value = errorFields(some)[name]
       if (typeof value === 'string') return value
     }
     return undefined
@@ -96,7 +96,7 @@ function numberIn(text: string | undefined): number | undefined {
 function innermost(error: unknown): unknown {
   let inner = error
   for (let depth = 0; depth < MOST_DEPTH; depth++) {
-    const { lastError } = fieldsOf(inner)
+    const { lastError } = errorFields(inner)
     if (lastError === undefined || lastError === null) break
     inner = lastError
   }
@@ -104,7 +104,7 @@ function innermost(error: unknown): unknown {
 }
 
 function statusOf(error: unknown): number | undefined {
-  const { statusCode, status } = fieldsOf(error)
+  const { statusCode, status } = errorFields(error)
   return [statusCode, status].find(
     (some): some is number => Number.isInteger(some) && (some as number) >= 100 && (some as number) < 1_000,
   )
@@ -114,13 +114,13 @@ function statusOf(error: unknown): number | undefined {
 function isConnectionLost(error: unknown): boolean {
   let some = error
   for (let depth = 0; depth < MOST_DEPTH && typeof some === 'object' && some !== null; depth++) {
-    const { code, cause } = fieldsOf(some)
+    const { code, cause } = errorFields(some)
     if (typeof code === 'string' && /^(?:E[A-Z]{3,20}|UND_ERR_[A-Z_]{1,40})$/.test(code)) return true
     some = cause
   }
   return error instanceof TypeError && (error.message === 'fetch failed' || error.message === 'terminated')
 }
 
-function fieldsOf(value: unknown): Fields {
+function errorFields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {}
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { check, readable } from '../../messages/check.ts'
-import { piecesOf, typedText } from '../../messages/client-markup.ts'
+import { markupPieces, typedText } from '../../messages/client-markup.ts'
 import { SUMMARY_TAGS, withoutTags } from '../../messages/frame-tags.ts'
 import { type Json, jsonProblem } from '../../messages/json.ts'
 import type { Message, Part, ToolResultOutput, ToolResultPart } from '../../messages/message.ts'
@@ -61,7 +61,7 @@ function blocksOf(message: MaterialMessage, { maxOutputChars, calls, userTools }
         )
   const all = [...parts, ...callsText(message.tool_calls)].filter((some) => some !== '').join('\n')
   const isUsers = role === 'user' && (message.kind ?? 'message') === 'message'
-  const pieces = isUsers ? piecesOf(all) : []
+  const pieces = isUsers ? markupPieces(all) : []
   const added = pieces.flatMap((piece) => (piece.by === 'user' ? [] : [piece.text.trim()])).join('\n')
   const text = added === '' ? all : typedText(all)
   const who = message.kind === 'summary' ? 'earlier summary' : oneLine(role).slice(0, ROLE_CHARS)

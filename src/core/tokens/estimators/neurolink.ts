@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { check, readable } from '../../messages/check.ts'
+import { jsonTextOrNone } from '../../messages/json.ts'
 import { canonicalProvider } from '../providers.ts'
 import type { Estimator } from './estimator-schema.ts'
 
@@ -178,15 +179,6 @@ export function estimateToolDefinition(
   tool: unknown,
   textTokens: (json: string) => number = (json) => Math.ceil(json.length / CHARS_PER_TOKEN),
 ): number {
-  const json = jsonOf(tool)
+  const json = jsonTextOrNone(tool)
   return json === undefined ? UNSERIALIZABLE_TOOL_TOKENS : textTokens(json)
-}
-
-function jsonOf(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value) as string | undefined
-  } catch {
-    // A cycle, a BigInt, a `toJSON` that throws, or too deep for the stack.
-    return undefined
-  }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isObject } from '../../../core/messages/json.ts'
+import { filledText, isObject } from '../../../core/messages/json.ts'
 import { isSilent, type NewMessage } from '../../../core/messages/message.ts'
 import { readUsage } from '../../../core/tokens/provider-usage.ts'
 import type { Session, Storage } from '../../../storage/storage.ts'
@@ -69,21 +69,17 @@ function* holdersIn(metadata: Fields): Generator<Fields> {
 export async function usageOfFields(fields: Fields): Promise<ImportedUsage | undefined> {
   const { modelInfo, response_metadata: response } = fields
   const [info, of] = [isObject(modelInfo) ? modelInfo : {}, isObject(response) ? response : {}]
-  const provider = textOf(fields.provider ?? info.providerId ?? of.model_provider)
+  const provider = filledText(fields.provider ?? info.providerId ?? of.model_provider)
   const usage = await readUsage(fields, provider)
   if (usage === undefined) return undefined
-  const model = textOf(fields.model ?? info.modelId ?? of.model_name ?? of.model)
-  const responseId = textOf(fields.id ?? fields.responseId)
+  const model = filledText(fields.model ?? info.modelId ?? of.model_name ?? of.model)
+  const responseId = filledText(fields.id ?? fields.responseId)
   return {
     ...usage,
     ...(provider !== undefined && { provider }),
     ...(model !== undefined && { model }),
     ...(responseId !== undefined && { responseId }),
   }
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 /** About the last twenty reports decide a calibration. */
