@@ -62,7 +62,7 @@ export async function appendAgainstBare(folder: Folder, durability: Durability):
 /** A file with the tables and an empty session `s`, made by ourselves. */
 async function prepareBareFile(file: string): Promise<void> {
   const store = await openStore(file)
-  await store.createSession({ id: 's' })
+  await store.sessions.create({ id: 's' })
   await store.close()
 }
 

@@ -58,7 +58,7 @@ async function ratioOf(work: (name: Name) => Promise<unknown>) {
 
 async function fill(store: Store, name: Name): Promise<void> {
   const names = { provider: 'anthropic', model: MODELS[name] }
-  await store.createSession({ id: name, ...names })
+  await store.sessions.create({ id: name, ...names })
   const random = makeRandom(1)
   const turns = Array.from({ length: ROWS / 4 }, (_, turn) => turnOf(random, turn))
   await store.append(name, turns.slice(0, -RECORDED).flat())

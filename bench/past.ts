@@ -30,7 +30,7 @@ export async function reachingThePast(folder: Folder, long: string): Promise<Pas
   const random = makeRandom(3)
   const texts = Array.from({ length: MESSAGES / 2 }, () => textTurn(random)).flat()
   await using longStore = await openStore(folder.file(long))
-  const { messageCount } = await longStore.getSession('s')
+  const { messageCount } = await longStore.sessions.get('s')
   await longStore.append('s', texts.slice(0, SAMPLES * 20))
   return {
     fork: { name, ...(await forkOf(folder, 'forked.db', repeated(messages))) },
@@ -70,7 +70,7 @@ async function forkOf(folder: Folder, name: string, messages: readonly NewMessag
   for (let sample = 0; sample < SAMPLES; sample++) {
     const store = await openStore(folder.file(name))
     await store.getContextStats('s')
-    times.push(await timed(() => store.forkSession('s')))
+    times.push(await timed(() => store.sessions.fork('s')))
     await store.close()
   }
   return { milliseconds: median(times), share: (folder.bytes(name) - before) / SAMPLES / before }

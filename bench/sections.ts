@@ -96,7 +96,7 @@ async function fill(folder: Folder, name: string, messages: number): Promise<voi
 /** Hides all but the last messages behind one summary; answers the milliseconds it took. */
 async function condenseAllBut(folder: Folder, name: string, last: number): Promise<number> {
   await using store = await openStore(folder.file(name))
-  const { messageCount } = await store.getSession('s')
+  const { messageCount } = await store.sessions.get('s')
   return await timed(() =>
     store.compactSession('s', {
       range: { from: 1, to: messageCount - last },

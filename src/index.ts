@@ -1,22 +1,15 @@
-export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './adapters/conversion.ts'
-export { detectFormat, type MessageFormat } from './adapters/detect.ts'
-export { fromChatMessages } from './adapters/flat/from-chat-messages.ts'
-export { toChatMessages } from './adapters/flat/to-chat-messages.ts'
-export {
-  assistantMessage,
-  compactBeforeTurn,
-  systemMessage,
-  type TextMessage,
-  type TurnMessages,
-  userMessage,
-} from './compat/plain-messages.ts'
-export {
-  type TruncateOptions,
-  type TruncateResult,
-  truncateToolOutput,
+export type {
+  ConversionNote,
+  ConversionNoteKind,
+  ConversionOptions,
+} from './adapters/conversion.ts'
+export type { MessageFormat } from './adapters/detect.ts'
+export type {
+  TruncateOptions,
+  TruncateResult,
 } from './compat/truncate-tool-output.ts'
 export {
-  ContextBudgetExceededError,
+  type ContextBudgetExceededError,
   type ContextBudgetFacts,
   type ErrorCode,
   type Failures,
@@ -25,11 +18,9 @@ export {
   type RefusalFacts,
   UndertextError,
 } from './core/errors.ts'
-export { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from './core/files/tool-output/cut-output.ts'
-export {
-  generateToolOutputPreview,
-  type ToolOutputPreview,
-  type ToolOutputPreviewOptions,
+export type {
+  ToolOutputPreview,
+  ToolOutputPreviewOptions,
 } from './core/files/tool-output/preview.ts'
 export type * from './core/message-types.ts'
 export type {
@@ -41,19 +32,32 @@ export type {
   ViewMessage,
 } from './core/messages/message.ts'
 export type { Outcome } from './core/messages/outcome.ts'
-export {
-  type NextStep,
-  nextStep,
-  STOP_REASONS,
-  type StopReason,
-  stopReasonOf,
+export type {
+  NextStep,
+  StopReason,
 } from './core/messages/stop-reason.ts'
-export type { Coverage, Finding, FindingCode, Place, RowSet } from './core/model/coverage.ts'
+export type {
+  Coverage,
+  Finding,
+  FindingCode,
+  Place,
+  RowSet,
+} from './core/model/coverage.ts'
 export type { CompactionStatus } from './core/model/dependents.ts'
-export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './core/model/expansion.ts'
+export type {
+  ExpandedMessage,
+  ExpandedRow,
+  ExpandedSummary,
+} from './core/model/expansion.ts'
 export type { InvalidatedReasoning } from './core/model/invalidated-reasoning.ts'
-export type { ChatMessage, ContextStrategy } from './core/model/message-parts.ts'
-export type { Moment, MomentPoint } from './core/model/moment.ts'
+export type {
+  ChatMessage,
+  ContextStrategy,
+} from './core/model/message-parts.ts'
+export type {
+  Moment,
+  MomentPoint,
+} from './core/model/moment.ts'
 export type {
   CompactionKind,
   CompactionStage,
@@ -71,8 +75,18 @@ export type {
   ToolPlace,
 } from './core/model/tool-calls.ts'
 export type { Turns } from './core/model/turns.ts'
-export type { PointerTarget, PreviewedPart, View } from './core/model/view.ts'
-export type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from './core/model/view-row.ts'
+export type {
+  PointerTarget,
+  PreviewedPart,
+  View,
+} from './core/model/view.ts'
+export type {
+  CallEntry,
+  LineRange,
+  ResultEntry,
+  ShownReplacement,
+  ViewRow,
+} from './core/model/view-row.ts'
 export type { OverflowFigures } from './core/overflow/figures.ts'
 export {
   type OverflowOptions,
@@ -81,7 +95,11 @@ export {
   readOverflow,
 } from './core/overflow/read-overflow.ts'
 export type { RefusalKind } from './core/overflow/wordings.ts'
-export type { BlockPlace, BoundPrefix, LeftOut } from './core/rendering/bound-reasoning.ts'
+export type {
+  BlockPlace,
+  BoundPrefix,
+  LeftOut,
+} from './core/rendering/bound-reasoning.ts'
 export {
   type ImageToResize,
   type Mend,
@@ -94,20 +112,37 @@ export {
   type SummaryPlace,
   type ViewRenderOptions,
 } from './core/rendering/render.ts'
-export type { InsertedRole, InsertedRowOptions, SummaryPreset } from './core/rendering/rows.ts'
-export { type Problem, type ProblemCode, validateHistory } from './core/rendering/validate.ts'
-export { type HierarchicalOptions, hierarchicalSummaries } from './core/stages/hierarchical-summaries.ts'
-export type { ImportanceReason } from './core/stages/importance/groups.ts'
-export type { MessageImportance, ScorerWarning, SessionImportance } from './core/stages/importance/scorer.ts'
-export type { GroupRole, RankedRole, Signal } from './core/stages/importance/weights.ts'
+export type {
+  InsertedRole,
+  InsertedRowOptions,
+  SummaryPreset,
+} from './core/rendering/rows.ts'
 export {
-  PROTECTED_CLASSES,
-  type PriorityStageOptions,
-  type ProtectedClass,
-  priorityStage,
+  type Problem,
+  type ProblemCode,
+  validateHistory,
+} from './core/rendering/validate.ts'
+export type { HierarchicalOptions } from './core/stages/hierarchical-summaries.ts'
+export type { ImportanceReason } from './core/stages/importance/groups.ts'
+export type {
+  MessageImportance,
+  ScorerWarning,
+  SessionImportance,
+} from './core/stages/importance/scorer.ts'
+export type {
+  GroupRole,
+  RankedRole,
+  Signal,
+} from './core/stages/importance/weights.ts'
+export type {
+  PriorityStageOptions,
+  ProtectedClass,
 } from './core/stages/priority.ts'
 export type { AppliedEdit } from './core/stages/provider-compaction.ts'
-export { createStage, isStage, STAGE_NAMES, type StageSpec } from './core/stages/registry.ts'
+export {
+  createStage,
+  type StageSpec,
+} from './core/stages/registry.ts'
 export type {
   BareContext,
   ClearedOutput,
@@ -127,32 +162,40 @@ export type {
   SummaryTaskDraft,
 } from './core/stages/stage.ts'
 export { extractiveSummarizer } from './core/summarizers/extractive.ts'
-export { snippetSummarizer } from './core/summarizers/snippets.ts'
-export {
-  ANSWER_PROBLEMS,
-  type AnswerProblem,
-  NINE_SECTIONS,
-  SUMMARY_SECTIONS,
-  type Summarizer,
-  type SummaryAnswer,
-  type SummaryRequest,
-  type SummaryUsage,
+export type {
+  AnswerProblem,
+  Summarizer,
+  SummaryAnswer,
+  SummaryRequest,
+  SummaryUsage,
 } from './core/summarizers/summarizer.ts'
-export {
-  type BudgetBreakdown,
-  type BudgetCheckResult,
-  DEFAULT_COMPACTION_TARGET,
-  DEFAULT_COMPACTION_THRESHOLD,
-  DEFAULT_PROVIDER,
-  type ScaleSource,
+export type {
+  BudgetBreakdown,
+  BudgetCheckResult,
+  ScaleSource,
 } from './core/tokens/budget.ts'
 export type { EstimateSource } from './core/tokens/calibration.ts'
-export type { Estimator, TextKind } from './core/tokens/estimators/estimator-schema.ts'
+export type {
+  Estimator,
+  TextKind,
+} from './core/tokens/estimators/estimator-schema.ts'
 export type { Sizes } from './core/tokens/measure.ts'
-export type { MediaFigures, MediaMost, MediaUse, RequestMedia } from './core/tokens/media-limits.ts'
-export type { Figure, FigureSource, ModelProfile } from './core/tokens/profiles.ts'
+export type {
+  MediaFigures,
+  MediaMost,
+  MediaUse,
+  RequestMedia,
+} from './core/tokens/media-limits.ts'
+export type {
+  Figure,
+  FigureSource,
+  ModelProfile,
+} from './core/tokens/profiles.ts'
 export type { ToolSet } from './core/tokens/tool-definitions.ts'
-export type { ContextWindow, WindowSource } from './core/tokens/windows.ts'
+export type {
+  ContextWindow,
+  WindowSource,
+} from './core/tokens/windows.ts'
 export {
   type RequestFinding,
   type ValidateRequestOptions,
@@ -163,7 +206,11 @@ export type {
   Pool as PostgresPool,
   PoolClient as PostgresPoolClient,
 } from './storage/postgres/drivers.ts'
-export type { PostgresConnection, PostgresDriver, PostgresResult } from './storage/postgres/port.ts'
+export type {
+  PostgresConnection,
+  PostgresDriver,
+  PostgresResult,
+} from './storage/postgres/port.ts'
 export type { PostgresSource } from './storage/postgres/storage.ts'
 export type {
   AuditRecord,
@@ -214,7 +261,10 @@ export type {
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
 export type { BringBackResult } from './store/bring-back.ts'
-export type { BlockOutcome, ProviderCompactionResult } from './store/compaction/direct-compactions.ts'
+export type {
+  BlockOutcome,
+  ProviderCompactionResult,
+} from './store/compaction/direct-compactions.ts'
 export {
   type GenerateAnswer,
   type GenerateRequest,
@@ -222,17 +272,20 @@ export {
   type ModelSummarizerOptions,
   modelSummarizer,
 } from './store/compaction/model-summarizer.ts'
-export {
-  type CompactionOutline,
+export type {
+  CompactionOutline,
   CompactionPreview,
-  type CompactionResult,
-  type FailedSummary,
-  type IdleReason,
-  type OffTarget,
-  type PlannedCompaction,
+  CompactionResult,
+  FailedSummary,
+  IdleReason,
+  OffTarget,
+  PlannedCompaction,
 } from './store/compaction/result.ts'
 export type { PendingSummary } from './store/compaction/run-draft.ts'
-export type { ContextStats, MeasuredTokens } from './store/compaction/stats.ts'
+export type {
+  ContextStats,
+  MeasuredTokens,
+} from './store/compaction/stats.ts'
 export type { UndoIfFitsResult } from './store/compaction/undo-if-fits.ts'
 export type {
   OverflowResult,
@@ -241,46 +294,47 @@ export type {
   UsageResult,
   UsageTotals,
 } from './store/compaction/usage.ts'
-export { PREPARE_WAIT_MS } from './store/compaction/waiting.ts'
 export type { Environment } from './store/config/environment.ts'
-export type { ForgetOptions, RecallOptions, RememberOptions } from './store/config/note-options.ts'
+export type {
+  AddNoteOptions,
+  ForgetNoteOptions,
+  ListNotesOptions,
+} from './store/config/note-options.ts'
 export {
-  DEFAULT_WARNING_LEVELS,
   PRESETS,
   type ResolvedConfig,
   type ResolvedSettings,
   type TurnSettings,
 } from './store/config/resolve.ts'
-export {
-  type CompactionConfig,
-  DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
-  DEFAULT_BACKGROUND_THRESHOLD,
-  DEFAULT_CIRCUIT_RESET_MS,
-  DEFAULT_SPEND_WINDOW_MS,
-  type LayerValues,
-  PRESET_NAMES,
-  type PresetName,
-  SETTING_NAMES,
-  type SettingName,
-  type SettingSource,
-  type Settings,
-  type SpendLimits,
+export type {
+  CompactionConfig,
+  LayerValues,
+  PresetName,
+  SettingName,
+  SettingSource,
+  Settings,
+  SpendLimits,
 } from './store/config/settings.ts'
-export type { Spellings, SwitchSpellings } from './store/config/spellings.ts'
-export { MAX_RETAINED_MESSAGES, type StageSetting } from './store/config/stages.ts'
+export type {
+  Spellings,
+  SwitchSpellings,
+} from './store/config/spellings.ts'
+export type { StageSetting } from './store/config/stages.ts'
 export type {
   AppendOptions,
   AuditLogOptions,
   AuthorshipOptions,
   BringBackOptions,
+  CancelOptions,
   Cause,
   CloseOptions,
   CompactOptions,
   EffectiveHistoryOptions,
+  ExpandFlatOptions,
   ExpandOptions,
   ForkOptions,
   GetMessagesOptions,
-  GetSourcesOptions,
+  GetSessionOptions,
   HideOptions,
   IdleOptions,
   LimitInput,
@@ -304,36 +358,36 @@ export type {
   UsageInput,
   VerifyOptions,
 } from './store/config/store-options.ts'
-export {
-  type BeforeCompaction,
-  type CircuitEvent,
-  type CompactionCompletedEvent,
-  type CompactionEvent,
-  type CompactionFailedEvent,
-  type CompactionHook,
-  type CompactionStageEvent,
-  type CompactionStartedEvent,
-  type CompactionTurnedEvent,
-  type ContextWarningEvent,
-  type IndexingEvent,
-  type JobCompletedEvent,
-  type JobEndedEvent,
-  type JobEvent,
-  type JobQueuedEvent,
-  type JobStartedEvent,
-  type ListenerErrorEvent,
-  type MediaChange,
-  type PrefixChangedEvent,
-  type ReasoningSize,
-  type SpendLimitEvent,
-  STORE_EVENTS,
-  type StoreEventName,
-  type StoreEvents,
-  type StoreListener,
-  type TurnCompleteEvent,
-  type UsageWarning,
-  type UsageWarningEvent,
-  type WindowAssumedEvent,
+export { DEFAULTS } from './store/defaults.ts'
+export type {
+  BeforeCompaction,
+  CircuitEvent,
+  CompactionCompletedEvent,
+  CompactionEvent,
+  CompactionFailedEvent,
+  CompactionHook,
+  CompactionStageEvent,
+  CompactionStartedEvent,
+  CompactionTurnedEvent,
+  ContextWarningEvent,
+  IndexingEvent,
+  JobCompletedEvent,
+  JobEndedEvent,
+  JobEvent,
+  JobQueuedEvent,
+  JobStartedEvent,
+  ListenerErrorEvent,
+  MediaChange,
+  PrefixChangedEvent,
+  ReasoningSize,
+  SpendLimitEvent,
+  StoreEventName,
+  StoreEvents,
+  StoreListener,
+  TurnCompleteEvent,
+  UsageWarning,
+  UsageWarningEvent,
+  WindowAssumedEvent,
 } from './store/events.ts'
 export type { HistoryRecords } from './store/history/checked-records.ts'
 export type {
@@ -348,9 +402,17 @@ export type {
   SessionImport,
 } from './store/history/import/import-types.ts'
 export type { ImportedUsage } from './store/history/import/imported-usage.ts'
-export type { RestoreOptions, SessionRestore } from './store/history/restore-session.ts'
-export type { RecalledNote } from './store/notes.ts'
-export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
+export type {
+  RestoreOptions,
+  SessionRestore,
+} from './store/history/restore-session.ts'
+export type { ListedNote } from './store/notes.ts'
+export {
+  type OpenOptions,
+  openStore,
+  type SqliteStore,
+  type StoreAt,
+} from './store/open.ts'
 export type { ChangedFrame } from './store/requests/changed-frame.ts'
 export type {
   AskFailure,
@@ -359,8 +421,6 @@ export type {
 } from './store/requests/file-summarization-service.ts'
 export type { PreparedNotes } from './store/requests/notes.ts'
 export type {
-  AfterTurnOptions,
-  BeforeTurnOptions,
   PrepareRequestOptions,
   Prompt,
 } from './store/requests/options.ts'
@@ -372,12 +432,32 @@ export type {
   RequestRepair,
   TurnUsage,
 } from './store/requests/prepared.ts'
-export type { RecordedResponse, ResponseInput, UsageReportInput } from './store/requests/record.ts'
-export type { RecordedFiles, RecordedRequest, RenderedRequest } from './store/requests/recorded.ts'
-export { OVERFLOW_TARGET } from './store/requests/recovery.ts'
+export type {
+  RecordedResponse,
+  ResponseInput,
+  UsageReportInput,
+} from './store/requests/record.ts'
+export type {
+  RecordedFiles,
+  RecordedRequest,
+  RenderedRequest,
+} from './store/requests/recorded.ts'
 export type { ResizeStoredImage } from './store/requests/resized-images.ts'
 export type { ReasoningChange } from './store/requests/sent-reasoning.ts'
-export type { AfterTurnResult, AppendedTurn, BeforeTurnResult } from './store/requests/turn-hooks.ts'
-export type { RewindOptions, RewindResult } from './store/rewind.ts'
+export type {
+  RewindOptions,
+  RewindResult,
+} from './store/rewind.ts'
 export type { SearchResult } from './store/search.ts'
-export { type ResolvedMoment, Store, type ViewDiff } from './store/store.ts'
+export type { Store } from './store/store.ts'
+export type { Compactions } from './store/topics/compactions.ts'
+export type { Jobs } from './store/topics/jobs.ts'
+export type { Limits } from './store/topics/limits.ts'
+export type {
+  Messages,
+  ResolvedMoment,
+  ViewDiff,
+} from './store/topics/messages.ts'
+export type { Notes } from './store/topics/notes.ts'
+export type { Requests } from './store/topics/requests.ts'
+export type { Sessions } from './store/topics/sessions.ts'

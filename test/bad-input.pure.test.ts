@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { fromAnthropic, toAnthropic } from '../src/adapters/anthropic/index.ts'
+import { detectFormat } from '../src/adapters/detect.ts'
 import { fromGemini, toGemini } from '../src/adapters/google/index.ts'
 import { fromOpenAI, fromOpenAIResponses, toOpenAI, toOpenAIResponses } from '../src/adapters/openai/index.ts'
 import {
@@ -26,7 +27,6 @@ import {
   getProviderMultiplier,
 } from '../src/core/tokens/index.ts'
 import {
-  detectFormat,
   extractiveSummarizer,
   isUndertextError,
   renderView,

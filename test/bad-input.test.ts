@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterTurn, beforeTurn } from '../src/compat/index.ts'
 import { type ErrorCode, openStore, type Store } from '../src/index.ts'
 import type { Database } from '../src/storage/sqlite/driver.ts'
 import { call, result, say } from './support/conversation.ts'
@@ -26,7 +27,7 @@ beforeAll(async () => {
     say('user', `${CANARY} again`),
     say('assistant', `${CANARY} and again`),
   ])
-  await store.hideMessages('s', [(await store.getMessages('s'))[4]!.id])
+  await store.compactions.hide('s', [(await store.getMessages('s'))[4]!.id])
   beside = new BetterSqlite3(join(folder, 'chats.db'), { readonly: true })
 })
 afterAll(async () => {
@@ -39,10 +40,10 @@ type Act = (store: Store) => unknown
 /** Refused with this code, nothing written, the store still answers. */
 async function refuses(act: Act, code: ErrorCode | readonly ErrorCode[], what: string): Promise<void> {
   const before = dumpOf(beside)
-  const { messageCount } = await store.getSession('s')
+  const { messageCount } = await store.sessions.get('s')
   expectFailure(await failureOf(() => act(store)), code, what)
   expect(dumpOf(beside), `${what} wrote something`).toBe(before)
-  expect((await store.getSession('s')).messageCount, what).toBe(messageCount)
+  expect((await store.sessions.get('s')).messageCount, what).toBe(messageCount)
 }
 
 function table(name: string, code: ErrorCode | readonly ErrorCode[], acts: Record<string, Act>): void {
@@ -56,55 +57,55 @@ const bad = (value: unknown): never => value as never
 
 /** Every verb that takes a session's id, with everything else in order. */
 const VERBS: Record<string, (store: Store, id: string) => unknown> = {
-  createSession: (s, id) => s.createSession({ id }),
-  getSession: (s, id) => s.getSession(id),
-  'listSessions after': (s, id) => s.listSessions({ after: id }),
-  updateSession: (s, id) => s.updateSession(id, { title: 'x' }),
-  archiveSession: (s, id) => s.archiveSession(id),
-  purgeSession: (s, id) => s.purgeSession(id),
+  'sessions.create': (s, id) => s.sessions.create({ id }),
+  'sessions.get': (s, id) => s.sessions.get(id),
+  'sessions.list after': (s, id) => s.sessions.list({ after: id }),
+  'sessions.update': (s, id) => s.sessions.update(id, { title: 'x' }),
+  'sessions.archive': (s, id) => s.sessions.archive(id),
+  'sessions.purge': (s, id) => s.sessions.purge(id),
   append: (s, id) => s.append(id, [say('user', CANARY)]),
   getMessages: (s, id) => s.getMessages(id),
   getEffectiveHistory: (s, id) => s.getEffectiveHistory(id),
-  getImportance: (s, id) => s.getImportance(id),
+  'messages.importance': (s, id) => s.messages.importance(id),
   renderHistory: (s, id) => s.renderHistory(id),
-  getToolOutput: (s, id) => s.getToolOutput(id, 'a'),
-  listToolCalls: (s, id) => s.listToolCalls(id),
-  expand: (s, id) => s.expand(id, 'x'),
-  getSources: (s, id) => s.getSources(id, 'x'),
-  pin: (s, id) => s.pin(id, ['x']),
-  unpin: (s, id) => s.unpin(id, ['x']),
-  hideMessages: (s, id) => s.hideMessages(id, ['x']),
+  'messages.toolOutput': (s, id) => s.messages.toolOutput(id, 'a'),
+  'messages.toolCalls': (s, id) => s.messages.toolCalls(id),
+  'messages.expand': (s, id) => s.messages.expand(id, 'x'),
+  'messages.expand (flat)': (s, id) => s.messages.expand(id, 'x', { flat: true }),
+  'messages.pin': (s, id) => s.messages.pin(id, ['x']),
+  'messages.unpin': (s, id) => s.messages.unpin(id, ['x']),
+  'compactions.hide': (s, id) => s.compactions.hide(id, ['x']),
   rewind: (s, id) => s.rewind(id, { from: 'start' }),
-  importSession: (s, id) => s.importSession(id, [], { source: 'x' }),
-  exportSession: (s, id) => s.exportSession(id).next(),
-  recordProviderCompaction: (s, id) => s.recordProviderCompaction(id),
+  'sessions.import': (s, id) => s.sessions.import([], { id, source: 'x' }),
+  'sessions.export': (s, id) => s.sessions.export(id).next(),
+  'compactions.recordProvider': (s, id) => s.compactions.recordProvider(id),
   getContextStats: (s, id) => s.getContextStats(id),
   needsCompaction: (s, id) => s.needsCompaction(id),
   previewCompaction: (s, id) => s.previewCompaction(id),
   compactSession: (s, id) => s.compactSession(id),
-  beforeTurn: (s, id) => s.beforeTurn(id),
-  afterTurn: (s, id) => s.afterTurn(id),
+  beforeTurn: (s, id) => beforeTurn(s, id),
+  afterTurn: (s, id) => afterTurn(s, id),
   prepareRequest: (s, id) => s.prepareRequest(id),
   recordResponse: (s, id) => s.recordResponse(id, { messages: [say('assistant', CANARY)] }),
   withOverflowRecovery: (s, id) => s.withOverflowRecovery(id, () => 'answer'),
   listCompactions: (s, id) => s.listCompactions(id),
-  getCompaction: (s, id) => s.getCompaction(id, 'x'),
-  getAuditLog: (s, id) => s.getAuditLog(id),
+  'compactions.get': (s, id) => s.compactions.get(id, 'x'),
+  'sessions.audit': (s, id) => s.sessions.audit(id),
   undoCompaction: (s, id) => s.undoCompaction(id, 'x'),
-  undoIfFits: (s, id) => s.undoIfFits(id),
+  'undoCompaction (that fits)': (s, id) => s.undoCompaction(id, { ifFits: {} }),
   redoCompaction: (s, id) => s.redoCompaction(id, 'x'),
-  verifySession: (s, id) => s.verifySession(id),
-  reestimate: (s, id) => s.reestimate(id),
-  recordUsage: (s, id) => s.recordUsage(id, { inputTokens: 5 }),
-  getUsage: (s, id) => s.getUsage(id),
-  listRequests: (s, id) => s.listRequests(id),
-  getRequest: (s, id) => s.getRequest(id, 'x'),
-  recordAnswer: (s, id) => s.recordAnswer(id, 'x', [1, 1]),
-  recordOverflow: (s, id) => s.recordOverflow(id, 'prompt is too long'),
-  compactInBackground: (s, id) => s.compactInBackground(id),
-  listJobs: (s, id) => s.listJobs(id),
-  whenIdle: (s, id) => s.whenIdle(id, { timeoutMs: 0 }),
-  cancel: (s, id) => s.cancel(id),
+  'sessions.verify': (s, id) => s.sessions.verify(id),
+  'sessions.reestimate': (s, id) => s.sessions.reestimate(id),
+  'requests.recordUsage': (s, id) => s.requests.recordUsage(id, { inputTokens: 5 }),
+  'requests.usage': (s, id) => s.requests.usage(id),
+  'requests.list': (s, id) => s.requests.list(id),
+  'requests.get': (s, id) => s.requests.get(id, 'x'),
+  'requests.recordAnswer': (s, id) => s.requests.recordAnswer(id, 'x', [1, 1]),
+  'limits.learn': (s, id) => s.limits.learn(id, 'prompt is too long'),
+  'jobs.start': (s, id) => s.jobs.start(id),
+  'jobs.list': (s, id) => s.jobs.list(id),
+  'jobs.whenIdle': (s, id) => s.jobs.whenIdle(id, { timeoutMs: 0 }),
+  'jobs.cancel': (s, id) => s.jobs.cancel({ session: id }),
 }
 
 describe('ids that cannot be', () => {
@@ -131,7 +132,7 @@ describe('ids that cannot be', () => {
     test(verb, async () => {
       for (const [kind, id] of Object.entries(IDS)) {
         // Those take an id that may be left out.
-        const mayBeLeftOut = ['createSession', 'listSessions after', 'whenIdle'].includes(verb)
+        const mayBeLeftOut = ['sessions.create', 'sessions.list after', 'jobs.whenIdle'].includes(verb)
         if (kind === 'undefined' && mayBeLeftOut) continue
         await refuses((s) => act(s, bad(id)), 'INVALID_INPUT', `${verb} with ${kind}`)
       }
@@ -165,32 +166,32 @@ describe('ids that are data', () => {
     const own = await openStore(':memory:')
     for (const id of IDS) await own.append(id, [{ ...say('user', id), id, idempotencyKey: id }])
     for (const id of IDS) {
-      expect((await own.getSession(id)).id).toBe(id)
+      expect((await own.sessions.get(id)).id).toBe(id)
       const [message] = await own.getMessages(id)
       expect(message).toMatchObject({ id, content: id, idempotencyKey: id })
-      expect(await own.pin(id, [id], { actor: id, reason: id })).toBe(1)
+      expect(await own.messages.pin(id, [id], { actor: id, reason: id })).toBe(1)
       // A row of the audit stays small, so a very long name is shortened in it.
-      const { actor } = (await own.getAuditLog(id))[0]!
+      const { actor } = (await own.sessions.audit(id))[0]!
       if (Buffer.byteLength(id) <= 1_000) expect(actor).toBe(id)
       else expect(id.startsWith(actor!.replace(/…$/, ''))).toBe(true)
-      await own.updateSession(id, { owner: id, title: id, provider: id, model: id })
-      expect(await own.listSessions({ owner: id })).toMatchObject([{ id, owner: id, title: id }])
+      await own.sessions.update(id, { owner: id, title: id, provider: id, model: id })
+      expect(await own.sessions.list({ owner: id })).toMatchObject([{ id, owner: id, title: id }])
       expect(await own.getContextStats(id)).toMatchObject({ messageCount: 1, provider: id, model: id })
       expect((await own.append(id, [{ ...say('user', id), idempotencyKey: id }])).messages).toMatchObject([
         { existing: true, id },
       ])
       expect((await own.renderHistory(id, { provider: id })).messages).toHaveLength(1)
-      expect((await own.verifySession(id)).findings).toEqual([])
+      expect((await own.sessions.verify(id)).findings).toEqual([])
     }
-    expect(await own.listSessions({ limit: 100 })).toHaveLength(IDS.length)
-    for (const id of IDS) expect(await own.purgeSession(id)).toMatchObject({ messages: 1 })
-    expect(await own.listSessions()).toEqual([])
+    expect(await own.sessions.list({ limit: 100 })).toHaveLength(IDS.length)
+    for (const id of IDS) expect(await own.sessions.purge(id)).toMatchObject({ messages: 1 })
+    expect(await own.sessions.list()).toEqual([])
     await own.close()
   })
 
   test('an unknown session is not found under any name', async () => {
     const lenient = [
-      'createSession',
+      'sessions.create',
       'append',
       'getContextStats',
       'needsCompaction',
@@ -198,11 +199,11 @@ describe('ids that are data', () => {
       'compactSession',
       'beforeTurn',
       'afterTurn',
-      'whenIdle',
+      'jobs.whenIdle',
       'prepareRequest',
       'recordResponse',
       'withOverflowRecovery',
-      'importSession',
+      'sessions.import',
     ]
     for (const [verb, act] of Object.entries(VERBS)) {
       if (lenient.includes(verb)) continue
@@ -213,44 +214,42 @@ describe('ids that are data', () => {
 
 describe('options', () => {
   const OPTIONS: Record<string, (store: Store, options: never) => unknown> = {
-    createSession: (s, o) => s.createSession(o),
-    listSessions: (s, o) => s.listSessions(o),
-    updateSession: (s, o) => s.updateSession('s', o),
-    purgeSession: (s, o) => s.purgeSession('s', o),
+    'sessions.create': (s, o) => s.sessions.create(o),
+    'sessions.list': (s, o) => s.sessions.list(o),
+    'sessions.update': (s, o) => s.sessions.update('s', o),
+    'sessions.purge': (s, o) => s.sessions.purge('s', o),
     append: (s, o) => s.append('s', [say('user', CANARY)], o),
     getMessages: (s, o) => s.getMessages('s', o),
     getEffectiveHistory: (s, o) => s.getEffectiveHistory('s', o),
-    getImportance: (s, o) => s.getImportance('s', o),
+    'messages.importance': (s, o) => s.messages.importance('s', o),
     renderHistory: (s, o) => s.renderHistory('s', o),
-    getToolOutput: (s, o) => s.getToolOutput('s', 'a', o),
-    listToolCalls: (s, o) => s.listToolCalls('s', o),
-    expand: (s, o) => s.expand('s', 'x', o),
-    getSources: (s, o) => s.getSources('s', 'x', o),
-    pin: (s, o) => s.pin('s', ['x'], o),
-    unpin: (s, o) => s.unpin('s', ['x'], o),
-    hideMessages: (s, o) => s.hideMessages('s', ['x'], o),
+    'messages.toolOutput': (s, o) => s.messages.toolOutput('s', 'a', o),
+    'messages.toolCalls': (s, o) => s.messages.toolCalls('s', o),
+    'messages.expand': (s, o) => s.messages.expand('s', 'x', o),
+    'messages.pin': (s, o) => s.messages.pin('s', ['x'], o),
+    'messages.unpin': (s, o) => s.messages.unpin('s', ['x'], o),
+    'compactions.hide': (s, o) => s.compactions.hide('s', ['x'], o),
     rewind: (s, o) => s.rewind('s', o),
-    importSession: (s, o) => s.importSession('s', [], o as never),
-    restoreSession: (s, o) => s.restoreSession([], o as never),
-    recordProviderCompaction: (s, o) => s.recordProviderCompaction('s', o),
+    'sessions.import (of records)': (s, o) => s.sessions.import([], o as never),
+    'compactions.recordProvider': (s, o) => s.compactions.recordProvider('s', o),
     getContextStats: (s, o) => s.getContextStats('s', undefined, undefined, o),
     needsCompaction: (s, o) => s.needsCompaction('s', undefined, undefined, o),
     previewCompaction: (s, o) => s.previewCompaction('s', o),
     compactSession: (s, o) => s.compactSession('s', o),
-    beforeTurn: (s, o) => s.beforeTurn('s', o),
-    afterTurn: (s, o) => s.afterTurn('s', o),
+    beforeTurn: (s, o) => beforeTurn(s, 's', o),
+    afterTurn: (s, o) => afterTurn(s, 's', o),
     prepareRequest: (s, o) => s.prepareRequest('s', o),
     recordResponse: (s, o) => s.recordResponse('s', o),
     withOverflowRecovery: (s, o) => s.withOverflowRecovery('s', () => 'answer', o),
     listCompactions: (s, o) => s.listCompactions('s', o),
-    getAuditLog: (s, o) => s.getAuditLog('s', o),
+    'sessions.audit': (s, o) => s.sessions.audit('s', o),
     undoCompaction: (s, o) => s.undoCompaction('s', 'x', o),
-    undoIfFits: (s, o) => s.undoIfFits('s', o),
+    'undoCompaction (that fits)': (s, o) => s.undoCompaction('s', { ifFits: o }),
     redoCompaction: (s, o) => s.redoCompaction('s', 'x', o),
-    verifySession: (s, o) => s.verifySession('s', o),
-    compactInBackground: (s, o) => s.compactInBackground('s', o),
-    listJobs: (s, o) => s.listJobs('s', o),
-    whenIdle: (s, o) => s.whenIdle('s', o),
+    'sessions.verify': (s, o) => s.sessions.verify('s', o),
+    'jobs.start': (s, o) => s.jobs.start('s', o),
+    'jobs.list': (s, o) => s.jobs.list('s', o),
+    'jobs.whenIdle': (s, o) => s.jobs.whenIdle('s', o),
     close: (s, o) => s.close(o),
   }
   for (const [verb, act] of Object.entries(OPTIONS)) {
@@ -263,40 +262,40 @@ describe('options', () => {
 })
 
 table('the background', 'INVALID_INPUT', {
-  'a trigger of its own': (s) => s.compactInBackground('s', { trigger: 'manual' }),
-  'a signal that is none': (s) => s.compactInBackground('s', { signal: bad({ aborted: false }) }),
-  'a limit of nothing': (s) => s.listJobs('s', { limit: 0 }),
-  'a time that is negative': (s) => s.whenIdle('s', { timeoutMs: -1 }),
+  'a trigger of its own': (s) => s.jobs.start('s', { trigger: 'manual' }),
+  'a signal that is none': (s) => s.jobs.start('s', { signal: bad({ aborted: false }) }),
+  'a limit of nothing': (s) => s.jobs.list('s', { limit: 0 }),
+  'a time that is negative': (s) => s.jobs.whenIdle('s', { timeoutMs: -1 }),
   'a time that is a fraction': (s) => s.close({ timeoutMs: 0.5 }),
-  'a job that is a number': (s) => s.getJob(bad(5)),
+  'a job that is a number': (s) => s.jobs.get(bad(5)),
 })
-table('jobs nobody knows', 'JOB_NOT_FOUND', { 'an id that is data': (s) => s.getJob(CANARY.slice(0, 3)) })
+table('jobs nobody knows', 'JOB_NOT_FOUND', { 'an id that is data': (s) => s.jobs.get(CANARY.slice(0, 3)) })
 
 table('sessions', 'INVALID_INPUT', {
-  'an owner that is a number': (s) => s.createSession({ id: 'new', owner: bad(5) }),
-  'an empty owner': (s) => s.createSession({ id: 'new', owner: '' }),
-  'a title with NUL': (s) => s.createSession({ id: 'new', title: '\0' }),
-  'a title of 1,001 characters': (s) => s.updateSession('s', { title: 'x'.repeat(1_001) }),
-  'a config that is an array': (s) => s.createSession({ id: 'new', config: bad([CANARY]) }),
-  'metadata that is a date': (s) => s.updateSession('s', { metadata: bad(new Date()) }),
-  'metadata with NaN': (s) => s.updateSession('s', { metadata: { said: CANARY, n: Number.NaN } }),
-  'metadata with a function': (s) => s.updateSession('s', { metadata: { f: bad(() => CANARY) } }),
-  'metadata with a bigint': (s) => s.updateSession('s', { metadata: { n: bad(1n) } }),
+  'an owner that is a number': (s) => s.sessions.create({ id: 'new', owner: bad(5) }),
+  'an empty owner': (s) => s.sessions.create({ id: 'new', owner: '' }),
+  'a title with NUL': (s) => s.sessions.create({ id: 'new', title: '\0' }),
+  'a title of 1,001 characters': (s) => s.sessions.update('s', { title: 'x'.repeat(1_001) }),
+  'a config that is an array': (s) => s.sessions.create({ id: 'new', config: bad([CANARY]) }),
+  'metadata that is a date': (s) => s.sessions.update('s', { metadata: bad(new Date()) }),
+  'metadata with NaN': (s) => s.sessions.update('s', { metadata: { said: CANARY, n: Number.NaN } }),
+  'metadata with a function': (s) => s.sessions.update('s', { metadata: { f: bad(() => CANARY) } }),
+  'metadata with a bigint': (s) => s.sessions.update('s', { metadata: { n: bad(1n) } }),
   'metadata that goes in a circle': (s) => {
     const metadata: Record<string, unknown> = { said: CANARY }
     metadata.self = metadata
-    return s.updateSession('s', { metadata: bad(metadata) })
+    return s.sessions.update('s', { metadata: bad(metadata) })
   },
-  'metadata nested 100,000 deep': (s) => s.updateSession('s', { metadata: nested(100_000) as never }),
-  'no limit at all': (s) => s.listSessions({ limit: 0 }),
-  'a limit of 10,001': (s) => s.listSessions({ limit: 10_001 }),
-  'a limit that is a text': (s) => s.listSessions({ limit: bad('5') }),
-  'archived that is a text': (s) => s.listSessions({ archived: bad('yes') }),
-  'archiving by a number': (s) => s.archiveSession('s', bad(1)),
-  'archiving by null': (s) => s.archiveSession('s', bad(null)),
-  'an actor that is empty': (s) => s.purgeSession('s', { actor: '' }),
-  'a reason of 1,001 characters': (s) => s.purgeSession('s', { reason: 'x'.repeat(1_001) }),
-  'changes that are missing': (s) => s.updateSession('s', bad(undefined)),
+  'metadata nested 100,000 deep': (s) => s.sessions.update('s', { metadata: nested(100_000) as never }),
+  'no limit at all': (s) => s.sessions.list({ limit: 0 }),
+  'a limit of 10,001': (s) => s.sessions.list({ limit: 10_001 }),
+  'a limit that is a text': (s) => s.sessions.list({ limit: bad('5') }),
+  'archived that is a text': (s) => s.sessions.list({ archived: bad('yes') }),
+  'archiving by a number': (s) => s.sessions.archive('s', bad(1)),
+  'archiving by null': (s) => s.sessions.archive('s', bad(null)),
+  'an actor that is empty': (s) => s.sessions.purge('s', { actor: '' }),
+  'a reason of 1,001 characters': (s) => s.sessions.purge('s', { reason: 'x'.repeat(1_001) }),
+  'changes that are missing': (s) => s.sessions.update('s', bad(undefined)),
 })
 
 function nested(depth: number): unknown {
@@ -416,21 +415,22 @@ table('messages', 'INVALID_INPUT', {
 })
 
 table('places and pages', 'INVALID_INPUT', {
-  'a call id that is a number': (s) => s.getToolOutput('s', bad(5)),
-  'a call id that is missing': (s) => s.getToolOutput('s', bad(undefined)),
-  'a call at position 0': (s) => s.getToolOutput('s', 'a', { position: 0 }),
-  'a call at a fraction': (s) => s.getToolOutput('s', 'a', { position: 1.5 }),
-  'calls after -1': (s) => s.listToolCalls('s', { after: -1 }),
-  'no calls at all': (s) => s.listToolCalls('s', { limit: 0 }),
-  'a summary whose id is a number': (s) => s.expand('s', bad(5)),
-  'a depth of 0': (s) => s.expand('s', 'x', { depth: 0 }),
-  'a depth that is a fraction': (s) => s.expand('s', 'x', { depth: 1.5 }),
-  'opening what is no summary': async (s) => s.expand('s', (await s.getMessages('s'))[0]!.id),
-  'sources of what is no summary': async (s) => s.getSources('s', (await s.getMessages('s'))[0]!.id),
-  'no sources at all': (s) => s.getSources('s', 'x', { limit: 0 }),
-  'undoing up to twice the window': (s) => s.undoIfFits('s', { target: 2 }),
-  'undoing a kind that is none': (s) => s.undoIfFits('s', { kinds: [bad('whatever')] }),
-  'undoing for an empty model': (s) => s.undoIfFits('s', { model: '' }),
+  'a call id that is a number': (s) => s.messages.toolOutput('s', bad(5)),
+  'a call id that is missing': (s) => s.messages.toolOutput('s', bad(undefined)),
+  'a call at position 0': (s) => s.messages.toolOutput('s', 'a', { position: 0 }),
+  'a call at a fraction': (s) => s.messages.toolOutput('s', 'a', { position: 1.5 }),
+  'calls after -1': (s) => s.messages.toolCalls('s', { after: -1 }),
+  'no calls at all': (s) => s.messages.toolCalls('s', { limit: 0 }),
+  'a summary whose id is a number': (s) => s.messages.expand('s', bad(5)),
+  'a depth of 0': (s) => s.messages.expand('s', 'x', { depth: 0 }),
+  'a depth that is a fraction': (s) => s.messages.expand('s', 'x', { depth: 1.5 }),
+  'opening what is no summary': async (s) => s.messages.expand('s', (await s.getMessages('s'))[0]!.id),
+  'sources of what is no summary': async (s) =>
+    s.messages.expand('s', (await s.getMessages('s'))[0]!.id, { flat: true }),
+  'no sources at all': (s) => s.messages.expand('s', 'x', { flat: true, limit: 0 }),
+  'undoing up to twice the window': (s) => s.undoCompaction('s', { ifFits: { target: 2 } }),
+  'undoing a kind that is none': (s) => s.undoCompaction('s', { ifFits: { kinds: [bad('whatever')] } }),
+  'undoing for an empty model': (s) => s.undoCompaction('s', { ifFits: { model: '' } }),
   'after a fraction': (s) => s.getMessages('s', { after: 0.5 }),
   'after NaN': (s) => s.getMessages('s', { after: Number.NaN }),
   'after -1': (s) => s.getMessages('s', { after: -1 }),
@@ -440,56 +440,56 @@ table('places and pages', 'INVALID_INPUT', {
   'a limit beyond 2^53': (s) => s.getMessages('s', { limit: 2 ** 60 }),
   'an order that is none': (s) => s.getMessages('s', { order: bad('up') }),
   'provenance that is a text': (s) => s.getEffectiveHistory('s', { provenance: bad('yes') }),
-  'a scorer that is a text': (s) => s.getImportance('s', { scorer: bad('mine') }),
-  'a scorer without a version': (s) => s.getImportance('s', { scorer: bad({ name: 'a', score: () => [] }) }),
-  'a signal that is none': (s) => s.getImportance('s', { weights: { signals: bad({ misspelt: 1 }) } }),
-  'a weight of 257': (s) => s.getImportance('s', { weights: { base: { user: 257 } } }),
-  'a recency below 0': (s) => s.getImportance('s', { weights: { recency: { user: -1 } } }),
+  'a scorer that is a text': (s) => s.messages.importance('s', { scorer: bad('mine') }),
+  'a scorer without a version': (s) =>
+    s.messages.importance('s', { scorer: bad({ name: 'a', score: () => [] }) }),
+  'a signal that is none': (s) => s.messages.importance('s', { weights: { signals: bad({ misspelt: 1 }) } }),
+  'a weight of 257': (s) => s.messages.importance('s', { weights: { base: { user: 257 } } }),
+  'a recency below 0': (s) => s.messages.importance('s', { weights: { recency: { user: -1 } } }),
   'a provider that is a number': (s) => s.renderHistory('s', { provider: bad(5) }),
   'an unknown preset': (s) => s.renderHistory('s', { preset: bad('mine') }),
   'a summary role that is none': (s) => s.renderHistory('s', { summaryRole: bad('tool') }),
-  'audit after -1': (s) => s.getAuditLog('s', { after: -1 }),
-  'audit of 100,001': (s) => s.getAuditLog('s', { limit: 100_001 }),
+  'audit after -1': (s) => s.sessions.audit('s', { after: -1 }),
+  'audit of 100,001': (s) => s.sessions.audit('s', { limit: 100_001 }),
   'a run that is a number': (s) => s.listCompactions('s', { runId: bad(5) }),
-  'a compaction that is a number': (s) => s.getCompaction('s', bad(5)),
-  'an empty compaction': (s) => s.getCompaction('s', ''),
+  'a compaction that is a number': (s) => s.compactions.get('s', bad(5)),
+  'an empty compaction': (s) => s.compactions.get('s', ''),
   'undo of nothing': (s) => s.undoCompaction('s', bad(undefined)),
   'undo with a cascade of 1': (s) => s.undoCompaction('s', 'x', { cascade: bad(1) }),
   'redo of an object': (s) => s.redoCompaction('s', bad({})),
-  'repair by a text': (s) => s.verifySession('s', { repair: bad('all') }),
-  'pins of nothing': (s) => s.pin('s', []),
-  'a pin that is no list': (s) => s.pin('s', bad('x')),
-  'a pin of a number': (s) => s.pin('s', [bad(1)]),
-  'unpin of an empty id': (s) => s.unpin('s', ['']),
-  'hiding nothing': (s) => s.hideMessages('s', []),
-  'hiding null': (s) => s.hideMessages('s', bad(null)),
-  'hiding a lone surrogate': (s) => s.hideMessages('s', ['\ud800']),
+  'repair by a text': (s) => s.sessions.verify('s', { repair: bad('all') }),
+  'pins of nothing': (s) => s.messages.pin('s', []),
+  'a pin that is no list': (s) => s.messages.pin('s', bad('x')),
+  'a pin of a number': (s) => s.messages.pin('s', [bad(1)]),
+  'messages.unpin of an empty id': (s) => s.messages.unpin('s', ['']),
+  'hiding nothing': (s) => s.compactions.hide('s', []),
+  'hiding null': (s) => s.compactions.hide('s', bad(null)),
+  'hiding a lone surrogate': (s) => s.compactions.hide('s', ['\ud800']),
   'an import of nobody': (s) =>
-    s.importSession('i', [{ type: 'message', message: bad({ role: CANARY, content: CANARY }) }], {
+    s.sessions.import([{ type: 'message', message: bad({ role: CANARY, content: CANARY }) }], {
+      id: 'i',
       source: 'x',
     }),
   'an import of a compaction of another kind': (s) =>
-    s.importSession('i', [{ type: 'compaction', compaction: bad({ id: 'x', kind: CANARY, covers: [] }) }], {
+    s.sessions.import([{ type: 'compaction', compaction: bad({ id: 'x', kind: CANARY, covers: [] }) }], {
+      id: 'i',
       source: 'x',
     }),
   'an import that covers backwards': (s) =>
-    s.importSession(
-      'i',
-      [{ type: 'compaction', compaction: { id: 'x', kind: 'truncate', covers: [[2, 1]] } }],
-      {
-        source: 'x',
-      },
-    ),
-  'an import of what is no event': (s) => s.importSession('i', [bad(CANARY)], { source: 'x' }),
-  'an import of no list': (s) => s.importSession('i', bad(7), { source: 'x' }),
+    s.sessions.import([{ type: 'compaction', compaction: { id: 'x', kind: 'truncate', covers: [[2, 1]] } }], {
+      id: 'i',
+      source: 'x',
+    }),
+  'an import of what is no event': (s) => s.sessions.import([bad(CANARY)], { id: 'i', source: 'x' }),
+  'an import of no list': (s) => s.sessions.import(bad(7), { id: 'i', source: 'x' }),
   'an import of a title that is none': (s) =>
-    s.importSession('i', [{ type: 'fields', title: bad(7) }], { source: 'x' }),
-  'an import without a source': (s) => s.importSession('i', [], bad({})),
-  'a restore under an empty id': (s) => s.restoreSession([], { id: '' }),
-  'a restore under a number': (s) => s.restoreSession([], { id: bad(7) }),
-  'a restore under a lone surrogate': (s) => s.restoreSession([], { id: '\ud800' }),
-  'a restore of no list': (s) => s.restoreSession(bad(7)),
-  'a restore of a text': (s) => s.restoreSession(bad(CANARY)),
+    s.sessions.import([{ type: 'fields', title: bad(7) }], { id: 'i', source: 'x' }),
+  'an import without a source': (s) => s.sessions.import([{ type: 'fields' }], bad({ id: 'i' })),
+  'a restore under an empty id': (s) => s.sessions.import([], { id: '' }),
+  'a restore under a number': (s) => s.sessions.import([], { id: bad(7) }),
+  'a restore under a lone surrogate': (s) => s.sessions.import([], { id: '\ud800' }),
+  'a restore of no list': (s) => s.sessions.import(bad(7)),
+  'a restore of a text': (s) => s.sessions.import(bad(CANARY)),
   'a rewind from nowhere': (s) => s.rewind('s', bad({})),
   'a rewind from the middle': (s) => s.rewind('s', { from: bad('middle') }),
   'a rewind from an empty id': (s) => s.rewind('s', { from: { messageId: '' } }),
@@ -500,12 +500,12 @@ table('places and pages', 'INVALID_INPUT', {
   'a rewind whose body is no JSON': (s) =>
     s.rewind('s', { from: 'start', operationId: 'x', operationBody: bad(() => 1) }),
   'a rewind by functions without a body': (s) => s.rewind('s', { from: () => 'start', operationId: 'x' }),
-  'edits that are no list': (s) => s.recordProviderCompaction('s', { appliedEdits: bad({}) }),
-  'an edit without a type': (s) => s.recordProviderCompaction('s', { appliedEdits: [bad({ a: 1 })] }),
+  'edits that are no list': (s) => s.compactions.recordProvider('s', { appliedEdits: bad({}) }),
+  'an edit without a type': (s) => s.compactions.recordProvider('s', { appliedEdits: [bad({ a: 1 })] }),
   'an edit that is no JSON': (s) =>
-    s.recordProviderCompaction('s', { appliedEdits: [bad({ type: 'x', of: () => 1 })] }),
-  'tools that are numbers': (s) => s.recordProviderCompaction('s', { excludeTools: [bad(1)] }),
-  'a message id with a lone surrogate': (s) => s.recordProviderCompaction('s', { messageId: '\ud800' }),
+    s.compactions.recordProvider('s', { appliedEdits: [bad({ type: 'x', of: () => 1 })] }),
+  'tools that are numbers': (s) => s.compactions.recordProvider('s', { excludeTools: [bad(1)] }),
+  'a message id with a lone surrogate': (s) => s.compactions.recordProvider('s', { messageId: '\ud800' }),
 })
 
 table('stats and budgets', 'INVALID_INPUT', {
@@ -616,47 +616,49 @@ describe('what is attached is counted, not looked into', () => {
 })
 
 table('ids nobody gave', 'MESSAGE_NOT_FOUND', {
-  pin: (s) => s.pin('s', ['nobody']),
-  unpin: (s) => s.unpin('s', ['nobody']),
-  hide: (s) => s.hideMessages('s', ['nobody']),
+  'messages.pin': (s) => s.messages.pin('s', ['nobody']),
+  'messages.unpin': (s) => s.messages.unpin('s', ['nobody']),
+  hide: (s) => s.compactions.hide('s', ['nobody']),
   'rewind to': (s) => s.rewind('s', { from: { messageId: 'nobody' } }),
-  'to be opened': (s) => s.expand('s', 'nobody'),
-  'to find sources of': (s) => s.getSources('s', 'nobody'),
-  'record a block of': (s) => s.recordProviderCompaction('s', { messageId: 'nobody' }),
-  'one of several': async (s) => s.pin('s', [(await s.getMessages('s'))[0]!.id, 'nobody']),
-  'an id in the form of ours': async (s) => s.pin('s', [`${(await s.getSession('s')).incarnation}:7`]),
+  'to be opened': (s) => s.messages.expand('s', 'nobody'),
+  'to find sources of': (s) => s.messages.expand('s', 'nobody', { flat: true }),
+  'record a block of': (s) => s.compactions.recordProvider('s', { messageId: 'nobody' }),
+  'one of several': async (s) => s.messages.pin('s', [(await s.getMessages('s'))[0]!.id, 'nobody']),
+  'an id in the form of ours': async (s) =>
+    s.messages.pin('s', [`${(await s.sessions.get('s')).incarnation}:7`]),
   'a position of ours written otherwise': async (s) =>
-    s.pin('s', [`${(await s.getSession('s')).incarnation}:01`]),
+    s.messages.pin('s', [`${(await s.sessions.get('s')).incarnation}:01`]),
   'a position beyond all': async (s) =>
-    s.pin('s', [`${(await s.getSession('s')).incarnation}:${'9'.repeat(30)}`]),
-  'a summary nobody made': async (s) => s.hideMessages('s', [`${(await s.getSession('s')).incarnation}:s1`]),
+    s.messages.pin('s', [`${(await s.sessions.get('s')).incarnation}:${'9'.repeat(30)}`]),
+  'a summary nobody made': async (s) =>
+    s.compactions.hide('s', [`${(await s.sessions.get('s')).incarnation}:s1`]),
 })
 
 table('tool calls nobody made', 'TOOL_CALL_NOT_FOUND', {
-  'an unknown id': (s) => s.getToolOutput('s', 'nobody'),
-  'a known id elsewhere': (s) => s.getToolOutput('s', 'a', { position: 1 }),
-  'an empty id': (s) => s.getToolOutput('s', ''),
-  __proto__: (s) => s.getToolOutput('s', '__proto__'),
-  'ten million characters': (s) => s.getToolOutput('s', 'x'.repeat(10_000_000)),
-  'a lone surrogate': (s) => s.getToolOutput('s', '\ud800'),
+  'an unknown id': (s) => s.messages.toolOutput('s', 'nobody'),
+  'a known id elsewhere': (s) => s.messages.toolOutput('s', 'a', { position: 1 }),
+  'an empty id': (s) => s.messages.toolOutput('s', ''),
+  __proto__: (s) => s.messages.toolOutput('s', '__proto__'),
+  'ten million characters': (s) => s.messages.toolOutput('s', 'x'.repeat(10_000_000)),
+  'a lone surrogate': (s) => s.messages.toolOutput('s', '\ud800'),
 })
 
 table('compactions nobody made', 'COMPACTION_NOT_FOUND', {
-  get: (s) => s.getCompaction('s', 'nobody'),
+  get: (s) => s.compactions.get('s', 'nobody'),
   undo: (s) => s.undoCompaction('s', "' or 1=1 --"),
   redo: (s) => s.redoCompaction('s', '%'),
 })
 
 table('an estimator nobody gave', ['ESTIMATOR_UNKNOWN', 'INVALID_INPUT'], {
-  'a name': (s) => s.reestimate('s', 'tiktoken'),
-  'an empty name': (s) => s.reestimate('s', ''),
-  'a number': (s) => s.reestimate('s', bad(5)),
-  'an object': (s) => s.reestimate('s', bad({})),
-  null: (s) => s.reestimate('s', bad(null)),
-  'a symbol': (s) => s.reestimate('s', bad(Symbol('x'))),
-  'an object without a text': (s) => s.reestimate('s', bad(Object.create(null))),
-  'an object whose text throws': (s) => s.reestimate('s', bad({ toString: fail })),
-  'a very deep list': (s) => s.reestimate('s', bad(nestedList(20_000))),
+  'a name': (s) => s.sessions.reestimate('s', 'tiktoken'),
+  'an empty name': (s) => s.sessions.reestimate('s', ''),
+  'a number': (s) => s.sessions.reestimate('s', bad(5)),
+  'an object': (s) => s.sessions.reestimate('s', bad({})),
+  null: (s) => s.sessions.reestimate('s', bad(null)),
+  'a symbol': (s) => s.sessions.reestimate('s', bad(Symbol('x'))),
+  'an object without a text': (s) => s.sessions.reestimate('s', bad(Object.create(null))),
+  'an object whose text throws': (s) => s.sessions.reestimate('s', bad({ toString: fail })),
+  'a very deep list': (s) => s.sessions.reestimate('s', bad(nestedList(20_000))),
 })
 
 function fail(): never {
@@ -683,19 +685,19 @@ for (const [kind, unreadable] of Object.entries({
     'a message': (s) => s.append('s', [unreadable()]),
     'the metadata of a message': (s) => s.append('s', [{ ...say('user', CANARY), metadata: unreadable() }]),
     'options of an append': (s) => s.append('s', [say('user', CANARY)], unreadable()),
-    'a number among options': (s) => s.getAuditLog('s', { limit: unreadable() }),
+    'a number among options': (s) => s.sessions.audit('s', { limit: unreadable() }),
     'options of stats': (s) => s.getContextStats('s', 'openai', 'gpt-4o', unreadable()),
     'the config of a compaction': (s) => s.compactSession('s', unreadable()),
     'the config of a preview': (s) => s.previewCompaction('s', unreadable()),
-    'a usage': (s) => s.recordUsage('s', unreadable()),
-    'the request of a usage': (s) => s.recordUsage('s', { inputTokens: 1, request: unreadable() }),
+    'a usage': (s) => s.requests.recordUsage('s', unreadable()),
+    'the request of a usage': (s) => s.requests.recordUsage('s', { inputTokens: 1, request: unreadable() }),
     'the prompt of a response': (s) => s.recordResponse('s', { prompt: unreadable(), messages: [] }),
-    'options of a turn': (s) => s.beforeTurn('s', unreadable()),
+    'options of a turn': (s) => beforeTurn(s, 's', unreadable()),
     'messages of a rewind': (s) => s.rewind('s', { from: 'start', append: unreadable() }),
-    'events of an import': (s) => s.importSession('i', unreadable(), { source: 'x' }),
-    'options of an import': (s) => s.importSession('i', [], unreadable()),
-    'records of a restore': (s) => s.restoreSession(unreadable()),
-    'options of a restore': (s) => s.restoreSession([], unreadable()),
+    'events of an import': (s) => s.sessions.import(unreadable(), { id: 'i', source: 'x' }),
+    'options of an import': (s) => s.sessions.import([], unreadable() as never),
+    'records of a restore': (s) => s.sessions.import(unreadable()),
+    'options of a restore': (s) => s.sessions.import([], unreadable()),
   })
 
 table('conflicts', ['POSITION_CONFLICT', 'IDEMPOTENCY_CONFLICT', 'MESSAGE_ID_TAKEN', 'SESSION_EXISTS'], {
@@ -703,7 +705,7 @@ table('conflicts', ['POSITION_CONFLICT', 'IDEMPOTENCY_CONFLICT', 'MESSAGE_ID_TAK
   'an absurd position': (s) =>
     s.append('s', [say('user', CANARY)], { expectedPosition: Number.MAX_SAFE_INTEGER }),
   'an id in the form of ours': async (s) =>
-    s.append('s', [{ ...say('user', CANARY), id: `${(await s.getSession('s')).incarnation}:99` }]),
+    s.append('s', [{ ...say('user', CANARY), id: `${(await s.sessions.get('s')).incarnation}:99` }]),
   'the same id twice in one array': (s) =>
     s.append('s', [
       { ...say('user', CANARY), id: 'twice' },
@@ -714,7 +716,7 @@ table('conflicts', ['POSITION_CONFLICT', 'IDEMPOTENCY_CONFLICT', 'MESSAGE_ID_TAK
       { ...say('user', CANARY), idempotencyKey: 'k' },
       { ...say('user', `${CANARY}!`), idempotencyKey: 'k' },
     ]),
-  'a session that is there': (s) => s.createSession({ id: 's' }),
+  'a session that is there': (s) => s.sessions.create({ id: 's' }),
 })
 
 describe('absurd sizes', () => {
@@ -746,7 +748,7 @@ describe('absurd sizes', () => {
     // Escaped it is 6 characters for one.
     const huge = '\u0001'.repeat(180_000_000)
     expectFailure(await failureOf(() => own.append('s', [say('user', huge)])), 'INVALID_INPUT', 'huge')
-    expect((await own.getSession('s')).messageCount).toBe(1)
+    expect((await own.sessions.get('s')).messageCount).toBe(1)
     await own.close()
   })
 })

@@ -111,7 +111,7 @@ async function everyShare(store: Store, id: string, provider: string, model: str
     expect(JSON.stringify(await store.getEffectiveHistory(id))).toBe(after)
     await store.undoCompaction(id, result!.runId)
     expect(JSON.stringify(await store.getEffectiveHistory(id))).toBe(before)
-    expect((await store.verifySession(id)).findings).toEqual([])
+    expect((await store.sessions.verify(id)).findings).toEqual([])
   }
 }
 

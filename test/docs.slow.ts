@@ -60,7 +60,7 @@ it('runs the example of settings', async () => {
   const code = example('configuration.md', 0).replace("'chats.db'", "':memory:'")
   const out = await runAsUser(`import { openStore } from 'undertext'
     ${code}
-    const { settings, sources } = await store.getConfig('long')
+    const { settings, sources } = await store.sessions.config('long')
     console.log(settings.maxRetainedMessages, sources.maxRetainedMessages, settings.threshold, sources.estimator)`)
   expect(out.trim().split('\n')).toEqual(['100 session 0.7 preset'])
 })

@@ -8,6 +8,8 @@ import { CALLS, callMethod, furnish, methodOf } from './fuzz/verbs.ts'
 import { REPETITIONS } from './storage/contract/repetitions.ts'
 import { dumpOf } from './support/failures.ts'
 import {
+  HOOKS,
+  holderOf,
   methodOfRow,
   READING_STORE_METHODS,
   WRITING_ADAPTER_METHODS,
@@ -20,25 +22,25 @@ import {
 const WITHOUT = {
   failing: {
     search: 'writes only its index; test/crashes/failing-searches.slow.ts lets its statements fail',
-    withOverflowRecovery: 'recordOverflow, and then compactSession: each has a row',
+    withOverflowRecovery: 'limits.learn, and then compactSession: each has a row',
     'chatStore.resume':
       'stores the message as save does, and then prepares the request: a failure of that leaves the message stored',
     'UndertextSessionStore.delete UndertextSessionStore.restore':
       'several transactions, each of which is a row of the store: append, rewind or undo, and archive',
-    'UndertextSessionStore.listSessionSummaries': 'keeps what it read with updateSession',
-    compactInBackground: 'its rows are "queue a job", "take up a job" and "end a job" of the storage',
+    'UndertextSessionStore.listSessionSummaries': 'keeps what it read with sessions.update',
+    'jobs.start': 'its rows are "queue a job", "take up a job" and "end a job" of the storage',
   },
   killed: {
-    createSession: 'one statement, which "append a batch" to a new session contains',
+    'sessions.create': 'one statement, which "append a batch" to a new session contains',
     previewCompaction: 'writes only attempts at summaries, as "summarize by a slow model" does',
-    'beforeTurn prepareRequest withOverflowRecovery': 'they write through compactSession, as "pipeline" does',
-    'recordResponse afterTurn':
-      'they write through append and recordUsage, as "append by keys" and "report usage" do',
-    recordOverflow: 'writes what "learn a limit" writes',
-    forgetLimit: 'one statement',
-    'importSession restoreSession': 'test/import/killed.slow.ts kills them',
-    'compactInBackground cancel': 'test/background kills the process of a job',
-    verifySession: 'the killed sessions are verified, and repaired only when they are damaged',
+    'prepareRequest withOverflowRecovery': 'they write through compactSession, as "pipeline" does',
+    recordResponse:
+      'it writes through append and requests.recordUsage, as "append by keys" and "report usage" do',
+    'limits.learn': 'writes what "learn a limit" writes',
+    'limits.forget': 'one statement',
+    'sessions.import': 'test/import/killed.slow.ts kills it',
+    'jobs.start jobs.cancel': 'test/background kills the process of a job',
+    'sessions.verify': 'the killed sessions are verified, and repaired only when they are damaged',
   },
   repeated: {
     prepareRequest: 'does not store the prompt, so its ids and keys write nothing',
@@ -50,13 +52,14 @@ const named = (table: object): ReadonlySet<string> =>
 
 /** Notes the methods that are called on a store, also by itself. */
 function note(store: Store, called: Set<string>): void {
-  for (const name of WRITING_STORE_METHODS) {
-    const method = Reflect.get(store, name) as (...args: unknown[]) => unknown
+  for (const full of WRITING_STORE_METHODS) {
+    const [holder, name] = holderOf(store, full)
+    const method = Reflect.get(holder, name) as (...args: unknown[]) => unknown
     const noting = (...args: unknown[]): unknown => {
-      called.add(name)
-      return method.apply(store, args)
+      called.add(full)
+      return method.apply(holder, args)
     }
-    Object.defineProperty(store, name, { value: noting, configurable: true })
+    Object.defineProperty(holder, name, { value: noting, configurable: true })
   }
 }
 
@@ -135,7 +138,7 @@ describe('each writing method has a row', () => {
       .map(methodOf)
     expect(repeatable.length).toBeGreaterThan(6)
     expect(missingOf(repeatable, rows, WITHOUT.repeated)).toEqual([])
-    const methods = [...WRITING_STORE_METHODS, ...WRITING_ADAPTER_METHODS]
+    const methods = [...WRITING_STORE_METHODS, ...WRITING_ADAPTER_METHODS, ...HOOKS]
     expect([...rows].filter((name) => !methods.includes(name))).toEqual([])
   })
 })

@@ -12,7 +12,8 @@ import { fromGemini } from '../src/adapters/google/index.ts'
 import { fromLangChain, UndertextChatMessageHistory } from '../src/adapters/langchain/index.ts'
 import { fromOpenAI, fromOpenAIResponses } from '../src/adapters/openai/index.ts'
 import { fromAgentItems, UndertextSession } from '../src/adapters/openai-agents/index.ts'
-import { openStore, STORE_EVENTS, type Store } from '../src/index.ts'
+import { openStore, type Store } from '../src/index.ts'
+import { STORE_EVENTS } from '../src/store/events.ts'
 import { importFile } from '../src/transfer/index.ts'
 import { runCli } from './support/cli-run.ts'
 import { say } from './support/conversation.ts'
@@ -55,8 +56,7 @@ const ENTRIES: Readonly<Record<string, Act>> = {
   rewind: (faulty, store) => store.rewind('s', { from: 'end', append: [faulty as never] }),
   prepareRequest: (faulty, store) => store.prepareRequest('s', { prompt: [faulty] as never }),
   recordResponse: (faulty, store) => store.recordResponse('s', { messages: [faulty as never] }),
-  importSession: (faulty, store) =>
-    store.importSession('mine', { externalId: 's' } as never, [faulty] as never),
+  importSession: (faulty, store) => store.sessions.import({ externalId: 's' } as never, [faulty] as never),
   fromOpenAI: (faulty) => fromOpenAI([faulty as never]),
   fromOpenAIResponses: (faulty) => fromOpenAIResponses([faulty as never]),
   fromAnthropic: (faulty) => fromAnthropic([faulty as never]),
@@ -146,12 +146,12 @@ it('a summarizer whose error quotes the prompt leaves no word of it in events, j
   const stages = ['summarize'] as const
   for (let at = 0; at < 4; at++)
     await store.compactSession('s', { stages, targetTokens: 100 }).catch(() => {})
-  await store.compactInBackground('s', { stages, targetTokens: 100 })
-  await store.whenIdle('s', { timeoutMs: 5_000 })
+  await store.jobs.start('s', { stages, targetTokens: 100 })
+  await store.jobs.whenIdle('s', { timeoutMs: 5_000 })
   const recorded = [
     events,
-    await store.listJobs('s'),
-    await store.getAuditLog('s'),
+    await store.jobs.list('s'),
+    await store.sessions.audit('s'),
     (await store.listCompactions('s')).map(({ id, kind, status }) => ({ id, kind, status })),
   ]
   expect(events.length).toBeGreaterThan(0)
@@ -171,7 +171,7 @@ describe('no command prints content of a malformed file', () => {
     const lines: string[] = []
     await using store = await openStore(':memory:')
     await store.append('told', [say('user', CANARY), say('assistant', CANARY)])
-    for await (const record of store.exportSession('told')) lines.push(JSON.stringify(record))
+    for await (const record of store.sessions.export('told')) lines.push(JSON.stringify(record))
     const history = (change: (line: string, at: number) => string): string => lines.map(change).join('\n')
     const chatGpt = {
       title: CANARY,

@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { ENTRY_FILES, everything as undertext } from './support/entries.ts'
+import { STORE_METHODS } from './support/methods.ts'
 import { sharedPath } from './support/shared.ts'
 
 /* docs/internals/seeds.md, held to what it says: every row of the founding documents once, and nothing named that is not there. */
@@ -84,16 +85,19 @@ const isDone = ({ state }: Line): boolean => state === 'done' || state.startsWit
 
 /** The file that declares each exported name, types included. */
 const fileOfExport = new Map<string, string>()
-for (const [, names, file] of ENTRY_FILES.map(read)
-  .join('\n')
-  .matchAll(/^export (?:type )?\{([^}]*)\} from '\.\/([^']+)'/gm)) {
+const EXPORTS = ENTRY_FILES.flatMap((entry) =>
+  [...read(entry).matchAll(/^export (?:type )?\{([^}]*)\} from '(\.[^']+)'/gm)].map(
+    ([, names, file]) => [names, join(dirname(entry), file!)] as const,
+  ),
+)
+for (const [names, file] of EXPORTS) {
   for (const entry of names!.split(',')) {
     const name = entry
       .trim()
       .replace(/^type /, '')
       .split(' as ')
       .at(-1)
-    if (name) fileOfExport.set(name, `src/${file}`)
+    if (name) fileOfExport.set(name, file)
   }
 }
 
@@ -106,7 +110,7 @@ function problemWith(name: string): string | undefined {
   }
   if (name.startsWith('npx ')) return undefined
   if (name.startsWith('undertext ')) return problemWithCommand(name.split(' ').slice(1))
-  if (owner === 'store') return hasMethod(field ?? '') ? undefined : 'no method of the store'
+  if (owner === 'store') return hasMethod(name.slice('store.'.length)) ? undefined : 'no method of the store'
   if (field === undefined) {
     if (!fileOfExport.has(name)) return 'no export'
     const isType = /^[A-Z][a-z]/.test(name) && !Object.hasOwn(undertext, name)
@@ -130,7 +134,7 @@ function problemWithCommand([name = '', ...options]: readonly string[]): string 
 }
 
 function hasMethod(name: string): boolean {
-  return typeof (undertext.Store.prototype as unknown as Record<string, unknown>)[name] === 'function'
+  return STORE_METHODS.includes(name)
 }
 
 describe('docs/internals/seeds.md', () => {

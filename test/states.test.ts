@@ -5,11 +5,12 @@ import { chatStore } from '../src/adapters/ai-sdk/index.ts'
 import { undertextSessionStore } from '../src/adapters/claude-agent-sdk/index.ts'
 import { UndertextChatMessageHistory } from '../src/adapters/langchain/index.ts'
 import { UndertextSession } from '../src/adapters/openai-agents/index.ts'
+import { afterTurn, beforeTurn } from '../src/compat/index.ts'
 import { type ErrorCode, type HistoryRecord, openStore, type Store } from '../src/index.ts'
 import { LEASE_HOLDER } from '../src/storage/process.ts'
 import { chat, say } from './support/conversation.ts'
 import { dumpOf, expectFailure, failureOf } from './support/failures.ts'
-import { LISTENING, methodOfRow, STORE_METHODS, WRITING_ADAPTER_METHODS } from './support/methods.ts'
+import { HOOKS, LISTENING, methodOfRow, STORE_METHODS, WRITING_ADAPTER_METHODS } from './support/methods.ts'
 import { newFile } from './support/temporary.ts'
 
 /*
@@ -26,33 +27,34 @@ const TURN = {
 } as const
 
 const VERBS = {
-  createSession: ({ store }) => store.createSession({ id: 'another' }),
-  getSession: ({ store }) => store.getSession('s'),
-  listSessions: ({ store }) => store.listSessions(),
-  updateSession: ({ store }) => store.updateSession('s', { title: 'x' }),
-  archiveSession: ({ store }) => store.archiveSession('s'),
-  purgeSession: ({ store }) => store.purgeSession('s'),
+  'sessions.create': ({ store }) => store.sessions.create({ id: 'another' }),
+  'sessions.get': ({ store }) => store.sessions.get('s'),
+  'sessions.list': ({ store }) => store.sessions.list(),
+  'sessions.update': ({ store }) => store.sessions.update('s', { title: 'x' }),
+  'sessions.archive': ({ store }) => store.sessions.archive('s'),
+  'sessions.purge': ({ store }) => store.sessions.purge('s'),
   append: ({ store }) => store.append('s', [say('user', 'more')]),
   getMessages: ({ store }) => store.getMessages('s'),
   getEffectiveHistory: ({ store }) => store.getEffectiveHistory('s', { provenance: true }),
-  getImportance: ({ store }) => store.getImportance('s'),
+  'messages.importance': ({ store }) => store.messages.importance('s'),
   renderHistory: ({ store }) => store.renderHistory('s', { provider: 'anthropic' }),
-  getToolOutput: ({ store }) => store.getToolOutput('s', 'c1'),
-  listToolCalls: ({ store }) => store.listToolCalls('s'),
-  expand: async ({ store }) => store.expand('s', await summaryIn(store)),
-  getSources: async ({ store }) => store.getSources('s', await summaryIn(store)),
-  pin: ({ store, messageId }) => store.pin('s', [messageId]),
-  unpin: ({ store, messageId }) => store.unpin('s', [messageId]),
-  hideMessages: ({ store, messageId }) => store.hideMessages('s', [messageId]),
+  'messages.toolOutput': ({ store }) => store.messages.toolOutput('s', 'c1'),
+  'messages.toolCalls': ({ store }) => store.messages.toolCalls('s'),
+  'messages.expand': async ({ store }) => store.messages.expand('s', await summaryIn(store)),
+  'messages.expand flat': async ({ store }) =>
+    store.messages.expand('s', await summaryIn(store), { flat: true }),
+  'messages.pin': ({ store, messageId }) => store.messages.pin('s', [messageId]),
+  'messages.unpin': ({ store, messageId }) => store.messages.unpin('s', [messageId]),
+  'compactions.hide': ({ store, messageId }) => store.compactions.hide('s', [messageId]),
   'rewind of nothing': ({ store }) => store.rewind('s', { from: 'start' }),
   'rewind with a message': ({ store }) =>
     store.rewind('s', { from: 'start', append: [say('user', 'instead')] }),
-  importSession: ({ store }) => store.importSession('s', [IMPORTED], { source: 'elsewhere' }),
-  exportSession: async ({ store }) => {
-    for await (const _ of store.exportSession('s'));
+  'sessions.import': ({ store }) => store.sessions.import([IMPORTED], { id: 's', source: 'elsewhere' }),
+  'sessions.export': async ({ store }) => {
+    for await (const _ of store.sessions.export('s'));
   },
-  restoreSession: ({ store }) => store.restoreSession(RESTORED),
-  'recordProviderCompaction of nothing': ({ store }) => store.recordProviderCompaction('s'),
+  'sessions.import of records': ({ store }) => store.sessions.import(RESTORED),
+  'compactions.recordProvider of nothing': ({ store }) => store.compactions.recordProvider('s'),
   getContextStats: ({ store }) => store.getContextStats('s'),
   needsCompaction: async ({ store }) => ((await store.needsCompaction('s')) ? true : null),
   previewCompaction: ({ store }) =>
@@ -71,9 +73,9 @@ const VERBS = {
       targetTokens: 200,
       summarizer: { name: 'm', usesModel: true, summarize: () => ({ text: 'Short.' }) },
     }),
-  beforeTurn: async ({ store }) => (await store.beforeTurn('s', TURN)).run,
-  afterTurn: async ({ store }) => (await store.afterTurn('s', TURN)).run,
-  'afterTurn with an answer': ({ store }) => store.afterTurn('s', { messages: [say('assistant', 'more')] }),
+  beforeTurn: async ({ store }) => (await beforeTurn(store, 's', TURN)).run,
+  afterTurn: async ({ store }) => (await afterTurn(store, 's', TURN)).run,
+  'afterTurn with an answer': ({ store }) => afterTurn(store, 's', { messages: [say('assistant', 'more')] }),
   prepareRequest: async ({ store }) => store.prepareRequest('s', { prompt: 'now', auto: false }),
   'prepareRequest that compacts': async ({ store }) =>
     (await store.prepareRequest('s', { ...TURN, waitMs: 0 })).run,
@@ -82,43 +84,43 @@ const VERBS = {
   withOverflowRecovery: ({ store }) =>
     store.withOverflowRecovery('s', ({ messages }) => messages.length, { prompt: 'now' }),
   listCompactions: ({ store }) => store.listCompactions('s'),
-  getCompaction: ({ store, compactionId }) => store.getCompaction('s', compactionId),
-  getAuditLog: ({ store }) => store.getAuditLog('s'),
-  getConfig: ({ store }) => store.getConfig('s'),
+  'compactions.get': ({ store, compactionId }) => store.compactions.get('s', compactionId),
+  'sessions.audit': ({ store }) => store.sessions.audit('s'),
+  'sessions.config': ({ store }) => store.sessions.config('s'),
   undoCompaction: ({ store, compactionId }) => store.undoCompaction('s', compactionId),
-  undoIfFits: ({ store }) => store.undoIfFits('s'),
+  'undoCompaction that fits': ({ store }) => store.undoCompaction('s', { ifFits: {} }),
   redoCompaction: ({ store, compactionId }) => store.redoCompaction('s', compactionId),
-  verifySession: ({ store }) => store.verifySession('s'),
-  'verifySession with repair': ({ store }) => store.verifySession('s', { repair: true }),
-  reestimate: ({ store }) => store.reestimate('s'),
-  recordUsage: ({ store }) => store.recordUsage('s', { inputTokens: 500 }),
-  getUsage: ({ store }) => store.getUsage('s'),
-  listRequests: ({ store }) => store.listRequests('s'),
-  recordAnswer: ({ store }) => store.recordAnswer('s', 'none', [1, 1]),
-  forkSession: ({ store }) => store.forkSession('s', { id: 'fork' }),
-  listForks: ({ store }) => store.listForks('s'),
-  bringBack: async ({ store }) => {
-    await store.forkSession('s', { id: 'fork' })
-    return store.bringBack('fork', { text: 'so' })
+  'sessions.verify': ({ store }) => store.sessions.verify('s'),
+  'sessions.verify with repair': ({ store }) => store.sessions.verify('s', { repair: true }),
+  'sessions.reestimate': ({ store }) => store.sessions.reestimate('s'),
+  'requests.recordUsage': ({ store }) => store.requests.recordUsage('s', { inputTokens: 500 }),
+  'requests.usage': ({ store }) => store.requests.usage('s'),
+  'requests.list': ({ store }) => store.requests.list('s'),
+  'requests.recordAnswer': ({ store }) => store.requests.recordAnswer('s', 'none', [1, 1]),
+  'sessions.fork': ({ store }) => store.sessions.fork('s', { id: 'fork' }),
+  'sessions.forks': ({ store }) => store.sessions.forks('s'),
+  'sessions.bringBack': async ({ store }) => {
+    await store.sessions.fork('s', { id: 'fork' })
+    return store.sessions.bringBack('fork', { text: 'so' })
   },
-  recordOverflow: ({ store }) => store.recordOverflow('s', 'prompt is too long: 900 tokens > 800 maximum'),
-  learnLimit: ({ store }) => store.learnLimit({ provider: 'openai', tokens: 100_000 }),
-  listLimits: ({ store }) => store.listLimits(),
-  forgetLimit: ({ store }) => store.forgetLimit('openai'),
-  compactInBackground: ({ store }) => store.compactInBackground('s'),
-  listJobs: ({ store }) => store.listJobs('s'),
-  getJob: ({ store }) => store.getJob('none'),
-  whenIdle: ({ store }) => store.whenIdle('s'),
-  cancel: ({ store }) => store.cancel('s'),
+  'limits.learn': ({ store }) => store.limits.learn('s', 'prompt is too long: 900 tokens > 800 maximum'),
+  'limits.set': ({ store }) => store.limits.set({ provider: 'openai', tokens: 100_000 }),
+  'limits.list': ({ store }) => store.limits.list(),
+  'limits.forget': ({ store }) => store.limits.forget('openai'),
+  'jobs.start': ({ store }) => store.jobs.start('s'),
+  'jobs.list': ({ store }) => store.jobs.list('s'),
+  'jobs.get': ({ store }) => store.jobs.get('none'),
+  'jobs.whenIdle': ({ store }) => store.jobs.whenIdle('s'),
+  'jobs.cancel': ({ store }) => store.jobs.cancel({ session: 's' }),
   search: ({ store }) => store.search('somebody', { session: 's' }),
-  countMessages: ({ store }) => store.countMessages('s'),
-  newestSession: ({ store }) => store.newestSession(),
-  getMoment: ({ store }) => store.getMoment('s', { afterMessage: 2 }),
-  diffViews: ({ store }) => store.diffViews('s', { afterMessage: 2 }),
-  getRequest: ({ store }) => store.getRequest('s', 'none'),
-  remember: ({ store }) => store.remember('a fact', { session: 's' }),
-  recall: ({ store }) => store.recall(undefined, { session: 's' }),
-  forget: ({ store }) => store.forget('none'),
+  'sessions.get with counts': ({ store }) =>
+    store.sessions.get('s', { counts: true }).then((found) => found.counts),
+  'messages.moment': ({ store }) => store.messages.moment('s', { afterMessage: 2 }),
+  'messages.diff': ({ store }) => store.messages.diff('s', { afterMessage: 2 }),
+  'requests.get': ({ store }) => store.requests.get('s', 'none'),
+  'notes.add': ({ store }) => store.notes.add('a fact', { session: 's' }),
+  'notes.list': ({ store }) => store.notes.list({ session: 's' }),
+  'notes.forget': ({ store }) => store.notes.forget('none'),
   close: ({ store }) => store.close(),
   'chatStore.create': ({ store }) => chatStore(store).create({ id: 'another' }),
   'chatStore.save': ({ store }) => chatStore(store).save({ chatId: 's', messages: [UI_MESSAGE] }),
@@ -210,30 +212,30 @@ const CLOSED = 'STORE_CLOSED'
 // biome-ignore format: a table
 const TABLE: Record<Verb, Cells<typeof STATES>> = {
   //                                    unknown    empty                   compacted   undone   leased   readonly  closed
-  createSession:                      ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
-  getSession:                         [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  listSessions:                       ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
-  updateSession:                      [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
-  archiveSession:                     [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
-  purgeSession:                       [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'sessions.create':                      ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'sessions.get':                         [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'sessions.list':                       ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'sessions.update':                      [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'sessions.archive':                     [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'sessions.purge':                       [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   append:                             ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   getMessages:                        [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   getEffectiveHistory:                [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  getImportance:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'messages.importance':                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   renderHistory:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  getToolOutput:                      [NOT_FOUND, 'TOOL_CALL_NOT_FOUND',  'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', CLOSED],
-  listToolCalls:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  expand:                             [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', 'works',  CLOSED],
-  getSources:                         [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', 'works',  CLOSED],
-  pin:                                [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
-  unpin:                              [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
-  hideMessages:                       [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'STALE_PLAN', 'works', 'STALE_PLAN', READONLY, CLOSED],
+  'messages.toolOutput':                      [NOT_FOUND, 'TOOL_CALL_NOT_FOUND',  'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', 'TOOL_CALL_NOT_FOUND', CLOSED],
+  'messages.toolCalls':                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'messages.expand':                             [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', 'works',  CLOSED],
+  'messages.expand flat':                         [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', 'works',  CLOSED],
+  'messages.pin':                                [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
+  'messages.unpin':                              [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'works',    'works', 'works', READONLY, CLOSED],
+  'compactions.hide':                       [NOT_FOUND, 'MESSAGE_NOT_FOUND',    'STALE_PLAN', 'works', 'STALE_PLAN', READONLY, CLOSED],
   'rewind of nothing':                [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   'rewind with a message':            ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
-  importSession:                      ['works',   'works',                'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', CLOSED],
-  exportSession:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works', CLOSED],
-  restoreSession:                     ['works',   'SESSION_EXISTS',       'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', CLOSED],
-  'recordProviderCompaction of nothing': [NOT_FOUND, 'works',             'works',    'works', 'works', 'works',  CLOSED],
+  'sessions.import':                      ['works',   'works',                'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', CLOSED],
+  'sessions.export':                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works', CLOSED],
+  'sessions.import of records':                     ['works',   'SESSION_EXISTS',       'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', 'SESSION_EXISTS', CLOSED],
+  'compactions.recordProvider of nothing': [NOT_FOUND, 'works',             'works',    'works', 'works', 'works',  CLOSED],
   getContextStats:                    ['null',    'null',                 'works',    'works', 'works', 'works',  CLOSED],
   needsCompaction:                    ['null',    'null',                 'null',     'null',  'null',  'null',   CLOSED],
   previewCompaction:                  ['null',    'null',                 'works',    'works', 'works', 'works',  CLOSED],
@@ -248,40 +250,39 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   recordResponse:                     ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   withOverflowRecovery:               ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
   listCompactions:                    [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  getCompaction:                      [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', 'works',  CLOSED],
-  getAuditLog:                        [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  getConfig:                          [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'compactions.get':                      [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', 'works',  CLOSED],
+  'sessions.audit':                        [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'sessions.config':                          [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   undoCompaction:                     [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', READONLY, CLOSED],
-  undoIfFits:                         [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'undoCompaction that fits':                         [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   redoCompaction:                     [NOT_FOUND, 'COMPACTION_NOT_FOUND', 'works',    'works', 'works', READONLY, CLOSED],
-  verifySession:                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  'verifySession with repair':        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
-  reestimate:                         [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
-  recordUsage:                        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
-  getUsage:                           [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  listRequests:                       [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  recordAnswer:                       [NOT_FOUND, 'REQUEST_NOT_FOUND',    'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', READONLY, CLOSED],
-  forkSession:                        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
-  listForks:                          [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  bringBack:                          [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
-  recordOverflow:                     [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
-  learnLimit:                         ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
-  listLimits:                         ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
-  forgetLimit:                        ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
-  compactInBackground:                [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
-  listJobs:                           [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
-  getJob:                             [NO_JOB,    NO_JOB,                 NO_JOB,     NO_JOB,  NO_JOB,  NO_JOB,   CLOSED],
-  whenIdle:                           ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
-  cancel:                             [NOT_FOUND, 'null',                 'null',     'null',  'null',  'null',   CLOSED],
+  'sessions.verify':                      [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'sessions.verify with repair':        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'sessions.reestimate':                         [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'requests.recordUsage':                        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'requests.usage':                           [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'requests.list':                       [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'requests.recordAnswer':                       [NOT_FOUND, 'REQUEST_NOT_FOUND',    'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', READONLY, CLOSED],
+  'sessions.fork':                        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'sessions.forks':                          [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'sessions.bringBack':                          [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'limits.learn':                     [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'limits.set':                         ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'limits.list':                         ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'limits.forget':                        ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'jobs.start':                [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  'jobs.list':                           [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'jobs.get':                             [NO_JOB,    NO_JOB,                 NO_JOB,     NO_JOB,  NO_JOB,  NO_JOB,   CLOSED],
+  'jobs.whenIdle':                           ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
+  'jobs.cancel':                             [NOT_FOUND, 'null',                 'null',     'null',  'null',  'null',   CLOSED],
   search:                             [NOT_FOUND, 'works', 'works', 'works', 'works', 'works', CLOSED],
-  countMessages:                      [NOT_FOUND, 'works', 'works', 'works', 'works', 'works', CLOSED],
-  newestSession:                      ['works', 'works', 'works', 'works', 'works', 'works', CLOSED],
-  getMoment:                          [NOT_FOUND, 'MESSAGE_NOT_FOUND', 'works', 'works', 'works', 'works', CLOSED],
-  diffViews:                          [NOT_FOUND, 'MESSAGE_NOT_FOUND', 'works', 'works', 'works', 'works', CLOSED],
-  getRequest:                         [NOT_FOUND, 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', CLOSED],
-  remember:                           [NOT_FOUND, 'works', 'works', 'works', 'works', READONLY, CLOSED],
-  recall:                             [NOT_FOUND, 'works', 'works', 'works', 'works', 'works', CLOSED],
-  forget:                             ['NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', CLOSED],
+  'sessions.get with counts':                      [NOT_FOUND, 'works', 'works', 'works', 'works', 'works', CLOSED],
+  'messages.moment':                          [NOT_FOUND, 'MESSAGE_NOT_FOUND', 'works', 'works', 'works', 'works', CLOSED],
+  'messages.diff':                          [NOT_FOUND, 'MESSAGE_NOT_FOUND', 'works', 'works', 'works', 'works', CLOSED],
+  'requests.get':                         [NOT_FOUND, 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', CLOSED],
+  'notes.add':                           [NOT_FOUND, 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'notes.list':                             [NOT_FOUND, 'works', 'works', 'works', 'works', 'works', CLOSED],
+  'notes.forget':                             ['NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', CLOSED],
   close:                              ['works',   'works',                'works',    'works', 'works', 'works',  'works'],
   'chatStore.create':                 ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
   'chatStore.save':                   ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
@@ -309,7 +310,7 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
 
 test('every method of a store, and every writing method of an adapter, has a row', () => {
   const rows = new Set(Object.keys(VERBS).map(methodOfRow))
-  const methods = STORE_METHODS.filter((name) => !LISTENING.includes(name))
+  const methods = [...STORE_METHODS, ...HOOKS].filter((name) => !LISTENING.includes(name))
   const all = [...methods, ...WRITING_ADAPTER_METHODS]
   expect(all.filter((name) => !rows.has(name))).toEqual([])
   expect([...rows].filter((name) => !all.includes(name))).toEqual([])
@@ -326,7 +327,7 @@ async function stateOf(state: State): Promise<Fixture> {
   await store.append('beside', chat(1))
   const nothing = { store, messageId: 'm3', compactionId: 'none' }
   if (state === 'unknown') return nothing
-  await store.createSession({ id: 's' })
+  await store.sessions.create({ id: 's' })
   if (state === 'empty') return nothing
   await store.append(
     's',
@@ -366,7 +367,7 @@ for (const [index, state] of STATES.entries()) {
         if (outcome !== 'works') expect(dumpOf(beside), 'nothing is written').toBe(before)
         beside.close()
         if (state !== 'closed' && verb !== 'close')
-          expect(await fixture.store.getSession('beside')).toBeDefined()
+          expect(await fixture.store.sessions.get('beside')).toBeDefined()
         await fixture.store.close()
       })
     }

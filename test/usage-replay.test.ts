@@ -51,12 +51,12 @@ async function replay(
         cacheReadTokens,
         cacheCreationTokens,
       }
-      expect((await store.recordUsage('s', report)).recorded).toBe(true)
+      expect((await store.requests.recordUsage('s', report)).recorded).toBe(true)
     }
     const messages = fromAnthropic({ messages: [{ role, content }] })
     // That tool abandons a call whose turn was interrupted; a store has to be told, because the result could still come.
     if (index > 0 && messages[0]?.role === 'user') {
-      const results = abandoned(await store.listToolCalls('s'))
+      const results = abandoned(await store.messages.toolCalls('s'))
       if (results.length > 0) await store.append('s', results)
     }
     await store.append('s', messages)

@@ -1,5 +1,6 @@
 import { type ChatMessage, type Message, type NewMessage, openStore } from 'undertext'
 import { estimatorNamed } from 'undertext/tokens'
+import { beforeTurn } from '../../src/compat/index.ts'
 import { identifiersOf, Words } from '../retention/identifiers.ts'
 import { textOf, wordsOfAssistant } from '../retention/parts.ts'
 import { type Bill, Meter, type Sent } from './bill.ts'
@@ -59,12 +60,12 @@ export async function replay(
   let billBefore: Bill | undefined
   let [referred, lost, overflowAt, appended] = [0, 0, 0, 0]
   try {
-    await store.createSession({ id: ID, provider: PROVIDER, model: MODEL })
+    await store.sessions.create({ id: ID, provider: PROVIDER, model: MODEL })
     for (const [number, at] of requests.entries()) {
       if (number === until) billBefore = { ...meter.bill }
       await store.append(ID, messages.slice(appended, at) as NewMessage[])
       appended = at
-      const { run, stats } = await store.beforeTurn(ID)
+      const { run, stats } = await beforeTurn(store, ID)
       if (run?.compacted) runsAt.push(number)
       if (stats?.withinBudget === false) {
         overflowAt = number + 1

@@ -68,10 +68,10 @@ for (let at = 0; at <= CLIENTS; at++) await store.append(`s${at}`, turn(0))
 // A plan that was made for an empty table reads all of a session.
 await pool.query('analyze')
 const append: Work = (at, n) => store.append(`s${at}`, turn(n))
-const byHand: Work = (at, n) => appended(pool, hands[at]!, turn(n))
+const manual: Work = (at, n) => appended(pool, hands[at]!, turn(n))
 const figures: Record<string, number> = {
-  append_ratio_1: await ratio(1, append, byHand),
-  append_ratio_16: await ratio(CLIENTS, append, byHand),
+  append_ratio_1: await ratio(1, append, manual),
+  append_ratio_16: await ratio(CLIENTS, append, manual),
   append_keyed_ratio: await ratio(
     1,
     (at, n) => store.append(`s${at}`, turn(n, `k${n}`)),

@@ -1,4 +1,4 @@
-import { type ChatMessage, MAX_RETAINED_MESSAGES, PRESETS, type Stage, type StageSpec } from 'undertext'
+import { type ChatMessage, DEFAULTS, PRESETS, type Stage, type StageSpec } from 'undertext'
 import { type ArrayCompactionConfig, ContextCompactor } from 'undertext/arrays'
 import { missingAfterSummary } from '../../src/core/model/laws.ts'
 import { newestWindow } from './window.ts'
@@ -91,7 +91,7 @@ const WINDOW = { stage: 'sliding_window', fitBudget: true }
 function withWindowOfNca(stage: StageSpec | Stage): StageSpec | Stage {
   const isBare =
     typeof stage === 'object' && 'stage' in stage && stage.last === undefined && stage.fitBudget === undefined
-  return isBare && stage.stage === 'sliding_window' ? { ...stage, last: MAX_RETAINED_MESSAGES } : stage
+  return isBare && stage.stage === 'sliding_window' ? { ...stage, last: DEFAULTS.maxRetainedMessages } : stage
 }
 
 /** The first is measured with any `--only`. A further stage, strategy or preset is one line more. */

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ChatMessage, detectFormat, type Message } from 'undertext'
+import type { ChatMessage, Message } from 'undertext'
 import { fromAnthropic } from 'undertext/anthropic'
+import { detectFormat } from 'undertext/formats'
 import { fromOpenAI } from 'undertext/openai'
 
 /** One conversation, in the neutral form, system messages aside: they are sent with every request and never compacted. */

@@ -45,7 +45,7 @@ export async function longLife({ messages: once }: Conversation): Promise<string
   const start = performance.now()
   const store = await openStore(':memory:', { env: false, contextWindows: { [PROVIDER]: WINDOW } })
   try {
-    await store.createSession({ id: ID, provider: PROVIDER })
+    await store.sessions.create({ id: ID, provider: PROVIDER })
     for (const at of requests) {
       await store.append(ID, messages.slice(appended, at) as NewMessage[])
       appended = at

@@ -153,7 +153,7 @@ async function makeStore(file: string): Promise<void> {
     .user('いいですね。予算は十万円です。')
     .assistant('では、宿を二泊で四万円、列車を三万円、残りを食事と入場料にしましょう。')
   globalThis.setDemoTime(trip.end)
-  await store.createSession({ id: 'kyoto-trip', title: '京都への旅', provider: 'openai', model: 'gpt-4o' })
+  await store.sessions.create({ id: 'kyoto-trip', title: '京都への旅', provider: 'openai', model: 'gpt-4o' })
   await store.append('kyoto-trip', trip.messages)
 
   const poem = new Script(START - 20 * 60 * MINUTE)
@@ -162,12 +162,12 @@ async function makeStore(file: string): Promise<void> {
       'It keeps what you said,\nthe first draft and the last;\nwhat is hidden is not dead,\nonly resting in the past.',
     )
   globalThis.setDemoTime(poem.end)
-  await store.createSession({ id: 'poem', title: 'A poem', provider: 'ollama', model: 'llama3.2' })
+  await store.sessions.create({ id: 'poem', title: 'A poem', provider: 'ollama', model: 'llama3.2' })
   await store.append('poem', poem.messages)
 
   const { messages } = shop()
   globalThis.setDemoTime(START)
-  await store.createSession({ id: DEMO_SESSION, title: 'Checkout is one cent short', ...SONNET })
+  await store.sessions.create({ id: DEMO_SESSION, title: 'Checkout is one cent short', ...SONNET })
   for (const message of messages) {
     globalThis.setDemoTime(message.createdAt!)
     await store.append(DEMO_SESSION, [message])

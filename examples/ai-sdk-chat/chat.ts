@@ -14,7 +14,7 @@ const text = (chat: Chat): string =>
   (chat.lastMessage?.parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('')
 
 // What a page does when it is opened: a new chat, or the one its address names.
-const [known] = await store.listSessions()
+const [known] = await store.sessions.list()
 const id = known?.id ?? (await chats.create())
 const chat = new Chat(id, await chats.load(id), POST)
 print(`${chat.messages.length} messages loaded`)
@@ -36,6 +36,6 @@ for (const { id: compaction, kind, rowsHidden } of await store.listCompactions(i
     `${kind}: ${rowsHidden} row taken back, undoCompaction('…', '${compaction.slice(0, 8)}…') gives it back`,
   )
 
-const { messageCount, visibleCount } = await store.getSession(id)
+const { messageCount, visibleCount } = await store.sessions.get(id)
 print(`${(await chats.load(id)).length} messages, ${messageCount} rows stored, ${visibleCount} in the view`)
 await store.close()

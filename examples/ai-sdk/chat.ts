@@ -69,6 +69,6 @@ for (const prompt of questions) {
   process.stdout.write('\n')
 }
 
-const { messageCount, visibleCount } = await store.getSession('demo')
+const { messageCount, visibleCount } = await store.sessions.get('demo')
 print(`${messageCount} messages stored, ${visibleCount} in the view`)
 await store.close()

@@ -30,7 +30,7 @@ await importSessionToStore(sessionId, sessionStore, { dir })
 for (const { summary } of await listSessions({ dir, sessionStore })) print(`listed: ${summary}`)
 
 // To the store it is a conversation like any other.
-const { id, messageCount } = (await store.listSessions())[0]!
+const { id, messageCount } = (await store.sessions.list())[0]!
 const { messages } = await store.renderHistory(id, { provider: 'anthropic' })
 print(`${messageCount} entries, ${messages.length} messages for a model`)
 const stats = await store.getContextStats(id, 'anthropic', 'claude-sonnet-4-5')
@@ -41,6 +41,6 @@ await deleteSession(sessionId, { dir, sessionStore })
 print(`deleted: ${(await listSessions({ dir, sessionStore })).length} sessions`)
 await sessionStore.restore(keyOfSession(id)!)
 print(`restored: ${(await getSessionMessages(sessionId, { dir, sessionStore })).length} messages`)
-for (const { event, actor } of await store.getAuditLog(id))
+for (const { event, actor } of await store.sessions.audit(id))
   print(`  ${event}${actor === undefined ? '' : ` by ${actor}`}`)
 await store.close()

@@ -70,7 +70,7 @@ const [cleared] = (await store.listCompactions('demo')).filter(({ reason }) =>
 await store.undoCompaction('demo', cleared!.id)
 print(`${before} items, cleared, and ${(await session.getItems()).length} again`)
 
-const { messageCount, visibleCount } = await store.getSession('demo')
+const { messageCount, visibleCount } = await store.sessions.get('demo')
 print(`${messageCount} items stored, ${visibleCount} in the view`)
-print(`${(await store.getUsage('demo')).total.requests} calls of the model recorded`)
+print(`${(await store.requests.usage('demo')).total.requests} calls of the model recorded`)
 await store.close()

@@ -304,7 +304,7 @@ CREATE TABLE "undertext"."sessions" (
 	"size_large" bigint DEFAULT 0 NOT NULL,
 	"hidden_condensed" bigint DEFAULT 0 NOT NULL,
 	"hidden_truncated" bigint DEFAULT 0 NOT NULL,
-	"hidden_by_hand" bigint DEFAULT 0 NOT NULL,
+	"hidden_manual" bigint DEFAULT 0 NOT NULL,
 	"retired" bigint DEFAULT 0 NOT NULL,
 	"active_compactions" bigint DEFAULT 0 NOT NULL,
 	"undone_automatic" bigint DEFAULT 0 NOT NULL,

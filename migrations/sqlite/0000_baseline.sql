@@ -311,7 +311,7 @@ CREATE TABLE `undertext_sessions` (
 	`size_large` integer DEFAULT 0 NOT NULL,
 	`hidden_condensed` integer DEFAULT 0 NOT NULL,
 	`hidden_truncated` integer DEFAULT 0 NOT NULL,
-	`hidden_by_hand` integer DEFAULT 0 NOT NULL,
+	`hidden_manual` integer DEFAULT 0 NOT NULL,
 	`retired` integer DEFAULT 0 NOT NULL,
 	`active_compactions` integer DEFAULT 0 NOT NULL,
 	`undone_automatic` integer DEFAULT 0 NOT NULL,

@@ -18,10 +18,7 @@ import type { Store } from '../store/store.ts'
  */
 
 /** The store methods that a recovering model needs. */
-export type RecoveringStore = Pick<
-  Store,
-  'createSession' | 'getSession' | 'recordAnswer' | 'recordUsage' | 'updateSession' | 'withOverflowRecovery'
->
+export type RecoveringStore = Pick<Store, 'sessions' | 'requests' | 'withOverflowRecovery'>
 
 /** Owner, provider and model of a session. */
 export type SessionNames = {
@@ -35,19 +32,19 @@ export type SessionNames = {
  * is recorded only together with its provider. An unknown session is ignored.
  */
 export async function noteSession(
-  store: Pick<Store, 'getSession' | 'updateSession'>,
+  store: Pick<Store, 'sessions'>,
   sessionId: string,
   names: SessionNames,
 ): Promise<void> {
   if (names.provider === undefined && names.owner === undefined) return
-  const session = await unlessUnknown(store.getSession(sessionId))
+  const session = await unlessUnknown(store.sessions.get(sessionId))
   if (session !== undefined) await complete(store, session, names)
 }
 
 /** Sets the names that a session does not have. Throws `SESSION_NOT_FOUND` for a session of another owner. */
 async function complete(
-  store: Pick<Store, 'updateSession'>,
-  session: Awaited<ReturnType<Store['getSession']>>,
+  store: Pick<Store, 'sessions'>,
+  session: Awaited<ReturnType<Store['sessions']['get']>>,
   { provider, model, owner }: SessionNames,
 ): Promise<void> {
   const change = {
@@ -56,7 +53,7 @@ async function complete(
   }
   // Of two owners who claim a session at once, the second finds none.
   const asked = owner === undefined ? {} : { owner }
-  if (Object.keys(change).length > 0) await store.updateSession(session.id, change, asked)
+  if (Object.keys(change).length > 0) await store.sessions.update(session.id, change, asked)
 }
 
 /**
@@ -64,7 +61,7 @@ async function complete(
  * paid for: if recording fails, the process emits a warning. Without a report, or with one of 0 tokens, the request alone is recorded.
  */
 export async function recordCall(
-  store: Pick<Store, 'recordUsage'>,
+  store: Pick<Store, 'requests'>,
   request: PreparedRequest,
   usage: ReportedUsage | undefined,
 ): Promise<string | undefined> {
@@ -73,7 +70,7 @@ export async function recordCall(
 
 /** Records the usage of a call as `recordCall` does, with what is known of its request. */
 export async function recordReport(
-  store: Pick<Store, 'recordUsage'>,
+  store: Pick<Store, 'requests'>,
   { sessionId, provider, model }: Pick<PreparedRequest, 'sessionId' | 'provider' | 'model'>,
   usage: ReportedUsage | undefined,
   { request, ...known }: Omit<UsageReportInput, keyof ReportedUsage>,
@@ -83,8 +80,8 @@ export async function recordReport(
   try {
     const report = { ...known, provider, ...(model !== undefined && { model }) }
     const recorded = isReported
-      ? await store.recordUsage(sessionId, { ...report, ...usage, request })
-      : await store.recordUsage(sessionId, { ...report, request: request! })
+      ? await store.requests.recordUsage(sessionId, { ...report, ...usage, request })
+      : await store.requests.recordUsage(sessionId, { ...report, request: request! })
     return recorded.requestId
   } catch (error) {
     process.emitWarning(`The usage of a model call was not recorded: ${errorName(error)}`)
@@ -192,13 +189,13 @@ function preferred<T>(list: readonly T[], condition: (one: T) => boolean): reado
 
 /** Records where answers are stored. They are stored all the same: if recording fails, the process emits a warning. */
 export async function recordAnswers(
-  store: Pick<Store, 'recordAnswer'>,
+  store: Pick<Store, 'requests'>,
   sessionId: string,
   answers: readonly AnsweredRequest[],
 ): Promise<void> {
   for (const { requestId, positions } of answers) {
     try {
-      await store.recordAnswer(sessionId, requestId, positions)
+      await store.requests.recordAnswer(sessionId, requestId, positions)
     } catch (error) {
       process.emitWarning(`The answer of a request was not recorded: ${errorName(error)}`)
     }
@@ -210,16 +207,16 @@ export async function recordAnswers(
  * its owner.
  */
 async function nameSession(
-  store: Pick<Store, 'createSession' | 'getSession' | 'updateSession'>,
+  store: Pick<Store, 'sessions'>,
   id: string,
   { provider, model, owner }: SessionNames,
 ): Promise<void> {
   const names = { provider, model, owner }
-  const session = await unlessUnknown(store.getSession(id))
+  const session = await unlessUnknown(store.sessions.get(id))
   if (session !== undefined) return complete(store, session, names)
   try {
     const asked = provider !== undefined && { provider, ...(model !== undefined && { model }) }
-    await store.createSession({ id, ...asked, ...(owner !== undefined && { owner }) })
+    await store.sessions.create({ id, ...asked, ...(owner !== undefined && { owner }) })
   } catch (error) {
     if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
     await noteSession(store, id, names)
@@ -228,7 +225,7 @@ async function nameSession(
 
 /** Appends to a session after its names were recorded. Messages that cannot be stored create no session. */
 export async function appendNamed(
-  store: Pick<Store, 'append' | 'createSession' | 'getSession' | 'updateSession'>,
+  store: Pick<Store, 'append' | 'sessions'>,
   id: string,
   messages: readonly NewMessage[],
   names: SessionNames,

@@ -58,7 +58,7 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--owner <owner>', 'only sessions of this owner')
         .option('--archived', 'archived sessions instead of the others')
         .option('--search <text>', 'only sessions whose id or title contains this text, in any case')
-        .option('--limit <count>', 'at most so many', wholeNumber(1), 50)
+        .option('--limit <count>', 'maximum number to list', wholeNumber(1), 50)
         .option('--after <session>', 'continue after this session, the last one of the previous list'),
   },
   {
@@ -81,15 +81,15 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--original', 'the original in place of what replaces it')
         .option('--from <position>', 'from this position on', wholeNumber(1))
         .option('--to <position>', 'up to this position', wholeNumber(1))
-        .option('--limit <count>', 'at most so many rows, from the beginning', wholeNumber(1))
-        .option('--tail <count>', 'only the last so many rows', wholeNumber(1))
+        .option('--limit <count>', 'maximum number of rows, from the beginning', wholeNumber(1))
+        .option('--tail <count>', 'show only the last N rows', wholeNumber(1))
         .addOption(choice('--role <role>', 'only rows of this role', ['system', 'user', 'assistant', 'tool']))
         .option('--at <moment>', MOMENT)
         .option('--no-fold', 'long tool outputs in full (always so where the output is no terminal)'),
   },
   {
     name: 'search',
-    summary: 'find messages by what they say',
+    summary: 'search messages',
     description:
       'Finds messages of all sessions, best first: hidden ones, tool outputs and summaries too. The query is a question, a name, a path, an error message or any other text; a text in double quotes is a phrase. The first search of a store makes an index.',
     examples: {
@@ -110,14 +110,14 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--to <time>', 'only up to this time, or to the end of this day')
         .option('--hidden', 'only rows that a compaction hides')
         .option('--visible', 'only rows of the view')
-        .option('--limit <count>', 'at most so many', wholeNumber(1), 10)
+        .option('--limit <count>', 'maximum number to list', wholeNumber(1), 10)
         .option('--cursor <cursor>', 'continue after the previous list with the same query and options'),
   },
   {
     name: 'stats',
     summary: 'show how full the context of a session is',
     description:
-      'Shows the tokens of the next request by category, beside what its model takes: a bar with marks at the target of a compaction, at 60 % and where compaction is due, and where each figure comes from. With --model for other models, several side by side.',
+      "Shows the next request's tokens by category against the model's limit, with marks at the compaction target, 60 % and the threshold, and the source of each figure. With --model for other models, several side by side.",
     examples: {
       'stats @': 'the newest session and its own model',
       'stats @ --model openai/gpt-4o --model anthropic/claude-sonnet-4-20250514': 'two models side by side',
@@ -155,7 +155,7 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--full', 'with --dry-run on a terminal: the whole text of a summary too')
         .option('--target <share>', 'bring the request down to this share of the input (default 0.4)', share)
         .addOption(
-          new Option('--target-tokens <tokens>', 'bring the history down to so many tokens')
+          new Option('--target-tokens <tokens>', 'reduce the history to N tokens')
             .argParser(wholeNumber())
             .conflicts('target'),
         )
@@ -164,7 +164,7 @@ export const COMMANDS: readonly CliCommand[] = [
             .choices(STAGES)
             .argParser(listedOf(STAGES)),
         )
-        .option('--model <provider/model>', 'the model whose window counts (default: the session’s)')
+        .option('--model <provider/model>', 'the model whose context window applies (default: the session’s)')
         .option('--provider <name>', 'the provider whose window counts')
         .option(
           '--summary-model <model>',
@@ -173,7 +173,7 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--summary-url <address>', 'an OpenAI-compatible address for --summary-model')
         .option('--summary-package <name>', 'the package of the provider, if it is not @ai-sdk/PROVIDER')
         .option('--api-key-env <name>', 'the variable with the key for that address (default OPENAI_API_KEY)')
-        .option('--summarize', 'with --dry-run: ask the model now and show its summary; it is billed')
+        .option('--summarize', 'with --dry-run: call the model now and show its summary (incurs cost)')
         .option('--reason <text>', 'why, for the audit'),
   },
   {
@@ -190,7 +190,7 @@ export const COMMANDS: readonly CliCommand[] = [
     declare: (command) =>
       command
         .argument('<session>', SESSION)
-        .option('--limit <count>', 'at most so many runs, the newest', wholeNumber(1)),
+        .option('--limit <count>', 'maximum number of runs, newest first', wholeNumber(1)),
   },
   {
     name: 'requests',
@@ -213,7 +213,7 @@ export const COMMANDS: readonly CliCommand[] = [
             .argParser(wholeNumber(1))
             .conflicts('after'),
         )
-        .option('--limit <count>', 'at most so many', wholeNumber(1), 50)
+        .option('--limit <count>', 'maximum number to list', wholeNumber(1), 50)
         .option('--after <request>', 'continue after this request, the last one of the previous list')
         .option('--no-fold', 'long tool outputs in full (always so where the output is no terminal)'),
   },
@@ -356,16 +356,16 @@ export const COMMANDS: readonly CliCommand[] = [
         )
         .addOption(systemOption())
         .addOption(systemFileOption())
-        .option('--max-tokens <tokens>', 'most tokens of an answer', wholeNumber(1))
+        .option('--max-tokens <tokens>', 'maximum tokens per answer', wholeNumber(1))
         .option('--title <text>', 'the title of a new session')
         .option('--message <text>', 'send this one prompt, print the answer, and end'),
   },
   {
     name: 'import',
     summary: 'import conversations from files and folders',
-    description: `Imports sessions of Claude Code, pi, Cline and Roo Code, exports of ChatGPT and of Claude, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. The kind of a file is recognised from its content. Of a folder, and of all folders in it, what is recognised is imported; - is the standard input.
+    description: `Imports sessions of Claude Code, pi, Cline and Roo Code, exports of ChatGPT and of Claude, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. The kind of a file is recognized from its content. Of a folder, and of all folders in it, what is recognized is imported; - is the standard input.
 
-Each file is checked as a whole first; a conversation with a bad place is not stored, the others are. The same file again adds nothing, a file that has grown adds its end. Compactions that the agent had made can be undone here.`,
+Each file is checked as a whole first; conversations with unreadable entries are skipped; the rest are imported. Re-importing a file adds nothing; if it has grown, only the new messages are added. Compactions that the agent made can be undone here.`,
     examples: {
       'import ~/.claude/projects': 'all sessions of Claude Code',
       'import conversations.json --branches': 'an export of ChatGPT or Claude, abandoned branches as well',
@@ -493,7 +493,7 @@ The same command again continues after an interruption, and copies what has chan
         .option('--search <text>', 'only notes that match this text, the best first')
         .option('--key <key>', 'only notes of this key; with add, what it replaces')
         .option('--all', 'replaced and forgotten notes too')
-        .option('--limit <count>', 'at most so many', wholeNumber(1), 50)
+        .option('--limit <count>', 'maximum number to list', wholeNumber(1), 50)
         .option('--source <message>', 'with add: the id of the message of the session that it is from')
         .option('--purge', 'with forget: remove the text for good, with the notes of its key before it')
         .option('--reason <text>', 'why, for the audit')
@@ -524,13 +524,13 @@ The same command again continues after an interruption, and copies what has chan
           'with --allow import: import its files, and again when they grow',
           repeated,
         )
-        .option('--max-tokens <tokens>', 'most tokens of an answer (default 2000)', wholeNumber(300)),
+        .option('--max-tokens <tokens>', 'maximum tokens per answer (default 2000)', wholeNumber(300)),
   },
   {
     name: 'purge',
     summary: 'remove a session for good',
     description:
-      'Removes a session and all it holds for good, the one command that destroys: messages, compactions, and images that no other session uses. A receipt of numbers stays. On a terminal the id of the session must be typed; elsewhere --yes is needed, and with it the whole id, or @.',
+      'Permanently removes a session and all it holds: messages, compactions, and images that no other session uses. A receipt of numbers remains. It is the only destructive command. On a terminal the id of the session must be typed; elsewhere --yes is needed, and with it the whole id, or @.',
     examples: {
       'purge old-chat': 'shows what will be removed, and asks',
       'purge old-chat --yes --reason "asked by its owner"': 'without asking',
@@ -547,9 +547,9 @@ The same command again continues after an interruption, and copies what has chan
     name: 'doctor',
     summary: 'check the store, versions and settings',
     description:
-      'Reports which store is used and why, the state of its file or server, which versions run, which optional packages are installed, what the settings are and where each comes from, and what the terminal can do. It works if the store is missing, damaged or no store, and exits with 1 if something is wrong.',
+      'Reports which store is used and why, the state of its file or server, which versions run, which optional packages are installed, what the settings are and where each comes from, and what the terminal can do. It works even if the store is missing, damaged or not a store at all, and exits with 1 if something is wrong.',
     examples: {
-      doctor: 'if something is odd, begin here',
+      doctor: 'start here if something looks wrong',
       'doctor --deep --db chats.db': 'is this file sound?',
       'doctor --json | jq \'.settings[] | select(.source != "default")\'': 'settings that were changed',
     },

@@ -89,7 +89,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   HISTORY_REFUSED: EXIT.badData,
   IMPORT_ABORTED: EXIT.interrupted,
   FILE_UNREADABLE: EXIT.notFound,
-  FILE_UNRECOGNISED: EXIT.badData,
+  FILE_UNRECOGNIZED: EXIT.badData,
   FILE_CHANGED: EXIT.refused,
 }
 
@@ -160,7 +160,7 @@ const WORDS: { readonly [C in ErrorCode]: Words<C> } = {
   // A function's name before the problem is of no use here; that of a field is.
   INVALID_INPUT: {
     sentence: ({ problems }, flagOf) => {
-      const ofFields = problems.replaceAll(/^[a-z][A-Za-z]+: (?!must )/gm, '')
+      const ofFields = problems.replaceAll(/^[a-z][A-Za-z]+(?:\.[A-Za-z]+)?: (?!must )/gm, '')
       return `This is not valid: ${ofFields.replaceAll(/^[a-z]\w*(?=[:.[])/gm, (field) => flagOf(field) ?? field)}`
     },
   },
@@ -327,9 +327,9 @@ const WORDS: { readonly [C in ErrorCode]: Words<C> } = {
     },
   },
   FILE_UNREADABLE: {},
-  FILE_UNRECOGNISED: {
+  FILE_UNRECOGNIZED: {
     sentence: ({ file, looks }) =>
-      `${JSON.stringify(file)} is not recognised: it looks like ${looks}. \`undertext help import\` lists what is.`,
+      `${JSON.stringify(file)} is not recognized: it looks like ${looks}. \`undertext help import\` lists what is.`,
   },
   FILE_CHANGED: {},
 }

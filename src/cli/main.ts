@@ -72,14 +72,14 @@ export function createProgram(argv: readonly string[], io: Io, run: Runner): Com
   const out = sealed(io.out, colours)
   const style = createStyle(colours)
   const program = new Command('undertext')
-    .description('Conversations with language models, kept whole: see, compact, undo, verify.')
+    .description('Inspect, compact and undo stored LLM conversations.')
     .version(io.version, '-V, --version', 'print the version')
     .option(
       '--db <store>',
       'a file, or a server: postgres://… (default: $UNDERTEXT_DB, else a file in your data folder)',
     )
     .option('--json', 'one JSON value instead of text')
-    .option('-y, --yes', 'answer every question with yes')
+    .option('-y, --yes', 'assume yes for all prompts')
     .option('--no-color', 'no colours, like NO_COLOR=1')
     .option('--no-pager', 'never show a long text through $PAGER')
     .helpOption('-h, --help', 'print this help')

@@ -29,7 +29,7 @@ export async function* allSessions(
       before = seen.size
       let after = isFirst ? options.after : undefined
       for (let limit = FIRST_PAGE; ; limit = LARGEST_PAGE) {
-        const page = await store.listSessions({ ...options, archived, limit, after })
+        const page = await store.sessions.list({ ...options, archived, limit, after })
         const others = page.filter(({ id }) => !seen.has(id))
         for (const session of others) seen.add(session.id)
         yield* others
@@ -66,7 +66,9 @@ export async function findSession(store: Store, given: string): Promise<string> 
   if (given !== '' && (await isSession(store, given))) return given
   const found: string[] = []
   if (given === '@') {
-    const newest = (await store.newestSession()) ?? (await store.newestSession({ archived: true }))
+    const newest =
+      (await store.sessions.list({ limit: 1 }))[0]?.id ??
+      (await store.sessions.list({ limit: 1, ...{ archived: true } }))[0]?.id
     if (newest !== undefined) found.push(newest)
   } else if (given !== '') {
     for await (const { id } of allSessions(store, { search: headOf(given, LONGEST_BEGINNING) }))
@@ -82,7 +84,7 @@ export async function findSession(store: Store, given: string): Promise<string> 
 
 async function isSession(store: Store, id: string): Promise<boolean> {
   try {
-    await store.getSession(id)
+    await store.sessions.get(id)
     return true
   } catch (error) {
     // A text that cannot be an id, for example one that is too long, is no error here.
@@ -115,11 +117,11 @@ export async function findCompaction(store: Store, sessionId: string, given: str
 export async function findRequest(store: Store, sessionId: string, given: string): Promise<string> {
   if (shownTyped(given) !== given)
     throw new UndertextError('REQUEST_NOT_FOUND', { sessionId, request: shownTyped(given) })
-  const { incarnation } = await store.getSession(sessionId)
+  const { incarnation } = await store.sessions.get(sessionId)
   if (given !== '@') return /^r?[1-9]\d*$/.test(given) ? `${incarnation}:r${given.replace('r', '')}` : given
   let newest: string | undefined
   for (;;) {
-    const page = await store.listRequests(sessionId, {
+    const page = await store.requests.list(sessionId, {
       limit: REQUESTS_AT_ONCE,
       ...(newest !== undefined && { after: newest }),
     })

@@ -29,9 +29,22 @@ export {
   planFileSummarization,
   shouldSummarizeFiles,
 } from '../core/files/summary-plan.ts'
-export { DEFAULT_MAX_PREVIEW_BYTES } from '../core/files/tool-output/preview.ts'
+export { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../core/files/tool-output/cut-output.ts'
+export {
+  DEFAULT_MAX_PREVIEW_BYTES,
+  generateToolOutputPreview,
+  type ToolOutputPreview,
+  type ToolOutputPreviewOptions,
+} from '../core/files/tool-output/preview.ts'
 export type * from '../core/message-types.ts'
 export type { RowKind } from '../core/messages/message.ts'
+export {
+  type NextStep,
+  nextStep,
+  STOP_REASONS,
+  type StopReason,
+  stopReasonOf,
+} from '../core/messages/stop-reason.ts'
 export {
   buildSummarizationPrompt,
   type SummarizationPrompt,
@@ -118,6 +131,8 @@ export {
   type ProcessedFile,
   type SummarizeFile,
 } from '../store/requests/file-summarization-service.ts'
+export type { AfterTurnOptions, BeforeTurnOptions } from '../store/requests/options.ts'
+export type { AfterTurnResult, AppendedTurn, BeforeTurnResult } from '../store/requests/turn-hooks.ts'
 export {
   buildEnrichedSystem,
   type EnrichedSystemInput,
@@ -160,3 +175,13 @@ export {
   type ProviderOverflowDetails,
   parseProviderOverflowDetails,
 } from './overflow.ts'
+export {
+  assistantMessage,
+  compactBeforeTurn,
+  systemMessage,
+  type TextMessage,
+  type TurnMessages,
+  userMessage,
+} from './plain-messages.ts'
+export { type TruncateOptions, type TruncateResult, truncateToolOutput } from './truncate-tool-output.ts'
+export { afterTurn, beforeTurn } from './turns.ts'

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { check, jsonObjectSchema, nameSchema } from '../core/messages/check.ts'
 import type { JsonObject } from '../core/messages/json.ts'
 import { storeSchema } from '../store/arguments.ts'
-import type { RecalledNote } from '../store/notes.ts'
+import type { ListedNote } from '../store/notes.ts'
 import type { Store } from '../store/store.ts'
 import type { LongTermMemory, Memory } from './history-manager.ts'
 
-/** The methods of a store that the memory calls. */
-export type NoteStore = Pick<Store, 'remember' | 'recall' | 'forget'>
+/** The part of a store that the memory uses. */
+export type NoteStore = Pick<Store, 'notes'>
 
-const noteStoreSchema = storeSchema<NoteStore>('remember', 'recall', 'forget')
+const noteStoreSchema = storeSchema<NoteStore>('notes')
 const whoseSchema = z.union(
   [z.strictObject({ session: nameSchema }), z.strictObject({ owner: nameSchema })],
   'must name either a session or an owner',
@@ -57,7 +57,7 @@ export interface NotesMemory extends LongTermMemory {
   /** The best memories for a text; without one the newest. */
   recall(query: string, topK: number, filters?: unknown): Promise<StoredMemory[]>
   store(memory: NewMemory): Promise<StoredMemory>
-  /** Forgets memories, which stay stored (`Store.forget`); returns their number. */
+  /** Forgets memories, which stay stored (`Notes.forget`); returns their number. */
   forget(filters?: MemoryFilters): Promise<number>
 }
 
@@ -73,12 +73,12 @@ export function notesMemory(
   store: NoteStore,
   whose: { readonly session: string } | { readonly owner: string },
 ): NotesMemory {
-  const { remember, recall, forget } = bound(check(noteStoreSchema, store, 'notesMemory: store'))
+  const { notes } = check(noteStoreSchema, store, 'notesMemory: store')
   const scope = check(whoseSchema, whose, 'notesMemory')
   const found = async (query: string | undefined, filters: unknown): Promise<StoredMemory[]> => {
     const { type, sessionId, key } = check(filtersSchema, filters, 'filters') ?? {}
-    const notes = await recall(query, { ...scope, limit: MOST, ...(key !== undefined && { key }) })
-    return notes
+    const listed = await notes.list({ query, ...scope, limit: MOST, ...(key !== undefined && { key }) })
+    return listed
       .map(memoryOf)
       .filter(
         (one) =>
@@ -92,28 +92,20 @@ export function notesMemory(
       const { type, content, sessionId, key, metadata } = check(entrySchema, memory, 'store')
       const about = { ...metadata, type, ...(sessionId !== undefined && { sessionId }) }
       return memoryOf(
-        await remember(content, { ...scope, ...(key !== undefined && { key }), metadata: about }),
+        await notes.add(content, { ...scope, ...(key !== undefined && { key }), metadata: about }),
       )
     },
     forget: async (filters) => {
       const all = await found(undefined, filters)
       // Those of its owner are recalled for a session, and are not the session's.
       const own = all.filter(({ owner }) => 'owner' in scope || owner === undefined)
-      for (const { id } of own) await forget(id)
+      for (const { id } of own) await notes.forget(id)
       return own.length
     },
   }
 }
 
-function bound(store: NoteStore): NoteStore {
-  return {
-    remember: (...given) => store.remember(...given),
-    recall: (...given) => store.recall(...given),
-    forget: (...given) => store.forget(...given),
-  }
-}
-
-function memoryOf({ id, text, metadata = {}, ...note }: RecalledNote): StoredMemory {
+function memoryOf({ id, text, metadata = {}, ...note }: ListedNote): StoredMemory {
   const { type, sessionId = note.sessionId, ...rest } = metadata
   return {
     ...{ id, type: typeof type === 'string' ? type : NOTE_TYPE, content: text },

@@ -66,7 +66,7 @@ export interface Failures {
   IMPORT_DIVERGED: { sessionId: string; position: number; why: string }
   IMPORT_ABORTED: { file: string; imported: number }
   FILE_UNREADABLE: { file: string; detail: string }
-  FILE_UNRECOGNISED: { file: string; looks: string }
+  FILE_UNRECOGNIZED: { file: string; looks: string }
   FILE_CHANGED: { file: string; imported: number }
 }
 
@@ -262,8 +262,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   IMPORT_ABORTED: ({ file, imported }) =>
     `The import of ${JSON.stringify(file)} was aborted by its signal; ${conversations(imported)}. Import it again: nothing is stored twice.`,
   FILE_UNREADABLE: ({ file, detail }) => `${JSON.stringify(file)} cannot be read: ${detail}`,
-  FILE_UNRECOGNISED: ({ file, looks }) =>
-    `${JSON.stringify(file)} is not recognised: it looks like ${looks}. docs/imports.md lists the recognised formats.`,
+  FILE_UNRECOGNIZED: ({ file, looks }) =>
+    `${JSON.stringify(file)} is not recognized: it looks like ${looks}. docs/imports.md lists the recognized formats.`,
   FILE_CHANGED: ({ file, imported }) =>
     `${JSON.stringify(file)} was changed between the check and the writing; ${conversations(imported)}. Import it again when no program writes to it.`,
   APPROVAL_STORED: ({ sessionId, toolCallIds }) =>

@@ -36,7 +36,7 @@ export type Session = {
   readonly visibleCount: number
   /** Sizes of the visible rows, replacements applied. */
   readonly visibleSizes: Sizes
-  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
+  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly manual: number }
   readonly activeCompactions: number
   /** Automatic compactions that a user undid since the last one was made. */
   readonly undoneAutomatic: number

@@ -179,12 +179,12 @@ export type UndoOutcome = {
   readonly rows: number
   readonly parts: number
   /** Ids of the compactions that rewinds among them undid or redid, in order; absent for none. */
-  readonly turnedWith?: readonly string[]
+  readonly alsoChanged?: readonly string[]
   /**
    * Members that the verb could not undo or redo, with their status: attempts that were never in force, and for a redo of a run the
    * members that its last undo did not undo. Absent for none.
    */
-  readonly notTurned?: readonly { readonly compactionId: string; readonly status: CompactionStatus }[]
+  readonly unchanged?: readonly { readonly compactionId: string; readonly status: CompactionStatus }[]
 }
 
 /** The kinds that may be undone, and the model of the figures. */

@@ -123,12 +123,12 @@ export function requestedBlock({
   keepFrom,
 }: z.output<typeof providerCompactionSchema>): ProviderRecord['requested'] {
   if (answer === undefined) return undefined
-  checkMessages([answer], 'recordProviderCompaction: answer')
+  checkMessages([answer], 'compactions.recordProvider: answer')
   const [block, ...others] = partsOf(answer)
   if (block === undefined || compactionBlock(block) === undefined)
-    throw invalid('recordProviderCompaction: answer: has no compaction block; check its stop reason first')
+    throw invalid('compactions.recordProvider: answer: has no compaction block; check its stop reason first')
   if (others.length > 0)
-    throw invalid('recordProviderCompaction: answer: has more than a compaction block; append it instead')
+    throw invalid('compactions.recordProvider: answer: has more than a compaction block; append it instead')
   return { block: taken(block) as ProviderPart, keepFrom }
 }
 

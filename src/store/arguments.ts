@@ -38,16 +38,18 @@ export function isEmptyObject(value: unknown): boolean {
 }
 
 /**
- * A store that an adapter receives, recognized by the verbs that the adapter calls: a store of another copy of this package
+ * A store that an adapter receives, recognized by the methods and topics that the adapter uses: a store of another copy of this package
  * passes, and so does a wrapper around one.
  */
-export function storeSchema<S extends object>(...verbs: readonly (keyof S & string)[]): z.ZodType<S> {
+export function storeSchema<S extends object>(...members: readonly (keyof S & string)[]): z.ZodType<S> {
   return z.custom<S>(
     (value) =>
       typeof value === 'object' &&
       value !== null &&
-      verbs.every((verb) => typeof (value as { readonly [name: string]: unknown })[verb] === 'function'),
-    'must be a store, as `await openStore(…)` answers it',
+      members.every((name) =>
+        ['function', 'object'].includes(typeof (value as { readonly [name: string]: unknown })[name]),
+      ),
+    'must be a store, as `await openStore(…)` returns it',
   )
 }
 

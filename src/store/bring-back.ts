@@ -11,7 +11,7 @@ import { askForSummary } from './compaction/write-summary.ts'
 import type { BringBackOptions } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
 
-/** What `bringBack` appended. */
+/** What `sessions.bringBack` appended. */
 export type BringBackResult = {
   /** The session that the fork is a fork of. */
   readonly sessionId: string
@@ -33,7 +33,7 @@ export async function bringBack(
   { text: given, actor, reason }: BringBackOptions,
 ): Promise<BringBackResult> {
   const fork = await context.requireSession(forkId)
-  if (fork.forkedFrom === undefined) throw invalid('bringBack: this session is no fork')
+  if (fork.forkedFrom === undefined) throw invalid('sessions.bringBack: this session is no fork')
   const { sessionId, position: from } = fork.forkedFrom
   const written =
     given === undefined ? await conclusionOf(context, fork, from) : { text: given, summarizer: undefined }
@@ -65,7 +65,7 @@ async function conclusionOf(
   const { summarizationProvider: provider, summarizationModel: model, readTools, userTools } = settings
   const { summarizer = extractiveSummarizer } = chosenSummarizer(settings.summarizer, provider, model)
   const rows = await ownRows(context, fork, from)
-  if (rows.length === 0) throw invalid('bringBack: the fork has no messages of its own to summarize')
+  if (rows.length === 0) throw invalid('sessions.bringBack: the fork has no messages of its own to summarize')
   const sources = rows.map((row) => ({
     kind: row.kind,
     shown: row,
@@ -99,8 +99,8 @@ async function conclusionOf(
 async function ownRows(context: StoreContext, fork: Session, from: number): Promise<StoredMessage[]> {
   const view = await context.storage.view(fork.id, true)
   const visible = new Set(view.map(({ id }) => id))
-  const mixed = view.flatMap(({ standsFor = [] }) =>
-    standsFor.some(([first]) => first <= from) ? standsFor.filter(([, last]) => last > from) : [],
+  const mixed = view.flatMap(({ positions = [] }) =>
+    positions.some(([first]) => first <= from) ? positions.filter(([, last]) => last > from) : [],
   )
   const query = { after: from, before: undefined, limit: undefined, order: 'forward' as const }
   const rows = await context.storage.messages(fork.id, query)

@@ -1,4 +1,4 @@
-import { UndertextError } from '../core/errors.ts'
+import { invalid, UndertextError } from '../core/errors.ts'
 import { headOf } from '../core/messages/characters.ts'
 import type { ViewMessage } from '../core/messages/message.ts'
 import { type Moment, publicPoint } from '../core/model/moment.ts'
@@ -147,6 +147,18 @@ export class StoreContext<S extends Storage = Storage> {
     else process.emitWarning(message, { type: 'UndertextWarning', code: 'UNDERTEXT_WINDOW' })
   }
 
+  /** The name of the estimator of a new session. Throws `INVALID_INPUT` for one that the store does not know. */
+  estimatorFor(config: Session['config']): string {
+    const { estimators, configuration } = this
+    // A copy: resolved settings are cached by object, and this object belongs to the caller.
+    const { settings, sources } = configuration.ofSession(config && { ...config })
+    const isTheStores = settings.estimator === configuration.ofStore.settings.estimator
+    if (isTheStores || sources.estimator === 'default') return estimators.standard.name
+    if (!estimators.byName.has(settings.estimator))
+      throw invalid('sessions.create: config: the store does not know this estimator')
+    return settings.estimator
+  }
+
   estimatorNamed(name: string, sessionId: string): Estimator {
     const estimator = this.estimators.byName.get(name)
     if (estimator !== undefined) return estimator
@@ -171,4 +183,10 @@ export class StoreContext<S extends Storage = Storage> {
 /** Calls `next` at once when the value is there, else when its promise resolves: a storage may be synchronous. */
 export function when<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> {
   return value instanceof Promise ? value.then(next) : next(value)
+}
+
+/** A session without the fields that only the storage needs. */
+export function publicSession<S extends Session>(session: S): S {
+  const { no: _no, inserted: _inserted, retired: _retired, ...rest } = session as S & Record<string, unknown>
+  return rest as unknown as S
 }

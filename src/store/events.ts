@@ -81,7 +81,7 @@ export type CompactionFailedEvent = OfRun & {
 export type CompactionTurnedEvent = {
   readonly phase: 'undone' | 'redone' | 'recorded'
   readonly sessionId: string
-  /** The id that the verb received: of a compaction or a run; `undoIfFits` for that verb; for a provider's compaction its run. */
+  /** The id that the verb received: of a compaction or a run; `undoCompaction` for that verb; for a provider's compaction its run. */
   readonly targetId: string
   readonly compactionIds: readonly string[]
   readonly tokensBefore: number
@@ -298,7 +298,7 @@ export class Events {
 
   /** Adds a hook; returns a function that removes it. Throws `INVALID_INPUT`. */
   addHook(hook: CompactionHook): () => void {
-    if (typeof hook !== 'function') throw invalid('onBeforeCompaction: the hook must be a function')
+    if (typeof hook !== 'function') throw invalid('compactions.onBefore: the hook must be a function')
     // A wrapper, so that a hook that was added twice is removed once.
     const own: CompactionHook = (about) => hook(about)
     this.#hooks.push(own)

@@ -15,31 +15,30 @@ import {
 } from '../storage/storage.ts'
 import { checkId } from './arguments.ts'
 import {
-  noteQuerySchema,
+  type AddNoteOptions,
+  addNoteSchema,
+  type ListNotesOptions,
+  listNotesSchema,
   noteTextSchema,
-  type RecallOptions,
-  type RememberOptions,
-  recallSchema,
-  rememberSchema,
 } from './config/note-options.ts'
 import type { StoreContext } from './context.ts'
 import { type NoteSection, noteSection } from './requests/notes.ts'
 import type { CheckedPrepare } from './requests/options.ts'
 
-/** A recalled note; with a query it has the score by which it was chosen, higher for a better match. */
-export type RecalledNote = Note & { readonly score?: number }
+/** A listed note; with a query it has the score by which it was chosen, higher for a better match. */
+export type ListedNote = Note & { readonly score?: number }
 
-/** See `Store.remember`. */
-export async function rememberNote(
+/** See `Notes.add`. */
+export async function addNote(
   { storage }: StoreContext,
   text: string,
-  options: RememberOptions,
+  options: AddNoteOptions,
 ): Promise<Note> {
-  const checked = check(rememberSchema, options, 'remember')
+  const checked = check(addNoteSchema, options, 'notes.add')
   const { session, owner, key, metadata, source, actor, reason } = checked
   const note = {
     id: uuidv7(),
-    text: check(noteTextSchema, text, 'remember: text'),
+    text: check(noteTextSchema, text, 'notes.add: text'),
     key,
     metadata: taken(metadata),
     source: sourceOf(source, session),
@@ -55,16 +54,11 @@ function scopeOf(session: string | undefined, owner: string | undefined): NoteSc
   return session === undefined ? { owner: owner! } : { session: checkId(session) }
 }
 
-/** See `Store.recall`. */
-export async function recallNotes(
-  context: StoreContext,
-  query: string | undefined,
-  options: RecallOptions,
-): Promise<RecalledNote[]> {
-  const { session, owner, key, limit, all } = check(recallSchema, options, 'recall')
-  const sought = check(noteQuerySchema, query, 'recall: query')
+/** See `Notes.list`. */
+export async function listNotes(context: StoreContext, options: ListNotesOptions): Promise<ListedNote[]> {
+  const { session, owner, key, query, limit, all } = check(listNotesSchema, options, 'notes.list')
   const notes = await readNotes(context, scopeOf(session, owner), { all, key })
-  return ranked(notes, sought).slice(0, limit)
+  return ranked(notes, query).slice(0, limit)
 }
 
 /** The most notes that `all` reads of a session or an owner, the current ones included. */
@@ -82,7 +76,7 @@ async function readNotes(
 }
 
 /** Notes by how well they match a query, best first; those without any of its words are left out. Without a query they stay as they are. */
-function ranked(notes: readonly Note[], query: string | undefined): RecalledNote[] {
+function ranked(notes: readonly Note[], query: string | undefined): ListedNote[] {
   if (query === undefined || query.trim() === '') return [...notes]
   const rows = notes.map((note, key): Candidate & { readonly note: Note } => ({
     ...{ key, session: key, role: 'system', isQuestion: false, note },

@@ -7,42 +7,55 @@ import type { Store } from './store.ts'
  * belongs to the first for whom something is written to it.
  */
 
-/** Verbs whose first argument is no session, or a session to be created. All others are checked, new ones too. */
-const WITHOUT_SESSION: ReadonlySet<PropertyKey> = new Set<keyof Store>([
-  ...(['createSession', 'restoreSession', 'importSession'] as const),
-  ...(['listSessions', 'newestSession', 'search', 'remember', 'recall', 'forget'] as const),
-  ...(['on', 'once', 'off', 'onBeforeCompaction', 'close'] as const),
+/** Methods whose first argument is no session, or a session to be created. All others are checked, new ones too. */
+const WITHOUT_SESSION: ReadonlySet<string> = new Set([
+  ...[
+    'sessions.create',
+    'sessions.import',
+    'sessions.list',
+    'search',
+    'notes.add',
+    'notes.list',
+    'notes.forget',
+  ],
+  ...['jobs.get', 'jobs.cancel', 'limits.set', 'limits.list', 'limits.forget', 'compactions.onBefore'],
+  ...['on', 'once', 'off', 'close'],
 ])
 
-/** The verbs that the check itself calls. */
-type Checking = Pick<Store, 'getSession'>
+/** What the check itself calls. */
+type Checking = Pick<Store, 'sessions'>
 
 /** The owners of stores that `ownedStore` returned. */
 const ownerOf = new WeakMap<object, string>()
 
 /**
- * A store for one owner: verbs throw `SESSION_NOT_FOUND` for a session of another owner. `append` creates an unknown session, as always.
+ * A store for one owner: methods throw `SESSION_NOT_FOUND` for a session of another owner. `append` creates an unknown session, as always.
  * Without an owner it is the store itself.
  */
 export function ownedStore<S extends Checking>(store: S, owner: string | undefined): S {
   if (owner === undefined || ownerOf.get(store) === owner) return store
   const refuseOthers = async (sessionId: string): Promise<void> => {
-    const { owner: other = owner } = (await unlessUnknown(store.getSession(sessionId))) ?? {}
+    const { owner: other = owner } = (await unlessUnknown(store.sessions.get(sessionId))) ?? {}
     if (other !== owner) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
   }
-  const owned = new Proxy(store, {
-    get(target, key) {
-      const value: unknown = Reflect.get(target, key, target)
-      if (typeof value !== 'function') return value
-      const verb = value.bind(target) as (...given: unknown[]) => unknown
-      if (WITHOUT_SESSION.has(key)) return verb
-      return async (sessionId: unknown, ...rest: unknown[]) => {
-        // The verb itself refuses what is not an id.
-        if (typeof sessionId === 'string') await refuseOthers(sessionId)
-        return verb(sessionId, ...rest)
-      }
-    },
-  })
+  /** A store or one of its topics, whose methods check the owner first. */
+  const checked = <T extends object>(target: T, topic: string): T =>
+    new Proxy(target, {
+      get(_, key) {
+        const value: unknown = Reflect.get(target, key, target)
+        if (typeof value === 'object' && value !== null && topic === '')
+          return checked(value, `${String(key)}.`)
+        if (typeof value !== 'function') return value
+        const method = value.bind(target) as (...given: unknown[]) => unknown
+        if (WITHOUT_SESSION.has(`${topic}${String(key)}`)) return method
+        return async (sessionId: unknown, ...rest: unknown[]) => {
+          // The method itself refuses what is not an id.
+          if (typeof sessionId === 'string') await refuseOthers(sessionId)
+          return method(sessionId, ...rest)
+        }
+      },
+    })
+  const owned = checked(store, '')
   ownerOf.set(owned, owner)
   return owned
 }

@@ -465,7 +465,7 @@ function noFigures({ estimators }: StoreContext): SessionFigures {
     messageCount: 0,
     visibleCount: 0,
     visibleSizes: NO_SIZES,
-    hidden: { condensed: 0, truncated: 0, byHand: 0 },
+    hidden: { condensed: 0, truncated: 0, manual: 0 },
     activeCompactions: 0,
     undoneAutomatic: 0,
     viewEpoch: 0,

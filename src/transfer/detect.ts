@@ -1,5 +1,5 @@
 import { readHead } from './head.ts'
-import { recogniseHistory } from './history-lines.ts'
+import { recognizeHistory } from './history-lines.ts'
 import type { Head, Input, Source, SourceName } from './source.ts'
 import { anthropic } from './sources/anthropic.ts'
 import { chatgpt } from './sources/chatgpt.ts'
@@ -51,10 +51,10 @@ function sourceNamed(named: SourceName): Detected {
 
 /** The first source that recognizes a head, of all or only the given one. */
 function sourceKnowing(head: Head, named: SourceName | undefined): Detected | undefined {
-  if (recogniseHistory(head))
+  if (recognizeHistory(head))
     return named === undefined || named === 'undertext' ? { source: 'history' } : undefined
   const source = SOURCES.find(
-    ({ name, recognises }) => (named === undefined || name === named) && recognises(head),
+    ({ name, recognizes }) => (named === undefined || name === named) && recognizes(head),
   )
   return source && { source }
 }

@@ -103,7 +103,7 @@ ${isMessage || by === undefined ? '' : originHtml(by, settings.hidden === 'show'
 }
 
 function originHtml(by: DocumentCompaction, isLinked: boolean): string {
-  const [first] = by.standsFor
+  const [first] = by.positions
   const rows =
     first === undefined || !isLinked ? '' : `, <a href="#m-${first[0]}">to the messages it replaces</a>`
   return `<p class="why">Inserted by ${linkTo(by)}${rows}</p>\n`

@@ -110,7 +110,7 @@ function neutralOf(message: Writable | StoredMessage): object {
 }
 
 /** The methods of a store that the export needs. */
-export type ViewStore = Pick<Store, 'getSession' | 'getEffectiveHistory' | 'getMessages' | 'renderHistory'>
+export type ViewStore = Pick<Store, 'sessions' | 'getEffectiveHistory' | 'getMessages' | 'renderHistory'>
 
 const functionSchema = <F>(): z.ZodType<F, F> =>
   z.custom<F>((value) => typeof value === 'function', 'must be a function')
@@ -167,7 +167,7 @@ async function* writtenView(
   const { format, lines, rendered, full, at, onNote, onMend } = check(viewSchema, options, 'exportView')
   const writer = WRITERS[format]
   if (full && format === 'neutral') {
-    yield* jsonLines(sessionRows(store, await store.getSession(sessionId), { at }), lines)
+    yield* jsonLines(sessionRows(store, await store.sessions.get(sessionId), { at }), lines)
     return
   }
   const messages = full

@@ -241,7 +241,7 @@ function isEnd(value: unknown): value is EndRecord {
 /*
  * Histories as lines of text, one JSON object per line (docs/history-format.md). A file may contain several in sequence.
  *
- * - `historyLines(store.exportSession(id))` yields the lines of one, each with its line feed, to write in sequence.
+ * - `historyLines(store.sessions.export(id))` yields the lines of one, each with its line feed, to write in sequence.
  * - `checkHistory(lines)` checks a file without a store and yields one result per history.
  * - `restoreFrom(store, lines)` restores them and yields one result per history.
  *
@@ -273,7 +273,7 @@ export type RestoreFromOptions = Pick<RestoreOptions, 'owner' | 'signal'> & {
 }
 
 /** Whether a file begins like a history, or like one without its header, which is rejected instead of being treated as a foreign file. */
-export function recogniseHistory({ values }: Head): boolean {
+export function recognizeHistory({ values }: Head): boolean {
   const [first] = values
   if (!isObject(first)) return false
   if (first.type === 'session') return 'incarnation' in first && 'viewEpoch' in first
@@ -333,10 +333,10 @@ async function problemIn(cursor: HistoryCursor, check: HistoryCheck): Promise<Hi
 
 /**
  * Restores the histories of a file, one after the other, and yields a result for each: nothing of a rejected one is stored, and the others are
- * restored. Throws `INVALID_INPUT` for what is not lines, and the other errors of `restoreSession` (`STORE_FULL`, `ABORTED` …); histories with a result stay restored.
+ * restored. Throws `INVALID_INPUT` for what is not lines, and the other errors of `sessions.import` (`STORE_FULL`, `ABORTED` …); histories with a result stay restored.
  */
 export function restoreFrom(
-  store: Pick<Store, 'restoreSession'>,
+  store: Pick<Store, 'sessions'>,
   lines: HistoryLines,
   options: RestoreFromOptions = {},
 ): AsyncGenerator<RestoredHistory, void, undefined> {
@@ -344,7 +344,7 @@ export function restoreFrom(
 }
 
 async function* restored(
-  store: Pick<Store, 'restoreSession'>,
+  store: Pick<Store, 'sessions'>,
   cursor: HistoryCursor,
   { ids = [], ...options }: RestoreFromOptions,
 ): AsyncGenerator<RestoredHistory, void, undefined> {
@@ -354,7 +354,7 @@ async function* restored(
     const id = ids[ordinal]
     const records = cursor.records() as AsyncIterable<HistoryRecord>
     try {
-      const restored = await store.restoreSession(records, { ...options, ...(id !== undefined && { id }) })
+      const restored = await store.sessions.import(records, { ...options, ...(id !== undefined && { id }) })
       yield { line, lastLine: cursor.last, restored }
     } catch (error) {
       const refused = cursor.refusal(error, line)

@@ -154,7 +154,7 @@ class Progress {
   }
 }
 
-const importStoreSchema = storeSchema<ImportStore>('importSession', 'restoreSession', 'getSession')
+const importStoreSchema = storeSchema<ImportStore>('sessions')
 
 /**
  * Imports the conversations of a file into a store: sessions of agents, chat exports, transcripts. The kind of file is detected from its content.
@@ -163,7 +163,7 @@ const importStoreSchema = storeSchema<ImportStore>('importSession', 'restoreSess
  * unreadable place is not stored, or with `skipBad` stored without that place; the others are stored. Importing the same file again adds
  * nothing, a longer one adds its new messages. `docs/imports.md` lists the recognized files and their mapping.
  *
- * Throws `FILE_UNREADABLE`, `FILE_UNRECOGNISED` for a file of an unknown kind, `FILE_CHANGED` when it is rewritten meanwhile (appended text is
+ * Throws `FILE_UNREADABLE`, `FILE_UNRECOGNIZED` for a file of an unknown kind, `FILE_CHANGED` when it is rewritten meanwhile (appended text is
  * left for the next import), `IMPORT_ABORTED`, `INVALID_INPUT` for invalid options, and the store's own errors (`STORE_BUSY`, `STORE_FULL` …).
  * Conversations that were stored before stay; another import continues there.
  */
@@ -203,7 +203,7 @@ export async function importInput(
   }
   try {
     const found = await detectSource(input, options.source, options.checkSource)
-    if ('looks' in found) throw new UndertextError('FILE_UNRECOGNISED', { file: path, looks: found.looks })
+    if ('looks' in found) throw new UndertextError('FILE_UNRECOGNIZED', { file: path, looks: found.looks })
     progress.begin('check')
     const { source } = found
     const isHistory = source === 'history'

@@ -1,4 +1,5 @@
 import { isUndertextError, UndertextError } from '../core/errors.ts'
+import type { Session } from '../storage/storage.ts'
 import type { SessionRestore } from '../store/history/restore-session.ts'
 import { type CheckedHistory, checkHistory, restoreFrom } from './history-lines.ts'
 import {
@@ -98,12 +99,9 @@ async function restoreOrFind(
   return 'code' in found && found.code === 'SESSION_EXISTS' ? { ...found, why: historyTaken(id) } : found
 }
 
-async function existing(
-  store: ImportStore,
-  id: string,
-): Promise<Awaited<ReturnType<ImportStore['getSession']>> | undefined> {
+async function existing(store: ImportStore, id: string): Promise<Session | undefined> {
   try {
-    return await store.getSession(id)
+    return await store.sessions.get(id)
   } catch (error) {
     if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
     throw error

@@ -127,8 +127,7 @@ export type CheckedImportFile = z.output<typeof importFileSchema>
 export const MAX_LISTED = 20
 
 /** What an import needs from a store. */
-export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'> &
-  Partial<Pick<Store, 'countMessages'>>
+export type ImportStore = Pick<Store, 'sessions'>
 
 /** The result of checking one conversation. */
 export type CheckedConversation = {

@@ -267,7 +267,7 @@ export type Source = {
   readonly name: SourceName
   /** For people: "a session of Claude Code". */
   readonly title: string
-  recognises(head: Head): boolean
+  recognizes(head: Head): boolean
   /** A description of a file of the same system without a conversation; `undefined` for any other file. */
   isBeside?(head: Head): string | undefined
   read(input: Input, options: ReadOptions): AsyncIterable<SourceEvent>

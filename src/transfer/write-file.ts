@@ -88,7 +88,7 @@ export async function importConversations(
   const { input, options, path } = importing
   const conversations = await checkFile(source, importing)
   const looks = unreadableLook(source, conversations)
-  if (looks !== undefined) throw new UndertextError('FILE_UNRECOGNISED', { file: path, looks })
+  if (looks !== undefined) throw new UndertextError('FILE_UNRECOGNIZED', { file: path, looks })
   const names = sessionNames(conversations, input.name, options)
   importing.onWrite()
   const writer = new FileWriter(source, importing)
@@ -135,7 +135,9 @@ class FileWriter {
       const { sessionId } = done
       const counts = this.#countsOf(done)
       const isNew = !dryRun && done.status !== 'unchanged'
-      const visible = isNew ? (await this.#importing.store.countMessages?.(sessionId))?.visible : undefined
+      const visible = isNew
+        ? (await this.#importing.store.sessions.get(sessionId, { counts: true })).counts.visible
+        : undefined
       const outcome = dryRun
         ? ({ status: 'checked', ...counts } as const)
         : { ...done, ...counts, ...(visible !== undefined && { visible }) }
@@ -177,7 +179,8 @@ class FileWriter {
   #import(name: string, { mark }: CheckedConversation, events: Events): Promise<SessionImport> {
     const { store, options } = this.#importing
     const { owner, actor, reason, signal, dryRun } = options
-    return store.importSession(name, events, {
+    return store.sessions.import(events, {
+      id: name,
       source: this.#source.name,
       dryRun,
       ...(owner !== undefined && { owner }),

@@ -49,7 +49,7 @@ describe('a turn of a chat', () => {
     const { originalMessages, generateMessageId, onFinish } = turn
     await result.toUIMessageStreamResponse({ originalMessages, generateMessageId, onFinish }).text()
     const [sent] = model.calls
-    const request = await store.getRequest('c', (await store.listRequests('c'))[0]!.id)
+    const request = await store.requests.get('c', (await store.requests.list('c'))[0]!.id)
     expect(request.tools).toEqual(sent!.tools)
     expect(turn.request.tools).toEqual(JSON.parse(JSON.stringify(sent!.tools)))
     // A meter names nothing: the chat's own model, and the system prompt and tools of its last turn.

@@ -52,7 +52,7 @@ it('a message is edited in a new chat with an id and a title of its own', async 
   expect(await chat.chats.fork('old', { at, id: 'new', title: 'Another way' })).toBe('new')
   await chat.turn({ id: 'new', message: user('u3', 'Instead?') })
   expect(await chat.shown('new')).toEqual(['u1: First?', 'a1: One.', 'u3: Instead?', 'a3: Three.'])
-  expect(await chat.store.getSession('new')).toMatchObject({
+  expect(await chat.store.sessions.get('new')).toMatchObject({
     title: 'Another way',
     forkedFrom: { sessionId: 'old', position: 2 },
   })
@@ -93,5 +93,5 @@ it('a message that the chat does not show is an error, and so is a chat that exi
   await expect(fork({ id: 'old' })).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
   await expect(fork({ at: { audit: 1 } })).rejects.toMatchObject({ code: 'INVALID_INPUT' })
   await expect(chat.chats.fork('other')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
-  expect(await chat.store.listForks('old')).toEqual([])
+  expect(await chat.store.sessions.forks('old')).toEqual([])
 })

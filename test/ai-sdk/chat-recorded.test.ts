@@ -34,11 +34,11 @@ async function open(...answers: Content[][]) {
   }
   /** Expects that these rows are the answers, each of a request with as many messages as the model was sent. */
   const expectAnswers = async (positions: readonly number[]): Promise<void> => {
-    const requests = await store.listRequests('c')
+    const requests = await store.requests.list('c')
     expect(requests.map(({ answerPositions }) => answerPositions)).toEqual(positions.map((at) => [at, at]))
     for (const row of await store.getMessages('c')) {
       const at = positions.indexOf(row.position!)
-      const seen = store.getRequest('c', { answer: row.id })
+      const seen = store.requests.get('c', { answer: row.id })
       if (at === -1) await expect(seen).rejects.toMatchObject({ code: 'REQUEST_NOT_FOUND' })
       else {
         const { id, matches, messages, system } = await seen
@@ -115,12 +115,12 @@ it('a request is compacted in the middle of an answer when its steps fill the wi
   const [first, second] = model.calls.map(({ prompt }) => JSON.stringify(prompt))
   expect(second).toContain(long)
   expect(second!.length - long.length).toBeLessThan(first!.length)
-  const requests = await store.listRequests('c')
+  const requests = await store.requests.list('c')
   expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([
     [12, 12],
     [14, 14],
   ])
-  for (const answer of [12, 14]) expect((await store.getRequest('c', { answer })).matches).toBe(true)
+  for (const answer of [12, 14]) expect((await store.requests.get('c', { answer })).matches).toBe(true)
 })
 
 it('a prompt that does not begin with the messages of the turn has its usage recorded, and no request', async () => {
@@ -140,7 +140,7 @@ it('a prompt that does not begin with the messages of the turn has its usage rec
   ])
   // Hi., I look. with a call, its result, a call, its result, Done.
   await chat.expectAnswers([2])
-  expect((await chat.store.getUsage('c')).total.requests).toBe(3)
+  expect((await chat.store.requests.usage('c')).total.requests).toBe(3)
 })
 
 it('another call of the model of a turn is no step of its answer', async () => {
@@ -156,7 +156,7 @@ it('another call of the model of a turn is no step of its answer', async () => {
   await generateText({ model, prompt: 'Write a title.' })
   const result = streamText({ model, messages, tools, stopWhen: stepCountIs(5) })
   await result.toUIMessageStreamResponse({ originalMessages, generateMessageId, onFinish }).text()
-  const requests = await chat.store.listRequests('c')
+  const requests = await chat.store.requests.list('c')
   expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([
     [2, 2],
     [4, 4],

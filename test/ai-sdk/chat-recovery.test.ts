@@ -45,16 +45,16 @@ it('the documented route recovers from an overflow, and records usage, provider,
   const [whole, shorter] = model.calls.map((call) => JSON.stringify(sent(call)).length)
   expect(shorter!).toBeLessThan(whole! * 0.7)
   expect(JSON.stringify(sent(model.calls[1]))).toContain('And now?')
-  const session = await store.getSession(id)
+  const session = await store.sessions.get(id)
   expect(session).toMatchObject({ provider: expect.any(String), model: model.modelId, owner: 'ann' })
-  expect(await store.listLimits()).toMatchObject([{ model: model.modelId, tokens: 8_192 }])
-  const usage = await store.getUsage(id)
+  expect(await store.limits.list()).toMatchObject([{ model: model.modelId, tokens: 8_192 }])
+  const usage = await store.requests.usage(id)
   expect(usage.models).toMatchObject([{ model: model.modelId, requests: 1 }])
   expect((await chats.load(id)).at(-1)).toMatchObject({
     role: 'assistant',
     parts: expect.arrayContaining([expect.objectContaining({ type: 'text', text: 'Done.' })]),
   })
-  expect((await store.verifySession(id)).findings).toEqual([])
+  expect((await store.sessions.verify(id)).findings).toEqual([])
 })
 
 it('a stream that begins with an overflow in the application’s own words is sent again, shorter', async () => {
@@ -94,5 +94,5 @@ it('an error that is no overflow comes back as the model threw it', async () => 
   })
   await result.consumeStream()
   expect(errors).toEqual([failing])
-  expect((await store.getUsage('c')).total.requests).toBe(0)
+  expect((await store.requests.usage('c')).total.requests).toBe(0)
 })

@@ -51,7 +51,7 @@ async function serve(script: readonly Said[], whole: boolean) {
       expect(chat.error).toBeUndefined()
       expect(chat.said).toEqual(said)
       expect(await chats.load(id)).toEqual(plain(chat.messages))
-      expect((await store.verifySession(id)).findings).toEqual([])
+      expect((await store.sessions.verify(id)).findings).toEqual([])
     },
     [Symbol.asyncDispose]: () => store.close(),
   }

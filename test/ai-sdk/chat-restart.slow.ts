@@ -88,7 +88,7 @@ describe('a chat of useChat over a restart of the process', () => {
     await using store = await openStore(file)
     const compactions = await store.listCompactions(id)
     expect(compactions.map(({ kind, rowsHidden }) => [kind, rowsHidden])).toEqual([['manual', 3]])
-    expect((await store.verifySession(id)).findings).toEqual([])
+    expect((await store.sessions.verify(id)).findings).toEqual([])
   })
 
   it('runs a tool that was allowed after the restart, and edits a message', async () => {

@@ -231,7 +231,7 @@ describe('a list that does not continue the stored messages', () => {
             for (const message of before)
               if (message.role !== 'assistant') expect(after).toContainEqual(message)
           }
-          expect((await store.verifySession(chatId)).findings).toEqual([])
+          expect((await store.sessions.verify(chatId)).findings).toEqual([])
         },
       ),
       { numRuns: 80 },
@@ -250,7 +250,7 @@ describe('compacted chats', () => {
     expect(await chat.load()).toEqual([...CHAT, user('u3', 'more')])
     const edited = user('u2', 'and then?')
     await chat.save(u1, a1, edited)
-    expect((await store.verifySession(chatId)).findings).toEqual([])
+    expect((await store.sessions.verify(chatId)).findings).toEqual([])
     expect(await chat.load()).toEqual([u1, a1, edited])
     expect((await store.getEffectiveHistory(chatId)).map(({ role }) => role)).toEqual([
       'user',

@@ -32,7 +32,7 @@ it('a message that no answer follows can be withdrawn, and does not block the ch
   const turn = await chats.resume({ id, messages: [u1, a1, u2, message('u3', 'user', 'Good')] })
   expect(JSON.stringify(turn.messages)).not.toContain('Bad')
   expect(await ids()).toEqual(['u1', 'a1', 'u3'])
-  expect((await store.verifySession(id)).findings).toEqual([])
+  expect((await store.sessions.verify(id)).findings).toEqual([])
 })
 
 it('a message before others can be withdrawn by its id', async () => {
@@ -47,7 +47,7 @@ it('withdrawing an edit restores what it replaced', async () => {
   await chats.resume({ id, message: message('u1', 'user', 'Edited'), messageId: 'u1' })
   expect(await chats.withdraw(id)).toBe(true)
   expect(await chats.load(id)).toMatchObject([u1, a1])
-  expect((await store.verifySession(id)).findings).toEqual([])
+  expect((await store.sessions.verify(id)).findings).toEqual([])
 })
 
 it('withdrawing a regeneration restores the answer, and keeps the question', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { chatOptionsSchema, turnSchema } from '../../src/adapters/ai-sdk/options.ts'
 import { buildSummarizationPrompt } from '../../src/compat/index.ts'
-import { ANSWER_PROBLEMS } from '../../src/index.ts'
+import { ANSWER_PROBLEMS } from '../../src/core/summarizers/summarizer.ts'
 import { modelSummarizerSchema } from '../../src/store/compaction/model-summarizer.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 

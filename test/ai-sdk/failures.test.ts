@@ -51,7 +51,7 @@ describe.each(modelsOf(server))('%s', (format, model) => {
     const told = JSON.stringify([
       result.failed,
       await store.listCompactions('s'),
-      await store.getAuditLog('s'),
+      await store.sessions.audit('s'),
     ])
     expect(told).not.toContain(CANARY)
     expect(told).not.toContain('sk-secret')

@@ -24,7 +24,7 @@ beforeAll(() => {
 async function filled(id: string): Promise<Store> {
   const store = await openStore(':memory:', { config: { mediaLimits: LIMITS } })
   const { messages } = await store.append(id, screenshots)
-  await store.pin(id, [messages[4]!.id])
+  await store.messages.pin(id, [messages[4]!.id])
   return store
 }
 
@@ -59,7 +59,7 @@ async function expectUndone(store: Store, id: string): Promise<void> {
   const [compaction] = await store.listCompactions(id)
   await store.undoCompaction(id, compaction!.runId)
   expect((await store.getContextStats(id))!.images.used).toBe(IMAGES)
-  expect((await store.verifySession(id)).findings).toEqual([])
+  expect((await store.sessions.verify(id)).findings).toEqual([])
 }
 
 it('the middleware sends what the provider accepts: newest and pinned kept, the same bytes in the next request', async () => {

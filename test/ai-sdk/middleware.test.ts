@@ -140,7 +140,7 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
     ]
     await ask(way, { store, model, messages: [...whole, user('third')] })
     expect(await logOf(store)).toEqual([...known, 'user: third', 'assistant: call 1', 'assistant: three'])
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   it('regenerates: the old answer stays in the log and is not sent', async () => {

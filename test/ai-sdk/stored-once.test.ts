@@ -16,7 +16,7 @@ it('an answer whose usage cannot be noted is passed on: it is stored, and the ne
     middleware: undertext(store, 's', { onRecordError: (error) => unrecorded.push(error) }),
   })
   await generateText({ model, prompt: 'first' })
-  vi.spyOn(store, 'recordUsage').mockRejectedValue(new Error('busy'))
+  vi.spyOn(store.requests, 'recordUsage').mockRejectedValue(new Error('busy'))
   expect((await generateText({ model, prompt: 'second' })).text).toBe('two')
   const messages = ['first', 'one', 'second, edited'].map((content, index) => ({
     role: index === 1 ? ('assistant' as const) : ('user' as const),
@@ -96,10 +96,10 @@ it.each([26, 40])(
     })
     const history = chat(exchanges, 20)
     await store.append('s', history)
-    const { jobId } = await store.compactInBackground('s')
-    expect(await store.whenIdle('s', { timeoutMs: 20_000 })).toBe(true)
-    expect((await store.getJob(jobId)).error).toBe('COMPACTION_IN_PROGRESS')
-    await store.cancel(jobId)
+    const { jobId } = await store.jobs.start('s')
+    expect(await store.jobs.whenIdle('s', { timeoutMs: 20_000 })).toBe(true)
+    expect((await store.jobs.get(jobId)).error).toBe('COMPACTION_IN_PROGRESS')
+    await store.jobs.cancel({ job: jobId })
     const result = await store.compactSession('s', { enableTruncate: false })
     expect(result?.failed.map(({ error }) => error)).toEqual(['COMPACTION_IN_PROGRESS'])
     expect(await store.getMessages('s')).toHaveLength(history.length)

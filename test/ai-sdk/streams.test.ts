@@ -88,7 +88,7 @@ for (const [name, broken] of Object.entries(BREAKS)) {
     expect(await logOf(store)).toEqual(['user: first', 'assistant: one'])
     expect(await read(store, model, 'second')).toEqual({ words: 'two', errors: [] })
     expect(await logOf(store)).toEqual(['user: first', 'assistant: one', 'user: second', 'assistant: two'])
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 }
 
@@ -105,7 +105,9 @@ it('a stream that is aborted leaves nothing', async () => {
   const types: string[] = []
   for await (const part of result.fullStream) types.push(part.type)
   expect(types.at(-1)).toBe('abort')
-  expect(await store.getSession('s').catch((error: { code: string }) => error.code)).toBe('SESSION_NOT_FOUND')
+  expect(await store.sessions.get('s').catch((error: { code: string }) => error.code)).toBe(
+    'SESSION_NOT_FOUND',
+  )
 })
 
 it('a stream that is not read to its end stores nothing', async () => {
@@ -250,6 +252,6 @@ it('a prompt in which the user says nothing is refused before the model is calle
     expect(errors).toMatchObject([{ code: 'INVALID_INPUT' }])
     expect(model.doStreamCalls).toEqual([])
   }
-  expect(await store.listSessions()).toEqual([])
+  expect(await store.sessions.list()).toEqual([])
   await store.close()
 })

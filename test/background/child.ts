@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs'
+import { afterTurn } from '../../src/compat/index.ts'
 import { openStore } from '../../src/index.ts'
 
 /*
@@ -32,14 +33,14 @@ const store = await openStore(file, {
   },
 })
 if (way === 'answered') {
-  store.onBeforeCompaction(() => {
+  store.compactions.onBefore(() => {
     process.send?.('answered')
     return never
   })
 }
 while (Date.now() < Number(start)) await new Promise((resolve) => setTimeout(resolve, 1))
-const turn = await store.afterTurn('s')
-await store.whenIdle('s')
+const turn = await afterTurn(store, 's')
+await store.jobs.whenIdle('s')
 process.send?.(turn.run === null ? 'background' : 'foreground')
 await store.close()
 // A promise that is never kept does not hold a process; an open channel does.

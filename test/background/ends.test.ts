@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterTurn } from '../../src/compat/index.ts'
 import { type CompactionResult, type Store, UndertextError } from '../../src/index.ts'
 import { Guard } from '../../src/store/compaction/background/guard.ts'
 import { Configuration } from '../../src/store/config/resolve.ts'
@@ -22,11 +23,11 @@ describe('a request made with auto: false', () => {
     const store = await openFull(asked)
     const request = await store.prepareRequest(S, { prompt: 'and now?', auto: false })
     expect(request.auto).toBe(false)
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     await store.recordResponse(S, { request, messages: [say('assistant', 'well')] })
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     await store.recordResponse(S, { messages: [say('assistant', 'more')], auto: false })
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(await states(store)).toEqual([])
     expect(asked.asked).toEqual([])
   })
@@ -35,7 +36,7 @@ describe('a request made with auto: false', () => {
     const store = await openFull(model())
     const request = await store.prepareRequest(S, { prompt: 'and now?' })
     expect(request.auto).toBe(true)
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(await states(store)).toEqual(['done'])
   })
 })
@@ -48,7 +49,7 @@ describe('exactly one end [F4-10]', () => {
     const store: Store = await openFull(
       model(async (): Promise<string> => {
         const [row] = (await store.getMessages(S)).slice(4, 5)
-        await store.hideMessages(S, [row!.id])
+        await store.compactions.hide(S, [row!.id])
         return answer()
       }),
     )
@@ -60,8 +61,8 @@ describe('exactly one end [F4-10]', () => {
       await cancelled(store)
       return end.apply(jobs, args)
     })
-    await store.compactInBackground(S)
-    await store.whenIdle(S)
+    await store.jobs.start(S)
+    await store.jobs.whenIdle(S)
     expect(await states(store)).toEqual(['cancelled'])
     expect(phases()).toEqual(['queued', 'started', 'cancelled CANCELLED'])
   })
@@ -77,8 +78,8 @@ describe('exactly one end [F4-10]', () => {
       await cancelled(store)
       return claimed
     })
-    await store.compactInBackground(S)
-    await store.whenIdle(S)
+    await store.jobs.start(S)
+    await store.jobs.whenIdle(S)
     expect(phases()).toEqual(['queued', 'cancelled CANCELLED'])
     expect(asked.asked).toEqual([])
   })
@@ -90,10 +91,10 @@ describe('exactly one end [F4-10]', () => {
     const other = await open(model(undefined, 'other'), { file })
     const mine = listen(store)
     const others = listen(other)
-    await store.compactInBackground(S)
+    await store.jobs.start(S)
     await begun
-    await other.cancel(S)
-    await store.whenIdle(S)
+    await other.jobs.cancel({ session: S })
+    await store.jobs.whenIdle(S)
     expect(mine.phases()).toEqual(['queued', 'started', 'cancelled CANCELLED'])
     expect(others.phases()).toEqual(['cancelled CANCELLED'])
   })
@@ -107,11 +108,11 @@ describe('exactly one end [F4-10]', () => {
     // The storage is late: the session is purged while the claim is under way.
     vi.spyOn(jobs, 'claim').mockImplementationOnce((async (...args: Parameters<typeof claim>) => {
       const claimed = when === 'after' ? claim.apply(jobs, args) : undefined
-      await store.purgeSession(S)
+      await store.sessions.purge(S)
       return when === 'after' ? claimed : claim.apply(jobs, args)
     }) as unknown as typeof claim)
-    await store.compactInBackground(S)
-    await store.whenIdle()
+    await store.jobs.start(S)
+    await store.jobs.whenIdle()
     expect(phases()).toEqual(['queued', 'cancelled PURGED'])
     expect(asked.asked).toEqual([])
   })
@@ -124,20 +125,20 @@ describe('exactly one end [F4-10]', () => {
     const { jobs } = storageOf(store)
     const { claim } = jobs
     vi.spyOn(jobs, 'claim').mockImplementationOnce((async (...args: Parameters<typeof claim>) => {
-      await other.purgeSession(S)
+      await other.sessions.purge(S)
       return claim.apply(jobs, args)
     }) as unknown as typeof claim)
-    await store.compactInBackground(S)
-    await store.whenIdle()
+    await store.jobs.start(S)
+    await store.jobs.whenIdle()
     expect(phases()).toEqual(['queued', 'cancelled PURGED'])
   })
 
   it('of a job that waits for its next try while its session is purged', async () => {
     const store = await openFull(model(() => Promise.reject(new Error('no'))))
     const { phases } = listen(store)
-    await store.compactInBackground(S)
-    await store.whenIdle(S)
-    await store.purgeSession(S)
+    await store.jobs.start(S)
+    await store.jobs.whenIdle(S)
+    await store.sessions.purge(S)
     expect(phases()).toEqual(['queued', 'started', 'queued Error', 'cancelled PURGED'])
   })
 })
@@ -156,8 +157,8 @@ it('whenIdle does not overlook an offer that becomes a job while it looks for jo
     for (let turn = 0; turn < 20; turn++) await undefined
     return found
   }) as unknown as typeof open)
-  await store.afterTurn(S)
-  expect(await store.whenIdle(S)).toBe(true)
+  await afterTurn(store, S)
+  expect(await store.jobs.whenIdle(S)).toBe(true)
   expect(await states(store)).toEqual(['done'])
 })
 
@@ -179,8 +180,8 @@ it('a storage that fails while a job is given up ends no process: the next calle
     })
     return claimed
   })
-  await store.compactInBackground(S)
-  await expect(store.whenIdle(S)).rejects.toMatchObject({ code: 'STORE_BUSY' })
+  await store.jobs.start(S)
+  await expect(store.jobs.whenIdle(S)).rejects.toMatchObject({ code: 'STORE_BUSY' })
   await new Promise((resolve) => setImmediate(resolve))
   process.off('unhandledRejection', unhandled)
   expect(unhandled).not.toHaveBeenCalled()
@@ -194,20 +195,20 @@ it('runs that would save too little open no circuit, however often, and cost inc
   const config = { trigger: 'auto', summarizer: model() } as unknown as RunConfig
   for (let run = 1; run <= 3; run++) await guard.ended(session, config, { hasCalledModel: true, result })
   expect(await storageOf(store).circuits.circuit(S)).toBeUndefined()
-  await store.compactInBackground(S)
-  await store.whenIdle(S)
+  await store.jobs.start(S)
+  await store.jobs.whenIdle(S)
   expect(await states(store)).toEqual(['done'])
 })
 
 it('a clock that is set back holds no session from the background', async () => {
   const summarizer = model()
   const store = await openFull(summarizer, { config: { backgroundMinIntervalMs: 60_000 } })
-  await store.afterTurn(S)
-  await store.whenIdle(S)
+  await afterTurn(store, S)
+  await store.jobs.whenIdle(S)
   await store.append(S, FULL)
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 86_400_000 })
-  await store.afterTurn(S)
-  await store.whenIdle(S)
+  await afterTurn(store, S)
+  await store.jobs.whenIdle(S)
   expect(summarizer.asked).toHaveLength(2)
 })
 
@@ -217,18 +218,18 @@ describe('a job that is no longer needed', () => {
   const later = (): unknown => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
 
   it.each([
-    ['auto: false', (store: Store) => store.updateSession(S, { config: { auto: false } })],
-    ['background: false', (store: Store) => store.updateSession(S, { config: { background: false } })],
-    ['an archived session', (store: Store) => store.archiveSession(S)],
+    ['auto: false', (store: Store) => store.sessions.update(S, { config: { auto: false } })],
+    ['background: false', (store: Store) => store.sessions.update(S, { config: { background: false } })],
+    ['an archived session', (store: Store) => store.sessions.archive(S)],
   ])('is not made any more with %s', async (_, change) => {
     const asked = failsOnce()
     const store = await openFull(asked)
     const { phases } = listen(store)
-    await store.afterTurn(S)
-    await store.whenIdle(S)
+    await afterTurn(store, S)
+    await store.jobs.whenIdle(S)
     await change(store)
     later()
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(phases()).toEqual(['queued', 'started', 'queued Error', 'cancelled SWITCHED_OFF'])
     expect(await states(store)).toEqual(['cancelled'])
     expect(asked.asked).toHaveLength(1)
@@ -236,11 +237,11 @@ describe('a job that is no longer needed', () => {
 
   it('still runs when a caller has requested it since', async () => {
     const store = await openFull(failsOnce())
-    await store.afterTurn(S)
-    await store.whenIdle(S)
-    await store.updateSession(S, { config: { auto: false } })
-    await store.compactInBackground(S)
-    expect(await store.whenIdle(S)).toBe(true)
+    await afterTurn(store, S)
+    await store.jobs.whenIdle(S)
+    await store.sessions.update(S, { config: { auto: false } })
+    await store.jobs.start(S)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(await states(store)).toEqual(['done'])
   })
 })
@@ -254,12 +255,12 @@ describe('a signal', () => {
           abort()
           return new Promise<never>(() => undefined)
         }
-        await store.hideMessages(S, [(await store.getMessages(S))[4]!.id])
+        await store.compactions.hide(S, [(await store.getMessages(S))[4]!.id])
         return 'In short.'
       }),
     )
-    await store.compactInBackground(S, { signal })
-    expect(await store.whenIdle(S, { timeoutMs: 10_000 })).toBe(true)
+    await store.jobs.start(S, { signal })
+    expect(await store.jobs.whenIdle(S, { timeoutMs: 10_000 })).toBe(true)
     expect(await states(store)).toEqual(['cancelled', 'stale'])
   })
 
@@ -268,8 +269,8 @@ describe('a signal', () => {
     const added = vi.spyOn(signal, 'addEventListener')
     const removed = vi.spyOn(signal, 'removeEventListener')
     const store = await openFull(model())
-    await store.compactInBackground(S, { signal })
-    await store.whenIdle(S)
+    await store.jobs.start(S, { signal })
+    await store.jobs.whenIdle(S)
     const ours = added.mock.calls.map(([, listener]) => listener)
     expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(expect.arrayContaining(ours))
   })
@@ -279,7 +280,7 @@ describe('a signal', () => {
 function cancelled(store: Store): Promise<void> {
   return new Promise((resolve) => {
     store.on('job', ({ phase }) => phase === 'cancelled' && resolve())
-    void store.cancel(S)
+    void store.jobs.cancel({ session: S })
   })
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterTurn, beforeTurn } from '../../src/compat/index.ts'
 import type { CompactionResult, ErrorCode, SpendLimitEvent } from '../../src/index.ts'
 import { openStore } from '../../src/index.ts'
 import { Background } from '../../src/store/compaction/background/background.ts'
@@ -48,10 +49,10 @@ describe('spend limits', () => {
       const facts = { limit, allowed, used, windowMs: 60_000, per: 'session', retryAt }
       expect(told).toEqual([{ sessionId: S, ...facts }])
       const { phases } = listen(store)
-      const { jobId } = await store.compactInBackground(S)
-      expect(await store.whenIdle(S)).toBe(true)
+      const { jobId } = await store.jobs.start(S)
+      expect(await store.jobs.whenIdle(S)).toBe(true)
       expect(phases()).toEqual(['queued', 'queued SPEND_LIMIT'])
-      const job = await store.getJob(jobId)
+      const job = await store.jobs.get(jobId)
       expect(job).toMatchObject({ state: 'queued', attempts: 0, error: 'SPEND_LIMIT' })
       expect(job.notBefore).toBeGreaterThanOrEqual(retryAt)
       expect(job.notBefore).toBeLessThan(retryAt + 5_000)
@@ -107,16 +108,19 @@ describe('cancel', () => {
       const store = await openFull(slow)
       const { phases } = listen(store)
       const before = await viewOf(store)
-      const { jobId } = await store.compactInBackground(S)
+      const { jobId } = await store.jobs.start(S)
       await begun
-      expect(await store.cancel(by === 'job' ? jobId : S)).toMatchObject({ id: jobId, state: 'cancelled' })
+      expect(await store.jobs.cancel(by === 'job' ? { job: jobId } : { session: S })).toMatchObject({
+        id: jobId,
+        state: 'cancelled',
+      })
       expect(slow.asked[0]!.signal!.aborted).toBe(true)
       expect(await viewOf(store)).toBe(before)
       expect(phases()).toEqual(['queued', 'started', 'cancelled CANCELLED'])
       expect(await states(store)).toEqual(['cancelled'])
       expect((await store.listCompactions(S)).map(({ status }) => status)).toEqual(['aborted'])
-      expect(await store.cancel(S)).toBeNull()
-      expect(await store.cancel(jobId)).toBeNull()
+      expect(await store.jobs.cancel({ session: S })).toBeNull()
+      expect(await store.jobs.cancel({ job: jobId })).toBeNull()
       expect((await store.compactSession(S, { summarizer: model(), waitMs: 0 }))!.compacted).toBe(true)
     },
   )
@@ -125,23 +129,23 @@ describe('cancel', () => {
     const { model: slow, begun } = held()
     const store = await openFull(slow)
     const controller = new AbortController()
-    await store.compactInBackground(S, { signal: controller.signal })
+    await store.jobs.start(S, { signal: controller.signal })
     await begun
     controller.abort()
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(await states(store)).toEqual(['cancelled'])
-    await fails(() => store.compactInBackground(S, { signal: AbortSignal.abort() }), 'ABORTED')
+    await fails(() => store.jobs.start(S, { signal: AbortSignal.abort() }), 'ABORTED')
   })
 
   it('of an unknown job is rejected', async () => {
     const store = await openFull(model())
-    await fails(() => store.cancel('unknown'), 'SESSION_NOT_FOUND')
-    await fails(() => store.getJob('unknown'), 'JOB_NOT_FOUND')
-    await fails(() => store.listJobs('unknown'), 'SESSION_NOT_FOUND')
-    await fails(() => store.compactInBackground('unknown'), 'SESSION_NOT_FOUND')
-    await fails(() => store.compactInBackground(S, { trigger: 'manual' }), 'INVALID_INPUT')
+    await fails(() => store.jobs.cancel({ session: 'unknown' }), 'SESSION_NOT_FOUND')
+    await fails(() => store.jobs.get('unknown'), 'JOB_NOT_FOUND')
+    await fails(() => store.jobs.list('unknown'), 'SESSION_NOT_FOUND')
+    await fails(() => store.jobs.start('unknown'), 'SESSION_NOT_FOUND')
+    await fails(() => store.jobs.start(S, { trigger: 'manual' }), 'INVALID_INPUT')
     await fails(() => store.close({ timeoutMs: -1 }), 'INVALID_INPUT')
-    await fails(() => store.whenIdle(S, { timeout: 1 } as never), 'INVALID_INPUT')
+    await fails(() => store.jobs.whenIdle(S, { timeout: 1 } as never), 'INVALID_INPUT')
   })
 
   it("of a job whose mark another process set refuses the run's commit", async () => {
@@ -151,13 +155,13 @@ describe('cancel', () => {
     const store = await openFull(slow, { file })
     const { phases } = listen(store)
     const before = await viewOf(store)
-    await store.compactInBackground(S)
+    await store.jobs.start(S)
     await begun
     const beside = new Database(file)
     beside.exec("update undertext_jobs set state = 'cancelled', holder = null, expires = null")
     beside.close()
     release()
-    expect(await store.whenIdle()).toBe(true)
+    expect(await store.jobs.whenIdle()).toBe(true)
     expect(await viewOf(store)).toBe(before)
     expect(phases()).toEqual(['queued', 'started', 'cancelled CANCELLED'])
   })
@@ -167,15 +171,15 @@ describe('whenIdle', () => {
   it('returns whether the time was enough, and obeys a signal', async () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow)
-    expect(await store.whenIdle()).toBe(true)
-    expect(await store.whenIdle('unknown')).toBe(true)
-    await store.compactInBackground(S)
+    expect(await store.jobs.whenIdle()).toBe(true)
+    expect(await store.jobs.whenIdle('unknown')).toBe(true)
+    await store.jobs.start(S)
     await begun
-    expect(await store.whenIdle(S, { timeoutMs: 20 })).toBe(false)
-    expect(await store.whenIdle(undefined, { timeoutMs: 0 })).toBe(false)
-    await fails(() => store.whenIdle(S, { signal: AbortSignal.timeout(20) }), 'ABORTED')
+    expect(await store.jobs.whenIdle(S, { timeoutMs: 20 })).toBe(false)
+    expect(await store.jobs.whenIdle(undefined, { timeoutMs: 0 })).toBe(false)
+    await fails(() => store.jobs.whenIdle(S, { signal: AbortSignal.timeout(20) }), 'ABORTED')
     release()
-    expect(await store.whenIdle()).toBe(true)
+    expect(await store.jobs.whenIdle()).toBe(true)
     expect(await states(store)).toEqual(['done'])
   })
 
@@ -183,10 +187,10 @@ describe('whenIdle', () => {
     const { model: slow, begun } = held()
     const store = await openFull(slow)
     await store.append('t', chat(2))
-    await store.compactInBackground(S)
+    await store.jobs.start(S)
     await begun
-    expect(await store.whenIdle('t', { timeoutMs: 1_000 })).toBe(true)
-    await store.cancel(S)
+    expect(await store.jobs.whenIdle('t', { timeoutMs: 1_000 })).toBe(true)
+    await store.jobs.cancel({ session: S })
   })
 
   it('waits for more jobs than are made at once', async () => {
@@ -208,8 +212,8 @@ describe('whenIdle', () => {
     const store = await open(slow)
     const ids = Array.from({ length: 7 }, (_, at) => `s${at}`)
     for (const id of ids) await store.append(id, FULL)
-    for (const id of ids) await store.compactInBackground(id)
-    expect(await store.whenIdle()).toBe(true)
+    for (const id of ids) await store.jobs.start(id)
+    expect(await store.jobs.whenIdle()).toBe(true)
     expect(most).toBe(4)
     expect(slow.asked).toHaveLength(7)
   })
@@ -220,14 +224,14 @@ describe('the background and', () => {
     const { model: slow, begun } = held()
     const store = await openFull(slow)
     const { phases } = listen(store)
-    const { jobId } = await store.compactInBackground(S)
+    const { jobId } = await store.jobs.start(S)
     await begun
-    await store.purgeSession(S)
+    await store.sessions.purge(S)
     await store.append(S, [say('user', 'another')])
-    expect(await store.whenIdle()).toBe(true)
+    expect(await store.jobs.whenIdle()).toBe(true)
     expect(phases()).toEqual(['queued', 'started', 'cancelled PURGED'])
     expect(await states(store)).toEqual([])
-    await fails(() => store.getJob(jobId), 'JOB_NOT_FOUND')
+    await fails(() => store.jobs.get(jobId), 'JOB_NOT_FOUND')
     expect(await store.getEffectiveHistory(S)).toHaveLength(1)
   })
 
@@ -235,16 +239,16 @@ describe('the background and', () => {
     const file = newFile()
     const { model: slow, begun } = held()
     const store = await openFull(slow, { file })
-    await store.compactInBackground(S)
+    await store.jobs.start(S)
     await begun
     await store.close()
     const reading = await openStore(file, { readonly: true, config: CONFIG, summarizer: model() })
-    await reading.beforeTurn(S)
-    expect(await reading.whenIdle(S)).toBe(true)
-    expect(await reading.whenIdle()).toBe(true)
+    await beforeTurn(reading, S)
+    expect(await reading.jobs.whenIdle(S)).toBe(true)
+    expect(await reading.jobs.whenIdle()).toBe(true)
     expect(await states(reading)).toEqual(['queued'])
-    await fails(() => reading.compactInBackground(S), 'STORE_READONLY')
-    await fails(() => reading.cancel(S), 'STORE_READONLY')
+    await fails(() => reading.jobs.start(S), 'STORE_READONLY')
+    await fails(() => reading.jobs.cancel({ session: S }), 'STORE_READONLY')
     await reading.close()
   })
 
@@ -253,14 +257,14 @@ describe('the background and', () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow, { file })
     const other = await open(model(undefined, 'other'), { file })
-    await store.compactInBackground(S)
+    await store.jobs.start(S)
     await begun
-    expect(await other.compactInBackground(S)).toMatchObject({ state: 'running' })
-    expect(await other.whenIdle(S, { timeoutMs: 60 })).toBe(false)
-    expect(await other.whenIdle()).toBe(true)
-    expect(await other.cancel(S)).toMatchObject({ state: 'cancelled' })
+    expect(await other.jobs.start(S)).toMatchObject({ state: 'running' })
+    expect(await other.jobs.whenIdle(S, { timeoutMs: 60 })).toBe(false)
+    expect(await other.jobs.whenIdle()).toBe(true)
+    expect(await other.jobs.cancel({ session: S })).toMatchObject({ state: 'cancelled' })
     expect(slow.asked[0]!.signal!.aborted).toBe(true)
-    expect(await store.whenIdle()).toBe(true)
+    expect(await store.jobs.whenIdle()).toBe(true)
     release()
     expect(await states(store)).toEqual(['cancelled'])
   })
@@ -268,24 +272,24 @@ describe('the background and', () => {
   it('its own interval: no second run before the time set', async () => {
     const summarizer = model()
     const store = await openFull(summarizer, { config: { backgroundMinIntervalMs: 60_000 } })
-    await store.afterTurn(S)
-    await store.whenIdle(S)
+    await afterTurn(store, S)
+    await store.jobs.whenIdle(S)
     // Over the soft threshold again, below the hard one.
     await store.append(S, FULL.slice(0, 44))
-    await store.afterTurn(S)
-    await store.whenIdle(S)
+    await afterTurn(store, S)
+    await store.jobs.whenIdle(S)
     expect(summarizer.asked).toHaveLength(1)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 })
-    await store.afterTurn(S)
-    await store.whenIdle(S)
+    await afterTurn(store, S)
+    await store.jobs.whenIdle(S)
     expect(summarizer.asked).toHaveLength(2)
   })
 
   it('the options of a call: its own summarizer, and stored settings', async () => {
     const own = model(undefined, 'own')
     const store = await openFull(model())
-    await store.compactInBackground(S, { summarizer: own, targetTokens: 1_000, actor: 'me', reason: 'why' })
-    await store.whenIdle(S)
+    await store.jobs.start(S, { summarizer: own, targetTokens: 1_000, actor: 'me', reason: 'why' })
+    await store.jobs.whenIdle(S)
     expect(own.asked).toHaveLength(1)
     expect((await store.listCompactions(S))[0]).toMatchObject({
       actor: 'me',
@@ -297,12 +301,12 @@ describe('the background and', () => {
   it('a call from within a summarizer of the same session', async () => {
     const store = await openFull(
       model(async () => {
-        await store.compactInBackground(S)
+        await store.jobs.start(S)
         return 'In short.'
       }),
     )
     await store.compactSession(S)
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(await states(store)).toEqual(['done'])
   })
 })
@@ -329,7 +333,7 @@ describe('settling', () => {
     await fails(() => settle(10_000, AbortSignal.timeout(20)), 'ABORTED')
     const settled = settle(10_000)
     release()
-    expect((await settled)!.runId).toBe((await store.getJob(jobId)).runId)
+    expect((await settled)!.runId).toBe((await store.jobs.get(jobId)).runId)
     expect((await store.getEffectiveHistory(S))[0]!.kind).toBe('summary')
   })
 })

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterTurn, beforeTurn } from '../../src/compat/index.ts'
 import { isUndertextError, type Store } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat, say } from '../support/conversation.ts'
@@ -18,7 +19,7 @@ describe('while a model works in the background [F4-01 F4-02]', () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow, { file: newFile(), durability: 'full' })
     const before = await store.getEffectiveHistory(S)
-    const { run } = await store.afterTurn(S)
+    const { run } = await afterTurn(store, S)
     expect(run).toBeNull()
     await begun
     // The model holds its answer back: all of this is done beside it.
@@ -28,12 +29,12 @@ describe('while a model works in the background [F4-01 F4-02]', () => {
     expect((await store.getEffectiveHistory(S)).slice(0, 52)).toEqual(before)
     expect(await states(store)).toEqual(['running'])
     release()
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     const view = await store.getEffectiveHistory(S)
     expect(view[0]!.kind).toBe('summary')
     expect(view.slice(-2).map(({ content }) => content)).toEqual(['meanwhile', 'as well'])
     expect(await states(store)).toEqual(['done'])
-    expect((await store.verifySession(S)).findings).toEqual([])
+    expect((await store.sessions.verify(S)).findings).toEqual([])
   })
 
   it('is not begun below the soft threshold, nor where automatic compaction or the background is off', async () => {
@@ -41,48 +42,48 @@ describe('while a model works in the background [F4-01 F4-02]', () => {
     const store = await open(asked)
     // 20 of the exchanges: 9 × 40 + 11 × 42 = 822 units, ceil(945.3) + 160 + 24 = 1,130 tokens of 2,000.
     await store.append(S, chat(20, 20))
-    await store.afterTurn(S)
-    expect(await store.whenIdle(S)).toBe(true)
+    await afterTurn(store, S)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(await states(store)).toEqual([])
     for (const config of [{ auto: false }, { background: false }, { enabled: false }]) {
       const off = await openFull(asked, { config })
-      await off.afterTurn(S)
-      await off.beforeTurn(S)
-      expect(await off.whenIdle(S)).toBe(true)
+      await afterTurn(off, S)
+      await beforeTurn(off, S)
+      expect(await off.jobs.whenIdle(S)).toBe(true)
       expect(await states(off), JSON.stringify(config)).toEqual([])
     }
     const said = await openFull(asked)
-    await said.afterTurn(S, { auto: false })
-    await said.archiveSession(S)
-    await said.afterTurn(S)
-    expect(await said.whenIdle(S)).toBe(true)
+    await afterTurn(said, S, { auto: false })
+    await said.sessions.archive(S)
+    await afterTurn(said, S)
+    expect(await said.jobs.whenIdle(S)).toBe(true)
     expect(await states(said)).toEqual([])
     expect(asked.asked).toEqual([])
   })
 
   it('is on by itself only for summarizers that ask a model', async () => {
     const offline = await openFull(undefined)
-    await offline.beforeTurn(S)
-    expect(await offline.whenIdle(S)).toBe(true)
+    await beforeTurn(offline, S)
+    expect(await offline.jobs.whenIdle(S)).toBe(true)
     expect(await states(offline)).toEqual([])
     const wanted = await openFull(undefined, { config: { background: true } })
-    await wanted.beforeTurn(S)
-    expect(await wanted.whenIdle(S)).toBe(true)
+    await beforeTurn(wanted, S)
+    expect(await wanted.jobs.whenIdle(S)).toBe(true)
     expect(await states(wanted)).toEqual(['done'])
-    expect((await wanted.getSession(S)).activeCompactions).toBe(1)
+    expect((await wanted.sessions.get(S)).activeCompactions).toBe(1)
   })
 
   it('has one open job a session, however often it is offered', async () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow)
-    await Promise.all([store.afterTurn(S), store.afterTurn(S), store.beforeTurn(S)])
+    await Promise.all([afterTurn(store, S), afterTurn(store, S), beforeTurn(store, S)])
     await begun
-    await store.afterTurn(S)
-    const again = await store.compactInBackground(S)
+    await afterTurn(store, S)
+    const again = await store.jobs.start(S)
     expect(again.state).toBe('running')
     expect(await states(store)).toEqual(['running'])
     release()
-    await store.whenIdle(S)
+    await store.jobs.whenIdle(S)
     expect(slow.asked).toHaveLength(1)
   })
 })
@@ -90,14 +91,14 @@ describe('while a model works in the background [F4-01 F4-02]', () => {
 describe('a change of the view under a running job [F4-03]', () => {
   const rewind = async (store: Store): Promise<unknown> => {
     const rows = (await store.getEffectiveHistory(S)).filter(({ kind }) => kind === 'message')
-    return store.hideMessages(
+    return store.compactions.hide(
       S,
       rows.slice(1).map(({ id }) => id),
     )
   }
   it.each([
     ['rewound', rewind],
-    ['edited', async (store: Store) => store.pin(S, [(await store.getMessages(S))[2]!.id])],
+    ['edited', async (store: Store) => store.messages.pin(S, [(await store.getMessages(S))[2]!.id])],
     [
       'brought back by an undo',
       async (store: Store) => store.undoCompaction(S, (await store.listCompactions(S))[0]!.id),
@@ -113,54 +114,54 @@ describe('a change of the view under a running job [F4-03]', () => {
       return call > 1 ? new Promise<never>(() => undefined) : new Promise((resolve) => (answer = resolve))
     })
     const store = await openFull(slow)
-    await store.hideMessages(S, [(await store.getMessages(S))[5]!.id])
-    const { jobId } = await store.compactInBackground(S)
+    await store.compactions.hide(S, [(await store.getMessages(S))[5]!.id])
+    const { jobId } = await store.jobs.start(S)
     await begun
     await change(store)
     const view = await viewOf(store)
     answer('In short.')
-    await vi.waitFor(async () => expect((await store.getJob(jobId)).state).toBe('stale'), 5_000)
-    await store.cancel(S)
+    await vi.waitFor(async () => expect((await store.jobs.get(jobId)).state).toBe('stale'), 5_000)
+    await store.jobs.cancel({ session: S })
     expect(await viewOf(store)).toBe(view)
-    const { runId } = await store.getJob(jobId)
+    const { runId } = await store.jobs.get(jobId)
     const made = (await store.listCompactions(S)).filter((one) => one.runId === runId)
     expect(made.map(({ status }) => status)).not.toContain('active')
     expect((await store.getMessages(S)).filter(({ condenseParent }) => condenseParent !== undefined)).toEqual(
       [],
     )
-    expect((await store.verifySession(S)).findings).toEqual([])
+    expect((await store.sessions.verify(S)).findings).toEqual([])
   })
 
   it('makes its plan stale: nothing is changed by it, and it is planned anew', async () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow)
     const { phases } = listen(store)
-    const { jobId } = await store.compactInBackground(S)
+    const { jobId } = await store.jobs.start(S)
     await begun
     const ids = (await store.getMessages(S)).slice(2, 4).map(({ id }) => id)
-    await store.hideMessages(S, ids)
+    await store.compactions.hide(S, ids)
     release()
-    expect(await store.whenIdle(S)).toBe(true)
-    expect((await store.getJob(jobId)).state).toBe('stale')
+    expect(await store.jobs.whenIdle(S)).toBe(true)
+    expect((await store.jobs.get(jobId)).state).toBe('stale')
     expect(await states(store)).toEqual(['done', 'stale'])
     expect(phases()).toEqual(['queued', 'started', 'stale STALE_PLAN', 'queued', 'started', 'completed'])
     expect(slow.asked).toHaveLength(2)
-    expect((await store.verifySession(S)).findings).toEqual([])
+    expect((await store.sessions.verify(S)).findings).toEqual([])
   })
 
   it('is planned anew twice and no more', async () => {
     const moving = model(async () => {
       const { id } = (await store.getMessages(S, { limit: 1 }))[0]!
-      await ((await store.pin(S, [id])) === 0 ? store.unpin(S, [id]) : undefined)
+      await ((await store.messages.pin(S, [id])) === 0 ? store.messages.unpin(S, [id]) : undefined)
       const [first] = (await store.getEffectiveHistory(S))
         .filter(({ kind }) => kind === 'message')
         .slice(4, 5)
-      await store.hideMessages(S, [first!.id])
+      await store.compactions.hide(S, [first!.id])
       return 'In short.'
     })
     const store = await openFull(moving)
-    await store.compactInBackground(S)
-    expect(await store.whenIdle(S)).toBe(true)
+    await store.jobs.start(S)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(await states(store)).toEqual(['stale', 'stale', 'stale'])
     expect(moving.asked).toHaveLength(3)
   })
@@ -170,15 +171,15 @@ describe('a run in the foreground and one in the background', () => {
   it('never pay twice: the automatic one in the foreground has the result of the other', async () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow)
-    const { jobId } = await store.compactInBackground(S)
+    const { jobId } = await store.jobs.start(S)
     await begun
     // 4 more exchanges of 21 units: 1,242 units, ceil(1,428.3) + 240 + 24 = 1,693 tokens, over the hard threshold.
     await store.append(S, chat(30, 20).slice(52))
-    const turn = store.beforeTurn(S)
+    const turn = beforeTurn(store, S)
     await new Promise((resolve) => setTimeout(resolve, 30))
     release()
     const { run, compacted, tokensAfter } = await turn
-    const { runId } = await store.getJob(jobId)
+    const { runId } = await store.jobs.get(jobId)
     expect(run!.runId).toBe(runId)
     expect(compacted).toBe(true)
     expect(tokensAfter).toBe((await store.getContextStats(S))!.estimatedInputTokens)
@@ -187,8 +188,8 @@ describe('a run in the foreground and one in the background', () => {
   })
 
   it.each([
-    ['beforeTurn', (store: Store) => store.beforeTurn(S)],
-    ['afterTurn', (store: Store) => store.afterTurn(S)],
+    ['beforeTurn', (store: Store) => beforeTurn(store, S)],
+    ['afterTurn', (store: Store) => afterTurn(store, S)],
     ['prepareRequest', (store: Store) => store.prepareRequest(S)],
   ] as const)(
     '%s asks no model when the job has made enough room for what was appended meanwhile',
@@ -196,14 +197,14 @@ describe('a run in the foreground and one in the background', () => {
       const { model: slow, release, begun } = held()
       // The tail that is kept and what is appended are over the target, and below the threshold.
       const store = await openFull(slow, { config: { targetTokens: 300, keepRecentTokens: 250 } })
-      const { jobId } = await store.compactInBackground(S)
+      const { jobId } = await store.jobs.start(S)
       await begun
       await store.append(S, chat(36, 20).slice(52))
       const turn = act(store)
       await new Promise((resolve) => setTimeout(resolve, 30))
       release()
       const { stats, run } = await turn
-      const { state, runId } = await store.getJob(jobId)
+      const { state, runId } = await store.jobs.get(jobId)
       expect(state).toBe('done')
       expect(stats!.estimatedInputTokens).toBeGreaterThan(300)
       expect(slow.asked).toHaveLength(1)
@@ -216,10 +217,10 @@ describe('a run in the foreground and one in the background', () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow, { file, config: { targetTokens: 300, keepRecentTokens: 250 } })
     const other = await open(slow, { file, config: { targetTokens: 300, keepRecentTokens: 250 } })
-    await store.compactInBackground(S)
+    await store.jobs.start(S)
     await begun
     await store.append(S, chat(36, 20).slice(52))
-    const turn = other.beforeTurn(S)
+    const turn = beforeTurn(other, S)
     await new Promise((resolve) => setTimeout(resolve, 30))
     release()
     expect((await turn).stats!.shouldCompact).toBe(false)
@@ -232,10 +233,10 @@ describe('a run in the foreground and one in the background', () => {
     const { events } = listen(store)
     const run = store.compactSession(S, { trigger: 'auto' })
     await begun
-    await store.compactInBackground(S)
+    await store.jobs.start(S)
     release()
     await run
-    await store.whenIdle(S)
+    await store.jobs.whenIdle(S)
     expect(slow.asked).toHaveLength(1)
     expect(events.at(-1)).toMatchObject({ phase: 'completed', compacted: false, code: 'NOTHING_TO_COMPACT' })
   })
@@ -253,7 +254,7 @@ describe('over the hard threshold [F4-06]', () => {
   it('with a job whose summarizer hangs a request is ready within its wait, and within its budget', async () => {
     const { model: hanging, begun } = held()
     const store = await openFull(hanging, { config: { enableTruncate: true } })
-    await store.compactInBackground(S)
+    await store.jobs.start(S)
     await begun
     await store.append(S, chat(40, 20).slice(52))
     expect((await store.getContextStats(S))!.shouldCompact).toBe(true)
@@ -266,7 +267,7 @@ describe('over the hard threshold [F4-06]', () => {
     expect((await store.listCompactions(S)).filter(({ status }) => status === 'active')).toMatchObject([
       { kind: 'truncate' },
     ])
-    await store.cancel(S)
+    await store.jobs.cancel({ session: S })
   })
 })
 
@@ -276,13 +277,13 @@ describe('no transaction is open while a model works [F4-07]', () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow, { file })
     const other = await open(undefined, { file, busyTimeoutMs: 0, env: false })
-    await store.compactInBackground(S)
+    await store.jobs.start(S)
     await begun
     await other.append(S, [say('user', 'from beside')])
     await other.append('t', [say('user', 'x')])
-    await other.updateSession(S, { title: 'new' })
+    await other.sessions.update(S, { title: 'new' })
     release()
-    await store.whenIdle(S)
+    await store.jobs.whenIdle(S)
     expect((await store.getEffectiveHistory(S)).at(-1)!.content).toBe('from beside')
     expect(await states(other)).toEqual(['done'])
   })
@@ -306,11 +307,11 @@ describe('the circuit [F4-08]', () => {
     store.on('circuit', (event) => told.push(event))
     const plain = JSON.stringify(await store.getEffectiveHistory(S))
     stopTime()
-    const { jobId } = await store.compactInBackground(S, { targetTokens: 800 })
-    for (let look = 0; look < 40 && (await store.getJob(jobId)).state !== 'failed'; look++)
+    const { jobId } = await store.jobs.start(S, { targetTokens: 800 })
+    for (let look = 0; look < 40 && (await store.jobs.get(jobId)).state !== 'failed'; look++)
       await vi.advanceTimersByTimeAsync(1_000)
     vi.useRealTimers()
-    expect(await store.getJob(jobId)).toMatchObject({ state: 'failed', attempts: 3 })
+    expect(await store.jobs.get(jobId)).toMatchObject({ state: 'failed', attempts: 3 })
     expect(broken.asked).toHaveLength(3)
     expect(told.map(({ state }) => state)).toEqual(['opened'])
     expect(JSON.stringify(await store.getEffectiveHistory(S))).toBe(plain)
@@ -341,7 +342,7 @@ describe('the circuit [F4-08]', () => {
     })
     expect(broken.asked).toHaveLength(3)
     // In the background: not at all.
-    const refused = await failureOf(() => store.compactInBackground(S))
+    const refused = await failureOf(() => store.jobs.start(S))
     expect(isUndertextError(refused, 'CIRCUIT_OPEN') && refused.facts).toEqual({ ...facts, error: 'Error' })
     expect(await states(store)).toEqual([])
     // Its time is over: one try, and as it fails too the circuit is open again.
@@ -374,11 +375,11 @@ describe('the circuit [F4-08]', () => {
     for (let run = 1; run <= 3; run++) await store.compactSession(S, { trigger: 'auto' })
     isBroken = false
     vi.setSystemTime(start + 299_999)
-    expect(isUndertextError(await failureOf(() => store.compactInBackground(S)), 'CIRCUIT_OPEN')).toBe(true)
+    expect(isUndertextError(await failureOf(() => store.jobs.start(S)), 'CIRCUIT_OPEN')).toBe(true)
     vi.setSystemTime(start + 300_000)
-    const { jobId } = await store.compactInBackground(S)
+    const { jobId } = await store.jobs.start(S)
     await vi.advanceTimersByTimeAsync(0)
-    await vi.waitFor(async () => expect((await store.getJob(jobId)).state).toBe('done'))
+    await vi.waitFor(async () => expect((await store.jobs.get(jobId)).state).toBe('done'))
     expect(told).toEqual([
       ['opened', start],
       ['closed', start + 300_000],
@@ -415,16 +416,16 @@ describe('the circuit [F4-08]', () => {
       return told
     }
     const changes: ((store: Awaited<ReturnType<typeof openFull>>) => Promise<unknown>)[] = [
-      async (store) => store.pin(S, [(await store.getMessages(S))[0]!.id]),
-      (store) => store.updateSession(S, { model: 'another' }),
-      (store) => store.updateSession(S, { config: { summarizationModel: 'another' } }),
+      async (store) => store.messages.pin(S, [(await store.getMessages(S))[0]!.id]),
+      (store) => store.sessions.update(S, { model: 'another' }),
+      (store) => store.sessions.update(S, { config: { summarizationModel: 'another' } }),
     ]
     for (const change of changes) {
       const { store, told } = await opened()
       await change(store)
-      const { jobId } = await store.compactInBackground(S)
+      const { jobId } = await store.jobs.start(S)
       expect(told).toEqual(['closed'])
-      await store.cancel(jobId)
+      await store.jobs.cancel({ job: jobId })
     }
     const { store } = await opened()
     const working = model(() => 'In short.', 'another')
@@ -434,10 +435,10 @@ describe('the circuit [F4-08]', () => {
   it('does not count errors that do not come from the model', async () => {
     const { model: slow, begun } = held()
     const store = await openFull(slow)
-    const { jobId } = await store.compactInBackground(S)
+    const { jobId } = await store.jobs.start(S)
     await begun
-    await store.cancel(jobId)
-    const unhook = store.onBeforeCompaction(() => false)
+    await store.jobs.cancel({ job: jobId })
+    const unhook = store.compactions.onBefore(() => false)
     const other = model()
     for (let run = 1; run <= 3; run++) await store.compactSession(S, { trigger: 'auto', summarizer: other })
     unhook()
@@ -453,7 +454,7 @@ describe('the circuit [F4-08]', () => {
     for (let run = 1; run <= 3; run++) await store.compactSession(S, { trigger: 'auto' })
     await store.close()
     const again = await open(failing(), { file })
-    expect(isUndertextError(await failureOf(() => again.compactInBackground(S)), 'CIRCUIT_OPEN')).toBe(true)
+    expect(isUndertextError(await failureOf(() => again.jobs.start(S)), 'CIRCUIT_OPEN')).toBe(true)
   })
 
   it('a job that fails is tried three times, each after a longer wait, and the reason is kept', async () => {
@@ -462,14 +463,14 @@ describe('the circuit [F4-08]', () => {
     const { phases, events } = listen(store)
     stopTime()
     const start = Date.now()
-    const { jobId } = await store.compactInBackground(S)
+    const { jobId } = await store.jobs.start(S)
     await vi.advanceTimersByTimeAsync(0)
     await vi.waitFor(() => expect(phases()).toHaveLength(3))
-    expect(await store.whenIdle(S, { timeoutMs: 0 })).toBe(true)
-    expect((await store.getJob(jobId)).notBefore).toBe(start + 2_000)
+    expect(await store.jobs.whenIdle(S, { timeoutMs: 0 })).toBe(true)
+    expect((await store.jobs.get(jobId)).notBefore).toBe(start + 2_000)
     await vi.advanceTimersByTimeAsync(2_000)
     await vi.waitFor(() => expect(phases()).toHaveLength(5))
-    expect((await store.getJob(jobId)).notBefore).toBe(start + 6_000)
+    expect((await store.jobs.get(jobId)).notBefore).toBe(start + 6_000)
     await vi.advanceTimersByTimeAsync(4_000)
     await vi.waitFor(() => expect(phases()).toHaveLength(7))
     expect(phases()).toEqual([
@@ -482,7 +483,7 @@ describe('the circuit [F4-08]', () => {
       'failed Error',
     ])
     expect(events.map(({ attempt }) => attempt)).toEqual([0, 1, 1, 2, 2, 3, 3])
-    expect(await store.getJob(jobId)).toMatchObject({ state: 'failed', attempts: 3, error: 'Error' })
+    expect(await store.jobs.get(jobId)).toMatchObject({ state: 'failed', attempts: 3, error: 'Error' })
     expect(broken.asked).toHaveLength(3)
   })
 })
@@ -492,7 +493,7 @@ describe('close [F4-09]', () => {
     const file = newFile()
     const { model: slow, release, begun } = held()
     const store = await openFull(slow, { file })
-    await store.compactInBackground(S)
+    await store.jobs.start(S)
     await begun
     setTimeout(release, 50)
     await store.close({ timeoutMs: 10_000 })
@@ -520,7 +521,7 @@ describe('close [F4-09]', () => {
       const store = await openFull(slow, { file })
       const { phases } = listen(store)
       const before = await viewOf(store)
-      const { jobId } = await store.compactInBackground(S)
+      const { jobId } = await store.jobs.start(S)
       await begun
       await store.close({ timeoutMs })
       expect(isAborted).toBe(true)
@@ -528,23 +529,23 @@ describe('close [F4-09]', () => {
       // A store without a model looks, and leaves it alone; one with a model takes it up by itself.
       const reading = await open(undefined, { file })
       expect(await viewOf(reading)).toBe(before)
-      expect(await reading.getJob(jobId)).toMatchObject({ state: 'queued', attempts: 0 })
+      expect(await reading.jobs.get(jobId)).toMatchObject({ state: 'queued', attempts: 0 })
       expect((await reading.listCompactions(S)).map(({ status, error }) => [status, error])).toEqual([
         ['aborted', 'ABORTED'],
       ])
       await reading.close()
       const asked = model()
       const next = await open(asked, { file })
-      await vi.waitFor(async () => expect((await next.getJob(jobId)).state).toBe('done'), 5_000)
+      await vi.waitFor(async () => expect((await next.jobs.get(jobId)).state).toBe('done'), 5_000)
       expect(asked.asked).toHaveLength(1)
-      expect((await next.verifySession(S)).findings).toEqual([])
+      expect((await next.sessions.verify(S)).findings).toEqual([])
     },
   )
 
   it('twice, and with jobs that only wait, is nothing', async () => {
     const store = await openFull(model(() => Promise.reject(new Error('no'))))
-    await store.compactInBackground(S)
-    await store.whenIdle(S)
+    await store.jobs.start(S)
+    await store.jobs.whenIdle(S)
     await store.close({ timeoutMs: 5 })
     await store.close()
   })
@@ -554,10 +555,10 @@ describe('events [F4-10]', () => {
   it('are queued, started and exactly one end, with ids and figures', async () => {
     const store = await openFull(model())
     const { events } = listen(store)
-    const { jobId, state } = await store.compactInBackground(S)
+    const { jobId, state } = await store.jobs.start(S)
     expect(state).toBe('queued')
-    await store.whenIdle(S)
-    const job = await store.getJob(jobId)
+    await store.jobs.whenIdle(S)
+    const job = await store.jobs.get(jobId)
     const { runId } = job
     const about = { sessionId: S, jobId }
     // The summary stands for all but the newest turns: 30 % of the target; what is left is told by the run itself.
@@ -584,8 +585,8 @@ describe('events [F4-10]', () => {
     const order: string[] = []
     store.on('job', ({ phase }) => order.push(`job ${phase}`))
     store.on('compaction', ({ phase }) => order.push(phase))
-    await store.compactInBackground(S)
-    await store.whenIdle(S)
+    await store.jobs.start(S)
+    await store.jobs.whenIdle(S)
     expect(order).toEqual(['job queued', 'job started', 'started', 'stage', 'completed', 'job completed'])
   })
 })

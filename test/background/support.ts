@@ -127,7 +127,7 @@ export function listen(store: Store): { readonly events: JobEvent[]; readonly ph
 }
 
 export async function states(store: Store): Promise<string[]> {
-  return (await store.listJobs(S)).map(({ state }) => state)
+  return (await store.jobs.list(S)).map(({ state }) => state)
 }
 
 export async function viewOf(store: Store): Promise<string> {

@@ -65,8 +65,8 @@ async function sameAfter(calls: readonly Call[], keys: readonly SessionKey[]): P
     expect(await answersOf(ours!, keys)).toEqual(await answersOf(theirs!, keys))
     // Asked again: what was kept of the first answer gives the same.
     expect(await answersOf(ours!, keys)).toEqual(await answersOf(theirs!, keys))
-    for (const { id } of await store.listSessions({ limit: 100 }))
-      expect((await store.verifySession(id)).findings).toEqual([])
+    for (const { id } of await store.sessions.list({ limit: 100 }))
+      expect((await store.sessions.verify(id)).findings).toEqual([])
   } finally {
     await store.close()
   }

@@ -25,7 +25,7 @@ it('has a second example that prints the output shown', async () => {
 it('names every option, and every function of the SDK that it speaks of', async () => {
   for (const name of ['store', 'actor', 'foldSessionSummary']) expect(PAGE).toContain(`| \`${name}\` |`)
   const sdk: Record<string, unknown> = await import('@anthropic-ai/claude-agent-sdk')
-  const sentence = /functions for sessions accept the same object: ([^.]+)\./.exec(PAGE)![1]!
+  const sentence = /functions\s+for\s+sessions\s+accept\s+the\s+same\s+object:\s+([^.]+)\./.exec(PAGE)![1]!
   for (const [, name = ''] of sentence.matchAll(/`(\w+)`/g)) expect(sdk[name], name).toBeTypeOf('function')
   const store = await openStore(':memory:')
   expect(undertextSessionStore({ store }).restore).toBeTypeOf('function')

@@ -99,7 +99,7 @@ describe.skipIf(program === undefined)('query of the Claude Agent SDK', () => {
 
     const store = await openStore(file)
     const transcripts = undertextSessionStore({ store })
-    const [session] = await store.listSessions()
+    const [session] = await store.sessions.list()
     const projectKey = session!.owner!
     const rendered = await store.renderHistory(session!.id, { provider: 'anthropic' })
     expect(validateHistory(rendered.messages, 'anthropic')).toEqual([])
@@ -114,7 +114,7 @@ describe.skipIf(program === undefined)('query of the Claude Agent SDK', () => {
     expect((await transcripts.listSessionSummaries(projectKey)).map(({ data }) => data.firstPrompt)).toEqual([
       'What does a.txt say?',
     ])
-    expect((await store.verifySession(session!.id)).findings).toEqual([])
+    expect((await store.sessions.verify(session!.id)).findings).toEqual([])
 
     const key = { projectKey, sessionId: first.sessionId }
     await transcripts.delete(key)

@@ -31,8 +31,8 @@ it('several processes append to one transcript, and its summary describes all st
     expect(summary!.data).toEqual(foldSessionSummary(undefined, key, entries).data)
     expect(summary!.data.tag).toBe(entries.findLast(({ type }) => type === 'tag')!.tag)
     const { id } = transcriptOf(key)
-    expect((await store.getSession(id)).owner).toBe('project')
-    expect((await store.verifySession(id)).findings).toEqual([])
+    expect((await store.sessions.get(id)).owner).toBe('project')
+    expect((await store.sessions.verify(id)).findings).toEqual([])
     await store.close()
   } finally {
     remove()

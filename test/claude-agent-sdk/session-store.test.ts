@@ -59,7 +59,7 @@ describe('append', () => {
 
   it('stores provider and model of the first answer, and not the name of a synthetic one', async () => {
     const names = async (): Promise<unknown> => {
-      const { provider, model = null } = await store.getSession(SESSION_ID)
+      const { provider, model = null } = await store.sessions.get(SESSION_ID)
       return { provider, model }
     }
     await transcripts.append(MAIN, [
@@ -88,7 +88,7 @@ describe('append', () => {
     ])
     await transcripts.append(MAIN, [first, second, third])
     expect(await transcripts.load(MAIN)).toStrictEqual([first, second, third])
-    expect((await store.getSession(SESSION_ID)).messageCount).toBe(3)
+    expect((await store.sessions.get(SESSION_ID)).messageCount).toBe(3)
   })
 
   it('takes uuids of any text for what they are', async () => {
@@ -117,12 +117,12 @@ describe('append', () => {
       code: 'INVALID_INPUT',
     })
     expect(await transcripts.load(MAIN)).toBeNull()
-    expect(await store.listSessions()).toEqual([])
+    expect(await store.sessions.list()).toEqual([])
   })
 
   it('writes nothing for an empty batch', async () => {
     await transcripts.append(MAIN, [])
-    expect(await store.listSessions()).toEqual([])
+    expect(await store.sessions.list()).toEqual([])
   })
 
   it('continues after a failed append', async () => {
@@ -174,12 +174,12 @@ describe('the view', () => {
     expect(stats!.estimatedInputTokens).toBeGreaterThan(25_000)
     const run = await store.compactSession(SESSION_ID, { targetTokens: 5_000, enableSummarize: false })
     expect(run!.compacted).toBe(true)
-    expect((await store.getSession(SESSION_ID)).visibleCount).toBeLessThan(45)
+    expect((await store.sessions.get(SESSION_ID)).visibleCount).toBeLessThan(45)
     expect(await transcripts.load(MAIN)).toStrictEqual(entries)
     await transcripts.append(MAIN, entries.slice(0, 3))
     // Of those three only the one without uuid is new.
     expect(await transcripts.load(MAIN)).toStrictEqual([...entries, beside.lastPrompt])
-    expect((await store.verifySession(SESSION_ID)).findings).toEqual([])
+    expect((await store.sessions.verify(SESSION_ID)).findings).toEqual([])
   })
 
   it('shows all of a transcript that Claude Code compacted: what was, and its summary', async () => {
@@ -255,7 +255,7 @@ describe('delete', () => {
     // Back with what was there before: nothing is there twice.
     await transcripts.restore(MAIN)
     expect(await transcripts.load(MAIN)).toStrictEqual([...entries, ...long])
-    expect((await store.verifySession(SESSION_ID)).findings).toEqual([])
+    expect((await store.sessions.verify(SESSION_ID)).findings).toEqual([])
   })
 
   it('recognizes each deletion separately, in any order of undos', async () => {
@@ -265,7 +265,7 @@ describe('delete', () => {
     await transcripts.delete(MAIN)
     const [first, second] = (await store.listCompactions(SESSION_ID)).map(({ id }) => id).reverse()
     const ids = [first!, second!]
-    const oldest = (await store.getCompaction(SESSION_ID, ids[0]!)).rowsHidden > 2 ? ids : ids.reverse()
+    const oldest = (await store.compactions.get(SESSION_ID, ids[0]!)).rowsHidden > 2 ? ids : ids.reverse()
     await store.undoCompaction(SESSION_ID, oldest[0]!)
     expect(await transcripts.load(MAIN)).toStrictEqual(entries)
     await store.undoCompaction(SESSION_ID, oldest[1]!)
@@ -276,7 +276,7 @@ describe('delete', () => {
 
   it('is not assumed when the application hides messages', async () => {
     const ids = (await store.getMessages(SESSION_ID)).map(({ id }) => id)
-    await store.hideMessages(SESSION_ID, ids)
+    await store.compactions.hide(SESSION_ID, ids)
     expect(await transcripts.load(MAIN)).toStrictEqual(entries)
     expect(await listed()).toEqual(['one'])
   })
@@ -335,17 +335,17 @@ describe('delete', () => {
 
 describe('other content of the store', () => {
   it('is not listed, and is left alone', async () => {
-    await store.createSession({ id: 'chat', owner: 'project' })
+    await store.sessions.create({ id: 'chat', owner: 'project' })
     await store.append('chat', [{ role: 'user', content: 'hello' }])
     await transcripts.append(MAIN, turn())
     await store.append(SESSION_ID, [{ role: 'user', content: "the application's own" }])
     expect(await listed()).toEqual(['one'])
     expect(await transcripts.load(MAIN)).toHaveLength(turn().length)
-    await store.updateSession(SESSION_ID, {
-      metadata: { ...(await store.getSession(SESSION_ID)).metadata, mine: 1 },
+    await store.sessions.update(SESSION_ID, {
+      metadata: { ...(await store.sessions.get(SESSION_ID)).metadata, mine: 1 },
     })
     await transcripts.listSessionSummaries('project')
-    expect((await store.getSession(SESSION_ID)).metadata).toMatchObject({ mine: 1 })
+    expect((await store.sessions.get(SESSION_ID)).metadata).toMatchObject({ mine: 1 })
   })
 
   it('is listed by the time of its last append, not by the time of the call', async () => {
@@ -360,7 +360,7 @@ describe('other content of the store', () => {
 
   it('a session that was purged is made anew and listed', async () => {
     await transcripts.append(MAIN, turn())
-    await store.purgeSession(SESSION_ID)
+    await store.sessions.purge(SESSION_ID)
     expect(await transcripts.load(MAIN)).toBeNull()
     await transcripts.append(MAIN, turn())
     expect(await listed()).toEqual(['one'])

@@ -22,7 +22,7 @@ beforeAll(async () => {
   ])
   const run = await store.compactSession('talk', { range: { from: 2, to: 4 }, summary: 'So.' })
   compaction = run!.compactions[0]!.id
-  await store.forkSession('talk', { id: 'fork' })
+  await store.sessions.fork('talk', { id: 'fork' })
 })
 
 const run = async (...argv: string[]) => runCli([...argv, '--db', path])

@@ -20,10 +20,10 @@ let bundled: Bundled
 beforeAll(async () => {
   small = await smallStore()
   await small.change(async (store) => {
-    await store.createSession({ id: 'odd; rm -rf $HOME' })
-    await store.createSession({ id: '--json' })
-    for (const id of ODD.toReversed()) await store.createSession({ id, title: ODD_TITLE })
-    await store.createSession({ id: 'tall-1', title: 'A tall one' })
+    await store.sessions.create({ id: 'odd; rm -rf $HOME' })
+    await store.sessions.create({ id: '--json' })
+    for (const id of ODD.toReversed()) await store.sessions.create({ id, title: ODD_TITLE })
+    await store.sessions.create({ id: 'tall-1', title: 'A tall one' })
   })
   bundled = await bundleCli()
   const bin = join(bundled.folder, 'undertext')

@@ -138,7 +138,7 @@ it('makes the view the store makes, with all that is in force and with each of t
       runs += 1
       const id = `random-${runs}`
       await small.change(async (store) => {
-        await store.createSession({ id })
+        await store.sessions.create({ id })
         await store.append(id, [say('user', 'begin '.repeat(200)), say('assistant', 'ok '.repeat(200))])
         for (const one of steps) await take(store, id, one)
         await holdsFor(store, id)
@@ -205,7 +205,7 @@ it('compares the views of two moments', async () => {
   const id = 'two moments'
   const hidden = await small.change(async (store) => {
     const { messages } = await store.append(id, [say('user', 'One'), say('assistant', 'Two')])
-    const compaction = await store.hideMessages(
+    const compaction = await store.compactions.hide(
       id,
       messages.map((message) => message.id),
     )

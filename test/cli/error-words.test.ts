@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { EXIT_OF, failureOf } from '../../src/cli/errors.ts'
 import { type ErrorCode, type Failures, UndertextError } from '../../src/core/errors.ts'
-import { Store } from '../../src/index.ts'
+import { Store } from '../../src/store/store.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
 
@@ -13,7 +13,7 @@ import { type SmallStore, smallStore } from '../support/cli-store.ts'
 
 /** Facts of each error, several where they change the message. */
 const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
-  INVALID_INPUT: [{ problems: 'forkSession: title: must not be empty' }],
+  INVALID_INPUT: [{ problems: 'sessions.fork: title: must not be empty' }],
   SESSION_NOT_FOUND: [{ sessionId: 's' }, { sessionId: '@' }],
   SESSION_EXISTS: [{ sessionId: 's' }],
   MESSAGE_NOT_FOUND: [{ sessionId: 's', messageId: 'm' }],
@@ -116,7 +116,7 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
   IMPORT_DIVERGED: [{ sessionId: 's', position: 3, why: 'x' }],
   IMPORT_ABORTED: [{ file: 'a.jsonl', imported: 1 }],
   FILE_UNREADABLE: [{ file: 'a.jsonl', detail: 'it does not exist.' }],
-  FILE_UNRECOGNISED: [{ file: 'a.txt', looks: 'text that is no JSON' }],
+  FILE_UNRECOGNIZED: [{ file: 'a.txt', looks: 'text that is no JSON' }],
   FILE_CHANGED: [{ file: 'a.jsonl', imported: 1 }],
 }
 const CODES = Object.keys(EXIT_OF) as ErrorCode[]
@@ -173,7 +173,7 @@ describe('the words of the command line', () => {
 it('no text outside of src/core/errors.ts tells in braces which option of the API to pass', () => {
   const root = join(import.meta.dirname, '..', '..', 'src')
   // A prompt of the AI SDK has no face but that of a program.
-  const others = ['errors.ts', join('ecosystems', 'ai-sdk', 'middleware.ts')]
+  const others = [join('core', 'errors.ts'), join('adapters', 'ai-sdk', 'middleware.ts')]
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.ts') && !others.includes(file),
   )
@@ -192,7 +192,7 @@ describe('an error of a command', () => {
   let small: SmallStore
   beforeAll(async () => {
     small = await smallStore()
-    await small.change((store) => store.forkSession('talk', { id: 'talk-2' }))
+    await small.change((store) => store.sessions.fork('talk', { id: 'talk-2' }))
   })
   afterAll(() => small.remove())
   const failing = async (...argv: string[]) => (await runCli([...argv, '--db', small.path])).err

@@ -66,7 +66,7 @@ describe('export writes', () => {
   it('all sessions but one that is purged meanwhile, before its turn', async () => {
     const purge = async (): Promise<void> =>
       small.change(async (store) => {
-        if ((await store.listSessions()).some(({ id }) => id === 'talk')) await store.purgeSession('talk')
+        if ((await store.sessions.list()).some(({ id }) => id === 'talk')) await store.sessions.purge('talk')
       })
     const { exit, out } = await runCli(['export', '--all', '--db', small.path], { beforePour: purge })
     const ids = [...out.matchAll(/"type":"session","id":"(\w+)"/g)].map(([, id]) => id)

@@ -46,7 +46,7 @@ async function storeOf(
   [id, title, other, said]: readonly [string, string, string, string],
 ): Promise<readonly string[]> {
   const store = await openStore(path, { env: false })
-  await store.createSession({
+  await store.sessions.create({
     id,
     title,
     owner: other,
@@ -86,12 +86,12 @@ async function storeOf(
     { role: 'assistant', content: 'so be it' },
   ])
   const last = (await store.getMessages(id)).at(-2)!
-  await store.hideMessages(id, [last.id], { actor: other, reason: title })
+  await store.compactions.hide(id, [last.id], { actor: other, reason: title })
   await store.undoCompaction(id, (await store.listCompactions(id)).at(-1)!.id, {
     actor: other,
     reason: title,
   })
-  await store.recordUsage(id, { inputTokens: 10, outputTokens: 1 })
+  await store.requests.recordUsage(id, { inputTokens: 10, outputTokens: 1 })
   const compactions = (await store.listCompactions(id)).map((one) => one.id)
   await store.close()
   return compactions

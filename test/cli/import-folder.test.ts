@@ -69,7 +69,7 @@ describe('a folder', () => {
       '✓ logs/b/chat.jsonl: plain messages, 1 message stored as b/chat',
       '✓ logs/c/chat.jsonl: plain messages, 2 messages stored as c/chat',
       '✓ logs/: 5 files: 5 messages in 3 sessions',
-      '  not recognised, and skipped: 2 files',
+      '  not recognized, and skipped: 2 files',
       '    logs/c/empty.jsonl: an empty file',
       '    logs/c/note.json: a JSON object, in no form that is known',
     ])
@@ -89,7 +89,7 @@ describe('a folder', () => {
         {
           path: 'logs',
           files: 2,
-          unrecognised: 1,
+          unrecognized: 1,
           named: [{ path: 'logs/b.json', looks: 'a JSON object, in no form that is known' }],
         },
       ],
@@ -104,7 +104,7 @@ describe('a folder', () => {
     expect([exit, lines[0]]).toEqual([1, '✗ logs: 1 file: no conversation in any'])
     expect(await run('empty', '--json')).toMatchObject({
       exit: 1,
-      json: { files: [], folders: [{ path: 'empty', files: 0, unrecognised: 0, named: [] }] },
+      json: { files: [], folders: [{ path: 'empty', files: 0, unrecognized: 0, named: [] }] },
     })
   })
 
@@ -118,7 +118,7 @@ describe('a folder', () => {
       '✓ logs/b.jsonl: plain messages, 1 message stored as b',
       '✓ logs: 2 files: 1 message in 1 session, 1 conversation refused',
     ])
-    // A file that is named is recognised or refused, as ever.
+    // A file that is named is recognized or refused, as ever.
     put('x.json', { a: 1 })
     expect((await run('logs/b.jsonl', 'x.json')).exit).toBe(6)
   })
@@ -300,7 +300,7 @@ describe('a folder', () => {
         { path: 'logs/a.jsonl', error: null, totals: { unchanged: 1 } },
         { path: 'logs/b.jsonl', error: { code: 'STORE_CORRUPT' } },
       ],
-      folders: [{ path: 'logs', files: 2, unrecognised: 0 }],
+      folders: [{ path: 'logs', files: 2, unrecognized: 0 }],
     })
     const { lines, err } = await run('logs', 'logs/c.jsonl')
     expect(lines).toEqual(['✗ logs: 2 files: nothing new, then the import ended'])
@@ -338,7 +338,7 @@ describe('a folder', () => {
     const out = { isTerminal: false, columns: 80, write: (text: string) => void written.push(text) }
     const reporter = textReporter({ out, err: out, style: createStyle(false) })
     for (let at = 0; at < 250; at++) reporter.file({ path: `logs/${at}`, report: files[0]! }, true)
-    reporter.folder({ path: 'logs', files: 250, unrecognised: 0, named: [] }, true)
+    reporter.folder({ path: 'logs', files: 250, unrecognized: 0, named: [] }, true)
     const lines = written.join('').trimEnd().split('\n')
     expect(lines).toHaveLength(202)
     expect(lines.slice(-2)).toEqual([
@@ -390,7 +390,7 @@ describe('folders of agents', () => {
     put('tasks/copies/two.json', [said(1)])
     const { json, exit } = await run('tasks', '--json')
     expect(exit).toBe(0)
-    expect((json as Told).folders).toMatchObject([{ files: 11, unrecognised: 7 }])
+    expect((json as Told).folders).toMatchObject([{ files: 11, unrecognized: 7 }])
     expect(await imported('tasks')).toEqual([
       'tasks/copies/one.json: copies/one unchanged',
       'tasks/copies/two.json: copies/two unchanged',
@@ -512,7 +512,7 @@ describe('the projects of Claude Code', () => {
     await run('projects')
     expect(await titles()).toEqual(['Made up'])
     const store = await openStore(join(home, '.chats.db'))
-    await store.updateSession(SESSION, { title: 'Mine' })
+    await store.sessions.update(SESSION, { title: 'Mine' })
     await store.close()
     const again = { type: 'ai-title', aiTitle: 'Made up anew', sessionId: SESSION }
     put(`projects/p/${SESSION}.jsonl`, ...retitled, again)

@@ -98,7 +98,7 @@ describe('import -', () => {
       files: [
         {
           path: '-',
-          error: { code: 'FILE_UNRECOGNISED', facts: { file: '-', looks: 'text that is no JSON' } },
+          error: { code: 'FILE_UNRECOGNIZED', facts: { file: '-', looks: 'text that is no JSON' } },
         },
       ],
     })

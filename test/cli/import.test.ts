@@ -38,11 +38,11 @@ it('imports what it can of several files, and its exit code tells the worst', as
   expect((await run(bad, '--skip-bad')).exit).toBe(0)
 })
 
-it('points to its help where a file is not recognised', async () => {
+it('points to its help where a file is not recognized', async () => {
   const page = file('page.html', '<html>')
   const path = join(folder, 'page.html')
   expect((await run(page)).err.trimEnd()).toBe(
-    `✗ "${path}" is not recognised: it looks like text that is no JSON. \`undertext help import\` lists what is.`,
+    `✗ "${path}" is not recognized: it looks like text that is no JSON. \`undertext help import\` lists what is.`,
   )
 })
 

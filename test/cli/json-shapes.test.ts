@@ -38,7 +38,12 @@ let small: SmallStore
 beforeAll(async () => {
   small = await smallStore()
   await small.change(async (store) => {
-    await store.recordUsage('talk', { provider: 'openai', model: 'gpt-4o', inputTokens: 60, outputTokens: 5 })
+    await store.requests.recordUsage('talk', {
+      provider: 'openai',
+      model: 'gpt-4o',
+      inputTokens: 60,
+      outputTokens: 5,
+    })
     await store.append('large', [
       say('user', 'read'),
       call('c', 'read'),
@@ -65,8 +70,8 @@ beforeAll(async () => {
     const messages = [say('assistant', 'Yes.')]
     const billed = { inputTokens: 9, cacheReadTokens: 4, outputTokens: 2 }
     await store.recordResponse('older', { request, messages, usage: billed })
-    await store.createSession({ id: 'spoilt' })
-    await store.createSession({ id: 'old' })
+    await store.sessions.create({ id: 'spoilt' })
+    await store.sessions.create({ id: 'old' })
   })
   const database = new BetterSqlite3(small.path)
   database.exec("update undertext_sessions set visible = 9 where id = 'spoilt'")
@@ -102,7 +107,7 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
     await change(async (store) => {
       const [message] = await store.getMessages('talk')
       const source = message!.id
-      await store.remember('It needs its plug.', {
+      await store.notes.add('It needs its plug.', {
         session: 'talk',
         key: 'k',
         source,

@@ -48,12 +48,12 @@ describe('verify', () => {
 })
 
 it('stops at Ctrl-C with 130, having changed nothing', async () => {
-  const before = await small.change((store) => store.getAuditLog('talk'))
+  const before = await small.change((store) => store.sessions.audit('talk'))
   const { exit, out, err } = await runCli(['verify', '--repair', '--db', small.path], {
     signal: AbortSignal.abort(),
   })
   expect([exit, out, err]).toEqual([130, '', 'undertext: Interrupted.\n'])
-  expect(await small.change((store) => store.getAuditLog('talk'))).toEqual(before)
+  expect(await small.change((store) => store.sessions.audit('talk'))).toEqual(before)
 })
 
 describe('purge', () => {

@@ -14,7 +14,7 @@ const iso = (ms: number): string => new Date(ms).toISOString()
 describe('log', () => {
   it('is a timeline, newest first', async () => {
     const [condensed, manual] = small.compactions
-    const audit = await small.change((store) => store.getAuditLog('talk'))
+    const audit = await small.change((store) => store.sessions.audit('talk'))
     const at = (event: string): string => iso(audit.find((entry) => entry.event === event)!.at)
     const { lines, exit } = await run('log', 'talk')
     expect(exit).toBe(0)
@@ -70,7 +70,7 @@ describe('undo and redo', () => {
       exit: 0,
       out: `Undone: condense ${id} (4 rows visible again, 1 row hidden)\nThe view: 5 → 8 rows, ${before} → ${after} tokens.\n`,
     })
-    expect((await small.change((store) => store.getAuditLog('talk'))).at(-1)).toMatchObject({
+    expect((await small.change((store) => store.sessions.audit('talk'))).at(-1)).toMatchObject({
       event: 'undone',
       actor: 'eve',
       detail: { reason: 'wrong' },
@@ -154,15 +154,15 @@ describe('undo and redo of a rewind', () => {
     expect(undone.exit).toBe(0)
     expect(undone.out).toContain(`Undone: manual ${rewind} `)
     expect(undone.out).toContain(`With the rewind: condense ${summary} is in force again.\n`)
-    expect((await small.change((store) => store.getCompaction('talk', summary))).status).toBe('active')
+    expect((await small.change((store) => store.compactions.get('talk', summary))).status).toBe('active')
     const redone = await run('redo', 'talk', rewind)
     expect(redone.out).toContain(`With the rewind: condense ${summary} is out of force again.\n`)
-    expect((await small.change((store) => store.getCompaction('talk', summary))).status).toBe('undone')
+    expect((await small.change((store) => store.compactions.get('talk', summary))).status).toBe('undone')
     expect((await run('undo', 'talk', rewind, '--json')).json).toMatchObject({
       changed: true,
       compactions: [rewind],
-      turnedWith: [summary],
-      notTurned: [],
+      alsoChanged: [summary],
+      unchanged: [],
     })
   })
 
@@ -199,8 +199,8 @@ describe('undo and redo by the id of a run', () => {
     expect((await run('redo', 'talk', runId, '--json')).json).toMatchObject({
       changed: false,
       compactions: [],
-      turnedWith: [],
-      notTurned: [{ compactionId: id, status: 'undone' }],
+      alsoChanged: [],
+      unchanged: [{ compactionId: id, status: 'undone' }],
     })
     expect((await run('redo', 'talk', id)).out).toContain(`Redone: condense ${id} `)
   })

@@ -10,7 +10,7 @@ const path = newFile('many.db')
 
 beforeAll(async () => {
   const store = await openStore(path)
-  await store.createSession({ id: 'needle', title: 'The Needle' })
+  await store.sessions.create({ id: 'needle', title: 'The Needle' })
   await store.close()
   const database = new BetterSqlite3(path)
   database.exec(`
@@ -33,7 +33,7 @@ it('reading every session takes several times as long as finding one or counting
   const before = process.cpuUsage()
   let after: string | undefined
   for (;;) {
-    const page = await store.listSessions({ limit: 10_000, ...(after !== undefined && { after }) })
+    const page = await store.sessions.list({ limit: 10_000, ...(after !== undefined && { after }) })
     if (page.length === 0) break
     after = page.at(-1)!.id
   }

@@ -34,7 +34,7 @@ it('stats --at shows how full the context was, and says that it was then', async
   expect(exit).toBe(0)
   const [then, moment] = await small.change(async (store) => [
     await store.getContextStats('talk', undefined, undefined, thirdAt),
-    await store.getMoment('talk', thirdAt.at),
+    await store.messages.moment('talk', thirdAt.at),
   ])
   const { models } = JSON.parse(out) as { models: { estimated: number; moment: object }[] }
   const { position, auditNo } = moment

@@ -25,7 +25,7 @@ describe.skipIf(server === undefined)('move', () => {
     await store.compactSession('talk', { range: { from: 1, to: 4 }, summary: 'One.' })
     await store.append('said', [say('user', 'the heron in the reeds')])
     await store.append('archived', [say('user', 'x')])
-    await store.archiveSession('archived')
+    await store.sessions.archive('archived')
     await store.close()
     url = await server!.newDatabase()
     const { host, pathname } = new URL(url)
@@ -64,7 +64,7 @@ describe.skipIf(server === undefined)('move', () => {
     const own = { ...estimatorNamed('neurolink')!, name: 'own' }
     const store = await openStore(other, { estimators: ['o200k_base', own] })
     for (const estimator of ['o200k_base', 'own']) {
-      await store.createSession({ id: estimator, config: { estimator } })
+      await store.sessions.create({ id: estimator, config: { estimator } })
       await store.append(estimator, [say('user', 'x')])
     }
     await store.close()
@@ -75,7 +75,7 @@ describe.skipIf(server === undefined)('move', () => {
       { copied: 1, problems: [{ session: 'own', code: 'ESTIMATOR_UNKNOWN' }] },
     ])
     const moved = await openStore(target, { estimators: ['o200k_base'] })
-    expect((await moved.verifySession('o200k_base')).findings).toEqual([])
+    expect((await moved.sessions.verify('o200k_base')).findings).toEqual([])
     await moved.close()
   })
 

@@ -6,8 +6,8 @@ let small: SmallStore
 beforeEach(async () => {
   small = await smallStore()
   await small.change(async (store) => {
-    await store.remember('The plug is loose.', { session: 'talk', key: 'plug' })
-    await store.remember('Ann drinks tea.', { owner: 'ann' })
+    await store.notes.add('The plug is loose.', { session: 'talk', key: 'plug' })
+    await store.notes.add('Ann drinks tea.', { owner: 'ann' })
   })
 })
 afterEach(() => small.remove())
@@ -58,7 +58,7 @@ describe('notes', () => {
   })
 
   it('forgets a note by the end of its id, and for good when that is confirmed', async () => {
-    const [note] = await small.change((store) => store.recall(undefined, { owner: 'ann' }))
+    const [note] = await small.change((store) => store.notes.list({ owner: 'ann' }))
     const end = note!.id.slice(-10)
     expect(await run('notes', 'forget', end, '--owner', 'ann')).toMatchObject({
       exit: 0,

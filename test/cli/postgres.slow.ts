@@ -272,7 +272,7 @@ describe.skipIf(server === undefined)('over a server', () => {
   it('removes a session for good', async () => {
     // The question names the title, which an import takes from what was said.
     const store = await openStore(url, { env: false })
-    await store.updateSession('talk', { title: 'Birds' })
+    await store.sessions.update('talk', { title: 'Birds' })
     await store.close()
     expect(await over(url, ['purge', 'talk'])).toMatchObject({
       exit: 130,
@@ -292,7 +292,7 @@ describe.skipIf(server === undefined)('over a server', () => {
     expect(await over(database, ['sessions'])).toMatchObject({ exit: 3 })
     expect((await over(second, ['sessions', '--json'])).json).toMatchObject({ sessions: [{ id: 'here' }] })
     const store = await openStore(second, { env: false })
-    expect((await store.listSessions()).map(({ id }) => id)).toEqual(['here'])
+    expect((await store.sessions.list()).map(({ id }) => id)).toEqual(['here'])
     await store.close()
   })
 

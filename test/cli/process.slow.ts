@@ -89,7 +89,7 @@ it('gives a pipe all of a long text', async () => {
 
 it('stores its input although its output is not read', async () => {
   await small.change(async (store) => {
-    await store.createSession({ id: 'wordy', provider: 'openai', model: 'gpt-4' })
+    await store.sessions.create({ id: 'wordy', provider: 'openai', model: 'gpt-4' })
     for (let at = 1; at <= 12; at++)
       await store.append('wordy', [
         { role: 'user', content: `Question ${at}: ${'some words of mine '.repeat(10)}` },

@@ -50,7 +50,7 @@ it('lists sessions by their newest messages, whatever was stored or changed last
   const store = await openStore(path, { env: false })
   for (const day of [2, 4, 1, 3]) {
     await store.append(`day-${day}`, [{ role: 'user', content: 'x', createdAt: Date.UTC(2026, 0, day) }])
-    await store.updateSession(`day-${day}`, { title: 'changed' })
+    await store.sessions.update(`day-${day}`, { title: 'changed' })
   }
   await store.close()
   const { json } = await runCli(['sessions', '--json', '--db', path])
@@ -80,7 +80,7 @@ it('prints a line for each session at 80 columns and in a pipe, however long ids
   const store = await openStore(path, { env: false })
   for (const nth of [1, 2, 3]) {
     const id = `0d4e5f60-111${nth}-4222-8333-abcdefabcdef`
-    await store.createSession({
+    await store.sessions.create({
       id,
       title: 'A long title '.repeat(30),
       provider: 'anthropic',
@@ -103,11 +103,11 @@ it('keeps titles whole and shows their first 80 characters, cut after a word, wh
   const title = 'word '.repeat(60).trim()
   const shown = `${'word '.repeat(16).trim()}…`
   const store = await openStore(path, { env: false })
-  await store.createSession({ id: 'one', title })
+  await store.sessions.create({ id: 'one', title })
   await store.append('one', [{ role: 'user', content: 'x' }])
-  const fork = await store.forkSession('one')
+  const fork = await store.sessions.fork('one')
   const whole = { id: 'one', title }
-  const { messageId } = await store.bringBack(fork.id, { text: 'Done.' })
+  const { messageId } = await store.sessions.bringBack(fork.id, { text: 'Done.' })
   const [, back] = await store.getMessages('one')
   await store.close()
   expect(back).toMatchObject({
@@ -142,12 +142,12 @@ it('finds a session by a beginning that only one has, or @', async () => {
     ['g', 'gone'],
   ] as const)
     expect((await shown(given)).json).toMatchObject({ session: id })
-  await small.change((store) => store.createSession({ id: 'tall' }))
+  await small.change((store) => store.sessions.create({ id: 'tall' }))
   const { exit, json } = await shown('tal')
   expect(exit).toBe(2)
   expect(json).toMatchObject({ error: { code: 'AMBIGUOUS', facts: { found: ['talk', 'tall'], count: 2 } } })
   expect((await shown('talk')).json).toMatchObject({ session: 'talk' })
-  await small.change((store) => store.purgeSession('tall'))
+  await small.change((store) => store.sessions.purge('tall'))
   const unknown = await runCli(['show', 'nobody', '--db', small.path])
   expect([unknown.exit, unknown.out]).toEqual([3, ''])
   expect(unknown.err).toBe(
@@ -183,7 +183,7 @@ it('gives the room of 80 columns to the titles, and shows long ids by what a com
   const caller = '0d4e5f60-1111-4222-8333-abcdefabcdef'
   const ids = [caller, `${caller}/agent-1a2b3c4d`, '0d4e5f60-2222-4222-8333-abcdefabcdef', 'billing']
   for (const [at, id] of ids.entries()) {
-    await store.createSession({ id, title: `Why is the kettle cold? ${id.slice(-3)}` })
+    await store.sessions.create({ id, title: `Why is the kettle cold? ${id.slice(-3)}` })
     await store.append(id, [{ role: 'user', content: 'x', createdAt: Date.UTC(2026, 0, 9 - at) }])
   }
   await store.close()

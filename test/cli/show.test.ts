@@ -82,7 +82,7 @@ describe('what is chosen', () => {
 it('shows a summary whose compaction is undone as hidden', async () => {
   const { id } = small.compactions[0]!
   await small.change((store) => store.undoCompaction('talk', id))
-  const { changedAt } = await small.change((store) => store.getCompaction('talk', id))
+  const { changedAt } = await small.change((store) => store.compactions.get('talk', id))
   const { lines } = await show('talk', '--full')
   expect(lines.filter((line) => line.includes('hidden:'))).toEqual([
     expect.stringMatching(
@@ -171,7 +171,7 @@ describe('the pager', () => {
 it('describes rows without content, empty sessions and rewound rows', async () => {
   const createdAt = minute(1)
   await small.change(async (store) => {
-    await store.createSession({ id: 'bare' })
+    await store.sessions.create({ id: 'bare' })
     await store.append('quiet', [
       { role: 'tool', content: [], createdAt },
       { role: 'user', content: 'Hello', createdAt },

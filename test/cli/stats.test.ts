@@ -23,7 +23,7 @@ it('shares a whole by weights, to the last token', () => {
 it('draws the bar: half full, marks at 40, 60 and 80 %', async () => {
   // A window of 1,000 tokens without any kept for the answer; the view and a prompt that makes it 500.
   const { tokens } = await small.change(async (store) => {
-    await store.createSession({ id: 'bar', config: { contextWindows: { openai: 1_000 } } })
+    await store.sessions.create({ id: 'bar', config: { contextWindows: { openai: 1_000 } } })
     await store.append('bar', [{ role: 'user', content: 'x'.repeat(1_600) }])
     return {
       tokens: (await store.getContextStats('bar', undefined, undefined, { maxOutputTokens: 0 }))!
@@ -48,7 +48,7 @@ it('counts with the windows that an application gave to openStore, and names the
   const open = async (contextWindows: OpenOptions['contextWindows']) =>
     (await openStore(small.path, { contextWindows })).close()
   await small.change(async (store) => {
-    await store.createSession({ id: 'local', provider: 'ollama', model: 'llama3.2' })
+    await store.sessions.create({ id: 'local', provider: 'ollama', model: 'llama3.2' })
     await store.append('local', [{ role: 'user', content: 'Hello' }])
   })
   const windowOf = async () => {
@@ -73,10 +73,10 @@ it('counts with the windows that an application gave to openStore, and names the
 
 it('reports the fixed part of the last request, and says when a window is assumed', async () => {
   await small.change(async (store) => {
-    await store.createSession({ id: 'fixed', provider: 'ollama', model: 'qwen3' })
+    await store.sessions.create({ id: 'fixed', provider: 'ollama', model: 'qwen3' })
     await store.append('fixed', [{ role: 'user', content: 'Hello' }])
     const system = 'You answer in one word. '.repeat(40)
-    await store.recordUsage('fixed', { inputTokens: 300, system })
+    await store.requests.recordUsage('fixed', { inputTokens: 300, system })
   })
   const { json } = await stats('fixed', '--json')
   const { fixed, window } = (json as { models: { fixed: { tokens: number }; window: object }[] }).models[0]!
@@ -171,7 +171,12 @@ describe('what is sent besides', () => {
 
 it("shows what was billed, and the provider's report as the source", async () => {
   await small.change((store) =>
-    store.recordUsage('older', { provider: 'openai', model: 'gpt-4o', inputTokens: 50, outputTokens: 7 }),
+    store.requests.recordUsage('older', {
+      provider: 'openai',
+      model: 'gpt-4o',
+      inputTokens: 50,
+      outputTokens: 7,
+    }),
   )
   const { lines } = await stats('older', '--model', 'openai/gpt-4o')
   expect(lines.some((line) => line.startsWith("Tokens: the provider's own report of this request ("))).toBe(

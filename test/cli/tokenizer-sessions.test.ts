@@ -22,7 +22,7 @@ beforeAll(async () => {
   ])
   const run = await store.compactSession('talk', { range: { from: 1, to: 2 }, summary: 'The plug is out.' })
   compaction = run!.compactions[0]!.id
-  await store.forkSession('talk', { id: 'fork' })
+  await store.sessions.fork('talk', { id: 'fork' })
   await store.append('fork', [{ role: 'assistant', content: 'Done.' }])
 })
 

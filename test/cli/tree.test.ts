@@ -6,9 +6,9 @@ let small: SmallStore
 beforeAll(async () => {
   small = await smallStore()
   await small.change(async (store) => {
-    await store.forkSession('talk', { id: 'first', title: 'One', at: { afterMessage: 5 } })
-    await store.forkSession('talk', { id: 'second', title: 'Two' })
-    await store.forkSession('first', { id: 'below', title: 'Under', at: { afterMessage: 2 } })
+    await store.sessions.fork('talk', { id: 'first', title: 'One', at: { afterMessage: 5 } })
+    await store.sessions.fork('talk', { id: 'second', title: 'Two' })
+    await store.sessions.fork('first', { id: 'below', title: 'Under', at: { afterMessage: 2 } })
   })
 })
 afterAll(() => small.remove())
@@ -29,7 +29,7 @@ it('fork records who made it in the audit of both sessions', async () => {
   const at = ['--at', 'position:2', '--id', 'third', '--actor', 'eve']
   expect((await runCli(['fork', 'below', ...at, '--db', small.path])).exit).toBe(0)
   for (const id of ['below', 'third']) {
-    const entries = await small.change((store) => store.getAuditLog(id))
+    const entries = await small.change((store) => store.sessions.audit(id))
     expect(entries.at(-1)).toMatchObject({ event: 'forked', actor: 'eve' })
   }
 })

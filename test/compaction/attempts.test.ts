@@ -55,13 +55,13 @@ describe('an attempt whose process died', () => {
     ['a run that asks no model', () => store.compactSession(S, noModel)],
     ['a run that finds nothing to do', () => store.compactSession(S, { ...noModel, targetTokens: 100_000 })],
     ['a run that may ask no model', () => store.compactSession(S, { ...noModel, withoutModel: true })],
-    ['verifySession', () => store.verifySession(S)],
-    ['verifySession with repair', () => store.verifySession(S, { repair: true })],
+    ['sessions.verify', () => store.sessions.verify(S)],
+    ['sessions.verify with repair', () => store.sessions.verify(S, { repair: true })],
   ])('has expired after %s', async (_, act) => {
     await leaveRunning()
     await act()
     expect((await statuses())[0]).toBe('expired')
-    const expired = (await store.getAuditLog(S)).filter(({ event }) => event === 'expired')
+    const expired = (await store.sessions.audit(S)).filter(({ event }) => event === 'expired')
     expect(expired).toMatchObject([{ compactionId: 'attempt', runId: 'dead' }])
   })
 
@@ -96,7 +96,7 @@ describe('an attempt whose process died', () => {
       })
     const run = store.compactSession(S, { ...SUMMARY, summarizer: { name: 'm', usesModel: true, summarize } })
     await begun
-    await store.verifySession(S, { repair: true })
+    await store.sessions.verify(S, { repair: true })
     const other = await openStore(file, { estimator: 'neurolink' })
     await store.compactSession(S, { withoutModel: true, targetTokens: 100_000 })
     expect(await statuses()).toEqual(['running'])
@@ -132,7 +132,7 @@ describe('a model that was never called', () => {
       expect(result!.failed).toMatchObject([{ error: 'TypeError' }])
     }
     expect(await store.listCompactions(S)).toEqual([])
-    expect(await store.getAuditLog(S)).toEqual([])
+    expect(await store.sessions.audit(S)).toEqual([])
     expect(await storageOf(store).circuits.circuit(S)).toBeUndefined()
   })
 

@@ -43,7 +43,7 @@ function message(i: number): object {
 const [file = '', task, count = '0'] = process.argv.slice(2)
 const store = await openStore(file)
 if (task === 'make') {
-  await store.createSession({ id: 's', provider: 'openai', model: 'gpt-4o' })
+  await store.sessions.create({ id: 's', provider: 'openai', model: 'gpt-4o' })
   for (let from = 0; from < Number(count); from += PAGE)
     await store.append('s', Array.from({ length: PAGE }, (_, i) => message(from + i)) as never)
 } else {

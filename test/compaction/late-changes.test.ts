@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { afterTurn } from '../../src/compat/index.ts'
 import {
   type CompactOptions,
   type NewMessage,
@@ -103,14 +104,14 @@ it('a run at the end of a turn spares the tool loop: within it nothing runs, and
   const turn = { ...CHECKS, maxOutputTokens: 100 }
   try {
     await store.append('s', [...TURNS, say('user', units(10))])
-    const within = await store.afterTurn('s', {
+    const within = await afterTurn(store, 's', {
       ...turn,
       messages: [searching('c5', thought(10))],
       stopReason: 'tool_use',
     })
     expect(within.run).toBeNull()
     await store.append('s', [result('c5', units(10))])
-    const end = await store.afterTurn('s', {
+    const end = await afterTurn(store, 's', {
       ...turn,
       messages: [say('assistant', units(10))],
       stopReason: 'end_turn',
@@ -191,7 +192,7 @@ it('a run for a model that checks its reasoning makes as much room as is require
         await withStore(conversation(all), async (store) => {
           const before = await store.getEffectiveHistory('s')
           await expectSessionAccepted(store, 's', 's', providerOfStep(before.length))
-          await store.pin('s', [before[pin % before.length]!.id])
+          await store.messages.pin('s', [before[pin % before.length]!.id])
           const { tokensBefore } = (await store.previewCompaction('s', { ...OLDER, targetTokens: 1 }))!
           const given = { ...options, targetTokens: Math.floor(tokensBefore * share) }
           const older = (await store.previewCompaction('s', { ...given, ...OLDER }))!

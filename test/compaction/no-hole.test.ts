@@ -69,7 +69,7 @@ it('whatever the summarizer, target and pins, no run that summarizes leaves a ho
           for (const { turns: count, share, summarizer, pin, fraction, withoutModel } of rounds) {
             const { messages } = await store.append('s', turns(from, count))
             from += count
-            if (pin !== undefined) await store.pin('s', [messages[pin % messages.length]!.id])
+            if (pin !== undefined) await store.messages.pin('s', [messages[pin % messages.length]!.id])
             const stats = await store.getContextStats('s')
             const targetTokens = Math.floor(stats!.breakdown.conversationHistory * share)
             const options = { targetTokens, summarizer, withoutModel, truncationFraction: fraction }

@@ -4,7 +4,7 @@ import { call, result, say, units } from '../support/conversation.ts'
 import { randomFrom } from '../support/random.ts'
 import { SEED } from '../support/seed.ts'
 
-/* A run whose view others change between its plan and its commit. `onBeforeCompaction` is asked exactly there. */
+/* A run whose view others change between its plan and its commit. `compactions.onBefore` is asked exactly there. */
 
 const random = randomFrom(SEED)
 const below = (count: number): number => Math.floor(random() * count)
@@ -21,15 +21,15 @@ function conversation(turns: number): NewMessage[] {
 }
 
 const CHANGES: readonly ((store: Store, ids: readonly string[]) => Promise<unknown>)[] = [
-  (store, ids) => store.pin('s', [ids[below(ids.length)]!]),
-  (store, ids) => store.hideMessages('s', [ids[below(ids.length)]!]),
+  (store, ids) => store.messages.pin('s', [ids[below(ids.length)]!]),
+  (store, ids) => store.compactions.hide('s', [ids[below(ids.length)]!]),
   (store, ids) => {
     const from = 1 + below(ids.length)
     return store.compactSession('s', { range: { from, to: from + below(4) }, summary: 'Short.' })
   },
   (store, ids) => store.rewind('s', { from: { messageId: ids[below(ids.length)]! } }),
   async (store) => {
-    const pending = (await store.listToolCalls('s')).find(({ status }) => status === 'pending')
+    const pending = (await store.messages.toolCalls('s')).find(({ status }) => status === 'pending')
     if (pending !== undefined) await store.append('s', [result(pending.callId, units(20), 'ask')])
   },
   async (store) => {
@@ -37,7 +37,7 @@ const CHANGES: readonly ((store: Store, ids: readonly string[]) => Promise<unkno
     if (compaction !== undefined) await store.undoCompaction('s', compaction.id, { cascade: true })
   },
   (store) => store.append('s', [say('user', units(30)), call('late', 'read')]),
-  (store) => store.updateSession('s', { provider: 'anthropic' }),
+  (store) => store.sessions.update('s', { provider: 'anthropic' }),
 ]
 
 it.each([
@@ -53,7 +53,7 @@ it.each([
         .compactSession('s', { range: { from: 2, to: 2 + below(6) }, summary: 'Early.' })
         .catch(() => {})
     let changes = 1 + below(3)
-    store.onBeforeCompaction(async ({ trigger }) => {
+    store.compactions.onBefore(async ({ trigger }) => {
       // The changes compact too.
       if (trigger === 'manual' && changes-- > 0) {
         const ids = (await store.getMessages('s')).map(({ id }) => id)
@@ -76,7 +76,7 @@ it.each([
         (error) => (isUndertextError(error) ? error.code : error),
       )
     outcomes.add(outcome)
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   }
   expect([...outcomes].sort()).toEqual(expected)
 })

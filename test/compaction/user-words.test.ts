@@ -40,7 +40,7 @@ describe('an answer through a tool that the setting names', () => {
 
   it('counts also when the session names the tool', async () => {
     await using store = await openStore(':memory:')
-    await store.createSession({ id: 's', config: { userTools: ['my_form'] } })
+    await store.sessions.create({ id: 's', config: { userTools: ['my_form'] } })
     await store.append('s', talk)
     await store.compactSession('s', { range })
     expect(String((await store.getEffectiveHistory('s'))[0]!.content)).toContain(`User: "${ANSWER}"`)
@@ -73,7 +73,7 @@ describe('an answer through a tool that the setting names', () => {
     } as const
     const shown = async (userTools: string[] | undefined): Promise<number> => {
       await using store = await openStore(':memory:')
-      await store.createSession({ id: 's', ...(userTools && { config: { userTools } }) })
+      await store.sessions.create({ id: 's', ...(userTools && { config: { userTools } }) })
       await store.append('s', [talk[0], talk[1], answer])
       return JSON.stringify(await store.getEffectiveHistory('s')).length
     }

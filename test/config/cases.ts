@@ -1,10 +1,9 @@
 import { expect } from 'vitest'
 import { TRUNCATION_MARKER } from '../../src/compat/arrays/index.ts'
-import { calculateFileTokenBudget } from '../../src/compat/index.ts'
+import { type BeforeTurnOptions, beforeTurn, calculateFileTokenBudget } from '../../src/compat/index.ts'
 import { partsOf } from '../../src/core/messages/message.ts'
 import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
 import {
-  type BeforeTurnOptions,
   type CompactionResult,
   type CompactOptions,
   extractiveSummarizer,
@@ -144,11 +143,11 @@ async function stats({ store }: Trial, ...of: [] | [string, string]): Promise<Re
 
 /** How many jobs there are after a turn, under further settings of the session. */
 async function jobsAfter({ store }: Trial, config: Settings, turn: BeforeTurnOptions): Promise<number> {
-  const before = (await store.getSession(S)).config
-  await store.updateSession(S, { config: { ...before, ...(config as object) } })
-  await store.beforeTurn(S, turn)
-  await store.whenIdle(S)
-  return (await store.listJobs(S)).length
+  const before = (await store.sessions.get(S)).config
+  await store.sessions.update(S, { config: { ...before, ...(config as object) } })
+  await beforeTurn(store, S, turn)
+  await store.jobs.whenIdle(S)
+  return (await store.jobs.list(S)).length
 }
 
 const isDue = ({ store }: Trial): unknown => store.needsCompaction(S, 'openai', 'gpt-4')
@@ -187,7 +186,7 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   },
   estimator: {
     value: 'nca',
-    see: async ({ store }) => (await store.getSession(S)).estimator,
+    see: async ({ store }) => (await store.sessions.get(S)).estimator,
     expected: ['neurolink', 'nca'],
   },
   enabled: {
@@ -205,13 +204,13 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   },
   auto: {
     value: false,
-    see: async ({ store }) => (await store.beforeTurn(S, { threshold: 0, compaction: TRUNCATES })).compacted,
+    see: async ({ store }) => (await beforeTurn(store, S, { threshold: 0, compaction: TRUNCATES })).compacted,
     expected: [true, false],
   },
   warningLevels: {
     value: [0.4],
     see: async ({ store }) =>
-      (await store.beforeTurn(S, { provider: 'openai', model: 'gpt-4' })).warning?.level,
+      (await beforeTurn(store, S, { provider: 'openai', model: 'gpt-4' })).warning?.level,
     // 45 % is below the lowest level by default.
     expected: [undefined, 0.4],
   },
@@ -219,8 +218,8 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
     value: true,
     talk: HUGE,
     see: async ({ store }) => {
-      await store.updateSession(S, { provider: 'openai', model: 'gpt-4' })
-      await store.archiveSession(S)
+      await store.sessions.update(S, { provider: 'openai', model: 'gpt-4' })
+      await store.sessions.archive(S)
       return (await store.listCompactions(S)).length > 0
     },
     expected: [false, true],
@@ -228,8 +227,8 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   maxNotes: {
     value: 1,
     see: async ({ store }) => {
-      for (const text of ['one', 'two']) await store.remember(text, { session: S })
-      return (await store.recall(undefined, { session: S })).map(({ text }) => text)
+      for (const text of ['one', 'two']) await store.notes.add(text, { session: S })
+      return (await store.notes.list({ session: S })).map(({ text }) => text)
     },
     expected: [['two', 'one'], ['two']],
   },
@@ -283,7 +282,7 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   },
   contextManagement: {
     value: { edits: [{ type: 'compact_20260112' }] },
-    see: async ({ store }) => (await store.beforeTurn(S)).contextManagement,
+    see: async ({ store }) => (await beforeTurn(store, S)).contextManagement,
     expected: [undefined, { edits: [{ type: 'compact_20260112' }] }],
   },
 
@@ -557,7 +556,7 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   fileReadBudgetPercent: {
     value: 0.5,
     see: async ({ store }) => {
-      const { fileReadBudgetPercent: percent } = (await store.getConfig(S)).settings
+      const { fileReadBudgetPercent: percent } = (await store.sessions.config(S)).settings
       return calculateFileTokenBudget(1_000, 0, 0, { percent })
     },
     expected: [600, 500],

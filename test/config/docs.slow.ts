@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { openStore, PRESET_NAMES, SETTING_NAMES, type SettingName } from '../../src/index.ts'
+import { openStore, type SettingName } from '../../src/index.ts'
 import { VARIABLES } from '../../src/store/config/environment.ts'
 import { DEFAULTS } from '../../src/store/config/resolve.ts'
-import { CALL_FACTS } from '../../src/store/config/settings.ts'
+import { CALL_FACTS, PRESET_NAMES, SETTING_NAMES } from '../../src/store/config/settings.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 import { newFile } from '../support/temporary.ts'
 
@@ -65,7 +65,7 @@ it('has a file that is read', async () => {
   const configFile = newFile('undertext.toml')
   await writeFile(configFile, toml)
   await using store = await openStore(':memory:', { env: false, configFile })
-  expect((await store.getConfig()).settings).toMatchObject({
+  expect((await store.sessions.config()).settings).toMatchObject({
     preset: 'nca',
     summarizationModel: 'gemini-2.5-flash',
     stages: ['prune', 'summarize', 'truncate', 'cut'],

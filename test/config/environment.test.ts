@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { openStore, SETTING_NAMES } from '../../src/index.ts'
+import { openStore } from '../../src/index.ts'
 import { readEnvironment, VARIABLES } from '../../src/store/config/environment.ts'
 import type { SettingName } from '../../src/store/config/settings.ts'
+import { SETTING_NAMES } from '../../src/store/config/settings.ts'
 import { refusal } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
 import { runAsUser } from '../support/run-as-user.ts'
@@ -21,7 +22,7 @@ describe('variables', () => {
 
   it.each(VARIABLES)('$variable sets $setting', async ({ variable, setting }) => {
     await using store = await openStore(':memory:', { env: { [variable]: textOf(setting) } })
-    const { settings, sources } = await store.getConfig()
+    const { settings, sources } = await store.sessions.config()
     expect(settings[setting]).toEqual(CASES[setting].value)
     expect(sources[setting]).toBe('environment')
   })
@@ -52,7 +53,7 @@ describe('variables', () => {
     expect(readEnvironment(env)).toEqual({ thresholdTokens: 900 })
     expect(readEnvironment({ ...env, UNDERTEXT_TOKEN_THRESHOLD: '700' })).toEqual({ thresholdTokens: 700 })
     await using store = await openStore(':memory:', { env: { ...env, NEUROLINK_MEMORY_ENABLED: 'false' } })
-    expect((await store.getConfig()).settings.enabled).toBe(false)
+    expect((await store.sessions.config()).settings.enabled).toBe(false)
   })
 
   it('reject an unknown preset', async () => {
@@ -91,7 +92,7 @@ describe('variables', () => {
   it('have less weight than options, and are not read on request [S3-031]', async () => {
     const env = { UNDERTEXT_THRESHOLD: '0.1' }
     await using store = await openStore(':memory:', { env, config: { threshold: 0.3 } })
-    expect((await store.getConfig()).settings.threshold).toBe(0.3)
+    expect((await store.sessions.config()).settings.threshold).toBe(0.3)
     await store.append('s', chat(1))
     expect((await store.getContextStats('s', undefined, undefined, { threshold: 0.2 }))!.threshold).toBe(0.2)
   })
@@ -100,7 +101,7 @@ describe('variables', () => {
     const env: Record<string, string> = { UNDERTEXT_THRESHOLD: '0.1' }
     await using store = await openStore(':memory:', { env })
     env.UNDERTEXT_THRESHOLD = '0.9'
-    expect((await store.getConfig()).settings.threshold).toBe(0.1)
+    expect((await store.sessions.config()).settings.threshold).toBe(0.1)
   })
 })
 
@@ -114,7 +115,7 @@ it('are passed from a real process, unless that is turned off', async () => {
     for (const options of [{}, { env: false }] as const) {
       const store = await openStore(':memory:', options)
       await store.append('s', [{ role: 'user', content: 'x'.repeat(4_000) }])
-      const { settings } = await store.getConfig()
+      const { settings } = await store.sessions.config()
       console.log(await store.getContextStats('s') === null, store.needsCompaction('s', 'openai', 'gpt-4'), await store.compactSession('s') === null,
         settings.enableSummarize, settings.thresholdTokens, settings.summarizationProvider, settings.summarizationModel)
     }

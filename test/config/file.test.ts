@@ -2,8 +2,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { UndertextError } from '../../src/index.ts'
-import { openStore, type ResolvedConfig, SETTING_NAMES } from '../../src/index.ts'
+import { openStore, type ResolvedConfig } from '../../src/index.ts'
 import { readConfigFile } from '../../src/store/config/environment.ts'
+import { SETTING_NAMES } from '../../src/store/config/settings.ts'
 import { refusal } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
 import { newFolder } from '../support/temporary.ts'
@@ -22,7 +23,7 @@ async function fileOf(text: string, name = 'settings'): Promise<string> {
 
 async function configOf(text: string): Promise<ResolvedConfig> {
   await using store = await openStore(':memory:', { env: false, configFile: await fileOf(text) })
-  return store.getConfig()
+  return store.sessions.config()
 }
 
 async function refused(text: string): Promise<UndertextError<'INVALID_INPUT'>> {
@@ -139,7 +140,7 @@ enable_auto_summarize = false
     const second = await fileOf('{ "threshold": 0.2 }', 'second.json')
     const thresholdOf = async (options: object): Promise<unknown> => {
       await using store = await openStore(':memory:', options)
-      return (await store.getConfig()).settings.threshold
+      return (await store.sessions.config()).settings.threshold
     }
     expect(await thresholdOf({ env: { UNDERTEXT_CONFIG: first } })).toBe(0.1)
     expect(await thresholdOf({ env: { UNDERTEXT_CONFIG: first }, configFile: second })).toBe(0.2)

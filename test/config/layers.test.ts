@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openStore, PRESET_NAMES, PRESETS, SETTING_NAMES } from '../../src/index.ts'
+import { openStore, PRESETS } from '../../src/index.ts'
 import { Configuration, DEFAULTS, resolveLayers } from '../../src/store/config/resolve.ts'
 import type { Layer, LayerValues } from '../../src/store/config/settings.ts'
+import { PRESET_NAMES, SETTING_NAMES } from '../../src/store/config/settings.ts'
 import { refusal } from '../storage/contract/support.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat } from '../support/conversation.ts'
@@ -111,13 +112,13 @@ describe('getConfig', () => {
       config: { preset: 'nca', threshold: 0.9 },
       summarizer: CASES.summarizer.value as never,
     })
-    await store.createSession({
+    await store.sessions.create({
       id: S,
       provider: 'anthropic',
       model: 'm',
       config: { maxOutputTokens: 5, mine: true },
     })
-    const { settings, sources } = await store.getConfig(S)
+    const { settings, sources } = await store.sessions.config(S)
     expect(settings).toMatchObject({
       maxOutputTokens: 5,
       threshold: 0.9,
@@ -138,10 +139,10 @@ describe('getConfig', () => {
       model: 'session',
     })
     expect(Object.keys(sources).sort()).toEqual([...SETTING_NAMES].sort())
-    expect((await store.getConfig()).settings.maxOutputTokens).toBeUndefined()
-    expect((await store.getConfig()).sources.provider).toBe('default')
-    await refusal(store.getConfig('nobody'), 'SESSION_NOT_FOUND')
-    await refusal(store.getConfig(5 as never), 'INVALID_INPUT')
+    expect((await store.sessions.config()).settings.maxOutputTokens).toBeUndefined()
+    expect((await store.sessions.config()).sources.provider).toBe('default')
+    await refusal(store.sessions.config('nobody'), 'SESSION_NOT_FOUND')
+    await refusal(store.sessions.config(5 as never), 'INVALID_INPUT')
   })
 
   it('cannot be changed through its results or the given options', async () => {
@@ -149,11 +150,11 @@ describe('getConfig', () => {
     await using store = await openStore(':memory:', { env: false, config })
     config.summarySections.push('b')
     config.contextWindows.ollama.m = 6
-    const answered = (await store.getConfig()).settings as Record<string, unknown>
+    const answered = (await store.sessions.config()).settings as Record<string, unknown>
     expect(answered).toMatchObject({ summarySections: ['a'], contextWindows: { ollama: { m: 5 } } })
     answered.threshold = 0.1
     expect(() => (answered.summarySections as string[]).push('c')).toThrow(TypeError)
-    expect((await store.getConfig()).settings.threshold).toBe(0.8)
+    expect((await store.sessions.config()).settings.threshold).toBe(0.8)
   })
 })
 
@@ -161,8 +162,8 @@ describe("a session's config", () => {
   it('must be settings where it has their names, and may be anything else', async () => {
     await using store = await openStore(':memory:', { env: false })
     const mine = { theme: 'dark', memory: 'none', tools: ['a'], provider: 5, conversationMemory: 'x' }
-    await store.createSession({ id: S, config: mine })
-    expect((await store.getSession(S)).config).toEqual(mine)
+    await store.sessions.create({ id: S, config: mine })
+    expect((await store.sessions.get(S)).config).toEqual(mine)
     for (const config of [
       { threshold: 2 },
       { threshold: null },
@@ -175,50 +176,50 @@ describe("a session's config", () => {
       { enablePrune: true, enablePruning: false },
       { contextWindows: { openai: 0 } },
     ]) {
-      await refusal(store.createSession({ config: config as never }), 'INVALID_INPUT')
-      await refusal(store.updateSession(S, { config: config as never }), 'INVALID_INPUT')
+      await refusal(store.sessions.create({ config: config as never }), 'INVALID_INPUT')
+      await refusal(store.sessions.update(S, { config: config as never }), 'INVALID_INPUT')
     }
-    expect((await store.getSession(S)).config).toEqual(mine)
-    expect(await store.listSessions()).toHaveLength(1)
+    expect((await store.sessions.get(S)).config).toEqual(mine)
+    expect(await store.sessions.list()).toHaveLength(1)
   })
 
   it('that was written past the checks counts as far as it can be read', async () => {
     await using store = await openStore(':memory:', { env: false })
-    await store.createSession({ id: S })
+    await store.sessions.create({ id: S })
     const past = { threshold: 'high', maxOutputTokens: 7, enablePrune: true, enablePruning: false }
     // The storage takes any JSON.
     await storageOf(store).updateSession(S, { config: past })
-    const { settings } = await store.getConfig(S)
+    const { settings } = await store.sessions.config(S)
     expect(settings).toMatchObject({ threshold: 0.8, maxOutputTokens: 7, enablePrune: true })
   })
 
   it('changes what counts at once, also beside another session with the same', async () => {
     await using store = await openStore(':memory:', { env: false })
     for (const id of ['a', 'b']) {
-      await store.createSession({ id, config: { thresholdTokens: 1 } })
+      await store.sessions.create({ id, config: { thresholdTokens: 1 } })
       await store.append(id, chat(1))
     }
     expect([store.needsCompaction('a'), store.needsCompaction('b')]).toEqual([true, true])
-    await store.updateSession('a', { config: { thresholdTokens: 1_000 } })
+    await store.sessions.update('a', { config: { thresholdTokens: 1_000 } })
     expect([store.needsCompaction('a'), store.needsCompaction('b')]).toEqual([false, true])
-    await store.updateSession('b', { config: null })
+    await store.sessions.update('b', { config: null })
     expect(store.needsCompaction('b')).toBe(false)
   })
 
   it('names the estimator a session is counted by; the store must have it', async () => {
     await using store = await openStore(':memory:', { env: false })
     const estimatorOf = async (config: object): Promise<string> =>
-      (await store.createSession({ config: config as never })).estimator
+      (await store.sessions.create({ config: config as never })).estimator
     expect(await estimatorOf({})).toBe('calibrated')
     expect(await estimatorOf({ preset: 'nca' })).toBe('nca')
     expect(await estimatorOf({ preset: 'default' })).toBe('calibrated')
     expect(await estimatorOf({ preset: 'neurolink' })).toBe('neurolink')
     expect(await estimatorOf({ preset: 'nca', estimator: 'neuron' })).toBe('neuron')
-    await refusal(store.createSession({ config: { estimator: 'o200k_base' } }), 'INVALID_INPUT')
+    await refusal(store.sessions.create({ config: { estimator: 'o200k_base' } }), 'INVALID_INPUT')
     const config = { preset: 'nca' }
-    await store.createSession({ id: 'one', config })
+    await store.sessions.create({ id: 'one', config })
     config.preset = 'neuron'
-    expect((await store.createSession({ id: 'two', config })).estimator).toBe('neuron')
+    expect((await store.sessions.create({ id: 'two', config })).estimator).toBe('neuron')
   })
 })
 
@@ -232,9 +233,9 @@ describe('the estimator of a store', () => {
     [{ env: { UNDERTEXT_ESTIMATOR: 'cl100k_base' } }, 'cl100k_base'],
   ])('%j', async (options, name) => {
     await using store = await openStore(':memory:', { env: false, ...(options as object) })
-    expect((await store.createSession()).estimator).toBe(name)
+    expect((await store.sessions.create()).estimator).toBe(name)
     expect((await store.append('s', chat(1))).position).toBe(2)
-    expect((await store.getSession('s')).estimator).toBe(name)
+    expect((await store.sessions.get('s')).estimator).toBe(name)
   })
 
   it('must exist, and is given once', async () => {
@@ -258,7 +259,7 @@ describe('provider and model of a store', () => {
       config: { provider: 'anthropic', model: 'm' },
     })
     const of = async (fields: object): Promise<unknown> => {
-      const { id } = await store.createSession(fields)
+      const { id } = await store.sessions.create(fields)
       await store.append(id, chat(1))
       const { provider, model } = (await store.getContextStats(id))!
       return [provider, model]
@@ -267,10 +268,10 @@ describe('provider and model of a store', () => {
     expect(await of({ provider: 'Anthropic' })).toEqual(['Anthropic', 'm'])
     expect(await of({ provider: 'openai' })).toEqual(['openai', undefined])
     expect(await of({ model: 'own' })).toEqual(['anthropic', 'own'])
-    const { id } = await store.createSession()
+    const { id } = await store.sessions.create()
     await store.append(id, chat(30, 100))
     expect((await store.renderHistory(id)).messages).toHaveLength(60)
-    await store.recordUsage(id, { inputTokens: 5_000 })
+    await store.requests.recordUsage(id, { inputTokens: 5_000 })
     expect((await store.getContextStats(id, 'anthropic', 'm'))!.measured?.inputTokens).toBe(5_000)
   })
 })

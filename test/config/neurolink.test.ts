@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { DEDUP_THRESHOLD, PRUNE_PLACEHOLDER, TRUNCATION_MARKER } from '../../src/compat/arrays/index.ts'
+import { beforeTurn } from '../../src/compat/index.ts'
 import {
   type CompactOptions,
   type NewMessage,
@@ -55,9 +56,9 @@ describe('the preset neurolink', () => {
     // ceil(ceil(1,001 / 4) × 1.15) + 4 + 24
     expect((await store.getContextStats(S))!.estimatedInputTokens).toBe(317)
     await using other = await openStore(':memory:', { env: false, estimator: 'nca' })
-    expect((await other.createSession({ config: { preset: 'neurolink' } })).estimator).toBe('nca')
+    expect((await other.sessions.create({ config: { preset: 'neurolink' } })).estimator).toBe('nca')
     await using plain = await openStore(':memory:', { env: false })
-    expect((await plain.createSession({ config: { preset: 'neurolink' } })).estimator).toBe('neurolink')
+    expect((await plain.sessions.create({ config: { preset: 'neurolink' } })).estimator).toBe('neurolink')
   })
 
   it('stops as soon as a stage brings the request under the threshold at which it was started [S3-097]', async () => {
@@ -84,12 +85,12 @@ describe('a run that a caller requests with the preset neurolink', () => {
 
   it('compacts below 80 percent, to 60 percent, where no automatic run starts [S3-044]', async () => {
     await using store = await neurolink({ summarizer: saying('They talked.') })
-    await store.createSession({ id: S, model: 'gpt-4' })
+    await store.sessions.create({ id: S, model: 'gpt-4' })
     await store.append(S, talk)
     const { usageRatio, shouldCompact } = (await store.getContextStats(S))!
     expect(usageRatio).toBeGreaterThan(0.6)
     expect([usageRatio < 0.7, shouldCompact]).toEqual([true, false])
-    expect((await store.beforeTurn(S)).compacted).toBe(false)
+    expect((await beforeTurn(store, S)).compacted).toBe(false)
     expect(await store.compactSession(S, { trigger: 'auto' })).toMatchObject({ reason: 'NOTHING_TO_COMPACT' })
     const preview = (await store.previewCompaction(S))!
     const run = (await store.compactSession(S))!
@@ -102,7 +103,7 @@ describe('a run that a caller requests with the preset neurolink', () => {
   it('aims at a target that any layer gives, and below a threshold at three quarters of it', async () => {
     const targetOf = async (config: Settings, options: CompactOptions = {}): Promise<number> => {
       await using store = await neurolink(config)
-      await store.createSession({ id: S, model: 'gpt-4' })
+      await store.sessions.create({ id: S, model: 'gpt-4' })
       await store.append(S, talk)
       return (await store.compactSession(S, options))!.targetTokens
     }
@@ -171,7 +172,7 @@ describe('stage 1 of the preset neurolink', () => {
   it('counts for the provider of the session [S3-102]', async () => {
     await using store = await neurolink()
     // 4,000 units are 5,658 tokens for anthropic: eight are protected, six cleared of 14.
-    await store.createSession({ id: S, provider: 'anthropic' })
+    await store.sessions.create({ id: S, provider: 'anthropic' })
     await store.append(S, outputs(14))
     await store.compactSession(S, only('Prune'))
     expect((await shown(store)).filter((text) => text === PRUNE_PLACEHOLDER)).toHaveLength(6)
@@ -332,7 +333,7 @@ describe('stage 4 of the preset neurolink', () => {
 
   it('hides more than half only where the request would not fit its window otherwise', async () => {
     await using store = await neurolink({ enableSummarize: false })
-    await store.createSession({ id: S, model: 'gpt-4' })
+    await store.sessions.create({ id: S, model: 'gpt-4' })
     // 18 messages of 20 units and 382 of 21, too short to be cut: ceil(8,382 × 1.15) + 4 × 400 + 24, where gpt-4 leaves 5,324.
     await store.append(S, chat(200, 20))
     const run = (await store.compactSession(S))!
@@ -347,10 +348,10 @@ describe('stage 4 of the preset neurolink', () => {
 it('the preset neurolink runs by itself before a request at 80 percent', async () => {
   const summarizer: Summarizer = saying('They talked.')
   await using store = await neurolink({ summarizer })
-  await store.createSession({ id: S, model: 'gpt-4' })
+  await store.sessions.create({ id: S, model: 'gpt-4' })
   // 18 messages of 100 units and 18 of 101: ceil(3,618 × 1.15) + 4 × 36 + 24 = 4,329, or 81 percent of 5,324.
   await store.append(S, chat(18, 100))
-  const { compacted } = await store.beforeTurn(S)
+  const { compacted } = await beforeTurn(store, S)
   expect(compacted).toBe(true)
   // ceil(36 × 0.3) = 11 of them and the summary.
   expect(await store.getEffectiveHistory(S)).toHaveLength(12)

@@ -3,13 +3,13 @@ import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
 import { estimatorNamed } from '../../src/core/tokens/index.ts'
 import {
   openStore,
-  PRESET_NAMES,
   PRESETS,
   type PresetName,
   type Settings,
   type Summarizer,
   validateHistory,
 } from '../../src/index.ts'
+import { PRESET_NAMES } from '../../src/store/config/settings.ts'
 import { chat, say } from '../support/conversation.ts'
 import { asRecord } from '../support/record.ts'
 import { S } from './cases.ts'
@@ -29,7 +29,7 @@ describe.each(PRESET_NAMES)('the preset %s', (preset) => {
     const { estimator = 'calibrated' } = PRESETS[preset]
     expect(estimatorNamed(estimator)).toBeDefined()
     await using store = await openStore(':memory:', { env: false, config: { preset } })
-    expect((await store.createSession()).estimator).toBe(estimator)
+    expect((await store.sessions.create()).estimator).toBe(estimator)
   })
 
   it.runIf(isWhole(preset))('makes room, and its view is valid for every provider', async () => {
@@ -79,7 +79,7 @@ describe('a summary, as a preset shows it', () => {
   it('is set by the session before the store, by settings before the preset, and by the call before all', async () => {
     const config = { preset: 'nca', summaryRole: 'assistant', summaryHeader: 'Before:' } as const
     await using store = await openStore(':memory:', { env: false, config })
-    await store.createSession({ id: S, config: { preset: 'neuron', summaryHeader: 'Then:' } })
+    await store.sessions.create({ id: S, config: { preset: 'neuron', summaryHeader: 'Then:' } })
     await store.append(S, chat(4, 1))
     await store.compactSession(S, { ...SUMMARY, range: { from: 3, to: 4 } })
     const shown = async (options: object): Promise<unknown> =>
@@ -105,14 +105,14 @@ it('seed 004: warns at 80 percent of 32,000 tokens and is due at 75', async () =
   })
   await store.append('due', [say('user', 'x'.repeat(4 * 23_990))])
   expect(store.needsCompaction('due', 'anthropic')).toBe(true)
-  expect((await store.getConfig()).settings.warningLevels).toEqual([0.8])
+  expect((await store.sessions.config()).settings.warningLevels).toEqual([0.8])
 })
 
 it("a preset's target follows a lower threshold, and a given target stays", async () => {
   const targetOf = async (config: Settings): Promise<readonly [unknown, unknown]> => {
     await using store = await openStore(':memory:', { env: false, config })
-    await store.createSession({ id: 's' })
-    const { settings, sources } = await store.getConfig('s')
+    await store.sessions.create({ id: 's' })
+    const { settings, sources } = await store.sessions.config('s')
     return [settings.target, sources.target]
   }
   expect(await targetOf({})).toEqual([0.4, 'default'])

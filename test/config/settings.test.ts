@@ -16,7 +16,7 @@ async function seen(name: SettingName, one: Case, place: Place): Promise<unknown
     config: { ...base, ...(place === 'store' && said) },
   })
   try {
-    await store.createSession({ id: S, ...(place === 'session' && { config: said as never }) })
+    await store.sessions.create({ id: S, ...(place === 'session' && { config: said as never }) })
     await store.append(S, one.talk ?? TALK)
     return await one.see({ store, call: place === 'call' ? said : {} })
   } finally {

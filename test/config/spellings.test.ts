@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { openStore, SETTING_NAMES } from '../../src/index.ts'
+import { openStore } from '../../src/index.ts'
+import { SETTING_NAMES } from '../../src/store/config/settings.ts'
 import { withOwnNames } from '../../src/store/config/spellings.ts'
 import { refusal } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
@@ -109,7 +110,7 @@ it('are stored under their own names, beside what an application keeps there', a
     memory: { context: { max_retained_messages: 7 } },
     theme: 'dark',
   }
-  await store.createSession({ id: S, config })
+  await store.sessions.create({ id: S, config })
   const stored = {
     maxOutputTokens: 5,
     enableSummarize: false,
@@ -120,10 +121,10 @@ it('are stored under their own names, beside what an application keeps there', a
     conversationMemory: { mine: 1 },
     theme: 'dark',
   }
-  expect((await store.getSession(S)).config).toEqual(stored)
+  expect((await store.sessions.get(S)).config).toEqual(stored)
   // What was stored stays the same when it is written again.
-  await store.updateSession(S, { config: stored })
-  expect((await store.getSession(S)).config).toEqual(stored)
+  await store.sessions.update(S, { config: stored })
+  expect((await store.sessions.get(S)).config).toEqual(stored)
 })
 
 it('switched off means null and false, and no message is lost [S3-013 S3-040 S3-048 S3-054]', async () => {
@@ -137,7 +138,7 @@ it('switched off means null and false, and no message is lost [S3-013 S3-040 S3-
   expect(await store.compactSession(S)).toBeNull()
   expect(await store.previewCompaction(S)).toBeNull()
   expect(await store.getEffectiveHistory(S)).toHaveLength(20)
-  await store.updateSession(S, { config: { enabled: true } })
+  await store.sessions.update(S, { config: { enabled: true } })
   expect((await store.getContextStats(S))!.messageCount).toBe(20)
 })
 

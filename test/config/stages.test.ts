@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { clearToolResults, composite, slidingWindow, summarizeOlder } from '../../src/compat/arrays/index.ts'
+import { hierarchicalSummaries } from '../../src/core/stages/hierarchical-summaries.ts'
 import { STAGE_NAMES } from '../../src/core/stages/registry.ts'
-import { hierarchicalSummaries, openStore, type Stage } from '../../src/index.ts'
+import { openStore, type Stage } from '../../src/index.ts'
 import { Configuration } from '../../src/store/config/resolve.ts'
 import { runConfig } from '../../src/store/config/run-config.ts'
 import type { CheckedCall, Layer } from '../../src/store/config/settings.ts'
@@ -170,7 +171,7 @@ describe('the stages of a run', () => {
 
   it.runIf(Object.hasOwn(compactionConfigSchema.shape, 'stages'))('of a session do their work', async () => {
     await using store = await openStore(':memory:', { env: false, config: { stages: ['prune'] } })
-    await store.createSession({ id: S, config: { stages: ['truncate', 'cut'] } })
+    await store.sessions.create({ id: S, config: { stages: ['truncate', 'cut'] } })
     await store.append(S, chat(10, 100))
     expect((await store.compactSession(S, { targetTokens: 1_000 }))!.stagesUsed).toEqual(['truncate'])
   })

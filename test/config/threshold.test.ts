@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import { afterTurn } from '../../src/compat/index.ts'
 import { type OpenOptions, openStore, type PrepareRequestOptions, type Settings } from '../../src/index.ts'
 import { readEnvironment } from '../../src/store/config/environment.ts'
 import { newFile } from '../support/temporary.ts'
@@ -20,7 +21,7 @@ async function usageAfter(
 ): Promise<number> {
   const opened = await openStore(':memory:', { ...options, config: { ...WINDOW, ...store } })
   try {
-    await opened.createSession({ id: 's', config: session as never })
+    await opened.sessions.create({ id: 's', config: session as never })
     await opened.append('s', MESSAGES)
     const { stats, compacted } = await opened.prepareRequest('s', call)
     expect(compacted).toBe(true)
@@ -74,15 +75,15 @@ it.each<[string, Settings, { threshold?: number }]>([
       }
       // Below the threshold, so that the turn itself does not compact.
       expect(usage).toBeLessThan(0.3)
-      expect((await store.afterTurn('s', turn)).compacted).toBe(false)
-      await store.whenIdle('s')
-      expect(await store.listJobs('s')).toMatchObject([{ state: 'done' }])
+      expect((await afterTurn(store, 's', turn)).compacted).toBe(false)
+      await store.jobs.whenIdle('s')
+      expect(await store.jobs.list('s')).toMatchObject([{ state: 'done' }])
       const { usageRatio } = (await store.getContextStats('s'))!
       expect(usageRatio).toBeLessThanOrEqual(0.15 * 1.05)
       await store.append('s', MESSAGES.slice(0, 2))
-      expect((await store.afterTurn('s', turn)).compacted).toBe(false)
-      await store.whenIdle('s')
-      expect(await store.listJobs('s')).toHaveLength(1)
+      expect((await afterTurn(store, 's', turn)).compacted).toBe(false)
+      await store.jobs.whenIdle('s')
+      expect(await store.jobs.list('s')).toHaveLength(1)
     } finally {
       await store.close()
     }

@@ -43,7 +43,7 @@ async function view(store: Store): Promise<string[]> {
 async function deduplicated(...messages: readonly NewMessage[]): Promise<string[]> {
   await using store = await open(messages)
   await store.compactSession(S, ONLY)
-  expect((await store.verifySession(S)).findings).toEqual([])
+  expect((await store.sessions.verify(S)).findings).toEqual([])
   const plain = deduplicateFileReads(messages as ChatMessage[], { minimumSavings: 0 }).messages
   const shown = await view(store)
   expect(plain.map(({ content }) => content)).toEqual(shown)
@@ -126,14 +126,14 @@ describe('a file attached again', () => {
     })
     await store.undoCompaction(S, run.runId)
     expect(await view(store)).toEqual(before)
-    await store.hideMessages(S, [ids[2]!])
+    await store.compactions.hide(S, [ids[2]!])
     await expect(store.redoCompaction(S, run.runId)).rejects.toMatchObject({ code: 'INPUT_NOT_VISIBLE' })
   })
 
   it('pinned it stays as it is, and may be what others point to', async () => {
     await using store = await open([attach('One', a()), attach('Two', a()), attach('Three', a())])
     const ids = (await store.getMessages(S)).map(({ id }) => id)
-    await store.pin(S, [ids[1]!])
+    await store.messages.pin(S, [ids[1]!])
     await store.compactSession(S, ONLY)
     const shown = await view(store)
     expect(shown.map((text) => text.includes(A))).toEqual([false, true, true])
@@ -167,7 +167,7 @@ describe('an image or a file attached again as a part', () => {
   async function shown(...messages: readonly NewMessage[]): Promise<readonly (readonly Part[])[]> {
     await using store = await open(messages)
     await store.compactSession(S, ONLY)
-    expect((await store.verifySession(S)).findings).toEqual([])
+    expect((await store.sessions.verify(S)).findings).toEqual([])
     const contents = (await store.getEffectiveHistory(S)).map(({ content }) => content as readonly Part[])
     const plain = deduplicateFileReads(messages as ChatMessage[], { minimumSavings: 0 }).messages
     expect(plain.map(({ content }) => content)).toEqual(contents)
@@ -215,7 +215,7 @@ describe('an image or a file attached again as a part', () => {
     const messages = [asks('1', PDF), asks('2', PDF), asks('3', PDF)]
     await using store = await open(messages)
     const ids = (await store.getMessages(S)).map(({ id }) => id)
-    await store.pin(S, [ids[1]!])
+    await store.messages.pin(S, [ids[1]!])
     const before = await store.getContextStats(S)
     const run = (await store.compactSession(S, ONLY))!
     const parts = (await store.getEffectiveHistory(S)).map(({ content }) => (content as readonly Part[])[1])
@@ -227,10 +227,10 @@ describe('an image or a file attached again as a part', () => {
     )
     expect((await store.getContextStats(S))!.estimated).toBe(before!.estimated)
     await store.redoCompaction(S, run.runId)
-    expect((await store.verifySession(S)).findings).toEqual([])
-    const copy = await store.exportSession(S)
+    expect((await store.sessions.verify(S)).findings).toEqual([])
+    const copy = await store.sessions.export(S)
     await using other = await openStore(':memory:')
-    await other.restoreSession(copy)
+    await other.sessions.import(copy)
     expect(await other.getEffectiveHistory(S)).toEqual(await store.getEffectiveHistory(S))
   })
 })

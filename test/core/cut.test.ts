@@ -108,11 +108,11 @@ it('a text cut for gpt-4o is cut again for gpt-4', async () => {
   const stats = await store.getContextStats('s', 'openai', 'gpt-4')
   // 8,192 less floor(8,192 × 0.35) for the answer.
   expect(stats!.estimatedInputTokens).toBeLessThanOrEqual(5_324)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.undoCompaction('s', small!.runId)
   await store.undoCompaction('s', large!.runId)
   expect((await store.getEffectiveHistory('s'))[0]!.content).toHaveLength(2_000_000)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.close()
 })
 

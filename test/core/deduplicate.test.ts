@@ -49,7 +49,7 @@ async function replaced(...reads: Read[]): Promise<boolean[]> {
     all
       .filter(({ role }) => role === 'tool')
       .map(({ content }) => /refer to latest read/.test(JSON.stringify(content)))
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   expect(pointers(plain)).toEqual(pointers(view))
   return pointers(view)
 }
@@ -343,12 +343,12 @@ describe('reads shown as previews from the start', () => {
     const pointer = '[File src/a.ts - refer to latest read below]'
     expect(outputs(after)).toEqual([pointer, pointer, outputs(before)[2]])
     expect(run.tokensAfter).toBe((await store.getContextStats('s'))!.estimated)
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     await store.undoCompaction('s', run.runId)
     expect(await store.getEffectiveHistory('s')).toEqual(before)
     await store.redoCompaction('s', run.runId)
     expect(await store.getEffectiveHistory('s')).toEqual(after)
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   it('replace no read that shows more than they do', async () => {

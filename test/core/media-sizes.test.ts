@@ -73,7 +73,7 @@ it('the figures of media are the sum of those of each part, however it is given,
         largeImages: sum(3),
       })
       // Repair counts anew, and finds nothing to change.
-      expect((await store.verifySession('s', { repair: true })).findings).toEqual([])
+      expect((await store.sessions.verify('s', { repair: true })).findings).toEqual([])
     }),
     { numRuns: 60 },
   )

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { truncateToolOutput } from '../../src/compat/truncate-tool-output.ts'
 import { previewsOf } from '../../src/core/files/tool-output/message-previews.ts'
 import type { Message, Part, ToolResultOutput } from '../../src/core/messages/message.ts'
 import { indexMessage } from '../../src/core/model/message-parts.ts'
 import { neurolinkEstimator } from '../../src/core/tokens/measure.ts'
-import { truncateToolOutput } from '../../src/index.ts'
 
 /** A hundred lines of 9 characters: 999 bytes. */
 const LOG = Array.from({ length: 100 }, (_, at) => `line ${String(at + 1).padStart(3, '0')}.`).join('\n')

@@ -15,7 +15,7 @@ describe('figures learnt in use', () => {
     const other = (await store.getContextStats('other', 'openai', 'gpt-4'))!
     expect(other.shouldCompact).toBe(false)
     for (let report = 0; report < 20; report++)
-      await store.recordUsage('s', { ...gpt4, inputTokens: Math.round(1.3 * estimated) })
+      await store.requests.recordUsage('s', { ...gpt4, inputTokens: Math.round(1.3 * estimated) })
     const after = (await store.getContextStats('other', 'openai', 'gpt-4'))!
     const ratio = after.estimatedInputTokens / other.estimatedInputTokens
     expect(ratio).toBeGreaterThan(1.25)
@@ -30,7 +30,7 @@ describe('figures learnt in use', () => {
     await store.append('other', chat(30, 40))
     const { estimatedInputTokens } = (await store.getContextStats('other', 'openai', 'gpt-4'))!
     for (let report = 0; report < 5; report++)
-      await store.recordUsage('s', { ...gpt4, inputTokens: 100 * estimatedInputTokens })
+      await store.requests.recordUsage('s', { ...gpt4, inputTokens: 100 * estimatedInputTokens })
     const after = (await store.getContextStats('other', 'openai', 'gpt-4'))!
     expect(after.estimatedInputTokens).toBeLessThanOrEqual(2 * estimatedInputTokens + 1)
     await store.close()
@@ -45,7 +45,7 @@ describe('figures learnt in use', () => {
     expect(before.profile.contextWindow).toEqual({ value: 128_000, source: 'package' })
     const error =
       "This model's maximum context length is 100000 tokens. However, you requested 120000 tokens."
-    await store.recordOverflow('s', error, { provider: gpt4o[0], model: gpt4o[1] })
+    await store.limits.learn('s', error, { provider: gpt4o[0], model: gpt4o[1] })
     for (const one of [store, await openStore(file)]) {
       const after = (await one.getContextStats('s', ...gpt4o))!
       expect(after.contextWindow).toMatchObject({ tokens: 100_000, source: 'learned' })
@@ -92,7 +92,7 @@ describe('stats and their profile', () => {
       threshold: { value: 0.5, source: 'override' },
       availableInputTokens: 30_000,
     })
-    await store.updateSession('s', { config: { contextWindows: { ollama: { llama: 16_000 } } } })
+    await store.sessions.update('s', { config: { contextWindows: { ollama: { llama: 16_000 } } } })
     expect((await store.getContextStats('s', 'ollama', 'llama'))!.profile).toMatchObject({
       name: 'ollama/llama',
       contextWindow: { value: 16_000, source: 'session' },
@@ -110,7 +110,7 @@ describe('stats and their profile', () => {
     expect(() => {
       ;(first.profile.target as { value: number }).value = 1
     }).toThrow(TypeError)
-    await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 90_000, kind: 'input' })
+    await store.limits.set({ provider: 'openai', model: 'gpt-4o', tokens: 90_000, kind: 'input' })
     const third = (await store.getContextStats('s', 'openai', 'gpt-4o'))!
     // Of the window 83,200 tokens are left, less than the provider takes.
     expect(third.profile).toMatchObject({

@@ -30,7 +30,7 @@ it('truncation in the same run keeps the read that the first exchange points at'
   const texts = JSON.stringify(run!.messages)
   expect(texts).toContain('refer to latest read below')
   expect(texts).toContain('line 60 of the file')
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 })
 
 it('a later pruning leaves it alone while the pointer is seen, and takes it when the pointer is gone', async () => {

@@ -25,7 +25,7 @@ it('a session with −0 in it holds what it counted', async () => {
     { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'four', input: value }] },
     { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', output: { type: 'json', value } }] },
   ])
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.close()
 })
 

@@ -3,14 +3,15 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DEFAULT_MAX_PREVIEW_BYTES } from '../../src/compat/index.ts'
-import { headWithin, tailWithin } from '../../src/core/files/tool-output/cut-output.ts'
-import { truncateToTokenBudget } from '../../src/core/tokens/index.ts'
+import { truncateToolOutput } from '../../src/compat/truncate-tool-output.ts'
 import {
-  generateToolOutputPreview,
+  headWithin,
   MAX_TOOL_OUTPUT_BYTES,
   MAX_TOOL_OUTPUT_LINES,
-  truncateToolOutput,
-} from '../../src/index.ts'
+  tailWithin,
+} from '../../src/core/files/tool-output/cut-output.ts'
+import { generateToolOutputPreview } from '../../src/core/files/tool-output/preview.ts'
+import { truncateToTokenBudget } from '../../src/core/tokens/index.ts'
 import { refuses } from '../support/failures.ts'
 import { characterEnds, hardText } from './texts.ts'
 

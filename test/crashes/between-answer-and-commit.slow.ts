@@ -62,9 +62,9 @@ describe('a process suspended for longer than its lease, with the answer in its 
       ['aborted', COST, 'STALE_PLAN'],
       ['active', COST, undefined],
     ])
-    const events = (await store.getAuditLog(SESSION)).map(({ event }) => event)
+    const events = (await store.sessions.audit(SESSION)).map(({ event }) => event)
     expect(events).toEqual(['started', 'expired', 'started', 'created', 'aborted'])
-    expect((await store.verifySession(SESSION)).findings).toEqual([])
+    expect((await store.sessions.verify(SESSION)).findings).toEqual([])
     await store.close()
   })
 
@@ -88,7 +88,7 @@ describe('a process suspended for longer than its lease, with the answer in its 
       ['aborted', COST],
       ['active', COST],
     ])
-    expect((await store.verifySession(SESSION)).findings).toEqual([])
+    expect((await store.sessions.verify(SESSION)).findings).toEqual([])
     await store.close()
   })
 

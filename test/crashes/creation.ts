@@ -60,7 +60,7 @@ export async function creationRound(children: Children, seed: number): Promise<n
   expect(position, what).toBe(stored.length + 1)
   for (const number of acknowledged) expect(stored, `${what}: acknowledged`).toContain(number)
   for (const number of stored) expect(begun, `${what}: never begun`).toContain(number)
-  expect((await store.verifySession('shared')).findings, what).toEqual([])
+  expect((await store.sessions.verify('shared')).findings, what).toEqual([])
   await store.close()
   const database = new BetterSqlite3(file)
   expect(database.pragma('integrity_check', { simple: true }), what).toBe('ok')

@@ -181,8 +181,8 @@ async function check(
 
 /** Nobody stands in the way, everything is in order, and the store can be worked with; the shadow does the same. */
 async function checkUsable({ shadow }: Round, store: Store, session: string, what: string): Promise<void> {
-  for (const { id } of [...(await store.listSessions()), ...(await store.listSessions({ archived: true }))])
-    expect((await store.verifySession(id)).findings, `${what}: verifySession of ${id}`).toEqual([])
+  for (const { id } of [...(await store.sessions.list()), ...(await store.sessions.list({ archived: true }))])
+    expect((await store.sessions.verify(id)).findings, `${what}: verifySession of ${id}`).toEqual([])
   const config = { targetTokens: 200, keepRecentTokens: 50, waitMs: 0, summarizer: slowModel(0) }
   for (const one of [store, shadow]) {
     await one.append(session, [{ role: 'user', content: 'Still there?' }])
@@ -192,5 +192,5 @@ async function checkUsable({ shadow }: Round, store: Store, session: string, wha
     const left = (await one.listCompactions(session)).filter(({ status }) => status === 'running')
     expect(left, `${what}: attempts that nobody works on`).toEqual([])
   }
-  expect((await store.verifySession(session)).findings, what).toEqual([])
+  expect((await store.sessions.verify(session)).findings, what).toEqual([])
 }

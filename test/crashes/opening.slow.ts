@@ -35,7 +35,7 @@ describe('opening a store, one statement failing after the other', () => {
         if (watch.commits === 0) expect(database.prepare(ours).pluck().get(), failed.sql).toBe(0)
         const store = await openStore(database)
         await store.append('s', [say('user', CANARY)])
-        expect((await store.verifySession('s')).findings).toEqual([])
+        expect((await store.sessions.verify('s')).findings).toEqual([])
         database.close()
       }
     })
@@ -60,7 +60,7 @@ describe('opening a store, one statement failing after the other', () => {
         else expectFailure(error, failed.fault.code, `statement ${watch.count}: ${failed.sql}`)
         const store = await openStore(file)
         await store.append('s', [say('user', CANARY)])
-        expect((await store.verifySession('s')).findings).toEqual([])
+        expect((await store.sessions.verify('s')).findings).toEqual([])
         await store.close()
       }
     } finally {
@@ -92,7 +92,7 @@ describe('a transaction that cannot be rolled back', () => {
     expect(failed).toHaveLength(2)
     expect(await store.getContextStats('s')).toBeNull()
     expect((await store.append('s', [say('user', CANARY)])).position).toBe(1)
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     await store.close()
   })
 })

@@ -187,11 +187,11 @@ export async function prepare(
   if (stats === null) return undefined
   switch (verb) {
     case 'record a block':
-      return figures(async () => recordOutline(await store.recordProviderCompaction(session)))
+      return figures(async () => recordOutline(await store.compactions.recordProvider(session)))
     case 'record edits': {
       const cleared = { type: 'clear_tool_uses_20250919', cleared_tool_uses: 1 + (picks[0] % 40) }
       return figures(async () =>
-        recordOutline(await store.recordProviderCompaction(session, { appliedEdits: [cleared] })),
+        recordOutline(await store.compactions.recordProvider(session, { appliedEdits: [cleared] })),
       )
     }
     case 'undo':
@@ -208,37 +208,37 @@ export async function prepare(
       return figures(async () => {
         const room = Math.ceil((stats.estimatedInputTokens * (170 + (picks[0] % 500))) / 100)
         const maxOutputTokens = Math.max(0, 128_000 - room)
-        const { changed, rows, parts } = await store.undoIfFits(session, { maxOutputTokens })
+        const { changed, rows, parts } = await store.undoCompaction(session, { ifFits: { maxOutputTokens } })
         return { changed, rows, parts }
       })
     case 'reestimate':
-      return figures(async () => (await store.reestimate(session)).visibleSizes)
+      return figures(async () => (await store.sessions.reestimate(session)).visibleSizes)
     case 'report usage':
       return figures(async () => {
         const inputTokens = Math.floor((stats.estimated * (60 + (picks[0] % 120))) / 100)
         // A history that is too long has no request.
         const system = `system ${picks[1] % 3}`
         const request = await store.prepareRequest(session, { system, auto: false }).catch(() => undefined)
-        return (await store.recordUsage(session, { inputTokens, request })).calibration
+        return (await store.requests.recordUsage(session, { inputTokens, request })).calibration
       })
     case 'learn a limit':
       return figures(() =>
-        store.learnLimit({ provider: 'openai', model: 'none', tokens: 1_000 + (picks[0] % 50) }),
+        store.limits.set({ provider: 'openai', model: 'none', tokens: 1_000 + (picks[0] % 50) }),
       )
     case 'update':
       return figures(
-        async () => (await store.updateSession(session, { title: `#${operation.number}` })).title,
+        async () => (await store.sessions.update(session, { title: `#${operation.number}` })).title,
       )
     case 'archive':
       return figures(async () => {
-        const { archivedAt } = await store.archiveSession(session, picks[0] % 2 === 0)
+        const { archivedAt } = await store.sessions.archive(session, picks[0] % 2 === 0)
         return archivedAt === undefined
       })
     case 'purge':
       // Attempts that a killed process left are among the compactions it counts.
       return figures(async () => {
         const forks = picks[1] % 2 === 0 ? 'keep' : 'purge'
-        const { messages, blobs } = await store.purgeSession(session, { forks })
+        const { messages, blobs } = await store.sessions.purge(session, { forks })
         return { messages, blobs }
       })
     case 'fork':
@@ -248,12 +248,12 @@ export async function prepare(
     case 'remember':
       return figures(async () => {
         const note = { session, key: `key ${picks[0] % 3}`, metadata: { number: operation.number } }
-        return (await store.remember(`#${operation.number} to remember`, note)).text
+        return (await store.notes.add(`#${operation.number} to remember`, note)).text
       })
     case 'forget': {
-      const notes = await store.recall(undefined, { session })
+      const notes = await store.notes.list({ session })
       const one = notes[picks[0] % Math.max(1, notes.length)]
-      return one && figures(async () => (await store.forget(one.id)).changed)
+      return one && figures(async () => (await store.notes.forget(one.id)).changed)
     }
     case 'search':
       return figures(async () => {
@@ -261,10 +261,10 @@ export async function prepare(
         return { positions: hits.map(({ position }) => position) }
       })
     case 'record an answer': {
-      const requests = await store.listRequests(session, { limit: 1_000 })
+      const requests = await store.requests.list(session, { limit: 1_000 })
       const one = requests.findLast(({ answerPositions }) => answerPositions === undefined)
-      const { messageCount: last } = await store.getSession(session)
-      return one && figures(() => store.recordAnswer(session, one.id, [last, last]))
+      const { messageCount: last } = await store.sessions.get(session)
+      return one && figures(() => store.requests.recordAnswer(session, one.id, [last, last]))
     }
     case 'condense a range': {
       const range = await wholeTurns(store, operation)
@@ -298,7 +298,7 @@ function blockOf({ number }: Operation): NewMessage {
   }
 }
 
-function recordOutline(result: Awaited<ReturnType<Store['recordProviderCompaction']>>): unknown {
+function recordOutline(result: Awaited<ReturnType<Store['compactions']['recordProvider']>>): unknown {
   return [result.recorded ? ['provider'] : [], result.block, result.tokensBefore, result.tokensAfter]
 }
 
@@ -342,13 +342,15 @@ async function prepareFork(
   messages: number,
 ): Promise<(() => Promise<unknown>) | undefined> {
   if (verb === 'bring back') {
-    const forks = await store.listForks(session)
+    const forks = await store.sessions.forks(session)
     const one = forks[picks[0] % Math.max(1, forks.length)]
-    return one && figures(async () => (await store.bringBack(one.id, { text: `#${number} so` })).position)
+    return (
+      one && figures(async () => (await store.sessions.bringBack(one.id, { text: `#${number} so` })).position)
+    )
   }
   const at = verb === 'fork' ? {} : { at: { afterMessage: 1 + (picks[0] % messages) } }
   return figures(async () => {
-    const fork = await store.forkSession(session, { id: `fork ${picks[1] % 4} of ${session}`, ...at })
+    const fork = await store.sessions.fork(session, { id: `fork ${picks[1] % 4} of ${session}`, ...at })
     return { messages: fork.messageCount, at: fork.forkedFrom?.position }
   })
 }
@@ -380,12 +382,12 @@ async function prepareByHand(
       ({ role, kind }) => role === 'user' && kind === 'message',
     )
     const one = visible[picks[0] % Math.max(1, visible.length)]
-    return one && figures(async () => (await store.hideMessages(session, [one.id])).rowsHidden)
+    return one && figures(async () => (await store.compactions.hide(session, [one.id])).rowsHidden)
   }
   const rows = (await store.getMessages(session)).filter(({ pinned }) => pinned === (verb === 'unpin'))
   if (rows.length === 0) return undefined
   const ids = [...new Set(picks.map((pick) => rows[pick % rows.length]!.id))]
-  return figures(() => store[verb](session, ids))
+  return figures(() => store.messages[verb](session, ids))
 }
 
 /** Whether what was answered says that something was done: no code, and no run without a stage. */

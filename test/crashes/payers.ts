@@ -167,7 +167,7 @@ export async function killedWhilePaying(
 
 /** No row is hidden by nothing, and what was asked is on record. */
 async function expectNothingHalfDone(store: Store, state: Found['state'], what: string): Promise<void> {
-  expect((await store.verifySession(SESSION)).findings, what).toEqual([])
+  expect((await store.sessions.verify(SESSION)).findings, what).toEqual([])
   const compactions = await store.listCompactions(SESSION)
   const live = new Set(compactions.filter(({ status }) => status === 'active').map(({ id }) => id))
   const hidden = (await store.getMessages(SESSION)).filter((row) => row.hidden)
@@ -200,7 +200,7 @@ async function expectGoesOn(store: Store, state: Found['state'], what: string): 
   ).toEqual([])
   const earlier = after.filter(({ id }) => attempts.includes(id))
   expect(costOf(earlier), `${what}: what was on record stays there`).toBe(cost)
-  const expired = (await store.getAuditLog(SESSION)).filter(({ event }) => event === 'expired')
+  const expired = (await store.sessions.audit(SESSION)).filter(({ event }) => event === 'expired')
   if (state === 'before')
     expect(
       expired.map(({ compactionId }) => compactionId),
@@ -211,7 +211,7 @@ async function expectGoesOn(store: Store, state: Found['state'], what: string): 
   expect(await wordsOf(store), `${what}: the plain log`).toBe(
     JSON.stringify(plain.map(({ role, content }) => ({ role, content }))),
   )
-  expect((await store.verifySession(SESSION)).findings, what).toEqual([])
+  expect((await store.sessions.verify(SESSION)).findings, what).toEqual([])
 }
 
 export function paidFor(compactions: readonly Compaction[]): Compaction[] {

@@ -18,7 +18,7 @@ export async function standingOf(
 ): Promise<unknown> {
   const leftOut = attempts === 'with attempts' ? UNFINISHED : ATTEMPTS
   const sessions = await Promise.all(
-    [false, true].map((archived) => store.listSessions({ archived, limit: 1_000 })),
+    [false, true].map((archived) => store.sessions.list({ archived, limit: 1_000 })),
   )
   const standing: unknown[] = []
   const all: Compactions = []
@@ -36,11 +36,11 @@ async function sessionStanding(
   leftOut: readonly string[],
   name: (value: unknown) => unknown,
 ): Promise<unknown> {
-  const { incarnation, createdAt, updatedAt, version, archivedAt, ...session } = await store.getSession(id)
+  const { incarnation, createdAt, updatedAt, version, archivedAt, ...session } = await store.sessions.get(id)
   const compactions = (await store.listCompactions(id)).filter(({ status }) => !leftOut.includes(status))
   return {
     session: { ...session, isArchived: archivedAt !== undefined },
-    requests: (await store.listRequests(id, { limit: 1_000 })).map(({ at: _, audit: __, ...request }) =>
+    requests: (await store.requests.list(id, { limit: 1_000 })).map(({ at: _, audit: __, ...request }) =>
       name(request),
     ),
     messages: (await store.getMessages(id)).map(({ createdAt: _, ...message }) => name(message)),
@@ -49,7 +49,7 @@ async function sessionStanding(
     ),
     stats: withoutTime(await store.getContextStats(id)),
     compactions: compactions.map(({ createdAt: _, changedAt: __, ...compaction }) => name(compaction)),
-    audit: (await store.getAuditLog(id))
+    audit: (await store.sessions.audit(id))
       .filter(({ event }) => !leftOut.includes(event))
       .map(({ no: _, at: __, ...entry }) => name(withoutNoteIds(entry))),
   }

@@ -224,8 +224,8 @@ async function checkUsable(
 }
 
 export async function checkInOrder(store: Store, what: string): Promise<void> {
-  for (const { id } of await store.listSessions())
-    expect((await store.verifySession(id)).findings, `${what}: verifySession of ${id}`).toEqual([])
+  for (const { id } of await store.sessions.list())
+    expect((await store.sessions.verify(id)).findings, `${what}: verifySession of ${id}`).toEqual([])
 }
 
 async function outcomeOf(act: () => Promise<unknown>): Promise<string> {

@@ -3,6 +3,7 @@ import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { undertextSessionStore } from '../../src/adapters/claude-agent-sdk/index.ts'
 import { UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
 import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
+import { afterTurn, beforeTurn } from '../../src/compat/index.ts'
 import type {
   CompactionConfig,
   HistoryRecord,
@@ -74,7 +75,7 @@ const IMPORTED: readonly ImportEvent[] = [
 
 /** What is in the store before each verb: some turns, blobs, keys, and compactions in force, undone and nested. */
 export async function fill(store: Store): Promise<void> {
-  await store.createSession({ id: S, owner: 'o', title: 'The session', metadata: { note: CANARY } })
+  await store.sessions.create({ id: S, owner: 'o', title: 'The session', metadata: { note: CANARY } })
   await store.append(S, [say('system', `${CANARY} rules`), ...turn(1), ...turn(2), image(7)])
   await store.append(S, [{ ...say('user', `${CANARY} keyed`), idempotencyKey: 'k0' }, ...turn(3)])
   await store.compactSession(S, { range: { from: 9, to: 15 }, summary: `${CANARY} the second turn` })
@@ -92,7 +93,7 @@ const ONLY = {
 /** A fork of a session with compactions, with a turn of its own. */
 async function forked(store: Store): Promise<void> {
   await wholeRun(store)
-  await store.forkSession(S, { id: 'fork' })
+  await store.sessions.fork(S, { id: 'fork' })
   await store.append('fork', [...turn(6), image(7), image(9)])
 }
 
@@ -327,36 +328,36 @@ export const VERBS: readonly WritingVerb[] = [
   },
   {
     name: 'create a session',
-    act: (store) => store.createSession({ id: 'new', title: 'n' }),
+    act: (store) => store.sessions.create({ id: 'new', title: 'n' }),
     again: 'SESSION_EXISTS',
   },
   {
     name: 'update a session',
-    act: (store) => store.updateSession(S, { model: 'm', title: null, config: { a: 1 } }),
+    act: (store) => store.sessions.update(S, { model: 'm', title: null, config: { a: 1 } }),
   },
   {
     name: 'update a session with much metadata',
-    act: (store) => store.updateSession(S, { metadata: { notes: 'x'.repeat(20_000) } }),
+    act: (store) => store.sessions.update(S, { metadata: { notes: 'x'.repeat(20_000) } }),
   },
-  { name: 'archive a session', act: (store) => store.archiveSession(S) },
+  { name: 'archive a session', act: (store) => store.sessions.archive(S) },
   {
     name: 'pin',
     arrange: (store) => idsAt(store, 2, 3, 4),
-    act: (store, ids) => store.pin(S, ids),
+    act: (store, ids) => store.messages.pin(S, ids),
   },
   {
     name: 'unpin',
     arrange: async (store) => {
       const ids = await idsAt(store, 2, 3, 4)
-      await store.pin(S, ids)
+      await store.messages.pin(S, ids)
       return ids
     },
-    act: (store, ids) => store.unpin(S, ids),
+    act: (store, ids) => store.messages.unpin(S, ids),
   },
   {
     name: 'hide by hand',
     arrange: (store) => idsAt(store, 2, 3, 4),
-    act: (store, ids) => store.hideMessages(S, ids),
+    act: (store, ids) => store.compactions.hide(S, ids),
     again: 'STALE_PLAN',
   },
   {
@@ -372,26 +373,26 @@ export const VERBS: readonly WritingVerb[] = [
   },
   {
     name: 'import',
-    act: (store) => store.importSession('imported', IMPORTED, { source: 'elsewhere' }),
+    act: (store) => store.sessions.import(IMPORTED, { id: 'imported', source: 'elsewhere' }),
   },
   {
     name: 'restore under another id',
     arrange: async (store) => {
       const records: HistoryRecord[] = []
-      for await (const record of store.exportSession(S)) records.push(record)
+      for await (const record of store.sessions.export(S)) records.push(record)
       return records
     },
-    act: (store, records: readonly HistoryRecord[]) => store.restoreSession(records, { id: 'restored' }),
+    act: (store, records: readonly HistoryRecord[]) => store.sessions.import(records, { id: 'restored' }),
   },
   {
     name: "record a provider's block",
     // Past the store, which would record it at once.
     arrange: async (store) => (await storageOf(store).append(S, [BLOCK], undefined)).messages[0]!.id,
-    act: (store, messageId) => store.recordProviderCompaction(S, { messageId }),
+    act: (store, messageId) => store.compactions.recordProvider(S, { messageId }),
   },
   {
     name: "record a provider's edits",
-    act: (store) => store.recordProviderCompaction(S, { appliedEdits: [CLEARED] }),
+    act: (store) => store.compactions.recordProvider(S, { appliedEdits: [CLEARED] }),
   },
   compacting('prune', PRUNE),
   compacting('deduplicate', { ...ONLY, enableDeduplicate: true, deduplicateMinimumSavings: 0 }),
@@ -417,7 +418,7 @@ export const VERBS: readonly WritingVerb[] = [
   compacting('condense a range', range(2, 8)),
   {
     name: 'compact before a turn',
-    act: async (store) => compacted((await store.beforeTurn(S, { threshold: 0, compaction: PIPELINE })).run),
+    act: async (store) => compacted((await beforeTurn(store, S, { threshold: 0, compaction: PIPELINE })).run),
     again: 'nothing to compact',
     isLong: true,
   },
@@ -447,7 +448,7 @@ export const VERBS: readonly WritingVerb[] = [
   },
   {
     name: 'append and end a turn',
-    act: (store) => store.afterTurn(S, { messages: turn(6), auto: false }),
+    act: (store) => afterTurn(store, S, { messages: turn(6), auto: false }),
   },
   {
     name: 'preview with a model',
@@ -495,7 +496,7 @@ export const VERBS: readonly WritingVerb[] = [
     arrange: wholeRun,
     // The window leaves room for some of it: one step is taken back within the transaction.
     act: async (store) => {
-      const { changed } = await store.undoIfFits(S, { maxOutputTokens: 123_200 })
+      const { changed } = await store.undoCompaction(S, { ifFits: { maxOutputTokens: 123_200 } })
       if (!changed) throw new Error('nothing fits')
     },
     again: 'nothing fits',
@@ -529,78 +530,79 @@ export const VERBS: readonly WritingVerb[] = [
   },
   {
     name: 'remember',
-    act: (store) => store.remember(`${CANARY} fact`, { session: S, key: 'k', metadata: { note: CANARY } }),
+    act: (store) => store.notes.add(`${CANARY} fact`, { session: S, key: 'k', metadata: { note: CANARY } }),
   },
   {
     name: 'remember in place of another note',
-    arrange: (store) => store.remember(`${CANARY} first`, { owner: 'o', key: 'k' }),
-    act: (store) => store.remember(`${CANARY} second`, { owner: 'o', key: 'k' }),
+    arrange: (store) => store.notes.add(`${CANARY} first`, { owner: 'o', key: 'k' }),
+    act: (store) => store.notes.add(`${CANARY} second`, { owner: 'o', key: 'k' }),
   },
   {
     name: 'forget',
-    arrange: async (store) => (await store.remember(CANARY, { session: S })).id,
-    act: (store, id) => store.forget(id),
+    arrange: async (store) => (await store.notes.add(CANARY, { session: S })).id,
+    act: (store, id) => store.notes.forget(id),
   },
   {
     name: 'forget for good',
     arrange: async (store) => {
-      await store.remember(`${CANARY} first`, { owner: 'o', key: 'k' })
-      return (await store.remember(`${CANARY} second`, { owner: 'o', key: 'k' })).id
+      await store.notes.add(`${CANARY} first`, { owner: 'o', key: 'k' })
+      return (await store.notes.add(`${CANARY} second`, { owner: 'o', key: 'k' })).id
     },
-    act: (store, id) => store.forget(id, { purge: true }),
+    act: (store, id) => store.notes.forget(id, { purge: true }),
     again: 'NOTE_NOT_FOUND',
   },
   {
     name: 'record an overflow',
-    act: (store) => store.recordOverflow(S, 'prompt is too long: 900 tokens > 800 maximum'),
+    act: (store) => store.limits.learn(S, 'prompt is too long: 900 tokens > 800 maximum'),
   },
-  { name: 'purge', act: (store) => store.purgeSession(S), again: 'SESSION_NOT_FOUND' },
+  { name: 'purge', act: (store) => store.sessions.purge(S), again: 'SESSION_NOT_FOUND' },
   {
     name: 'fork',
     arrange: wholeRun,
-    act: (store) => store.forkSession(S, { id: 'fork', title: 'Another way' }),
+    act: (store) => store.sessions.fork(S, { id: 'fork', title: 'Another way' }),
     again: 'SESSION_EXISTS',
   },
   {
     name: 'fork the past',
     arrange: async (store) => {
       await wholeRun(store)
-      await store.pin(S, [(await store.getMessages(S))[2]!.id])
+      await store.messages.pin(S, [(await store.getMessages(S))[2]!.id])
     },
-    act: (store) => store.forkSession(S, { id: 'fork', at: { afterMessage: 20 } }),
+    act: (store) => store.sessions.fork(S, { id: 'fork', at: { afterMessage: 20 } }),
     again: 'SESSION_EXISTS',
   },
   {
     name: 'bring a fork back',
     arrange: forked,
-    act: (store) => store.bringBack('fork', { text: `${CANARY} it is faster` }),
+    act: (store) => store.sessions.bringBack('fork', { text: `${CANARY} it is faster` }),
   },
   {
     name: 'bring a fork back in the words of a summarizer',
     arrange: forked,
-    act: (store) => store.bringBack('fork'),
+    act: (store) => store.sessions.bringBack('fork'),
   },
   {
     name: 'purge and keep the forks',
     arrange: forked,
-    act: (store) => store.purgeSession(S, { forks: 'keep' }),
+    act: (store) => store.sessions.purge(S, { forks: 'keep' }),
     again: 'SESSION_NOT_FOUND',
   },
   {
     name: 'purge with the forks',
     arrange: forked,
-    act: (store) => store.purgeSession(S, { forks: 'purge' }),
+    act: (store) => store.sessions.purge(S, { forks: 'purge' }),
     again: 'SESSION_NOT_FOUND',
   },
-  { name: 'reestimate', arrange: wholeRun, act: (store) => store.reestimate(S) },
+  { name: 'reestimate', arrange: wholeRun, act: (store) => store.sessions.reestimate(S) },
   {
     name: 'record a usage',
     arrange: async (store) => {
-      await store.recordUsage(S, { inputTokens: 900 })
-      await store.learnLimit({ provider: 'openai', tokens: 1_000 })
+      await store.requests.recordUsage(S, { inputTokens: 900 })
+      await store.limits.set({ provider: 'openai', tokens: 1_000 })
     },
     // Larger than the limit that was learnt: four tables are written to.
-    act: (store) => store.recordUsage(S, { inputTokens: 1_100, cacheReadTokens: 10, outputTokens: 5 }),
+    act: (store) =>
+      store.requests.recordUsage(S, { inputTokens: 1_100, cacheReadTokens: 10, outputTokens: 5 }),
   },
   {
     name: 'record a request',
@@ -609,33 +611,34 @@ export const VERBS: readonly WritingVerb[] = [
         system: `${CANARY} be brief`,
         tools: [{ name: 'read' }],
       })
-      await store.recordUsage(S, { inputTokens: 900, request })
+      await store.requests.recordUsage(S, { inputTokens: 900, request })
       return store.prepareRequest(S, { prompt: `${CANARY} more`, system: `${CANARY} be brief`, tools: [{}] })
     },
     // Of three texts one is there.
-    act: (store, request) => store.recordUsage(S, { inputTokens: 900, request }),
+    act: (store, request) => store.requests.recordUsage(S, { inputTokens: 900, request }),
   },
   {
     name: 'record the answer of a request',
     arrange: async (store) => {
       const request = await store.prepareRequest(S, {})
-      const { requestId } = await store.recordUsage(S, { inputTokens: 900, request })
+      const { requestId } = await store.requests.recordUsage(S, { inputTokens: 900, request })
       const { position } = await store.append(S, [say('assistant', `${CANARY} so it is`)])
       return [requestId, position]
     },
     act: async (store, [requestId, position]: [string, number]) => {
-      if (!(await store.recordAnswer(S, requestId, [position, position]))) throw new Error('it has an answer')
+      if (!(await store.requests.recordAnswer(S, requestId, [position, position])))
+        throw new Error('it has an answer')
     },
     again: 'it has an answer',
   },
   {
     name: 'learn a limit',
-    act: (store) => store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 100_000 }),
+    act: (store) => store.limits.set({ provider: 'openai', model: 'gpt-4o', tokens: 100_000 }),
   },
   {
     name: 'forget a limit',
-    arrange: (store) => store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 100_000 }),
-    act: (store) => store.forgetLimit('openai', 'gpt-4o'),
+    arrange: (store) => store.limits.set({ provider: 'openai', model: 'gpt-4o', tokens: 100_000 }),
+    act: (store) => store.limits.forget('openai', 'gpt-4o'),
   },
   {
     name: 'queue a job',
@@ -663,7 +666,7 @@ export const VERBS: readonly WritingVerb[] = [
     name: 'cancel a job',
     arrange: queue,
     act: async (store) => {
-      if ((await store.cancel(S)) === null) throw new Error('nothing to cancel')
+      if ((await store.jobs.cancel({ session: S })) === null) throw new Error('nothing to cancel')
     },
     again: 'nothing to cancel',
   },
@@ -680,7 +683,7 @@ export const VERBS: readonly WritingVerb[] = [
         update undertext_sessions set visible = visible + 3 where no = 1`)
     },
     act: async (store) => {
-      if (!(await store.verifySession(S, { repair: true })).repaired) throw new Error('nothing to repair')
+      if (!(await store.sessions.verify(S, { repair: true })).repaired) throw new Error('nothing to repair')
     },
     repairs: true,
     again: 'nothing to repair',

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { DEFAULT_COMPACTION_TARGET, DEFAULT_COMPACTION_THRESHOLD, openStore } from '../../src/index.ts'
+import { DEFAULT_COMPACTION_TARGET, DEFAULT_COMPACTION_THRESHOLD } from '../../src/core/tokens/budget.ts'
+import { openStore } from '../../src/index.ts'
 import { Agent, type Totals, type Turn } from './agent.ts'
 import { databaseIn, handOver } from './handover.ts'
 import { copyProject, filesOf } from './project.ts'
@@ -29,7 +30,7 @@ export async function recordAgent(folder: string): Promise<void> {
   say()
   await using store = await openStore(databaseIn(folder))
   const sessionId = 'coding-agent'
-  await store.createSession({ id: sessionId, title: 'Demo', provider: PROVIDER, model: MODEL })
+  await store.sessions.create({ id: sessionId, title: 'Demo', provider: PROVIDER, model: MODEL })
   const agent = new Agent(store, sessionId, new Workbench(root))
   say(paint.dim(`turn  ${cell('request', columns - OTHER_COLUMNS)}  calls  failed  context`))
   for await (const turn of agent.work(root)) showTurn(turn)

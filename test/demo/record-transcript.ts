@@ -1,4 +1,5 @@
-import { DEFAULT_COMPACTION_TARGET, isUndertextError, openStore, type Store } from '../../src/index.ts'
+import { DEFAULT_COMPACTION_TARGET } from '../../src/core/tokens/budget.ts'
+import { isUndertextError, openStore, type Store } from '../../src/index.ts'
 import { databaseIn, handOver, type Settings } from './handover.ts'
 import { claim, fact, heading, say } from './screen.ts'
 import { bytes, counted, figure, milliseconds, percent } from './text.ts'
@@ -25,7 +26,7 @@ export async function recordTranscript(folder: string, path: string): Promise<vo
   await using store = await openStore(databaseIn(folder))
   const sessionId = 'transcript'
   const provider = format === 'anthropic' ? 'anthropic' : 'openai'
-  await store.createSession({ id: sessionId, provider, model: model ?? MODELS[provider] })
+  await store.sessions.create({ id: sessionId, provider, model: model ?? MODELS[provider] })
   const tookMs = await append(store, sessionId, transcript)
 
   heading(1, 'A transcript')

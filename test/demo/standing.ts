@@ -15,7 +15,7 @@ export type Standing = {
 export async function standingOf(store: Store, sessionId: string): Promise<Standing> {
   const view = await store.getEffectiveHistory(sessionId)
   const stats = await store.getContextStats(sessionId)
-  const { version } = await store.getSession(sessionId)
+  const { version } = await store.sessions.get(sessionId)
   const stored = (await store.getMessages(sessionId)).filter(({ kind }) => kind === 'message')
   return {
     messages: view.length,

@@ -1,5 +1,6 @@
+import { DEFAULT_COMPACTION_THRESHOLD } from '../../src/core/tokens/budget.ts'
 import { estimatorNamed, getContextWindowSize } from '../../src/core/tokens/index.ts'
-import { type ContextStats, DEFAULT_COMPACTION_THRESHOLD, type Store } from '../../src/index.ts'
+import type { ContextStats, Store } from '../../src/index.ts'
 import { bar, claim, columns, fact, heading, paint, say, table } from './screen.ts'
 import { type Standing, standingOf } from './standing.ts'
 import { bytes, figure, percent } from './text.ts'
@@ -27,11 +28,11 @@ export async function showStats(
   const reserve = window - stats.availableInputTokens
   fact('model', [stats.provider, stats.model].filter((name) => name !== undefined).join(' / '))
   fact('window', `${figure(window)} tokens, ${figure(reserve)} of them kept for the answer`)
-  const { condensed, truncated, byHand } = stats.hidden
+  const { condensed, truncated, manual } = stats.hidden
   fact(
     'messages',
     `${figure(stats.storedMessages)} stored, ${figure(stats.messageCount)} visible, ` +
-      `${figure(condensed + truncated + byHand)} hidden`,
+      `${figure(condensed + truncated + manual)} hidden`,
   )
   say()
   showFill(stats)

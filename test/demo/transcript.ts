@@ -1,6 +1,9 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { detectFormat } from '../../src/adapters/detect.ts'
+import { fromChatMessages } from '../../src/adapters/flat/from-chat-messages.ts'
+import { toChatMessages } from '../../src/adapters/flat/to-chat-messages.ts'
 import { fromGemini, toGemini } from '../../src/adapters/google/index.ts'
 import {
   fromOpenAI,
@@ -8,14 +11,7 @@ import {
   toOpenAI,
   toOpenAIResponses,
 } from '../../src/adapters/openai/index.ts'
-import {
-  detectFormat,
-  fromChatMessages,
-  isUndertextError,
-  type Message,
-  type NewMessage,
-  toChatMessages,
-} from '../../src/index.ts'
+import { isUndertextError, type Message, type NewMessage } from '../../src/index.ts'
 import { counted, glimpse } from './text.ts'
 
 /** A file that cannot be used: one sentence for whoever named it. */

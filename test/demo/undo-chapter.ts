@@ -101,18 +101,18 @@ async function checkTheEnd(
     'The run is undone and the view is byte-identical to before.',
   )
   const again = await store.undoCompaction(sessionId, runId, WHO)
-  const { version } = await store.getSession(sessionId)
+  const { version } = await store.sessions.get(sessionId)
   claim(!again.changed && version === after.version, 'Undone a second time: nothing to do, nothing written.')
-  const { findings } = await store.verifySession(sessionId)
+  const { findings } = await store.sessions.verify(sessionId)
   claim(
     findings.length === 0,
     findings.length === 0
       ? 'verifySession finds nothing wrong.'
-      : `verifySession: ${glimpse(findings.map(({ code }) => code).join(', '))}.`,
+      : `sessions.verify: ${glimpse(findings.map(({ code }) => code).join(', '))}.`,
   )
   say()
   const compactions = await store.listCompactions(sessionId)
   showCompactions(compactions)
   say()
-  showLog(await store.getAuditLog(sessionId), compactions)
+  showLog(await store.sessions.audit(sessionId), compactions)
 }

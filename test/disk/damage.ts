@@ -13,7 +13,7 @@ import { type Furnished, furnish, READS, WRITES } from './verbs.ts'
  *
  * 1. it fails with one of our errors, with one of `CODES`, which quotes nothing of the conversation;
  * 2. it answers what it answers on the sound store;
- * 3. it answers something else, and `verifySession` fails or finds something in one of the sessions; for the lists
+ * 3. it answers something else, and `sessions.verify` fails or finds something in one of the sessions; for the lists
  *    of compactions and of the audit it may be SQLite's own `pragma integrity_check` that does, for they are read
  *    by indexes that nothing else uses;
  * 4. it answers something else of the same shape: the same rows in the same places, of the same kinds, hidden by
@@ -21,7 +21,7 @@ import { type Furnished, furnish, READS, WRITES } from './verbs.ts'
  *
  * A damaged log is different: its records have checksums, and SQLite reads it up to the first that is wrong. The
  * store is then as an earlier commit left it: its messages are the first of the sound one's, word for word, and
- * `verifySession` finds nothing.
+ * `sessions.verify` finds nothing.
  */
 
 /** What damage may be called. Source: the codes of src/core/errors.ts that speak of the file, and of what it says. */
@@ -137,8 +137,8 @@ async function problemsOfReads(sound: Sound, store: Store): Promise<string[]> {
 
 async function problemsOfLog(sound: Sound, store: Store): Promise<string[]> {
   const problems: string[] = []
-  for (const { id } of await store.listSessions()) {
-    for (const { code } of (await store.verifySession(id)).findings) problems.push(`${id}: ${code}`)
+  for (const { id } of await store.sessions.list()) {
+    for (const { code } of (await store.sessions.verify(id)).findings) problems.push(`${id}: ${code}`)
     if (id !== 's') continue
     const said = plain(await store.getMessages('s')) as StoredMessage[]
     const all = sound.answers.getMessages as StoredMessage[]
@@ -158,7 +158,7 @@ function codesOf(name: string): readonly string[] {
   return name === 'previewCompaction' ? CODES_OF_WRITES : CODES
 }
 
-/** Verbs that read what `verifySession` does not look at. */
+/** Verbs that read what `sessions.verify` does not look at. */
 const LISTS: readonly string[] = ['listCompactions', 'getCompaction', 'getAuditLog']
 
 /** What SQLite itself says of the copy. */
@@ -176,7 +176,7 @@ function isIntact(sound: Sound): boolean {
 async function findsSomething(store: Store): Promise<boolean> {
   for (const session of ['s', 't']) {
     const outcome = await outcomeOf(async () => {
-      const { findings } = await store.verifySession(session)
+      const { findings } = await store.sessions.verify(session)
       if (findings.length > 0) throw new Error('found')
     })
     if (outcome !== 'done') return true

@@ -57,7 +57,8 @@ export async function fillUp(
   if (JSON.stringify(stored) !== JSON.stringify(acknowledged))
     problems.push(`${acknowledged.length} were acknowledged and ${stored.length} are there`)
   for (const session of ['s', 'filled'])
-    for (const { code } of (await store.verifySession(session)).findings) problems.push(`${session}: ${code}`)
+    for (const { code } of (await store.sessions.verify(session)).findings)
+      problems.push(`${session}: ${code}`)
   return { ended, whileFull, afterwards, problems }
 }
 

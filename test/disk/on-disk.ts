@@ -43,12 +43,12 @@ const scripts: Record<string, () => Promise<unknown>> = {
     for (let nth = 0; nth < 20; nth++) await store.append('kept', [say('user', units(20_000))])
     new BetterSqlite3(file).pragma('wal_checkpoint(truncate)')
     writeFileSync(ballast, Buffer.alloc(statfsSync(folder).bavail * statfsSync(folder).bsize - 400_000))
-    const { filesCleared } = await store.purgeSession('gone')
+    const { filesCleared } = await store.sessions.purge('gone')
     const whileFull = [readable(), await outcomeOf(() => store.append('kept', [say('user', 'x')]))]
     unlinkSync(ballast)
     await new Promise((resolve) => setTimeout(resolve, 150))
     const afterwards = [await outcomeOf(() => store.append('kept', [say('user', 'y')])), readable()]
-    const { findings } = await store.verifySession('kept')
+    const { findings } = await store.sessions.verify('kept')
     await store.close()
     return { filesCleared, whileFull, afterwards, findings }
   },

@@ -52,7 +52,7 @@ describe('a part that lacks what its type needs', () => {
         where key = (select max(key) from undertext_messages where session = 1 and position is not null)`)
       for (const verb of ['getMessages', 'getEffectiveHistory', 'renderHistory'])
         expectFailure(await failureOf(() => READS[verb]!(store, furnished)), 'STORE_CORRUPT', verb)
-      const { findings } = await store.verifySession('s')
+      const { findings } = await store.sessions.verify('s')
       expect(findings.map(({ code }) => code)).toContain('CONTENT_DAMAGED')
       expect(JSON.stringify(findings)).not.toContain(CANARY)
     })
@@ -106,7 +106,7 @@ describe('a value of another kind', () => {
 
   test('an image that is text is found as one that is gone', async () => {
     damage("update undertext_blobs set bytes = 'x'")
-    const { findings } = await store.verifySession('s')
+    const { findings } = await store.sessions.verify('s')
     expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(['BLOB_MISSING']))
   })
 })

@@ -70,7 +70,7 @@ describe('a file that vanished while it is open', () => {
       await store.append('s', [say('user', 'new')])
       const said = (await store.getMessages('s')).map(({ content }) => content)
       expect(said).toEqual([...others, 'new'])
-      expect((await store.verifySession('s')).findings).toEqual([])
+      expect((await store.sessions.verify('s')).findings).toEqual([])
     })
   }
 
@@ -85,7 +85,7 @@ describe('a file that vanished while it is open', () => {
     expect((await store.getMessages('s', { after: position - 1 })).map(({ content }) => content)).toEqual([
       'kept',
     ])
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   test('of a store opened by a relative path is looked for where it was, wherever the process goes', async () => {
@@ -99,6 +99,6 @@ describe('a file that vanished while it is open', () => {
     } finally {
       process.chdir(home)
     }
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 })

@@ -1,3 +1,4 @@
+import { afterTurn, beforeTurn } from '../../src/compat/index.ts'
 import type { HistoryRecord, NewMessage, Store } from '../../src/index.ts'
 import { everything, ONLY } from '../storage/contract/support.ts'
 import { call, result, say, units } from '../support/conversation.ts'
@@ -43,8 +44,8 @@ export async function furnish(store: Store): Promise<Furnished> {
   await store.append('s', turns(1, 12))
   await store.append('t', turns(1, 3))
   const ids = (await store.getMessages('s')).map(({ id }) => id)
-  await store.pin('s', [ids[0]!])
-  for (const text of [SPEECH, `${SPEECH}again`]) await store.remember(text, { session: 's', key: 'k' })
+  await store.messages.pin('s', [ids[0]!])
+  for (const text of [SPEECH, `${SPEECH}again`]) await store.notes.add(text, { session: 's', key: 'k' })
   await store.compactSession('s', {
     ...ONLY.prune,
     targetTokens: 0,
@@ -71,20 +72,20 @@ type Verb = (store: Store, furnished: Furnished) => unknown
 
 /** Every verb that only reads. */
 export const READS: Readonly<Record<string, Verb>> = {
-  getSession: (store) => store.getSession('s'),
-  listSessions: (store) => store.listSessions(),
+  getSession: (store) => store.sessions.get('s'),
+  listSessions: (store) => store.sessions.list(),
   getMessages: (store) => store.getMessages('s'),
   'getMessages backward': (store) => store.getMessages('s', { order: 'backward', limit: 7 }),
   getEffectiveHistory: (store) => store.getEffectiveHistory('s', { provenance: true }),
-  getImportance: (store) => store.getImportance('s'),
+  getImportance: (store) => store.messages.importance('s'),
   renderHistory: (store) => store.renderHistory('s', { provider: 'anthropic' }),
-  getToolOutput: (store) => store.getToolOutput('s', 'c3'),
-  listToolCalls: (store) => store.listToolCalls('s'),
-  expand: (store, { summary }) => store.expand('s', summary),
-  getSources: (store, { summary }) => store.getSources('s', summary),
+  getToolOutput: (store) => store.messages.toolOutput('s', 'c3'),
+  listToolCalls: (store) => store.messages.toolCalls('s'),
+  expand: (store, { summary }) => store.messages.expand('s', summary),
+  getSources: (store, { summary }) => store.messages.expand('s', summary, { flat: true }),
   getContextStats: (store) => store.getContextStats('s'),
   needsCompaction: (store) => store.needsCompaction('s'),
-  beforeTurn: (store) => store.beforeTurn('s', { auto: false }),
+  beforeTurn: (store) => beforeTurn(store, 's', { auto: false }),
   prepareRequest: (store) => store.prepareRequest('s', { prompt: 'now', auto: false }),
   previewCompaction: async (store) => {
     const preview = await store.previewCompaction('s', { targetTokens: 300, keepRecentTokens: 100 })
@@ -92,30 +93,30 @@ export const READS: Readonly<Record<string, Verb>> = {
   },
   listCompactions: (store) => store.listCompactions('s'),
   getCompaction: (store, { active }) => store.listCompactions('s', { runId: active }),
-  getAuditLog: (store) => store.getAuditLog('s'),
-  recall: (store) => store.recall('again', { session: 's', all: true }),
+  getAuditLog: (store) => store.sessions.audit('s'),
+  recall: (store) => store.notes.list({ query: 'again', session: 's', all: true }),
   exportSession: async (store) => {
     const records: HistoryRecord[] = []
-    for await (const record of store.exportSession('s')) records.push(record)
+    for await (const record of store.sessions.export('s')) records.push(record)
     return records.slice(1)
   },
-  getConfig: (store) => store.getConfig('s'),
-  listLimits: (store) => store.listLimits(),
-  listJobs: (store) => store.listJobs('s'),
-  whenIdle: (store) => store.whenIdle('s'),
-  verifySession: (store) => store.verifySession('s'),
+  getConfig: (store) => store.sessions.config('s'),
+  listLimits: (store) => store.limits.list(),
+  listJobs: (store) => store.jobs.list('s'),
+  whenIdle: (store) => store.jobs.whenIdle('s'),
+  verifySession: (store) => store.sessions.verify('s'),
 }
 
 /** Every verb that writes, in an order in which all of them succeed. */
 export const WRITES: Readonly<Record<string, Verb>> = {
-  createSession: (store) => store.createSession({ id: 'new', metadata: { long: units(2_000) } }),
-  updateSession: (store) => store.updateSession('s', { metadata: { long: units(2_000) } }),
-  archiveSession: (store) => store.archiveSession('t'),
+  createSession: (store) => store.sessions.create({ id: 'new', metadata: { long: units(2_000) } }),
+  updateSession: (store) => store.sessions.update('s', { metadata: { long: units(2_000) } }),
+  archiveSession: (store) => store.sessions.archive('t'),
   append: (store) => store.append('s', [{ ...say('user', units(5_000)), idempotencyKey: 'late' }]),
   'append to a new session': (store) => store.append('fresh', [say('user', units(5_000))]),
-  pin: (store, { ids }) => store.pin('s', [ids.at(-1)!]),
-  unpin: (store, { ids }) => store.unpin('s', [ids[0]!]),
-  hideMessages: (store, { ids }) => store.hideMessages('s', [ids.at(-4)!]),
+  pin: (store, { ids }) => store.messages.pin('s', [ids.at(-1)!]),
+  unpin: (store, { ids }) => store.messages.unpin('s', [ids[0]!]),
+  hideMessages: (store, { ids }) => store.compactions.hide('s', [ids.at(-4)!]),
   rewind: (store) =>
     store.rewind('s', {
       from: (view) => ({ messageId: view.at(-1)!.id }),
@@ -124,19 +125,18 @@ export const WRITES: Readonly<Record<string, Verb>> = {
       operationBody: 1,
     }),
   importSession: (store) =>
-    store.importSession(
-      'imported',
+    store.sessions.import(
       [{ type: 'message', message: { ...say('user', units(5_000)), idempotencyKey: 'i1' } }],
-      { source: 'elsewhere' },
+      { id: 'imported', source: 'elsewhere' },
     ),
-  restoreSession: (store) => store.restoreSession(store.exportSession('s'), { id: 'restored' }),
+  restoreSession: (store) => store.sessions.import(store.sessions.export('s'), { id: 'restored' }),
   recordProviderCompaction: (store) =>
-    store.recordProviderCompaction('s', {
+    store.compactions.recordProvider('s', {
       appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 30 }],
     }),
   redoCompaction: (store, { active, undone }) =>
     store.undoCompaction('s', active).then(() => store.redoCompaction('s', undone)),
-  undoIfFits: (store) => store.undoIfFits('s', { kinds: ['condense'] }),
+  undoIfFits: (store) => store.undoCompaction('s', { ifFits: { kinds: ['condense'] } }),
   undoCompaction: (store, { undone }) => store.undoCompaction('s', undone),
   compactSession: (store) => store.compactSession('s', { targetTokens: 300, keepRecentTokens: 100 }),
   'compactSession by a model': (store) =>
@@ -147,12 +147,12 @@ export const WRITES: Readonly<Record<string, Verb>> = {
       summarizer: { name: 'fake', usesModel: true, summarize: () => ({ text: 'In short.' }) },
     }),
   'beforeTurn that compacts': (store) =>
-    store.beforeTurn('t', { threshold: 0, compaction: { ...ONLY.truncate, targetTokens: 0 } }),
+    beforeTurn(store, 't', { threshold: 0, compaction: { ...ONLY.truncate, targetTokens: 0 } }),
   'afterTurn with an answer': (store) =>
-    store.afterTurn('t', { messages: [say('assistant', units(100))], auto: false }),
+    afterTurn(store, 't', { messages: [say('assistant', units(100))], auto: false }),
   'compactInBackground and cancel': async (store) => {
-    await store.compactInBackground('s', { prompt: units(2_000) })
-    await store.cancel('s')
+    await store.jobs.start('s', { prompt: units(2_000) })
+    await store.jobs.cancel({ session: 's' })
   },
   'prepareRequest that compacts': (store) =>
     store.prepareRequest('t', {
@@ -166,25 +166,25 @@ export const WRITES: Readonly<Record<string, Verb>> = {
       messages: [say('assistant', units(100))],
       usage: { inputTokens: 500 },
     }),
-  reestimate: (store) => store.reestimate('s'),
-  recordUsage: (store) => store.recordUsage('s', { inputTokens: 500 }),
+  reestimate: (store) => store.sessions.reestimate('s'),
+  recordUsage: (store) => store.requests.recordUsage('s', { inputTokens: 500 }),
   'recordUsage of a request': async (store) => {
     const request = await store.prepareRequest('s', { system: units(500), prompt: units(300) })
-    return store.recordUsage('s', { inputTokens: 500, request })
+    return store.requests.recordUsage('s', { inputTokens: 500, request })
   },
-  learnLimit: (store) => store.learnLimit({ provider: 'openai', model: units(200), tokens: 500 }),
-  forgetLimit: (store) => store.forgetLimit('openai', units(200)),
-  'verifySession with repair': (store) => store.verifySession('s', { repair: true }),
+  learnLimit: (store) => store.limits.set({ provider: 'openai', model: units(200), tokens: 500 }),
+  forgetLimit: (store) => store.limits.forget('openai', units(200)),
+  'verifySession with repair': (store) => store.sessions.verify('s', { repair: true }),
   'remember and forget': async (store) => {
-    const { id } = await store.remember(units(2_000), { session: 's', key: 'k' })
-    await store.forget(id)
+    const { id } = await store.notes.add(units(2_000), { session: 's', key: 'k' })
+    await store.notes.forget(id)
   },
-  purgeSession: (store) => store.purgeSession('t'),
+  purgeSession: (store) => store.sessions.purge('t'),
 }
 
 /** All that can be read of both sessions, as text. */
 export async function contentsOf(store: Store): Promise<string> {
-  const sessions = await store.listSessions()
+  const sessions = await store.sessions.list()
   const each = await Promise.all(sessions.map(({ id }) => everything(store, id)))
   return JSON.stringify([sessions.map(({ id }) => id), each])
 }

@@ -227,9 +227,9 @@ it('a store takes an estimator by name, and opens sessions of every built-in one
         content: [{ type: 'tool-result', toolCallId: 'c', output: { type: 'text', value: 'ok' } }],
       },
     ])
-    expect((await store.verifySession('s')).findings).toEqual([])
-    for (const other of BUILT_IN_ESTIMATORS) await store.reestimate('s', other.name)
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
+    for (const other of BUILT_IN_ESTIMATORS) await store.sessions.reestimate('s', other.name)
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     await store.close()
   }
   await expect(openStore(':memory:', { estimator: 'neurolnik' })).rejects.toThrow(
@@ -261,7 +261,7 @@ it('a session cut under an estimator with finer units holds what it counted', as
         { role: 'assistant', content: 'Done.' },
       ])
     await store.compactSession('s', { provider: 'openai', model: 'gpt-4', targetTokens: 900 })
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     await store.close()
   }
 })

@@ -49,7 +49,7 @@ it('is had by name in a store, and refused by a wrong one', async () => {
   await store.append('s', [{ role: 'user', content: 'Hello, world!' }])
   // 4 tokens, 4 of framing, 3 for the answer.
   expect((await store.getContextStats('s', 'openai', 'gpt-4o'))?.estimatedInputTokens).toBe(11)
-  await store.reestimate('s', 'cl100k_base')
+  await store.sessions.reestimate('s', 'cl100k_base')
   await store.close()
   await expect(tokenizerEstimator('p50k_base')).rejects.toSatisfy((error) =>
     isUndertextError(error, 'INVALID_INPUT'),

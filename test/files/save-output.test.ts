@@ -12,7 +12,8 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { isUndertextError, truncateToolOutput } from '../../src/index.ts'
+import { truncateToolOutput } from '../../src/compat/truncate-tool-output.ts'
+import { isUndertextError } from '../../src/index.ts'
 import { newFolder } from '../support/temporary.ts'
 
 const OUTPUT = `SECRET ${'line of output\n'.repeat(5_000)}end 🙂`
@@ -156,7 +157,7 @@ describe('nothing is saved, and nothing returned,', () => {
   it('when the disk is full half way: the part is removed', () => {
     const folder = join(world, 'small')
     const script = join(world, 'script.mts')
-    const source = join(import.meta.dirname, '..', '..', 'src', 'index.ts')
+    const source = join(import.meta.dirname, '..', '..', 'src', 'compat', 'index.ts')
     writeFileSync(
       script,
       `import { truncateToolOutput } from ${JSON.stringify(source)}

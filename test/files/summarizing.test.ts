@@ -38,7 +38,13 @@ describe('shouldSummarizeFiles', () => {
 
   it('holds back 15 percent of the available input', () => {
     // gpt-4o with 28,000 out: 100,000 in, less 15,000, less 5,000 used; 60 percent are 48,000.
-    const budget = { provider: 'openai', model: 'gpt-4o', maxOutputTokens: 28_000, usedTokens: 5_000, estimator }
+    const budget = {
+      provider: 'openai',
+      model: 'gpt-4o',
+      maxOutputTokens: 28_000,
+      usedTokens: 5_000,
+      estimator,
+    }
     expect(shouldSummarizeFiles([file('a', 48_000)], budget)).toBe(false)
     expect(shouldSummarizeFiles([file('a', 48_001)], budget)).toBe(true)
     expect(shouldSummarizeFiles([file('a', 57_001)], { ...budget, reserve: 0 })).toBe(true)

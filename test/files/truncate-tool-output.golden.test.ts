@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { truncateToolOutput } from '../../src/index.ts'
+import { truncateToolOutput } from '../../src/compat/truncate-tool-output.ts'
 import { sharedPath } from '../support/shared.ts'
 import { newFolder } from '../support/temporary.ts'
 

@@ -25,9 +25,9 @@ async function family(store: Store): Promise<void> {
     ...{ pruneProtectTokens: 0, pruneMinimumSavings: 0, prunePlaceholder: `${placeholder} ${units(50)}` },
   })
   await store.compactSession('a', { range: { from: 1, to: 4 }, summary: `${summary} ${units(20)}` })
-  await store.forkSession('a', { id: 'b' })
+  await store.sessions.fork('a', { id: 'b' })
   await store.append('b', [say('user', `${OF_B[0]} ${units(2_000)}`)])
-  await store.forkSession('b', { id: 'c' })
+  await store.sessions.fork('b', { id: 'c' })
   await store.append('c', [say('user', `${OF_C[0]} ${units(2_000)}`)])
   // Its words are in the index of the search.
   await store.search('zebra')
@@ -52,11 +52,11 @@ it.each(ORDERS)('purged one after the other, forks kept: %s, %s, %s', async (...
   const before = new Map<string, string>()
   for (const id of order) before.set(id, textsOf(await read(store, id)))
   for (const [at, id] of order.entries()) {
-    await store.purgeSession(id, { forks: 'keep' })
+    await store.sessions.purge(id, { forks: 'keep' })
     const kept = order.slice(at + 1)
     for (const other of kept) {
       expect(textsOf(await read(store, other)), `${other} after ${id}`).toBe(before.get(other))
-      expect((await store.verifySession(other)).findings).toEqual([])
+      expect((await store.sessions.verify(other)).findings).toEqual([])
     }
     // `b` and `c` have the texts of `a`, and `c` those of `b`.
     const needed = new Set(kept.flatMap((one) => textsWith[one]!))
@@ -82,7 +82,7 @@ it('purged with its forks, all are gone at once', async () => {
   await using store = await openStore(file)
   await family(store)
   expect(left(file)).toEqual([...OF_A, ...OF_B, ...OF_C])
-  await store.purgeSession('a', { forks: 'purge' })
-  expect(await store.listSessions()).toEqual([])
+  await store.sessions.purge('a', { forks: 'purge' })
+  expect(await store.sessions.list()).toEqual([])
   expect(left(file)).toEqual([])
 })

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { expect, vi } from 'vitest'
 import { listIn } from '../../src/core/messages/lists.ts'
 import { estimatorNamed } from '../../src/core/tokens/index.ts'
-import { isUndertextError, type Moment, type OpenOptions, openStore, Store } from '../../src/index.ts'
+import { isUndertextError, type Moment, type OpenOptions, openStore } from '../../src/index.ts'
+import { Store } from '../../src/store/store.ts'
 import { outcomeOf, PREVIEWING, SESSION, type Step, sequence } from '../random/differential.ts'
 import { checkRequests, checkSearch, type Sent, send } from '../random/reading.ts'
 import { storageOf } from '../support/apply-stage.ts'
@@ -109,7 +110,7 @@ export async function checkStory(
     }
     const checkSound = async (): Promise<void> => {
       for (const id of sessions) {
-        expect((await store.verifySession(id)).findings, id).toEqual([])
+        expect((await store.sessions.verify(id)).findings, id).toEqual([])
         await checkRequests(store, id, sent.get(id) ?? [])
         await checkSearch(store, id)
       }
@@ -121,7 +122,7 @@ export async function checkStory(
       const gone = [id, ...(forks === 'purge' ? await below(store, id) : [])]
       sessions = sessions.filter((one) => !gone.includes(one))
       const states = await statesOf(store, sessions)
-      await store.purgeSession(id, { forks, clearFiles: false })
+      await store.sessions.purge(id, { forks, clearFiles: false })
       expect(await statesOf(store, sessions), `the others after the purge of ${id}`).toEqual(states)
       await checkSound()
     }
@@ -136,10 +137,10 @@ type Past = { readonly moment: Moment; readonly view: unknown }
 
 async function pastOf(store: Store): Promise<Past | undefined> {
   if ((await store.getContextStats(SESSION)) === null) return undefined
-  const { incarnation, messageCount } = await store.getSession(SESSION)
-  const last = (await store.getAuditLog(SESSION, { limit: 10_000 })).at(-1)
+  const { incarnation, messageCount } = await store.sessions.get(SESSION)
+  const last = (await store.sessions.audit(SESSION, { limit: 10_000 })).at(-1)
   const moment =
-    last !== undefined && (await store.getMoment(SESSION, { audit: last.no })).position === messageCount
+    last !== undefined && (await store.messages.moment(SESSION, { audit: last.no })).position === messageCount
       ? { audit: last.no }
       : { afterMessage: messageCount }
   const view = await store.getEffectiveHistory(SESSION, { provenance: true })
@@ -148,47 +149,47 @@ async function pastOf(store: Store): Promise<Past | undefined> {
 
 /** A fork at a moment has its view, is sound, and knows its own past. */
 async function checkPast(store: Store, { moment, view }: Past, id: string): Promise<void> {
-  const { incarnation } = await store.forkSession(SESSION, { id, at: moment })
+  const { incarnation } = await store.sessions.fork(SESSION, { id, at: moment })
   const compactions = await store.listCompactions(id)
   const names = new Map(compactions.map((one) => [one.id, one.copiedFrom!] as const))
   const now = await store.getEffectiveHistory(id, { provenance: true })
   expect(withNames(now, incarnation, names), `the view at ${JSON.stringify(moment)}`).toEqual(view)
-  expect((await store.verifySession(id)).findings).toEqual([])
+  expect((await store.sessions.verify(id)).findings).toEqual([])
   for (const one of compactions) {
     const turn = one.status === 'active' ? 'undoCompaction' : 'redoCompaction'
     await store[turn](id, one.id, { cascade: true }).catch((error: unknown) => {
       if (!isUndertextError(error)) throw error
     })
-    expect((await store.verifySession(id)).findings).toEqual([])
+    expect((await store.sessions.verify(id)).findings).toEqual([])
   }
-  await store.purgeSession(id, { forks: 'keep', clearFiles: false })
+  await store.sessions.purge(id, { forks: 'keep', clearFiles: false })
 }
 
 /** Forks a session, and compares what both show. */
 async function forkOf(store: Store, id: string, fork: string): Promise<void> {
-  const session = await store.forkSession(id, { id: fork })
+  const session = await store.sessions.fork(id, { id: fork })
   expect(session.forkedFrom).toEqual({ sessionId: id, position: session.messageCount })
   expect(await stateOf(store, fork)).toEqual(await stateOf(store, id))
-  for (const one of [id, fork]) expect((await store.verifySession(one)).findings, one).toEqual([])
+  for (const one of [id, fork]) expect((await store.sessions.verify(one)).findings, one).toEqual([])
   await expectSessionAccepted(store, fork, fork, providerOfStep(session.messageCount))
 }
 
 /** The conclusion of a fork is a new last message of its original, and nothing else changes anywhere. */
 async function checkBringBack(store: Store, id: string, sessions: readonly string[]): Promise<void> {
-  const { sessionId: original } = (await store.getSession(id)).forkedFrom!
+  const { sessionId: original } = (await store.sessions.get(id)).forkedFrom!
   const others = sessions.filter((one) => one !== original)
   const states = await statesOf(store, others)
   const before = await store.getEffectiveHistory(original)
-  const { messageId, position } = await store.bringBack(id, { text: 'so it is' })
+  const { messageId, position } = await store.sessions.bringBack(id, { text: 'so it is' })
   expect(await statesOf(store, others)).toEqual(states)
   const view = await store.getEffectiveHistory(original)
   expect(view.slice(0, -1)).toEqual(before)
   expect(view.at(-1)).toMatchObject({ id: messageId, position })
-  expect(position).toBe((await store.getSession(original)).messageCount)
+  expect(position).toBe((await store.sessions.get(original)).messageCount)
 }
 
 async function below(store: Store, id: string): Promise<string[]> {
-  const forks = await store.listForks(id)
+  const forks = await store.sessions.forks(id)
   return (await Promise.all(forks.map(async (fork) => [fork.id, ...(await below(store, fork.id))]))).flat()
 }
 
@@ -223,7 +224,7 @@ async function statesOf(store: Store, ids: readonly string[]): Promise<unknown[]
 /** All that a session shows, without what a copy has of its own. */
 export async function stateOf(store: Store, id: string): Promise<unknown> {
   const { incarnation, messageCount, visibleCount, visibleSizes, hidden, activeCompactions } =
-    await store.getSession(id)
+    await store.sessions.get(id)
   const compactions = (await store.listCompactions(id)).filter(
     ({ status }) => status === 'active' || status === 'undone',
   )

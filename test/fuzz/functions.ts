@@ -5,12 +5,14 @@ import { Readable } from 'node:stream'
 import * as aiSdk from '../../src/adapters/ai-sdk/index.ts'
 import * as anthropic from '../../src/adapters/anthropic/index.ts'
 import * as claudeAgentSdk from '../../src/adapters/claude-agent-sdk/index.ts'
+import * as formats from '../../src/adapters/flat/index.ts'
 import * as google from '../../src/adapters/google/index.ts'
 import * as langchain from '../../src/adapters/langchain/index.ts'
 import * as openai from '../../src/adapters/openai/index.ts'
 import * as openaiAgents from '../../src/adapters/openai-agents/index.ts'
 import * as arrays from '../../src/compat/arrays/index.ts'
 import * as compat from '../../src/compat/index.ts'
+import * as stages from '../../src/core/stages/index.ts'
 import * as tokens from '../../src/core/tokens/index.ts'
 import * as core from '../../src/index.ts'
 import * as recall from '../../src/store/recall/index.ts'
@@ -26,6 +28,7 @@ type Row = {
   readonly args: () => readonly unknown[]
 }
 
+const TURN = { threshold: 0.9, compaction: { targetTokens: 200, enableSummarize: false, waitMs: 0 } }
 const MESSAGES: readonly core.NewMessage[] = [
   say('system', CANARY),
   {
@@ -108,7 +111,7 @@ async function drained(values: AsyncIterable<unknown>): Promise<void> {
 
 async function linesOf(sessionId: string): Promise<transfer.Line[]> {
   const lines: transfer.Line[] = []
-  for await (const text of transfer.historyLines(store.exportSession(sessionId)))
+  for await (const text of transfer.historyLines(store.sessions.export(sessionId)))
     lines.push({ number: lines.length + 1, ended: true, text: text.slice(0, -1) })
   return lines
 }
@@ -156,7 +159,7 @@ const KEY = { projectKey: 'p', sessionId: 's', subpath: 'a' }
 const ENTRIES = [{ type: 'user', uuid: 'u1', message: { role: 'user', content: CANARY } }]
 
 export const FUNCTIONS: Readonly<Record<string, Row>> = {
-  ...both(core.toChatMessages, core.fromChatMessages),
+  ...both(formats.toChatMessages, formats.fromChatMessages),
   ...both(openai.toOpenAI, openai.fromOpenAI),
   ...both(openai.toOpenAIResponses, openai.fromOpenAIResponses),
   ...both(anthropic.toAnthropic, anthropic.fromAnthropic),
@@ -171,7 +174,7 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
     call: aiSdk.fromSdkPrompt as never,
     args: () => [aiSdk.toSdkPrompt(MESSAGES, { version: 'v3', provider: 'openai' }), 'openai'],
   },
-  detectFormat: { call: core.detectFormat, args: () => [MESSAGES] },
+  detectFormat: { call: formats.detectFormat, args: () => [MESSAGES] },
   validateRequest: {
     call: core.validateRequest,
     args: () => [{ messages: [{ role: 'user', content: 'hi' }] }, 'openai'],
@@ -204,19 +207,22 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
     args: () => [{ message: CANARY }],
   },
   extractErrorMessage: { call: compat.extractErrorMessage, args: () => [{ error: { message: CANARY } }] },
-  stopReasonOf: { call: core.stopReasonOf, args: () => ['stop'] },
-  nextStep: { call: core.nextStep, args: () => ['stop'] },
-  truncateToolOutput: { call: core.truncateToolOutput, args: () => [CANARY, { maxBytes: 100, maxLines: 5 }] },
+  stopReasonOf: { call: compat.stopReasonOf, args: () => ['stop'] },
+  nextStep: { call: compat.nextStep, args: () => ['stop'] },
+  truncateToolOutput: {
+    call: compat.truncateToolOutput,
+    args: () => [CANARY, { maxBytes: 100, maxLines: 5 }],
+  },
   generateToolOutputPreview: {
-    call: core.generateToolOutputPreview,
+    call: compat.generateToolOutputPreview,
     args: () => [CANARY, { maxBytes: 100 }],
   },
-  userMessage: { call: core.userMessage, args: () => [CANARY] },
-  assistantMessage: { call: core.assistantMessage, args: () => [CANARY] },
-  systemMessage: { call: core.systemMessage, args: () => [CANARY] },
+  userMessage: { call: compat.userMessage, args: () => [CANARY] },
+  assistantMessage: { call: compat.assistantMessage, args: () => [CANARY] },
+  systemMessage: { call: compat.systemMessage, args: () => [CANARY] },
   isUndertextError: { call: core.isUndertextError, args: () => [new Error(CANARY), 'STALE_PLAN'] },
   originalErrorOf: { call: core.originalErrorOf, args: () => [new Error(CANARY)] },
-  isStage: { call: core.isStage, args: () => [{ name: 'x' }] },
+  isStage: { call: stages.isStage, args: () => [{ name: 'x' }] },
   namesOf: { call: aiSdk.namesOf, args: () => [{ provider: 'openai.chat', modelId: 'gpt-4o' }] },
   encodeName: { call: claudeAgentSdk.encodeName, args: () => ['a'] },
   decodeName: { call: claudeAgentSdk.decodeName, args: () => ['a'] },
@@ -260,10 +266,6 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
     args: () => [FLAT, 50, { provider: 'openai' }],
   },
 
-  CompactionPreview: {
-    call: (config) => store.previewCompaction('s', config),
-    args: () => [{ targetTokens: 100, enableSummarize: false }],
-  },
   openStore: {
     call: async (options) => (await core.openStore(':memory:', options)).close(),
     args: () => [
@@ -274,16 +276,16 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
     ],
   },
   compactBeforeTurn: {
-    call: (options, list) => core.compactBeforeTurn(arrays.slidingWindow(options) as never, list),
+    call: (options, list) => compat.compactBeforeTurn(arrays.slidingWindow(options) as never, list),
     args: () => [{ fitBudget: true, maxTokens: 50 }, FLAT],
   },
-  priorityStage: { call: core.priorityStage, args: () => [{ protect: ['errors'] }] },
+  priorityStage: { call: stages.priorityStage, args: () => [{ protect: ['errors'] }] },
   createStage: {
     call: core.createStage,
     args: () => [{ stage: 'composite', stages: ['prune', { stage: 'sliding_window', last: 2 }], budget: 50 }],
   },
   hierarchicalSummaries: {
-    call: core.hierarchicalSummaries,
+    call: stages.hierarchicalSummaries,
     args: () => [{ leafTokens: 50, leafMessages: 2, fanOut: 2 }],
   },
   resolveModelProfile: {
@@ -293,7 +295,7 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
       'gpt-4o',
       {
         contextWindows: { openai: { 'gpt-4o': 5_000 } },
-        maxTokens: 50,
+        maxOutputTokens: 50,
         estimator: 'neurolink',
         threshold: 0.5,
       },
@@ -365,6 +367,14 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
     call: (whose, query, most, filters) => compat.notesMemory(store, whose).recall(query, most, filters),
     args: () => [{ session: 's' }, 'canary', 3, { type: 'note' }],
   },
+  beforeTurn: {
+    call: (id, options) => compat.beforeTurn(store, id, options),
+    args: () => ['s', { ...TURN, system: CANARY, prompt: CANARY, provider: 'openai', model: 'gpt-4o' }],
+  },
+  afterTurn: {
+    call: (id, options) => compat.afterTurn(store, id, options),
+    args: () => ['s', { ...TURN, messages: [say('assistant', CANARY)], stopReason: 'end_turn' }],
+  },
   enforceAggregateFileBudget: {
     call: compat.enforceAggregateFileBudget,
     args: () => [FILES, 'openai', 'gpt-4o', 500],
@@ -382,7 +392,7 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
         files,
         options,
       ),
-    args: () => [FILES, { question: CANARY, provider: 'openai', maxTokens: 500 }],
+    args: () => [FILES, { question: CANARY, provider: 'openai', maxOutputTokens: 500 }],
   },
   buildFileSummarizationPrompt: {
     call: compat.buildFileSummarizationPrompt,
@@ -574,10 +584,7 @@ export const FUNCTIONS: Readonly<Record<string, Row>> = {
 
 /** Exported functions without a row, with the reason. */
 export const WITHOUT_ROW: Readonly<Record<string, string>> = {
-  Store: 'the fuzz of the store calls each of its methods',
-  SqliteStore: 'the same',
   UndertextError: 'this package creates it; a caller reads it',
-  ContextBudgetExceededError: 'the same',
   modelSummarizer: 'the summary of a model: test/summarizers spoils what the model returns',
   aiSdkSummarizer: 'the same, for a model of the AI SDK',
   undertext: 'middleware that the AI SDK calls with its own parameters and a model',

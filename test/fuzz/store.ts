@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isUndertextError, Store } from '../../src/index.ts'
+import { isUndertextError } from '../../src/index.ts'
 import { expectFailure } from '../support/failures.ts'
+import { STORE_METHODS } from '../support/methods.ts'
 import { isOwnError, type Spoilings, spoiled, spoilings } from './mutations.ts'
 import { CALLS, callMethod, type Fixture, methodOf } from './verbs.ts'
 
@@ -14,15 +15,10 @@ export type Ground = {
 
 /** Methods that call functions or read iterables of the application, and pass their errors on. */
 const PASS_ON = new Set([
-  ...['rewind', 'withOverflowRecovery', 'importSession', 'restoreSession'],
+  ...['rewind', 'withOverflowRecovery', 'sessions.import'],
   // A summarizer or a stage is an object of the application, which is used as it is.
   ...['previewCompaction', 'compactSession'],
 ])
-
-/** The methods that are no verbs of the application's, with the reason. */
-const NOT_CALLED: Readonly<Record<string, string>> = {
-  constructor: 'internal; openStore calls it',
-}
 
 /**
  * Spoils the arguments of each method of the class: each outcome is a result or an error of this package, and a refused call leaves the
@@ -35,9 +31,8 @@ export function describeSpoiledCalls(newGround: () => Promise<Ground>, runsEach:
   afterAll(() => void process.off('unhandledRejection', note))
 
   it('every method of the class has a valid call', async () => {
-    const names = Object.getOwnPropertyNames(Store.prototype).filter((name) => !(name in NOT_CALLED))
     const rows = new Set(Object.keys(CALLS).map(methodOf))
-    expect([...rows].sort()).toEqual(names.sort())
+    expect([...rows].sort()).toEqual([...STORE_METHODS].sort())
     for (const [row, argsOf] of Object.entries(CALLS)) {
       const { fixture, close } = await newGround()
       await expect(callMethod(fixture.store, methodOf(row), argsOf(fixture)), row).resolves.not.toThrow()

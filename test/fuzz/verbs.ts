@@ -9,6 +9,7 @@ import {
 } from '../../src/index.ts'
 import { call, chat, result, say } from '../support/conversation.ts'
 import { CANARY } from '../support/failures.ts'
+import { holderOf } from '../support/methods.ts'
 
 /* A session with something of everything, and a valid call of each method of a store. */
 
@@ -68,7 +69,7 @@ const EVERYTHING: readonly NewMessage[] = [
 
 /** Fills a session. Ids of messages are its own. */
 export async function furnish(store: Store, s: string): Promise<Fixture> {
-  await store.createSession({ id: s, owner: 'o', metadata: { note: CANARY } })
+  await store.sessions.create({ id: s, owner: 'o', metadata: { note: CANARY } })
   await store.append(s, [
     { ...say('user', CANARY), id: 'm1' },
     call('a', 'read', { path: 'a.ts' }),
@@ -76,22 +77,22 @@ export async function furnish(store: Store, s: string): Promise<Fixture> {
     ...chat(8, 30),
   ])
   const summarized = await store.compactSession(s, { range: { from: 4, to: 7 }, summary: CANARY })
-  const undone = await store.hideMessages(s, [(await store.getMessages(s))[8]!.id])
+  const undone = await store.compactions.hide(s, [(await store.getMessages(s))[8]!.id])
   await store.undoCompaction(s, undone.id)
-  const note = await store.remember(CANARY, { session: s, key: 'k' })
+  const note = await store.notes.add(CANARY, { session: s, key: 'k' })
   const request = await store.prepareRequest(s, { prompt: CANARY, system: CANARY, tools: [{ name: 'read' }] })
-  const { requestId } = await store.recordUsage(s, { inputTokens: 900, request })
-  const other = await store.recordUsage(s, { inputTokens: 950, request })
+  const { requestId } = await store.requests.recordUsage(s, { inputTokens: 900, request })
+  const other = await store.requests.recordUsage(s, { inputTokens: 950, request })
   const { position: answered } = await store.append(s, [say('assistant', CANARY)])
-  await store.recordAnswer(s, other.requestId!, [answered, answered])
-  const { jobId } = await store.compactInBackground(s, { targetTokens: 100_000 })
-  await store.whenIdle(s)
+  await store.requests.recordAnswer(s, other.requestId!, [answered, answered])
+  const { jobId } = await store.jobs.start(s, { targetTokens: 100_000 })
+  await store.jobs.whenIdle(s)
   // The first search makes the index, which is not what a refused call may write.
   const { cursor } = await store.search('canary', { session: s, limit: 1 })
-  await store.forkSession(s, { id: `${s} fork` })
+  await store.sessions.fork(s, { id: `${s} fork` })
   await store.append(`${s} fork`, chat(1))
   const records: HistoryRecord[] = []
-  for await (const record of store.exportSession(s)) records.push(record)
+  for await (const record of store.sessions.export(s)) records.push(record)
   return {
     ...{ store, s, messageId: 'm1', compactionId: summarized!.compactions[0]!.id, undoneId: undone.id },
     ...{ noteId: note.id, requestId: requestId!, request, answered, jobId, cursor: cursor! },
@@ -124,34 +125,32 @@ const IMPORTED: readonly ImportEvent[] = [
   { type: 'message', message: { ...say('assistant', CANARY), idempotencyKey: 'i2' } },
   { type: 'compaction', compaction: { id: 'c', kind: 'condense', covers: [[1, 1]], text: CANARY } },
 ]
-const TURN = { threshold: 0.9, compaction: { targetTokens: 200, enableSummarize: false, waitMs: 0 } }
 
 /** The arguments of a valid call, by method. A method with several forms has several rows: `name (form)`. */
 export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unknown[]>> = {
-  createSession: () => [
+  'sessions.create': () => [
     {
       ...{ id: 'another', owner: 'o', title: 'T', provider: 'openai', model: 'gpt-4o' },
       ...{ config: { targetTokens: 500 }, metadata: { list: [1, { a: CANARY }] } },
     },
   ],
-  getSession: ({ s }) => [s, { owner: 'o' }],
-  countMessages: ({ s }) => [s],
-  listSessions: ({ s }) => [{ owner: 'o', archived: false, limit: 5, after: s, search: 's' }],
-  'listSessions (after a session)': ({ s }) => [{ after: { id: s, newestAt: 5 } }],
-  updateSession: ({ s }) => [
+  'sessions.get': ({ s }) => [s, { owner: 'o' }],
+  'sessions.get (with counts)': ({ s }) => [s, { counts: true }],
+  'sessions.list': ({ s }) => [{ owner: 'o', archived: false, limit: 5, after: s, search: 's' }],
+  'sessions.list (after a session)': ({ s }) => [{ after: { id: s, newestAt: 5 } }],
+  'sessions.update': ({ s }) => [
     s,
     { title: 'T', metadata: { a: [CANARY] }, config: { target: 0.5 } },
     { owner: 'o' },
   ],
-  newestSession: () => [{ archived: false }],
-  archiveSession: ({ s }) => [s, true],
-  forkSession: ({ s }) => [s, { id: 'forked', title: 'F', at: { afterMessage: 3 }, actor: 'fuzz' }],
-  bringBack: ({ fork }) => [fork, { text: CANARY, ...AUTHOR }],
-  listForks: ({ s }) => [s],
-  purgeSession: ({ s }) => [s, { clearFiles: false, forks: 'keep', ...AUTHOR }],
-  getConfig: ({ s }) => [s],
-  verifySession: ({ s }) => [s, { repair: true }],
-  reestimate: ({ s }) => [s, 'neurolink'],
+  'sessions.archive': ({ s }) => [s, true],
+  'sessions.fork': ({ s }) => [s, { id: 'forked', title: 'F', at: { afterMessage: 3 }, actor: 'fuzz' }],
+  'sessions.bringBack': ({ fork }) => [fork, { text: CANARY, ...AUTHOR }],
+  'sessions.forks': ({ s }) => [s],
+  'sessions.purge': ({ s }) => [s, { clearFiles: false, forks: 'keep', ...AUTHOR }],
+  'sessions.config': ({ s }) => [s],
+  'sessions.verify': ({ s }) => [s, { repair: true }],
+  'sessions.reestimate': ({ s }) => [s, 'neurolink'],
   append: ({ s }) => [s, EVERYTHING, { expectedPosition: 20, previewToolOutputs: true }],
   search: ({ s }) => [
     'canary "what somebody"',
@@ -173,19 +172,19 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   ],
   'getMessages (then)': ({ s }) => [s, { at: { time: new Date() } }],
   getEffectiveHistory: ({ s, messageId }) => [s, { provenance: true, at: { afterMessage: messageId } }],
-  getMoment: ({ s, compactionId }) => [s, { beforeCompaction: compactionId }],
-  diffViews: ({ s }) => [s, { audit: 1 }, { time: 8e12 }],
+  'messages.moment': ({ s, compactionId }) => [s, { beforeCompaction: compactionId }],
+  'messages.diff': ({ s }) => [s, { audit: 1 }, { time: 8e12 }],
   renderHistory: ({ s }) => [
     s,
     { provider: 'anthropic', pendingCalls: 'keep', alsoReads: ['openai'], at: { beforeMessage: 5 } },
   ],
-  getToolOutput: ({ s }) => [s, 'a', { position: 2 }],
-  listToolCalls: ({ s }) => [s, { after: 0, limit: 5 }],
-  expand: ({ s, summaryId }) => [s, summaryId, { depth: 2 }],
-  getSources: ({ s, summaryId }) => [s, summaryId, { after: 0, limit: 2 }],
-  pin: ({ s, messageId }) => [s, [messageId], AUTHOR],
-  unpin: ({ s, messageId }) => [s, [messageId], AUTHOR],
-  getImportance: ({ s }) => [
+  'messages.toolOutput': ({ s }) => [s, 'a', { position: 2 }],
+  'messages.toolCalls': ({ s }) => [s, { after: 0, limit: 5 }],
+  'messages.expand': ({ s, summaryId }) => [s, summaryId, { depth: 2 }],
+  'messages.expand (flat)': ({ s, summaryId }) => [s, summaryId, { flat: true, after: 0, limit: 2 }],
+  'messages.pin': ({ s, messageId }) => [s, [messageId], AUTHOR],
+  'messages.unpin': ({ s, messageId }) => [s, [messageId], AUTHOR],
+  'messages.importance': ({ s }) => [
     s,
     {
       weights: { recency: { user: 10 }, signals: { error: 5 } },
@@ -210,15 +209,15 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
     { ...ASKED, pendingTokens: 3, threshold: 0.5, at: { audit: 1 } },
   ],
   needsCompaction: ({ s }) => [s, 'openai', 'gpt-4o', { ...ASKED, pendingTokens: 3, threshold: 0.5 }],
-  recordUsage: ({ s, request }) => [
+  'requests.recordUsage': ({ s, request }) => [
     s,
     {
       ...{ provider: 'openai', model: 'gpt-4o', inputTokens: 500, cacheReadTokens: 5, outputTokens: 9 },
       ...{ position: 3, viewEpoch: 1, system: CANARY, prompt: CANARY, request },
     },
   ],
-  getUsage: ({ s }) => [s],
-  recordOverflow: ({ s }) => [
+  'requests.usage': ({ s }) => [s],
+  'limits.learn': ({ s }) => [
     s,
     { status: 400, message: 'prompt is too long: 900 tokens > 800 maximum', error: { message: CANARY } },
     {
@@ -228,15 +227,15 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
       overflow: { strict: true, patterns: [{ provider: 'x', pattern: /too long/ }] },
     },
   ],
-  learnLimit: () => [{ provider: 'openai', model: 'gpt-4o', tokens: 100_000, kind: 'input' }],
-  listLimits: () => [],
-  forgetLimit: () => ['openai', 'gpt-4o'],
+  'limits.set': () => [{ provider: 'openai', model: 'gpt-4o', tokens: 100_000, kind: 'input' }],
+  'limits.list': () => [],
+  'limits.forget': () => ['openai', 'gpt-4o'],
   previewCompaction: ({ s }) => [s, { ...CONFIG, summarize: true }],
   compactSession: ({ s }) => [s, CONFIG],
   'compactSession (of a range)': ({ s }) => [s, { range: { from: 8, to: 11 }, summary: CANARY, ...AUTHOR }],
   'compactSession (of a preview)': ({ s, preview }) => [s, preview],
-  hideMessages: ({ s, messageId }) => [s, [messageId], AUTHOR],
-  recordProviderCompaction: ({ s, messageId }) => [
+  'compactions.hide': ({ s, messageId }) => [s, [messageId], AUTHOR],
+  'compactions.recordProvider': ({ s, messageId }) => [
     s,
     {
       ...{ messageId, provider: 'anthropic', excludeTools: ['run'], ...AUTHOR },
@@ -244,23 +243,26 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
     },
   ],
   listCompactions: ({ s }) => [s, { runId: 'r' }],
-  getCompaction: ({ s, compactionId }) => [s, compactionId],
-  getAuditLog: ({ s }) => [s, { after: 1, limit: 3 }],
+  'compactions.get': ({ s, compactionId }) => [s, compactionId],
+  'sessions.audit': ({ s }) => [s, { after: 1, limit: 3 }],
   undoCompaction: ({ s, compactionId }) => [s, compactionId, { cascade: true, both: true, ...AUTHOR }],
   redoCompaction: ({ s, undoneId }) => [s, undoneId, { cascade: true, ...AUTHOR }],
-  undoIfFits: ({ s }) => [s, { ...ASKED, target: 0.9, threshold: 0.95, kinds: ['condense'], ...AUTHOR }],
-  compactInBackground: ({ s }) => [s, { targetTokens: 100, enableSummarize: false, ...AUTHOR }],
-  listJobs: ({ s }) => [s, { limit: 3 }],
-  getJob: ({ jobId }) => [jobId],
-  whenIdle: ({ s }) => [s, { timeoutMs: 0, signal: new AbortController().signal }],
-  cancel: ({ s }) => [s],
-  remember: ({ s, messageId }) => [
+  'undoCompaction (that fits)': ({ s }) => [
+    s,
+    { ifFits: { ...ASKED, target: 0.9, threshold: 0.95, kinds: ['condense'], ...AUTHOR } },
+  ],
+  'jobs.start': ({ s }) => [s, { targetTokens: 100, enableSummarize: false, ...AUTHOR }],
+  'jobs.list': ({ s }) => [s, { limit: 3 }],
+  'jobs.get': ({ jobId }) => [jobId],
+  'jobs.whenIdle': ({ s }) => [s, { timeoutMs: 0, signal: new AbortController().signal }],
+  'jobs.cancel': ({ s }) => [{ session: s }],
+  'notes.add': ({ s, messageId }) => [
     CANARY,
     { session: s, key: 'k2', source: messageId, metadata: { a: [CANARY] } },
   ],
-  'remember (of an owner)': () => [CANARY, { owner: 'o', key: 'k' }],
-  recall: ({ s }) => ['canary', { session: s, limit: 3, all: true }],
-  forget: ({ noteId }) => [noteId, { purge: true, ...AUTHOR }],
+  'notes.add (of an owner)': () => [CANARY, { owner: 'o', key: 'k' }],
+  'notes.list': ({ s }) => [{ query: 'canary', session: s, limit: 3, all: true }],
+  'notes.forget': ({ noteId }) => [noteId, { purge: true, ...AUTHOR }],
   prepareRequest: ({ s }) => [
     s,
     {
@@ -280,20 +282,18 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
       usage: { prompt_tokens: 5, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 1 } },
     },
   ],
-  recordAnswer: ({ s, requestId, answered }) => [s, requestId, [answered, answered]],
-  listRequests: ({ s }) => [s, { limit: 2 }],
-  getRequest: ({ s, requestId }) => [s, requestId],
-  'getRequest (of an answer)': ({ s, answered }) => [s, { answer: answered }],
+  'requests.recordAnswer': ({ s, requestId, answered }) => [s, requestId, [answered, answered]],
+  'requests.list': ({ s }) => [s, { limit: 2 }],
+  'requests.get': ({ s, requestId }) => [s, requestId],
+  'requests.get (of an answer)': ({ s, answered }) => [s, { answer: answered }],
   withOverflowRecovery: ({ s }) => [s, () => 'answer', { ...ASKED, waitMs: 0 }],
-  beforeTurn: ({ s }) => [s, { ...ASKED, ...TURN, provider: 'openai', model: 'gpt-4o' }],
-  afterTurn: ({ s }) => [s, { ...TURN, messages: EVERYTHING, stopReason: 'end_turn' }],
-  importSession: () => ['imported', IMPORTED, { source: 'elsewhere', owner: 'o' }],
-  exportSession: ({ s }) => [s],
-  restoreSession: ({ records }) => [records, { id: 'restored', owner: 'o' }],
+  'sessions.import': () => [IMPORTED, { id: 'imported', source: 'elsewhere', owner: 'o' }],
+  'sessions.export': ({ s }) => [s],
+  'sessions.import (of records)': ({ records }) => [records, { id: 'restored', owner: 'o' }],
   on: () => ['compaction', () => undefined],
   once: () => ['compaction', () => undefined],
   off: () => ['compaction', () => undefined],
-  onBeforeCompaction: () => [() => true],
+  'compactions.onBefore': () => [() => true],
   close: () => [{ timeoutMs: 0 }],
 }
 
@@ -303,8 +303,9 @@ export function methodOf(row: string): string {
 }
 
 /** Calls a method as a program without types would. What it yields is read. */
-export async function callMethod(target: object, method: string, args: readonly unknown[]): Promise<unknown> {
-  const answer = await (target as Record<string, (...given: unknown[]) => unknown>)[method]!(...args)
+export async function callMethod(store: Store, method: string, args: readonly unknown[]): Promise<unknown> {
+  const [holder, name] = holderOf(store, method)
+  const answer = await (holder as Record<string, (...given: unknown[]) => unknown>)[name]!(...args)
   if (typeof answer !== 'object' || answer === null || !(Symbol.asyncIterator in answer)) return answer
   for await (const _ of answer as AsyncIterable<unknown>);
   return undefined

@@ -37,7 +37,7 @@ async function checkRestored(steps: readonly Step[], location: string): Promise<
   try {
     for (const step of steps) await outcomeOf(store, step)
     // A sequence may have appended nothing.
-    if ((await store.listSessions()).length === 0) return
+    if ((await store.sessions.list()).length === 0) return
     const lines = await linesOf(store, SESSION)
     // Other sessions' rows and compactions stand there already, so no number of the first store fits.
     await other.append('other', [{ role: 'user', content: 'hello' }])
@@ -68,9 +68,9 @@ async function checkUndos(store: Store, other: Store): Promise<void> {
         expect(await answers[1]).toEqual(await answers[0])
       }
       expect(await other.getEffectiveHistory(SESSION)).toEqual(await store.getEffectiveHistory(SESSION))
-      expect((await other.verifySession(SESSION)).findings).toEqual([])
+      expect((await other.sessions.verify(SESSION)).findings).toEqual([])
       await expectSessionAccepted(other, SESSION, verb, providerOfStep(ids.length))
-      const [figures, others] = [await store.getSession(SESSION), await other.getSession(SESSION)]
+      const [figures, others] = [await store.sessions.get(SESSION), await other.sessions.get(SESSION)]
       expect({ ...others, updatedAt: 0 }).toEqual({ ...figures, updatedAt: 0 })
     }
   }

@@ -41,7 +41,7 @@ async function allOf(store: Store): Promise<unknown> {
   return {
     everything: await everythingOf(store, SESSION),
     stats: await store.getContextStats(SESSION),
-    jobs: await store.listJobs(SESSION),
+    jobs: await store.jobs.list(SESSION),
   }
 }
 
@@ -140,7 +140,7 @@ describe.skipIf(server === undefined)('over a server', () => {
         }
         await killedAfter(from, to, messages)
         const [source, there] = [await opened(from), await opened(to)]
-        const seen = (await there.listSessions()).map(({ id }) => id).reverse()
+        const seen = (await there.sessions.list()).map(({ id }) => id).reverse()
         expect(['a', 'b', 'c', 'd'].slice(0, seen.length)).toEqual(seen)
         for (const id of seen) expect(await everythingOf(there, id)).toEqual(await everythingOf(source, id))
         expect(await storageOf(there).importsInProgress()).toHaveLength(1)
@@ -181,7 +181,7 @@ describe.skipIf(server === undefined)('over a server', () => {
     const reading = (async () => {
       while (isMoving) {
         expect(await source.getEffectiveHistory('a')).toEqual(view)
-        expect((await there.listSessions()).map(({ id }) => id).filter((id) => id !== 'a')).toEqual([
+        expect((await there.sessions.list()).map(({ id }) => id).filter((id) => id !== 'a')).toEqual([
           'theirs',
         ])
         await there.append('theirs', [say('user', 'y')])

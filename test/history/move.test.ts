@@ -39,25 +39,25 @@ async function receiptsOf(store: Store): Promise<readonly object[]> {
 
 it('notes of owners and of sessions are moved, and to owners who have some they are added', async () => {
   const [source, there, back] = [await sqlite(), await postgres(), await sqlite()]
-  await source.createSession({ id: 's', owner: 'anna' })
-  for (const text of ['one', 'two']) await source.remember(text, { owner: 'anna', key: 'k' })
-  const { id } = await source.remember('three', { owner: 'bert' })
-  await source.remember('of the session', { session: 's' })
+  await source.sessions.create({ id: 's', owner: 'anna' })
+  for (const text of ['one', 'two']) await source.notes.add(text, { owner: 'anna', key: 'k' })
+  const { id } = await source.notes.add('three', { owner: 'bert' })
+  await source.notes.add('of the session', { session: 's' })
   expect(await moveStore(source, there)).toMatchObject({ copied: 1, notes: 3 })
   expect(await moveStore(there, back)).toMatchObject({ copied: 1, notes: 3 })
   const notesOf = async (store: Store) => [
-    await store.recall(undefined, { session: 's', all: true }),
-    await store.recall(undefined, { owner: 'bert', all: true }),
+    await store.notes.list({ session: 's', all: true }),
+    await store.notes.list({ owner: 'bert', all: true }),
   ]
   expect(await notesOf(there)).toEqual(await notesOf(source))
   expect(await notesOf(back)).toEqual(await notesOf(source))
   expect(await moveStore(source, there)).toMatchObject({ notes: 0 })
-  await source.forget(id)
-  await there.remember('four', { owner: 'anna', key: 'other' })
-  await source.remember('five', { owner: 'anna', key: 'other' })
+  await source.notes.forget(id)
+  await there.notes.add('four', { owner: 'anna', key: 'other' })
+  await source.notes.add('five', { owner: 'anna', key: 'other' })
   expect(await moveStore(source, there)).toMatchObject({ notes: 2 })
-  expect(await there.recall(undefined, { owner: 'bert' })).toEqual([])
-  const annas = await there.recall(undefined, { owner: 'anna', all: true })
+  expect(await there.notes.list({ owner: 'bert' })).toEqual([])
+  const annas = await there.notes.list({ owner: 'anna', all: true })
   expect(annas.map(({ text, state }) => [text, state]).sort()).toEqual([
     ['five', 'replaced'],
     ['four', 'current'],
@@ -68,16 +68,16 @@ it('notes of owners and of sessions are moved, and to owners who have some they 
 
 it('notes of owners that were purged in the copy do not return with the next move', async () => {
   const [source, there] = [await sqlite(), await postgres()]
-  await source.createSession({ id: 's', owner: 'anna' })
-  for (let at = 1; at <= 120; at++) await source.remember(`version ${at}`, { owner: 'anna', key: 'k' })
-  const { id } = await source.remember('by itself', { owner: 'anna' })
+  await source.sessions.create({ id: 's', owner: 'anna' })
+  for (let at = 1; at <= 120; at++) await source.notes.add(`version ${at}`, { owner: 'anna', key: 'k' })
+  const { id } = await source.notes.add('by itself', { owner: 'anna' })
   expect(await moveStore(source, there)).toMatchObject({ notes: 121 })
-  const [newest] = await there.recall('version', { owner: 'anna' })
-  expect(await there.forget(newest!.id, { purge: true })).toMatchObject({ removed: 120 })
-  await there.forget(id, { purge: true })
-  await source.remember('version 121', { owner: 'anna', key: 'k' })
+  const [newest] = await there.notes.list({ query: 'version', owner: 'anna' })
+  expect(await there.notes.forget(newest!.id, { purge: true })).toMatchObject({ removed: 120 })
+  await there.notes.forget(id, { purge: true })
+  await source.notes.add('version 121', { owner: 'anna', key: 'k' })
   expect(await moveStore(source, there)).toMatchObject({ notes: 1 })
-  expect(await there.recall(undefined, { owner: 'anna', all: true })).toMatchObject([{ text: 'version 121' }])
+  expect(await there.notes.list({ owner: 'anna', all: true })).toMatchObject([{ text: 'version 121' }])
 })
 
 it('a store is the same after it was moved to PostgreSQL and back', async () => {
@@ -90,16 +90,16 @@ it('a store is the same after it was moved to PostgreSQL and back', async () => 
   for (const store of [there, back]) {
     for (const id of ids) {
       expect(await everythingOf(store, id), id).toEqual(await everythingOf(source, id))
-      expect(await store.listJobs(id), id).toEqual(await source.listJobs(id))
+      expect(await store.jobs.list(id), id).toEqual(await source.jobs.list(id))
       expect(await store.getContextStats(id), id).toEqual(await source.getContextStats(id))
     }
     expect(await standing(store)).toEqual(await standing(source))
     expect(await receiptsOf(store)).toEqual(await receiptsOf(source))
     expect(await receiptsOf(store)).toMatchObject([{ event: 'purged', actor: 'anna' }])
-    expect(await store.listLimits()).toEqual(await source.listLimits())
+    expect(await store.limits.list()).toEqual(await source.limits.list())
     for (const archived of [true, false])
-      expect((await store.listSessions({ archived })).map(({ id }) => id)).toEqual(
-        (await source.listSessions({ archived })).map(({ id }) => id),
+      expect((await store.sessions.list({ archived })).map(({ id }) => id)).toEqual(
+        (await source.sessions.list({ archived })).map(({ id }) => id),
       )
   }
   // What can be undone and redone shows the same views.
@@ -152,8 +152,8 @@ it('a copy that was changed or purged, and another session of the same id, are n
   await there.append('other', [say('user', 'mine')])
   expect(await moveStore(source, there)).toMatchObject({ copied: 4, refused: 1 })
   await there.append('changed', [say('user', 'there')])
-  await there.updateSession('titled', { title: 'there' })
-  await there.purgeSession('gone')
+  await there.sessions.update('titled', { title: 'there' })
+  await there.sessions.purge('gone')
   for (const id of ['changed', 'titled', 'gone']) await source.append(id, [say('user', 'here')])
   const before = await Promise.all(['changed', 'titled', 'other'].map((id) => everythingOf(there, id)))
   const { problems, ...counts } = await moveStore(source, there)
@@ -183,7 +183,7 @@ it('a copy that changes at the last moment is not replaced', async () => {
   })
   const { problems } = await moveStorage(storageOf(source), changing)
   expect(problems).toMatchObject([{ sessionId: 'a', code: 'CHANGED_THERE' }])
-  expect((await there.getSession('a')).messageCount).toBe(5)
+  expect((await there.sessions.get('a')).messageCount).toBe(5)
   expect(await storage.importsInProgress()).toEqual([])
 })
 
@@ -205,7 +205,7 @@ it('a copy that differs is an error of its session, and is not seen', async () =
   })
   const { problems, copied } = await moveStorage(storageOf(source), forgetful)
   expect([copied, problems]).toMatchObject([1, [{ sessionId: 'a', code: 'MISMATCH' }]])
-  expect((await there.listSessions()).map(({ id }) => id)).toEqual(['b'])
+  expect((await there.sessions.list()).map(({ id }) => id)).toEqual(['b'])
 })
 
 it('a session in which verify finds something is not copied before it is repaired', async () => {
@@ -215,7 +215,7 @@ it('a session in which verify finds something is not copied before it is repaire
   database.exec('update undertext_sessions set visible = 9')
   const { problems } = await moveStore(source, there)
   expect(problems).toMatchObject([{ code: 'UNSOUND', detail: expect.stringContaining('COUNTER_DRIFT') }])
-  await source.verifySession('a', { repair: true })
+  await source.sessions.verify('a', { repair: true })
   expect(await moveStore(source, there)).toMatchObject({ copied: 1, refused: 0 })
   database.close()
 })
@@ -232,9 +232,9 @@ it('a running job becomes a queued one without a holder, and a circuit stays as 
   await from.circuits.fail('a', failure, { most: 1, openUntil: 9_999_999_999_999 })
   await moveStore(source, there)
   const to = storageOf(there)
-  const [job] = await source.listJobs('a')
+  const [job] = await source.jobs.list('a')
   expect(job).toMatchObject({ id: 'job-1', state: 'running', attempts: 1 })
-  expect(await there.listJobs('a')).toEqual([{ ...job, state: 'queued' }])
+  expect(await there.jobs.list('a')).toEqual([{ ...job, state: 'queued' }])
   expect(await to.jobs.open('a')).toMatchObject({ isHeld: false })
   expect(await to.circuits.circuit('a')).toEqual(await from.circuits.circuit('a'))
   // It has its request, and counts its attempts.
@@ -266,7 +266,7 @@ it('a session of an estimator that the other store does not know is named, and t
     await sqlite(),
     await sqlite({ estimators: [own] }),
   ]
-  await source.createSession({ id: 'own', config: { estimator: 'own' } })
+  await source.sessions.create({ id: 'own', config: { estimator: 'own' } })
   await source.append('plain', [say('user', 'x')])
   expect(await moveStore(source, there)).toMatchObject({
     copied: 1,
@@ -286,7 +286,7 @@ it('an aborted move leaves complete sessions only, and the next one continues', 
   }
   const aborted = moveStore(source, there, { signal: controller.signal, onMessages })
   await expect(aborted).rejects.toMatchObject({ code: 'ABORTED', facts: { sessionId: 'b' } })
-  expect((await there.listSessions()).map(({ id }) => id)).toEqual(['a'])
+  expect((await there.sessions.list()).map(({ id }) => id)).toEqual(['a'])
   expect(await storageOf(there).importsInProgress()).toEqual([])
   expect(await moveStore(source, there)).toMatchObject({ copied: 2, unchanged: 1 })
 })
@@ -308,14 +308,14 @@ it('two sessions with one incarnation, as earlier versions copied them, are both
 
 it('of what was learned of a model the later is kept', async () => {
   const [source, there] = [await sqlite(), await postgres()]
-  await there.learnLimit({ provider: 'openai', model: 'older', tokens: 1_000 })
+  await there.limits.set({ provider: 'openai', model: 'older', tokens: 1_000 })
   await new Promise((resolve) => setTimeout(resolve, 5))
-  await source.learnLimit({ provider: 'openai', model: 'older', tokens: 2_000 })
-  await source.learnLimit({ provider: 'openai', model: 'newer', tokens: 3_000 })
+  await source.limits.set({ provider: 'openai', model: 'older', tokens: 2_000 })
+  await source.limits.set({ provider: 'openai', model: 'newer', tokens: 3_000 })
   await new Promise((resolve) => setTimeout(resolve, 5))
-  await there.learnLimit({ provider: 'openai', model: 'newer', tokens: 500 })
+  await there.limits.set({ provider: 'openai', model: 'newer', tokens: 500 })
   expect(await moveStore(source, there)).toMatchObject({ limits: 1 })
-  expect((await there.listLimits()).map(({ model, tokens }) => [model, tokens])).toEqual([
+  expect((await there.limits.list()).map(({ model, tokens }) => [model, tokens])).toEqual([
     ['newer', 500],
     ['older', 2_000],
   ])
@@ -340,15 +340,15 @@ it('a new name of 2,600 bytes is stored in every engine, and a longer one is ref
   const invalid = { code: 'INVALID_INPUT', message: expect.stringContaining('2600 bytes') }
   for (const store of [await sqlite(), await postgres()]) {
     const message = { ...say('user', 'x'), id: longest, idempotencyKey: longest }
-    await store.createSession({ id: longest, owner: longest })
+    await store.sessions.create({ id: longest, owner: longest })
     await store.rewind(longest, { from: 'end', append: [message], operationId: longest })
     const found = await store.getMessages(longest)
     expect(found.map(({ id, idempotencyKey }) => [id, idempotencyKey])).toEqual([[longest, longest]])
-    expect((await store.listSessions({ owner: longest })).map(({ id }) => id)).toEqual([longest])
+    expect((await store.sessions.list({ owner: longest })).map(({ id }) => id)).toEqual([longest])
 
-    await expect(store.createSession({ id: longer })).rejects.toMatchObject(invalid)
-    await expect(store.createSession({ id: 'a', owner: longer })).rejects.toMatchObject(invalid)
-    await expect(store.updateSession(longest, { owner: longer })).rejects.toMatchObject(invalid)
+    await expect(store.sessions.create({ id: longer })).rejects.toMatchObject(invalid)
+    await expect(store.sessions.create({ id: 'a', owner: longer })).rejects.toMatchObject(invalid)
+    await expect(store.sessions.update(longest, { owner: longer })).rejects.toMatchObject(invalid)
     await expect(store.append(longer, [say('user', 'x')])).rejects.toMatchObject(invalid)
     await expect(store.append('a', [{ ...say('user', 'x'), id: longer }])).rejects.toMatchObject(invalid)
     const keyed = { ...say('user', 'x'), idempotencyKey: longer }
@@ -356,10 +356,10 @@ it('a new name of 2,600 bytes is stored in every engine, and a longer one is ref
     await expect(
       store.rewind(longest, { from: 'start', operationId: longer, append: [] }),
     ).rejects.toMatchObject(invalid)
-    await expect(store.getSession(longer)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    await expect(store.sessions.get(longer)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
     await expect(store.getMessages(longer)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
     expect(await store.getContextStats(longer)).toBeNull()
-    expect((await store.listSessions()).map(({ id }) => id)).toEqual([longest])
+    expect((await store.sessions.list()).map(({ id }) => id)).toEqual([longest])
   }
 })
 
@@ -378,11 +378,11 @@ it('a session of an earlier version with longer names stays usable, and only Pos
   const run = await source.compactSession(name, { range: { from: 1, to: 4 }, summary: 'One.' })
   await source.undoCompaction(name, run!.runId)
   await source.redoCompaction(name, run!.runId)
-  await source.pin(name, [second])
-  await source.updateSession('owned', { title: 'x' })
-  expect((await source.listSessions({ owner: second })).map(({ id }) => id)).toEqual(['owned'])
+  await source.messages.pin(name, [second])
+  await source.sessions.update('owned', { title: 'x' })
+  expect((await source.sessions.list({ owner: second })).map(({ id }) => id)).toEqual(['owned'])
   expect((await source.getMessages(name)).map(({ id }) => id)).toContain(name)
-  expect((await source.verifySession(name)).findings).toEqual([])
+  expect((await source.sessions.verify(name)).findings).toEqual([])
 
   const [file, there] = [await sqlite(), await postgres()]
   expect(await moveStore(source, file)).toMatchObject({ copied: 3, refused: 0 })
@@ -405,6 +405,6 @@ it('a session of an earlier version with longer names stays usable, and only Pos
       { sessionId: 'owned', code: 'NAME_TOO_LONG', detail: expect.stringContaining('owner') },
     ],
   })
-  expect((await there.listSessions()).map(({ id }) => id)).toEqual(['fine'])
+  expect((await there.sessions.list()).map(({ id }) => id)).toEqual(['fine'])
   database.close()
 })

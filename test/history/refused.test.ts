@@ -51,10 +51,10 @@ beforeAll(async () => {
   const run = (await store.compactSession('s', { range: { from: 8, to: 11 }, summary: 'first' }))!
   await store.undoCompaction('s', run.runId)
   await store.compactSession('s', { range: { from: 8, to: 9 }, summary: 'second' })
-  await store.recordUsage('s', { inputTokens: 700, position: 7 })
+  await store.requests.recordUsage('s', { inputTokens: 700, position: 7 })
   await store.rewind('s', { from: 'start', keepCompactions: true, append: chat(1), operationId: 'op' })
   await store.undoCompaction('s', (await store.listCompactions('s')).at(-1)!.id, { both: true })
-  for (const key of ['a', 'b']) await store.remember('A note.', { session: 's', key })
+  for (const key of ['a', 'b']) await store.notes.add('A note.', { session: 's', key })
   records = await recordsOf(store, 's')
 })
 afterAll(() => store.close())
@@ -422,8 +422,8 @@ const SEEN_IN_LINES = ['something behind the end', 'no end', 'a header twice', '
 describe('a history with', () => {
   it('nothing wrong is restored', async () => {
     const other = await openStore(':memory:')
-    await other.restoreSession(structuredClone(records) as HistoryRecord[])
-    expect(await other.listSessions()).toHaveLength(1)
+    await other.sessions.import(structuredClone(records) as HistoryRecord[])
+    expect(await other.sessions.list()).toHaveLength(1)
     await other.close()
   })
 
@@ -432,13 +432,13 @@ describe('a history with', () => {
     const forged = structuredClone(records) as HistoryRecord[]
     const index = forge(forged as Loose[])
     const other = await openStore(':memory:')
-    const error = await failureOf(() => other.restoreSession(forged))
+    const error = await failureOf(() => other.sessions.import(forged))
     if (!isUndertextError(error, 'HISTORY_REFUSED')) throw error
     expect(error.facts.why).toMatch(why)
     expect(error.facts.line).toBe(index + 1)
     expect(JSON.stringify(error.facts) + error.message).not.toContain(CANARY)
     expect(await storageOf(other).importsInProgress()).toEqual([])
-    expect(await other.listSessions()).toEqual([])
+    expect(await other.sessions.list()).toEqual([])
     await other.close()
     if (!SEEN_BY_STORES.includes(name) && !SEEN_IN_LINES.includes(name))
       expect(await firstProblem(forged)).toEqual(error.facts)

@@ -24,7 +24,7 @@ const image = (bytes: Uint8Array): NewMessage => ({
 
 /** Things of every kind: an owner, calls, images, a pin, keys, own ids, nested compactions, undone ones, a rewind under an id, usage. */
 async function everyKind(store: Store, id = 's'): Promise<void> {
-  await store.createSession({
+  await store.sessions.create({
     ...{ id, owner: 'o', title: 'The session', provider: 'anthropic', model: 'm' },
     ...{ metadata: { a: [1, null] }, config: { threshold: 0.7 } },
   })
@@ -37,7 +37,7 @@ async function everyKind(store: Store, id = 's'): Promise<void> {
     say('assistant', 'x'),
   ])
   await store.append(id, [image(new Uint8Array(6_000).fill(7)), say('assistant', 'seen'), ...chat(6)])
-  await store.pin(id, ['first'], { actor: 'me', reason: 'kept' })
+  await store.messages.pin(id, ['first'], { actor: 'me', reason: 'kept' })
   await store.compactSession(id, { range: { from: 2, to: 4 }, summary: 'what was read' })
   const { compactions } = (await store.compactSession(id, {
     range: { from: 2, to: 8 },
@@ -48,7 +48,12 @@ async function everyKind(store: Store, id = 's'): Promise<void> {
   await store.undoCompaction(id, run.runId)
   await store.rewind(id, { from: 'start', append: [say('user', 'again')], operationId: 'op' })
   await store.append(id, chat(2))
-  await store.recordUsage(id, { provider: 'anthropic', model: 'm', inputTokens: 900, cacheReadTokens: 10 })
+  await store.requests.recordUsage(id, {
+    provider: 'anthropic',
+    model: 'm',
+    inputTokens: 900,
+    cacheReadTokens: 10,
+  })
 }
 
 describe('a restored session', () => {
@@ -65,7 +70,7 @@ describe('a restored session', () => {
     expect(await everythingOf(other, 's')).toEqual(await everythingOf(store, 's'))
     expect(await other.getContextStats('s', 'openai')).toEqual(await store.getContextStats('s', 'openai'))
     // The audit's numbers too, for there is nothing else in either store.
-    expect(await other.getAuditLog('s')).toEqual(await store.getAuditLog('s'))
+    expect(await other.sessions.audit('s')).toEqual(await store.sessions.audit('s'))
   })
 
   it('knows its keys, its operations and its ids', async () => {
@@ -85,21 +90,21 @@ describe('a restored session', () => {
   it('has the notes that the other had, under other ids beside it', async () => {
     const [store, other] = [await openMemory(), await openMemory()]
     const [message] = (await store.append('s', chat(1))).messages
-    await store.remember('one', {
+    await store.notes.add('one', {
       session: 's',
       key: 'k',
       source: message!.id,
       metadata: { a: 1 },
       actor: 'me',
     })
-    await store.remember('two', { session: 's', key: 'k' })
-    const three = await store.remember('three \0 \ud800', { session: 's' })
-    await store.forget(three.id)
-    const notesOf = (of: Store, session: string) => of.recall(undefined, { session, all: true })
+    await store.notes.add('two', { session: 's', key: 'k' })
+    const three = await store.notes.add('three \0 \ud800', { session: 's' })
+    await store.notes.forget(three.id)
+    const notesOf = (of: Store, session: string) => of.notes.list({ session, all: true })
     const lines = await linesOf(store, 's')
     await restoreLines(other, lines)
     expect(await notesOf(other, 's')).toEqual(await notesOf(store, 's'))
-    await store.restoreSession(store.exportSession('s'), { id: 'copy' })
+    await store.sessions.import(store.sessions.export('s'), { id: 'copy' })
     const copied = await notesOf(store, 'copy')
     expect(copied.map(({ text, key, state }) => [text, key, state])).toEqual([
       ['three \0 \ud800', undefined, 'forgotten'],
@@ -109,10 +114,10 @@ describe('a restored session', () => {
     const [copiedMessage] = await store.getMessages('copy')
     expect(copied[2]!.source).toEqual({ sessionId: 'copy', messageId: copiedMessage!.id })
     expect(new Set([...copied, ...(await notesOf(store, 's'))].map(({ id }) => id)).size).toBe(6)
-    expect((await store.getAuditLog('copy')).map(({ detail }) => detail?.noteId)).toContain(copied[1]!.id)
-    expect(await store.forget(copied[1]!.id)).toEqual({ changed: true, removed: 0 })
+    expect((await store.sessions.audit('copy')).map(({ detail }) => detail?.noteId)).toContain(copied[1]!.id)
+    expect(await store.notes.forget(copied[1]!.id)).toEqual({ changed: true, removed: 0 })
     expect((await notesOf(store, 's'))[1]!.state).toBe('current')
-    expect((await store.verifySession('copy')).findings).toEqual([])
+    expect((await store.sessions.verify('copy')).findings).toEqual([])
   })
 
   it('redoes exactly what the undo of a run took down', async () => {
@@ -130,11 +135,11 @@ describe('a restored session', () => {
     const [store, other] = [await openMemory(), await openMemory()]
     await store.append('a', chat(1))
     await store.append('b', chat(1))
-    await store.archiveSession('b')
+    await store.sessions.archive('b')
     await restoreLines(other, [...(await linesOf(store, 'b')), '', ...(await linesOf(store, 'a'))])
-    expect((await other.listSessions()).map(({ id }) => id)).toEqual(['a'])
-    expect((await other.listSessions({ archived: true })).map(({ id }) => id)).toEqual(['b'])
-    expect((await other.getSession('b')).archivedAt).toBe((await store.getSession('b')).archivedAt)
+    expect((await other.sessions.list()).map(({ id }) => id)).toEqual(['a'])
+    expect((await other.sessions.list({ archived: true })).map(({ id }) => id)).toEqual(['b'])
+    expect((await other.sessions.get('b')).archivedAt).toBe((await store.sessions.get('b')).archivedAt)
   })
 
   it('may have come from elsewhere, with its compactions', async () => {
@@ -158,22 +163,22 @@ describe('a restored session', () => {
       compaction('y', 'truncate', 1, 1),
       compaction('z', 'condense', 1, 8),
     )
-    await store.importSession('s', events, { source: 'elsewhere' })
+    await store.sessions.import(events, { id: 's', source: 'elsewhere' })
     expect(await store.listCompactions('s')).not.toHaveLength(0)
     const lines = await linesOf(store, 's')
     await restoreLines(other, lines)
     expect(await everythingOf(other, 's')).toEqual(await everythingOf(store, 's'))
     // What was imported is known in the restored one too.
-    const again = await other.importSession('s', events, { source: 'elsewhere' })
+    const again = await other.sessions.import(events, { id: 's', source: 'elsewhere' })
     expect(again).toMatchObject({ status: 'unchanged', messages: 0 })
   })
 
   it('may have no messages', async () => {
     const [store, other] = [await openMemory(), await openMemory()]
-    await store.createSession({ id: 's', title: 'to come' })
+    await store.sessions.create({ id: 's', title: 'to come' })
     expect(await recordsOf(store, 's')).toHaveLength(3)
     await restoreLines(other, await linesOf(store, 's'))
-    expect(await other.getSession('s')).toEqual(await store.getSession('s'))
+    expect(await other.sessions.get('s')).toEqual(await store.sessions.get('s'))
     expect(await restoreLines(other, await linesOf(store, 's'))).toMatchObject([
       { restored: { existing: true } },
     ])
@@ -222,7 +227,7 @@ describe('a restored session', () => {
     expect(Object.is(content[0].input.zero, -0)).toBe(true)
     expect(JSON.stringify(content[0].input.deep)).toBe(JSON.stringify(deep))
     expect(Object.hasOwn(messages[3]!.metadata!, '__proto__')).toBe(true)
-    expect((await other.verifySession('s')).findings).toEqual([])
+    expect((await other.sessions.verify('s')).findings).toEqual([])
   })
 
   it('has blobs of its own reference: they outlive the session they came from', async () => {
@@ -230,9 +235,9 @@ describe('a restored session', () => {
     const picture = image(new Uint8Array(9_000).fill(5))
     await store.append('s', [picture])
     await restoreLines(store, await linesOf(store, 's'), { id: 't' })
-    expect(await store.purgeSession('s')).toMatchObject({ blobs: 0 })
+    expect(await store.sessions.purge('s')).toMatchObject({ blobs: 0 })
     expect((await store.getMessages('t'))[0]!.content).toEqual(picture.content)
-    expect(await store.purgeSession('t')).toMatchObject({ blobs: 1 })
+    expect(await store.sessions.purge('t')).toMatchObject({ blobs: 1 })
   })
 
   it('has no running attempt, because no process here makes it', async () => {
@@ -244,9 +249,9 @@ describe('a restored session', () => {
     const attempt = { id: 'attempt', view: snapshot.view, rows: snapshot.view.rows, summarizer: 'test' }
     await storage.noteAttempt(snapshot, run, attempt)
     const lines = await linesOf(store, 's')
-    expect((await store.getCompaction('s', 'attempt')).status).toBe('running')
+    expect((await store.compactions.get('s', 'attempt')).status).toBe('running')
     await restoreLines(other, lines)
-    expect((await other.getCompaction('s', 'attempt')).status).toBe('expired')
+    expect((await other.compactions.get('s', 'attempt')).status).toBe('expired')
     expect(await restoreLines(other, lines)).toMatchObject([{ restored: { existing: true } }])
   })
 })
@@ -271,7 +276,7 @@ describe('a session that is there already', () => {
     const other = await openMemory()
     await restoreLines(other, before)
     await expect(restoreLines(other, after)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
-    await other.pin('s', [(await other.getMessages('s'))[0]!.id])
+    await other.messages.pin('s', [(await other.getMessages('s'))[0]!.id])
     await expect(restoreLines(other, before)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
   })
 
@@ -279,10 +284,10 @@ describe('a session that is there already', () => {
     const store = await openMemory()
     await store.append('s', chat(3))
     const lines = await linesOf(store, 's')
-    await store.purgeSession('s')
+    await store.sessions.purge('s')
     await store.append('s', chat(3))
     await expect(restoreLines(store, lines)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
-    expect((await store.listSessions()).map(({ id }) => id)).toEqual(['s'])
+    expect((await store.sessions.list()).map(({ id }) => id)).toEqual(['s'])
   })
 })
 
@@ -301,7 +306,7 @@ describe('under another id', () => {
       expect(others.some((other) => other.id === id || other.runId === runId)).toBe(false)
     expect(await restoreLines(store, lines, { id: 't' })).toMatchObject([{ restored: { existing: true } }])
     // Also when the names would be free by now.
-    await store.purgeSession('s')
+    await store.sessions.purge('s')
     expect(await restoreLines(store, lines, { id: 't' })).toMatchObject([{ restored: { existing: true } }])
     expect(await restoreLines(store, lines)).toMatchObject([{ restored: { existing: false } }])
   })
@@ -345,7 +350,7 @@ describe('the ids of a copy', () => {
     for (const id of sessions) all.push(...(await idsOf(store, id)))
     expect(all.length).toBeGreaterThan(sessions.length * 20)
     expect(new Set(all).size).toBe(all.length)
-    for (const id of sessions) expect((await store.verifySession(id)).findings).toEqual([])
+    for (const id of sessions) expect((await store.sessions.verify(id)).findings).toEqual([])
   }
 
   it('differ from those of the original session and of another copy', async () => {
@@ -357,7 +362,7 @@ describe('the ids of a copy', () => {
     await restoreLines(store, await linesOf(store, 't'), { id: 'v' })
     await expectNoneInCommon(store, 's', 't', 'u', 'v')
     const [first] = (await store.getMessages('t')).filter(({ kind }) => kind !== 'message')
-    await expect(store.pin('s', [first!.id])).rejects.toMatchObject({ code: 'MESSAGE_NOT_FOUND' })
+    await expect(store.messages.pin('s', [first!.id])).rejects.toMatchObject({ code: 'MESSAGE_NOT_FOUND' })
   })
 
   it('are others where only the ids of messages or of a run are taken', async () => {
@@ -374,7 +379,7 @@ describe('the ids of a copy', () => {
     await store.compactSession('s', { range: { from: 1, to: 2 }, summary: 'x' })
     const own = (await store.listCompactions('s'))[0]!.runId
     const text = (await linesOf(store, 's')).slice(0, -1).join('\n').replaceAll(own, run)
-    await store.purgeSession('s')
+    await store.sessions.purge('s')
     const changed = text.split('\n').map((line) => JSON.parse(line) as HistoryRecord)
     await restoreLines(store, await linesFrom([...changed, await counted(changed)]))
     expect((await store.listCompactions('s'))[0]!.runId).not.toBe(run)
@@ -386,15 +391,15 @@ describe('the ids of a copy', () => {
     await store.append('s', chat(2))
     const lines = await linesOf(store, 's')
     await restoreLines(store, lines, { id: 't' })
-    const { incarnation } = await store.getSession('t')
-    await store.purgeSession('t')
+    const { incarnation } = await store.sessions.get('t')
+    await store.sessions.purge('t')
     const crafted = (await recordsOf(store, 's')).map((one) =>
       one.type === 'message' && one.position === 1 ? { ...one, id: `${incarnation}:2` } : one,
     )
     const restored = restoreLines(store, await linesFrom(crafted), { id: 't' })
     await expect(restored).rejects.toMatchObject({ code: 'HISTORY_REFUSED' })
     await restoreLines(store, lines, { id: 't' })
-    expect((await store.listSessions()).map(({ id }) => id)).toEqual(['t', 's'])
+    expect((await store.sessions.list()).map(({ id }) => id)).toEqual(['t', 's'])
   })
 })
 
@@ -411,15 +416,15 @@ describe('the owner of a restored session', () => {
     const [store, other] = [await openMemory(), await openMemory()]
     await everyKind(store)
     const records = await recordsOf(store, 's')
-    expect(await other.restoreSession(records, { owner: 'given' })).toMatchObject({ existing: false })
-    expect((await other.getSession('s')).owner).toBe('given')
-    expect(await other.listSessions({ owner: 'o' })).toEqual([])
-    expect(await other.restoreSession(records, { owner: 'given' })).toMatchObject({ existing: true })
+    expect(await other.sessions.import(records, { owner: 'given' })).toMatchObject({ existing: false })
+    expect((await other.sessions.get('s')).owner).toBe('given')
+    expect(await other.sessions.list({ owner: 'o' })).toEqual([])
+    expect(await other.sessions.import(records, { owner: 'given' })).toMatchObject({ existing: true })
     for (const options of [{}, { owner: 'o' }, { owner: 'third' }])
-      await expect(other.restoreSession(records, options)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
-    expect((await other.getSession('s')).owner).toBe('given')
-    await other.restoreSession(records, { id: 't' })
-    expect((await other.getSession('t')).owner).toBe('o')
+      await expect(other.sessions.import(records, options)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
+    expect((await other.sessions.get('s')).owner).toBe('given')
+    await other.sessions.import(records, { id: 't' })
+    expect((await other.sessions.get('t')).owner).toBe('o')
   })
 })
 
@@ -450,7 +455,7 @@ describe('a copy of an imported session', () => {
     compaction: { id, kind: 'condense', covers: [[from, to]], text: `for ${id}` },
   })
   const statuses = async (store: Store, id: string, events: ImportEvent[]): Promise<unknown> =>
-    (await store.importSession(id, events, { source: 'elsewhere' })).compactions.map(({ status }) => status)
+    (await store.sessions.import(events, { id, source: 'elsewhere' })).compactions.map(({ status }) => status)
 
   it('takes the same import again, and what has been added to it, beside the first', async () => {
     const store = await openMemory()
@@ -464,7 +469,7 @@ describe('a copy of an imported session', () => {
       expect(await statuses(store, id, events)).toEqual(['known', 'known'])
       const view = await store.getEffectiveHistory(id)
       expect(view.map(({ content }) => content)).toEqual(['for x', 'for y', 'm9', 'm10'])
-      expect((await store.verifySession(id)).findings).toEqual([])
+      expect((await store.sessions.verify(id)).findings).toEqual([])
     }
   })
 })
@@ -478,7 +483,7 @@ describe('a store', () => {
     await mine.append('s', chat(2))
     const lines = await linesOf(mine, 's')
     await expect(restoreLines(store, lines, { id: 'x' })).rejects.toMatchObject({ code: 'ESTIMATOR_UNKNOWN' })
-    expect((await store.listSessions()).map(({ id }) => id)).toEqual(['s'])
+    expect((await store.sessions.list()).map(({ id }) => id)).toEqual(['s'])
   })
 
   it('stops on an abort, and stores nothing', async () => {
@@ -491,10 +496,10 @@ describe('a store', () => {
         yield record
       }
     }
-    const restore = other.restoreSession(records(), { signal: stop.signal })
+    const restore = other.sessions.import(records(), { signal: stop.signal })
     await expect(restore).rejects.toMatchObject({ code: 'ABORTED' })
     expect(await storageOf(other).importsInProgress()).toEqual([])
-    expect(await other.listSessions()).toEqual([])
+    expect(await other.sessions.list()).toEqual([])
   })
 
   it('passes on what the records throw, and keeps nothing', async () => {
@@ -504,7 +509,7 @@ describe('a store', () => {
       for (const record of (await recordsOf(store, 's')).slice(0, -2)) yield record
       throw new Error('the disk is gone')
     }
-    await expect(other.restoreSession(records())).rejects.toThrow('the disk is gone')
+    await expect(other.sessions.import(records())).rejects.toThrow('the disk is gone')
     expect(await storageOf(other).importsInProgress()).toEqual([])
   })
 
@@ -522,12 +527,12 @@ describe('a store', () => {
     const preview = (await store.previewCompaction('s', settings))!
     expect(preview.compactions).toHaveLength(1)
     const lines = await linesOf(store, 's')
-    await store.purgeSession('s')
+    await store.sessions.purge('s')
     await store.append('other', turns)
     await restoreLines(store, lines)
     await expect(store.compactSession('s', preview)).rejects.toMatchObject({ code: 'STALE_PLAN' })
     for (const id of ['s', 'other']) {
-      expect((await store.verifySession(id)).findings).toEqual([])
+      expect((await store.sessions.verify(id)).findings).toEqual([])
       expect(await store.listCompactions(id)).toEqual([])
     }
     expect((await store.compactSession('s', settings))!.compacted).toBe(true)

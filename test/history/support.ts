@@ -6,7 +6,7 @@ import { historyLines, type RestoredHistory, restoreFrom } from '../../src/trans
 /** The records of a session. */
 export async function recordsOf(store: Store, id: string): Promise<HistoryRecord[]> {
   const records: HistoryRecord[] = []
-  for await (const record of store.exportSession(id)) records.push(record)
+  for await (const record of store.sessions.export(id)) records.push(record)
   return records
 }
 
@@ -45,16 +45,16 @@ export async function restoreLines(
 
 /** Everything a store says of a session, but for the numbers of its audit, which other sessions share. */
 export async function everythingOf(store: Store, id: string): Promise<object> {
-  const { id: _, ...session } = await store.getSession(id)
-  const audit = await store.getAuditLog(id, { limit: 10_000 })
+  const { id: _, ...session } = await store.sessions.get(id)
+  const audit = await store.sessions.audit(id, { limit: 10_000 })
   return {
     session,
-    findings: (await store.verifySession(id)).findings,
+    findings: (await store.sessions.verify(id)).findings,
     messages: await store.getMessages(id),
     view: await store.getEffectiveHistory(id, { provenance: true }),
     compactions: await store.listCompactions(id),
     audit: audit.map(({ no: _no, ...entry }) => entry),
-    usage: await store.getUsage(id),
+    usage: await store.requests.usage(id),
     rendered: await store.renderHistory(id, { provider: 'anthropic' }),
   }
 }

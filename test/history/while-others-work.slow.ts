@@ -30,7 +30,7 @@ async function recordsWhile(
 ): Promise<HistoryRecord[]> {
   const records: HistoryRecord[] = []
   let isDone = false
-  for await (const record of store.exportSession('s')) {
+  for await (const record of store.sessions.export('s')) {
     records.push(record)
     if (isDone || record.type !== behind) continue
     isDone = true
@@ -48,26 +48,26 @@ it('an export is of one moment, whatever is done while it is taken', async () =>
   await restoreLines(before, await linesOf(store, 's'))
   const records = await recordsWhile(store, 'message', async () => {
     const [message] = await store.getMessages('s', { after: 1_150, limit: 1 })
-    await store.pin('s', [message!.id])
+    await store.messages.pin('s', [message!.id])
     await store.append('s', [say('user', 'later')])
     await store.undoCompaction('s', run.runId)
     await store.compactSession('s', { range: { from: 1_001, to: 1_020 }, summary: 'later' })
     await store.compactSession('s', { target: 0, maxOutputTokens: 4_000 })
     await store.rewind('s', { from: { messageId: message!.id }, append: chat(1) })
-    await store.updateSession('s', { title: 'later' })
+    await store.sessions.update('s', { title: 'later' })
   })
-  await other.restoreSession(records)
+  await other.sessions.import(records)
   expect(await everythingOf(other, 's')).toEqual(await everythingOf(before, 's'))
 })
 
 it('an export of a session that is purged meanwhile ends with an error', async () => {
   const store = await openAt()
   await store.append('s', chat(600))
-  const purged = recordsWhile(store, 'message', () => store.purgeSession('s'))
+  const purged = recordsWhile(store, 'message', () => store.sessions.purge('s'))
   await expect(purged).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
   await store.append('s', chat(600))
   const another = recordsWhile(store, 'message', async () => {
-    await store.purgeSession('s')
+    await store.sessions.purge('s')
     await store.append('s', chat(600))
   })
   await expect(another).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
@@ -93,7 +93,7 @@ it('large messages come in pages of few, and all of them come', async () => {
   }
   // 1.5 MB each: two of them are less than 4 MB, three are more.
   expect(pages).toEqual(Array.from({ length: 9 }, () => 2))
-  await other.restoreSession(await recordsOf(store, 's'))
+  await other.sessions.import(await recordsOf(store, 's'))
   // Not toEqual, which takes minutes over so many bytes.
   expect(isDeepStrictEqual(await other.getMessages('s'), await store.getMessages('s'))).toBe(true)
 })
@@ -105,17 +105,17 @@ it('a restore is invisible before it is complete, and does not block writers', a
   async function* records(): AsyncGenerator<HistoryRecord> {
     for (const record of await recordsOf(store, 's')) {
       if (record.type === 'message' && record.position % 400 === 0) {
-        for (const { id } of await other.listSessions()) seen.add(id)
+        for (const { id } of await other.sessions.list()) seen.add(id)
         await other.append('mine', [say('user', 'written meanwhile')])
         await other.rewind('mine', { from: 'start', append: chat(1) })
       }
       yield record
     }
   }
-  await other.restoreSession(records())
+  await other.sessions.import(records())
   expect([...seen]).toEqual(['mine'])
-  expect((await other.getSession('mine')).messageCount).toBe(4 * 3)
-  expect((await other.verifySession('mine')).findings).toEqual([])
+  expect((await other.sessions.get('mine')).messageCount).toBe(4 * 3)
+  expect((await other.sessions.verify('mine')).findings).toEqual([])
   expect(await everythingOf(other, 's')).toEqual(await everythingOf(store, 's'))
 })
 
@@ -124,7 +124,7 @@ it('of two restores of one history at the same time one is the session', async (
   await store.append('s', chat(700))
   await store.compactSession('s', { range: { from: 1, to: 20 }, summary: 'early' })
   const records = await recordsOf(store, 's')
-  const both = await Promise.allSettled([other.restoreSession(records), other.restoreSession(records)])
+  const both = await Promise.allSettled([other.sessions.import(records), other.sessions.import(records)])
   const done = both.filter(({ status }) => status === 'fulfilled')
   expect(done).toHaveLength(1)
   expect(both.find(({ status }) => status === 'rejected')).toMatchObject({
@@ -153,7 +153,7 @@ it('a process killed in the middle of a restore leaves nothing that is seen, and
     const other = await openAt(file)
     const [left] = await storageOf(other).importsInProgress()
     expect(left).toBeDefined()
-    expect(await other.listSessions()).toEqual([])
+    expect(await other.sessions.list()).toEqual([])
     expect(await restoreLines(other, lines)).toMatchObject([{ restored: { existing: false } }])
     expect(await storageOf(other).importsInProgress()).toEqual([])
     expect(await everythingOf(other, 's')).toEqual(await everythingOf(store, 's'))

@@ -16,4 +16,4 @@ async function* endless(): AsyncGenerator<ImportEvent> {
 }
 
 const store = await openStore(process.argv[2]!)
-await store.importSession('s', endless(), { source: 'elsewhere' })
+await store.sessions.import(endless(), { id: 's', source: 'elsewhere' })

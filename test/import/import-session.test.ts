@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
-import { type NewMessage, openStore, Store } from '../../src/index.ts'
+import { type NewMessage, openStore } from '../../src/index.ts'
 import type { ImportEvent, ImportedCompaction } from '../../src/store/history/import/import-types.ts'
+import { Store } from '../../src/store/store.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 
@@ -43,7 +44,7 @@ async function view(store: Store, id = 's'): Promise<unknown[]> {
 }
 
 async function isClean(store: Store, id = 's'): Promise<void> {
-  if (keeps.has(store)) expect((await store.verifySession(id)).findings).toEqual([])
+  if (keeps.has(store)) expect((await store.sessions.verify(id)).findings).toEqual([])
 }
 
 const overEach = describe.each(Object.entries(OVER))
@@ -51,28 +52,30 @@ const overEach = describe.each(Object.entries(OVER))
 overEach('the owner of an import over %s', (_, open) => {
   it('adds nothing to the session of another owner', async () => {
     const store = await open()
-    await store.importSession('s', talk(1, 3), { ...SOURCE, owner: 'ann' })
+    await store.sessions.import(talk(1, 3), { id: 's', ...SOURCE, owner: 'ann' })
     const bob = { ...SOURCE, owner: 'bob' }
     for (const options of [bob, { ...bob, dryRun: true }])
       for (const events of [talk(1, 3), talk(1, 5)])
-        await expect(store.importSession('s', events, options)).rejects.toMatchObject({
+        await expect(store.sessions.import(events, { id: 's', ...options })).rejects.toMatchObject({
           code: 'SESSION_EXISTS',
         })
     expect(await view(store)).toEqual(['m1', 'm2', 'm3'])
-    expect(await store.getSession('s')).toMatchObject({ owner: 'ann' })
-    expect(await store.importSession('s', talk(1, 5), SOURCE)).toMatchObject({ status: 'extended' })
+    expect(await store.sessions.get('s')).toMatchObject({ owner: 'ann' })
+    expect(await store.sessions.import(talk(1, 5), { id: 's', ...SOURCE })).toMatchObject({
+      status: 'extended',
+    })
   })
 
   it('gives a session without an owner the one that comes with all of it', async () => {
     const store = await open()
-    await store.importSession('s', talk(1, 3), SOURCE)
-    await store.importSession('s', talk(1, 2), { ...SOURCE, owner: 'bob' })
-    expect((await store.getSession('s')).owner).toBeUndefined()
-    await store.importSession('s', talk(1, 3), { ...SOURCE, owner: 'ann', dryRun: true })
-    expect((await store.getSession('s')).owner).toBeUndefined()
-    const again = await store.importSession('s', talk(1, 3), { ...SOURCE, owner: 'ann' })
+    await store.sessions.import(talk(1, 3), { id: 's', ...SOURCE })
+    await store.sessions.import(talk(1, 2), { id: 's', ...SOURCE, owner: 'bob' })
+    expect((await store.sessions.get('s')).owner).toBeUndefined()
+    await store.sessions.import(talk(1, 3), { id: 's', ...SOURCE, owner: 'ann', dryRun: true })
+    expect((await store.sessions.get('s')).owner).toBeUndefined()
+    const again = await store.sessions.import(talk(1, 3), { id: 's', ...SOURCE, owner: 'ann' })
     expect(again).toMatchObject({ status: 'unchanged', messages: 0 })
-    expect((await store.getSession('s')).owner).toBe('ann')
+    expect((await store.sessions.get('s')).owner).toBe('ann')
   })
 })
 
@@ -87,9 +90,9 @@ overEach('an import with compactions, over %s', (_, open) => {
       createdAt: 1_700_000_000_000,
       metadata: { cwd: '/home' },
     }
-    const done = await store.importSession('s', [...talk(1, 3), fields], { ...SOURCE, owner: 'ann' })
+    const done = await store.sessions.import([...talk(1, 3), fields], { id: 's', ...SOURCE, owner: 'ann' })
     expect(done).toEqual({ sessionId: 's', status: 'imported', messages: 3, existing: 0, compactions: [] })
-    expect(await store.getSession('s')).toMatchObject({
+    expect(await store.sessions.get('s')).toMatchObject({
       title: 'A trip',
       provider: 'anthropic',
       model: 'claude-x',
@@ -100,7 +103,7 @@ overEach('an import with compactions, over %s', (_, open) => {
     })
     expect(await view(store)).toEqual(['m1', 'm2', 'm3'])
     if (keeps.has(store)) {
-      const [entry] = await store.getAuditLog('s')
+      const [entry] = await store.sessions.audit('s')
       expect(entry).toMatchObject({ event: 'imported', detail: { source: 'elsewhere', messages: 3 } })
     }
     await isClean(store)
@@ -116,11 +119,10 @@ overEach('an import with compactions, over %s', (_, open) => {
       createdAt: 5_000,
     })
     const second = compaction({ id: 'c2', kind: 'condense', covers: [[1, 5]], text: 'One to five.' })
-    const done = await store.importSession(
-      's',
-      [...talk(1, 4), first, ...talk(5, 6), second, ...talk(7, 7)],
-      SOURCE,
-    )
+    const done = await store.sessions.import([...talk(1, 4), first, ...talk(5, 6), second, ...talk(7, 7)], {
+      id: 's',
+      ...SOURCE,
+    })
     expect(done.compactions).toMatchObject([
       { id: 'c1', status: 'applied' },
       { id: 'c2', status: 'applied' },
@@ -150,7 +152,7 @@ overEach('an import with compactions, over %s', (_, open) => {
       compaction({ id: 't', kind: 'truncate', covers: [[2, 3]], text: '[two messages]' }),
       compaction({ id: 'u', kind: 'truncate', covers: [[1, 1]], undone: true }),
     ]
-    const done = await store.importSession('s', events, SOURCE)
+    const done = await store.sessions.import(events, { id: 's', ...SOURCE })
     expect(done.compactions.map(({ status }) => status)).toEqual(['applied', 'applied'])
     expect(await view(store)).toEqual(['m1', '[two messages]', 'm4'])
     const undone = (await store.listCompactions('s')).find(({ status }) => status === 'undone')
@@ -169,7 +171,7 @@ overEach('an import with compactions, over %s', (_, open) => {
       compaction({ id: 'back', kind: 'manual', covers: [[1, 4]], reason: 'taken back' }),
       message(say('user', 'again'), 'k5'),
     ]
-    const done = await store.importSession('s', events, SOURCE)
+    const done = await store.sessions.import(events, { id: 's', ...SOURCE })
     expect(done.compactions.map(({ status }) => status)).toEqual(['applied', 'applied'])
     expect(await view(store)).toEqual(['again'])
     const back = (await store.listCompactions('s')).find(({ kind }) => kind === 'manual')
@@ -191,7 +193,7 @@ overEach('an import with compactions, over %s', (_, open) => {
       message(say('user', 'd'), 'k7'),
       compaction({ id: 'c', kind: 'condense', covers: [[1, 5]], text: 'Sum.' }),
     ]
-    const done = await store.importSession('s', events, SOURCE)
+    const done = await store.sessions.import(events, { id: 's', ...SOURCE })
     expect(done.compactions).toMatchObject([{ status: 'applied', rowsLeft: 2 }])
     const shown = await view(store)
     expect([shown[0], shown[1], shown.length]).toEqual(['rule', 'Sum.', 5])
@@ -210,7 +212,7 @@ overEach('an import with compactions, over %s', (_, open) => {
       compaction({ id: 'nothing', kind: 'truncate', covers: [] }),
       compaction({ id: 'later', kind: 'truncate', covers: [[7, 9]] }),
     ]
-    const done = await store.importSession('s', events, SOURCE)
+    const done = await store.sessions.import(events, { id: 's', ...SOURCE })
     expect(done.compactions.map(({ status }) => status)).toEqual(['refused', 'refused', 'refused'])
     expect(await view(store)).toEqual(['m1', 'm2'])
   })
@@ -220,32 +222,34 @@ overEach('a repeated import over %s', (_, open) => {
   it('adds nothing a second time, also after a compaction or a rewind', async () => {
     const store = await open()
     const events = [...talk(1, 4), compaction({ id: 'c', kind: 'condense', covers: [[1, 2]], text: 'Sum.' })]
-    await store.importSession('s', () => events, SOURCE)
-    const before = await store.getSession('s')
-    const again = await store.importSession('s', () => events, SOURCE)
+    await store.sessions.import(() => events, { id: 's', ...SOURCE })
+    const before = await store.sessions.get('s')
+    const again = await store.sessions.import(() => events, { id: 's', ...SOURCE })
     expect(again).toMatchObject({
       status: 'unchanged',
       messages: 0,
       existing: 4,
       compactions: [{ status: 'known' }],
     })
-    expect(await store.getSession('s')).toEqual(before)
+    expect(await store.sessions.get('s')).toEqual(before)
     const [condensed] = await store.listCompactions('s')
     await store.undoCompaction('s', condensed!.id)
     await store.rewind('s', { from: 'start' })
-    expect(await store.importSession('s', () => events, SOURCE)).toMatchObject({ status: 'unchanged' })
+    expect(await store.sessions.import(() => events, { id: 's', ...SOURCE })).toMatchObject({
+      status: 'unchanged',
+    })
     expect(await view(store)).toEqual([])
   })
 
   it('adds the end of a conversation that has grown, with its compactions', async () => {
     const store = await open()
-    await store.importSession('s', talk(1, 4), SOURCE)
+    await store.sessions.import(talk(1, 4), { id: 's', ...SOURCE })
     const grown = [
       ...talk(1, 6),
       compaction({ id: 'c', kind: 'condense', covers: [[1, 5]], text: 'Sum.' }),
       ...talk(7, 8),
     ]
-    const done = await store.importSession('s', () => grown, SOURCE)
+    const done = await store.sessions.import(() => grown, { id: 's', ...SOURCE })
     expect(done).toMatchObject({ status: 'extended', messages: 4, existing: 4 })
     expect(await view(store)).toEqual(['Sum.', 'm6', 'm7', 'm8'])
     await isClean(store)
@@ -257,7 +261,7 @@ overEach('a repeated import over %s', (_, open) => {
       message({ ...say('user', 'a'), id: 'x' }, '1'),
       message({ ...say('user', 'b'), id: 'x' }, '2'),
     ]
-    await expect(store.importSession('s', twice, SOURCE)).rejects.toMatchObject({
+    await expect(store.sessions.import(twice, { id: 's', ...SOURCE })).rejects.toMatchObject({
       code: 'MESSAGE_ID_TAKEN',
       facts: { sessionId: 's', messageId: 'x' },
     })
@@ -267,12 +271,12 @@ overEach('a repeated import over %s', (_, open) => {
     const store = await open()
     const first = message({ ...say('user', 'a'), metadata: { seen: 1 } }, '1')
     const silent = (kept: number) => message({ role: 'tool', content: [], metadata: { kept } }, '2')
-    await store.importSession('s', [first, silent(1)], SOURCE)
+    await store.sessions.import([first, silent(1)], { id: 's', ...SOURCE })
     const then = message({ ...say('user', 'a'), metadata: { seen: 2, more: true } }, '1')
-    const done = await store.importSession('s', [then, silent(1), ...talk(3, 4)], SOURCE)
+    const done = await store.sessions.import([then, silent(1), ...talk(3, 4)], { id: 's', ...SOURCE })
     expect(done).toMatchObject({ status: 'extended', messages: 2, existing: 2 })
     expect((await store.getMessages('s'))[0]).toMatchObject({ metadata: { seen: 1 } })
-    await expect(store.importSession('s', [first, silent(2)], SOURCE)).rejects.toMatchObject({
+    await expect(store.sessions.import([first, silent(2)], { id: 's', ...SOURCE })).rejects.toMatchObject({
       code: 'IMPORT_DIVERGED',
       facts: { position: 2 },
     })
@@ -288,19 +292,19 @@ overEach('a repeated import over %s', (_, open) => {
       model: 'claude-x',
       metadata: { cwd: '/tmp', branch: 'main' },
     }
-    await store.importSession('s', [...talk(1, 2), first], SOURCE)
-    await store.importSession('s', [...talk(1, 2), then], SOURCE)
-    expect(await store.getSession('s')).toMatchObject({ title: undefined, model: undefined })
-    await store.importSession('s', [...talk(1, 3), then], SOURCE)
-    expect(await store.getSession('s')).toMatchObject({
+    await store.sessions.import([...talk(1, 2), first], { id: 's', ...SOURCE })
+    await store.sessions.import([...talk(1, 2), then], { id: 's', ...SOURCE })
+    expect(await store.sessions.get('s')).toMatchObject({ title: undefined, model: undefined })
+    await store.sessions.import([...talk(1, 3), then], { id: 's', ...SOURCE })
+    expect(await store.sessions.get('s')).toMatchObject({
       title: 'A trip',
       provider: 'anthropic',
       model: 'claude-x',
       metadata: { elsewhere: { cwd: '/home', branch: 'main' } },
     })
-    await store.updateSession('s', { title: 'Mine', provider: 'openai', model: null })
-    await store.importSession('s', [...talk(1, 4), then], SOURCE)
-    const { title, provider, model } = await store.getSession('s')
+    await store.sessions.update('s', { title: 'Mine', provider: 'openai', model: null })
+    await store.sessions.import([...talk(1, 4), then], { id: 's', ...SOURCE })
+    const { title, provider, model } = await store.sessions.get('s')
     expect([title, provider, model]).toEqual(['Mine', 'openai', undefined])
     await isClean(store)
   })
@@ -311,11 +315,11 @@ overEach('a repeated import over %s', (_, open) => {
     const events = async function* () {
       if (isFirst) {
         isFirst = false
-        await store.importSession('s', () => talk(1, 3), SOURCE)
+        await store.sessions.import(() => talk(1, 3), { id: 's', ...SOURCE })
       }
       yield* talk(1, 5)
     }
-    const done = await store.importSession('s', events, SOURCE)
+    const done = await store.sessions.import(events, { id: 's', ...SOURCE })
     expect(done).toMatchObject({ status: 'extended', messages: 2, existing: 3 })
     expect(await view(store)).toEqual(['m1', 'm2', 'm3', 'm4', 'm5'])
     await isClean(store)
@@ -333,10 +337,10 @@ overEach('a repeated import over %s', (_, open) => {
     ['another end', [...talk(1, 1), message(say('user', 'x'), 'new')], 'IMPORT_DIVERGED'],
   ])('writes nothing for a session that is %s', async (_, events, code) => {
     const store = await open()
-    await store.importSession('s', talk(1, 2), SOURCE)
-    const before = await store.getSession('s')
-    await expect(store.importSession('s', () => events, SOURCE)).rejects.toMatchObject({ code })
-    expect(await store.getSession('s')).toEqual(before)
+    await store.sessions.import(talk(1, 2), { id: 's', ...SOURCE })
+    const before = await store.sessions.get('s')
+    await expect(store.sessions.import(() => events, { id: 's', ...SOURCE })).rejects.toMatchObject({ code })
+    expect(await store.sessions.get('s')).toEqual(before)
   })
 })
 
@@ -346,28 +350,33 @@ overEach('an import in progress over %s', (_, open) => {
     const seen: unknown[] = []
     async function* events(): AsyncGenerator<ImportEvent> {
       for (const event of talk(1, 1_200)) yield event
-      seen.push((await store.listSessions()).length, await store.getContextStats('s'))
+      seen.push((await store.sessions.list()).length, await store.getContextStats('s'))
       throw new RangeError('the disk went away')
     }
-    await expect(store.importSession('s', events(), SOURCE)).rejects.toThrow('the disk went away')
+    await expect(store.sessions.import(events(), { id: 's', ...SOURCE })).rejects.toThrow(
+      'the disk went away',
+    )
     expect(seen).toEqual([0, null])
-    expect(await store.listSessions()).toEqual([])
-    const late = store.importSession('s', talk(1, 3), {
+    expect(await store.sessions.list()).toEqual([])
+    const late = store.sessions.import(talk(1, 3), {
+      id: 's',
       ...SOURCE,
       beforePublish: () => {
         throw new RangeError('the file was changed')
       },
     })
     await expect(late).rejects.toThrow('the file was changed')
-    await expect(store.getSession('s')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    await expect(store.sessions.get('s')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
     const bad = [...talk(1, 2), { type: 'message', message: { role: 'nobody' } } as unknown as ImportEvent]
-    await expect(store.importSession('s', bad, SOURCE)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
-    expect(await store.importSession('s', talk(1, 3), SOURCE)).toMatchObject({ messages: 3 })
+    await expect(store.sessions.import(bad, { id: 's', ...SOURCE })).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+    })
+    expect(await store.sessions.import(talk(1, 3), { id: 's', ...SOURCE })).toMatchObject({ messages: 3 })
   })
 
   it('can be aborted at any moment, as a new session, as an extension and as a dry run', async () => {
     const store = await open()
-    await store.importSession('there', talk(1, 3), SOURCE)
+    await store.sessions.import(talk(1, 3), { id: 'there', ...SOURCE })
     for (const id of ['new', 'there'])
       for (const dryRun of [false, true])
         for (const [from, to, abortedAt] of [
@@ -386,11 +395,11 @@ overEach('an import in progress over %s', (_, open) => {
           }
           const options = { ...SOURCE, dryRun, signal: controller.signal }
           await expect(
-            store.importSession(id, events(), options),
+            store.sessions.import(events(), { id, ...options }),
             `${id}, dry ${dryRun}, at ${abortedAt} of ${to}`,
           ).rejects.toMatchObject({ code: 'ABORTED', facts: { sessionId: id } })
         }
-    expect((await store.listSessions()).map(({ id, messageCount }) => [id, messageCount])).toEqual([
+    expect((await store.sessions.list()).map(({ id, messageCount }) => [id, messageCount])).toEqual([
       ['there', 3],
     ])
   })
@@ -398,8 +407,8 @@ overEach('an import in progress over %s', (_, open) => {
   it('goes without what a label cannot hold', async () => {
     const store = await open()
     const title = `a\0b${'\ud800'}${'x'.repeat(2_000)}`
-    await store.importSession('s', [{ type: 'fields', title, model: '' }, ...talk(1, 1)], SOURCE)
-    const session = await store.getSession('s')
+    await store.sessions.import([{ type: 'fields', title, model: '' }, ...talk(1, 1)], { id: 's', ...SOURCE })
+    const session = await store.sessions.get('s')
     expect(session.title).toHaveLength(1_000)
     expect(session.title?.startsWith('a b\ufffdx')).toBe(true)
     expect(session.model).toBeUndefined()
@@ -417,20 +426,20 @@ overEach('what the source undid, in an import over %s', (_, open) => {
       compaction({ id: 'back', kind: 'manual', covers: [[1, 4]], undone: !rewound }),
       ...talk(5, 5),
     ]
-    await store.importSession('s', file(false, false, true), SOURCE)
+    await store.sessions.import(file(false, false, true), { id: 's', ...SOURCE })
     expect(await view(store)).toEqual(['m5'])
-    const back = await store.importSession('s', file(true, true, false), SOURCE)
+    const back = await store.sessions.import(file(true, true, false), { id: 's', ...SOURCE })
     expect(back.compactions.map(({ status }) => status)).toEqual(['applied', 'applied', 'applied'])
     expect(await view(store)).toEqual(['O', 'm4', 'm5'])
     const [, outer] = await store.listCompactions('s')
-    await store.importSession('s', file(true, false, false), SOURCE)
+    await store.sessions.import(file(true, false, false), { id: 's', ...SOURCE })
     expect(await view(store)).toEqual(['I', 'm3', 'm4', 'm5'])
-    await store.importSession('s', file(true, true, false), SOURCE)
+    await store.sessions.import(file(true, true, false), { id: 's', ...SOURCE })
     expect(await view(store)).toEqual(['O', 'm4', 'm5'])
     await isClean(store)
     if (!keeps.has(store)) return
     await store.undoCompaction('s', outer!.id)
-    const same = await store.importSession('s', file(true, true, false), SOURCE)
+    const same = await store.sessions.import(file(true, true, false), { id: 's', ...SOURCE })
     expect(same.status).toBe('unchanged')
     expect(await view(store)).toEqual(['I', 'm3', 'm4', 'm5'])
   })
@@ -438,7 +447,7 @@ overEach('what the source undid, in an import over %s', (_, open) => {
   it('builds what comes undone on what was imported before and is undone by now', async () => {
     const store = await open()
     const inner: ImportedCompaction = { id: 'in', kind: 'condense', covers: [[1, 2]], text: 'I' }
-    await store.importSession('s', [...talk(1, 2), compaction(inner)], SOURCE)
+    await store.sessions.import([...talk(1, 2), compaction(inner)], { id: 's', ...SOURCE })
     const file = (rewound: boolean): ImportEvent[] => [
       ...talk(1, 2),
       compaction({ ...inner, undone: rewound }),
@@ -447,15 +456,17 @@ overEach('what the source undid, in an import over %s', (_, open) => {
       compaction({ id: 'back', kind: 'manual', covers: [[1, 3]], undone: !rewound }),
       ...talk(4, 4),
     ]
-    await store.importSession('s', file(true), SOURCE)
+    await store.sessions.import(file(true), { id: 's', ...SOURCE })
     expect(await view(store)).toEqual(['m4'])
     expect((await store.listCompactions('s')).map(({ status }) => status)).toEqual([
       'undone',
       'undone',
       'active',
     ])
-    expect(await store.importSession('s', file(true), SOURCE)).toMatchObject({ status: 'unchanged' })
-    const back = await store.importSession('s', file(false), SOURCE)
+    expect(await store.sessions.import(file(true), { id: 's', ...SOURCE })).toMatchObject({
+      status: 'unchanged',
+    })
+    const back = await store.sessions.import(file(false), { id: 's', ...SOURCE })
     expect(back.compactions.map(({ status }) => status)).toEqual(['applied', 'applied', 'applied'])
     expect(await view(store)).toEqual(['O', 'm4'])
     await isClean(store)
@@ -468,9 +479,9 @@ overEach('what the source undid, in an import over %s', (_, open) => {
       compaction({ id: 'back', kind: 'manual', covers: [[1, 3]], undone: true }),
       compaction({ id: 'c', kind: 'condense', covers: [[1, 2]], text: 'S', undone: true }),
     ]
-    const first = await store.importSession('s', file, SOURCE)
+    const first = await store.sessions.import(file, { id: 's', ...SOURCE })
     expect(first.compactions.map(({ status }) => status)).toEqual(['applied', 'applied'])
-    const again = await store.importSession('s', file, SOURCE)
+    const again = await store.sessions.import(file, { id: 's', ...SOURCE })
     expect(again).toMatchObject({
       status: 'unchanged',
       compactions: [{ status: 'known' }, { status: 'known' }],
@@ -484,12 +495,12 @@ overEach('what the source undid, in an import over %s', (_, open) => {
     if (!keeps.has(store)) return
     const inner = (undone: boolean) =>
       compaction({ id: 'in', kind: 'condense', covers: [[1, 2]], text: 'I', undone })
-    const made = await store.importSession('s', [...talk(1, 3), inner(false)], SOURCE)
+    const made = await store.sessions.import([...talk(1, 3), inner(false)], { id: 's', ...SOURCE })
     await store.undoCompaction('s', made.compactions[0]!.compactionId!)
-    const before = await store.getAuditLog('s')
+    const before = await store.sessions.audit('s')
     const outer = compaction({ id: 'out', kind: 'condense', covers: [[1, 3]], text: 'O', undone: true })
-    await store.importSession('s', [...talk(1, 2), inner(true), ...talk(3, 4), outer], SOURCE)
-    const turned = (await store.getAuditLog('s'))
+    await store.sessions.import([...talk(1, 2), inner(true), ...talk(3, 4), outer], { id: 's', ...SOURCE })
+    const turned = (await store.sessions.audit('s'))
       .filter(({ compactionId }) => compactionId === made.compactions[0]!.compactionId)
       .map(({ event }) => event)
     expect(turned).toEqual(
@@ -507,10 +518,10 @@ overEach('what the source undid, in an import over %s', (_, open) => {
       ...talk(1, 3),
       compaction({ id: 'c', kind: 'condense', covers: [[1, 2]], text: 'S', undone }),
     ]
-    await store.importSession('s', file(true), SOURCE)
+    await store.sessions.import(file(true), { id: 's', ...SOURCE })
     const others = compaction({ id: 'x', kind: 'condense', covers: [[1, 1]], text: 'theirs' })
-    await store.importSession('s', [...talk(1, 3), others], { source: 'another' })
-    expect((await store.importSession('s', file(false), SOURCE)).compactions).toMatchObject([
+    await store.sessions.import([...talk(1, 3), others], { id: 's', source: 'another' })
+    expect((await store.sessions.import(file(false), { id: 's', ...SOURCE })).compactions).toMatchObject([
       { id: 'c', status: 'refused', why: 'INPUT_NOT_VISIBLE' },
     ])
     expect(await view(store)).toEqual(['theirs', 'm2', 'm3'])
@@ -520,21 +531,23 @@ overEach('what the source undid, in an import over %s', (_, open) => {
   it('undoes once what its source has undone since', async () => {
     const store = await open()
     const made: ImportedCompaction = { id: 'c', kind: 'condense', covers: [[1, 2]], text: 'S' }
-    await store.importSession('s', [...talk(1, 3), compaction(made)], SOURCE)
+    await store.sessions.import([...talk(1, 3), compaction(made)], { id: 's', ...SOURCE })
     expect(await view(store)).toEqual(['S', 'm3'])
     const undone = [...talk(1, 3), compaction({ ...made, undone: true })]
-    const again = await store.importSession('s', undone, SOURCE)
+    const again = await store.sessions.import(undone, { id: 's', ...SOURCE })
     expect(again).toMatchObject({
       status: 'extended',
       messages: 0,
       compactions: [{ id: 'c', status: 'applied' }],
     })
     expect(await view(store)).toEqual(['m1', 'm2', 'm3'])
-    expect(await store.importSession('s', undone, SOURCE)).toMatchObject({ status: 'unchanged' })
+    expect(await store.sessions.import(undone, { id: 's', ...SOURCE })).toMatchObject({ status: 'unchanged' })
     // Whoever puts it back here wants it so.
     await store.redoCompaction('s', again.compactions[0]!.compactionId!)
     if (keeps.has(store)) {
-      expect(await store.importSession('s', undone, SOURCE)).toMatchObject({ status: 'unchanged' })
+      expect(await store.sessions.import(undone, { id: 's', ...SOURCE })).toMatchObject({
+        status: 'unchanged',
+      })
       expect(await view(store)).toEqual(['S', 'm3'])
     }
     await isClean(store)
@@ -542,7 +555,10 @@ overEach('what the source undid, in an import over %s', (_, open) => {
 
   it('stores a conversation without a message', async () => {
     const store = await open()
-    expect(await store.importSession('s', [], SOURCE)).toMatchObject({ status: 'imported', messages: 0 })
-    expect(await store.getSession('s')).toMatchObject({ messageCount: 0 })
+    expect(await store.sessions.import([], { id: 's', ...SOURCE })).toMatchObject({
+      status: 'imported',
+      messages: 0,
+    })
+    expect(await store.sessions.get('s')).toMatchObject({ messageCount: 0 })
   })
 })

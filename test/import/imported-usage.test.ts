@@ -303,7 +303,7 @@ describe('the usage in an imported file', () => {
       together: { inputTokens: 60, cacheReadTokens: inputs - 60, cacheCreationTokens: 0 },
       none: { inputTokens: inputs, cacheReadTokens: 0, cacheCreationTokens: 0 },
     }[cached]
-    const { models, total } = await store.getUsage(sessionId)
+    const { models, total } = await store.requests.usage(sessionId)
     expect(models).toMatchObject([
       { ...model, ...apart, requests: 6, outputTokens: sum(all.map(({ output }) => output)) },
     ])
@@ -322,7 +322,7 @@ describe('the usage in an imported file', () => {
     const first = (await store.getMessages(sessionId, { limit: 4 }))
       .filter(({ role }) => role !== 'tool')
       .slice(0, 2)
-    await store.hideMessages(
+    await store.compactions.hide(
       sessionId,
       first.map(({ id }) => id),
     )
@@ -353,14 +353,14 @@ describe('the usage in an imported file', () => {
     await write(5)
     await importFile(store, path)
     await importFile(store, path)
-    expect((await store.getUsage('S')).total).toMatchObject({
+    expect((await store.requests.usage('S')).total).toMatchObject({
       requests: 2,
       outputTokens: all[0]!.output + 1,
     })
     await write(lines.length)
     await importFile(store, path)
     await importFile(store, path)
-    expect((await store.getUsage('S')).total).toMatchObject({
+    expect((await store.requests.usage('S')).total).toMatchObject({
       requests: 4,
       outputTokens: sum(all.map(({ output }) => output)),
     })
@@ -374,7 +374,7 @@ describe('the usage in an imported file', () => {
     ]
     const usage = { prompt_tokens: 900, completion_tokens: 5, total_tokens: 905 }
     await importFile(store, await fileWith('S.json', { messages, model: 'gpt-4o', usage }))
-    expect((await store.getUsage('S')).models).toMatchObject([
+    expect((await store.requests.usage('S')).models).toMatchObject([
       { provider: 'openai', model: 'gpt-4o', requests: 1, inputTokens: 900, outputTokens: 5 },
     ])
     expect((await store.getContextStats('S'))!.measured).toMatchObject({ inputTokens: 900 })
@@ -391,7 +391,7 @@ describe('the usage in an imported file', () => {
     const path = await fileWith('S.jsonl', [lines[0]!, ...lines.slice(1, 3), ...branch, ...lines.slice(3)])
     const { conversations } = await importFile(store, path, { branches: true })
     const ids = conversations.map(({ sessionId }) => sessionId!)
-    const requests = await Promise.all(ids.map(async (id) => (await store.getUsage(id)).total.requests))
+    const requests = await Promise.all(ids.map(async (id) => (await store.requests.usage(id)).total.requests))
     expect(other).toBeDefined()
     expect(requests).toEqual([3, 1])
   })
@@ -412,22 +412,22 @@ describe('the usage in an imported file', () => {
         compaction: { id: 'c', kind: 'condense', covers: [[1, 6]], text: 'They talked about a parser.' },
       },
     ]
-    await store.importSession('S', events, { source: 'elsewhere' })
+    await store.sessions.import(events, { id: 'S', source: 'elsewhere' })
     const stats = (await store.getContextStats('S'))!
     const last = all.at(-1)!
     const rest = FIXED + Math.round((last.asked.length + last.answered.length) / 4)
     expect(stats.measured).toMatchObject({ inputTokens: last.input, isCurrent: false })
     expect(Math.abs(stats.estimatedInputTokens / rest - 1)).toBeLessThan(0.05)
-    expect((await store.getUsage('S')).total).toMatchObject({ requests: 4 })
+    expect((await store.requests.usage('S')).total).toMatchObject({ requests: 4 })
   })
 
   it('is refused when it is no usage, and nothing is written', async () => {
     const events = [
       { type: 'message', message: { role: 'assistant', content: 'x' }, usage: { inputTokens: -1 } },
     ] as unknown as ImportEvent[]
-    await expect(store.importSession('S', events, { source: 'elsewhere' })).rejects.toMatchObject({
+    await expect(store.sessions.import(events, { id: 'S', source: 'elsewhere' })).rejects.toMatchObject({
       code: 'INVALID_INPUT',
     })
-    expect(await store.listSessions()).toEqual([])
+    expect(await store.sessions.list()).toEqual([])
   })
 })

@@ -26,7 +26,7 @@ it('leaves nothing in any list when its process is killed, and nothing at all af
   const store = await openStore(file)
   // While it is at work nobody takes it out, and nobody waits for it.
   await store.append('live', [{ role: 'user', content: 'meanwhile' }])
-  await store.importSession('other', [], { source: 'elsewhere' })
+  await store.sessions.import([], { id: 'other', source: 'elsewhere' })
   const database = new BetterSqlite3(file, { readonly: true })
   const staged = database.prepare("select count(*) from undertext_sessions where id like '~import/%'").pluck()
   const rows = database.prepare('select count(*) from undertext_messages').pluck()
@@ -35,13 +35,13 @@ it('leaves nothing in any list when its process is killed, and nothing at all af
   child.kill('SIGKILL')
   await once(child, 'exit')
   // In the order of the newest messages: `other` was made later, but has none.
-  expect((await store.listSessions()).map(({ id }) => id)).toEqual(['live', 'other'])
+  expect((await store.sessions.list()).map(({ id }) => id)).toEqual(['live', 'other'])
   const message = { role: 'user', content: 'm1', idempotencyKey: 'k1' } as const
-  await store.importSession('s', [{ type: 'message', message }], { source: 'elsewhere' })
+  await store.sessions.import([{ type: 'message', message }], { id: 's', source: 'elsewhere' })
   expect(staged.get()).toBe(0)
   expect(rows.get()).toBe(2)
   expect(database.prepare('select count(*) from undertext_blobs').pluck().get()).toBe(0)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   database.close()
   await store.close()
 })

@@ -96,7 +96,7 @@ describe('a pinned message stays, whole [F2-02]', () => {
 
       it.each(NAMES)('%s', async (name) => {
         const { store, ids } = await session()
-        await store.pin('s', [ids[name]])
+        await store.messages.pin('s', [ids[name]])
         await store.compactSession('s', config)
         const { whole, visible } = await shown(store, ids)
         expect(whole).toContain(name)
@@ -109,7 +109,7 @@ describe('a pinned message stays, whole [F2-02]', () => {
         for (const group of groups) {
           if (group.includes(name)) expect(visible).toEqual(expect.arrayContaining(group))
         }
-        expect((await store.verifySession('s')).findings).toEqual([])
+        expect((await store.sessions.verify('s')).findings).toEqual([])
         // Nothing has to be made up for a provider; neighbours of one role may have to be joined.
         const { mends } = await store.renderHistory('s', { provider: 'openai' })
         expect(mends.filter(({ kind }) => kind !== 'merged')).toEqual([])
@@ -118,7 +118,7 @@ describe('a pinned message stays, whole [F2-02]', () => {
 
       test('all at once', async () => {
         const { store, ids } = await session()
-        await store.pin('s', Object.values(ids))
+        await store.messages.pin('s', Object.values(ids))
         const run = await store.compactSession('s', config)
         expect(run!.compacted).toBe(false)
         expect((await shown(store, ids)).whole).toEqual([...NAMES])
@@ -129,7 +129,7 @@ describe('a pinned message stays, whole [F2-02]', () => {
 
   test('others of the same kind are cleared beside it', async () => {
     const { store, ids } = await session()
-    await store.pin('s', [ids.batchOne])
+    await store.messages.pin('s', [ids.batchOne])
     await store.compactSession('s', STAGES.prune)
     const { whole } = await shown(store, ids)
     expect(NAMES.filter((name) => !whole.includes(name))).toEqual(['oldFile', 'batchTwo', 'newFile'])
@@ -137,7 +137,7 @@ describe('a pinned message stays, whole [F2-02]', () => {
 
   test('the emergency cut shortens others, and a pinned one as long as they are is whole', async () => {
     const { store, ids } = await session()
-    await store.pin('s', [ids.answer])
+    await store.messages.pin('s', [ids.answer])
     await store.compactSession('s', STAGES.cut)
     const { whole, visible } = await shown(store, ids)
     expect(visible).toEqual([...NAMES])
@@ -147,7 +147,7 @@ describe('a pinned message stays, whole [F2-02]', () => {
 
   test('a condensation is split around it: two summaries, and the message between them', async () => {
     const { store, ids } = await session()
-    await store.pin('s', [ids.remark])
+    await store.messages.pin('s', [ids.remark])
     await store.compactSession('s', STAGES.summarize)
     const view = await store.getEffectiveHistory('s')
     const kinds = view.map(({ id, kind }) => (id === ids.remark ? 'remark' : kind))
@@ -157,7 +157,7 @@ describe('a pinned message stays, whole [F2-02]', () => {
 
   test('a condensation is split around the whole group of a pinned result', async () => {
     const { store, ids } = await session()
-    await store.pin('s', [ids.batchTwo])
+    await store.messages.pin('s', [ids.batchTwo])
     await store.compactSession('s', STAGES.summarize)
     const view = await store.getEffectiveHistory('s')
     const kinds = view.map(({ id, kind }) => NAMES.find((name) => ids[name] === id) ?? kind)
@@ -188,12 +188,12 @@ describe('pinning and unpinning [F2-03]', () => {
     const { store, ids } = await session()
     const first = await store.compactSession('s', truncate)
     expect((await shown(store, ids)).visible).not.toContain('remark')
-    await store.pin('s', [ids.remark])
+    await store.messages.pin('s', [ids.remark])
     expect((await shown(store, ids)).visible).not.toContain('remark')
     await store.undoCompaction('s', first!.runId)
     await store.compactSession('s', truncate)
     expect((await shown(store, ids)).visible).toContain('remark')
-    await store.unpin('s', [ids.remark])
+    await store.messages.unpin('s', [ids.remark])
     expect((await shown(store, ids)).visible).toContain('remark')
     await store.compactSession('s', truncate)
     expect((await shown(store, ids)).visible).not.toContain('remark')
@@ -202,18 +202,18 @@ describe('pinning and unpinning [F2-03]', () => {
 
   test('is undone by nothing else: undo, redo, compaction, repair and counting anew leave pins alone', async () => {
     const { store, ids } = await session()
-    await store.pin('s', [ids.remark, ids.oldFile])
+    await store.messages.pin('s', [ids.remark, ids.oldFile])
     const pinned = async (): Promise<string[]> =>
       (await store.getMessages('s')).flatMap((message) => (message.pinned ? [message.id] : []))
     const run = (await store.compactSession('s', truncate))!.runId
     expect(await pinned()).toEqual([ids.oldFile, ids.remark])
     await store.undoCompaction('s', run)
     await store.redoCompaction('s', run)
-    await store.verifySession('s', { repair: true })
-    await store.reestimate('s', 'calibrated')
+    await store.sessions.verify('s', { repair: true })
+    await store.sessions.reestimate('s', 'calibrated')
     await store.append('s', [say('user', 'more')])
     expect(await pinned()).toEqual([ids.oldFile, ids.remark])
-    await store.unpin('s', [ids.remark])
+    await store.messages.unpin('s', [ids.remark])
     await store.undoCompaction('s', run)
     expect(await pinned()).toEqual([ids.oldFile])
     await store.close()
@@ -222,7 +222,7 @@ describe('pinning and unpinning [F2-03]', () => {
   test('between a preview and its application it makes the plan stale', async () => {
     const { store, ids } = await session()
     const preview = (await store.previewCompaction('s', truncate))!
-    await store.pin('s', [ids.remark])
+    await store.messages.pin('s', [ids.remark])
     await refusal(store.compactSession('s', preview), 'STALE_PLAN')
     expect((await shown(store, ids)).visible).toEqual([...NAMES])
     await store.close()

@@ -8,10 +8,14 @@ import { applyPlan, type Plan } from '../../src/core/model/plan.ts'
 import { isRequest } from '../../src/core/model/turns.ts'
 import type { View } from '../../src/core/model/view.ts'
 import { deduplicate } from '../../src/core/stages/deduplicate.ts'
-import { type PriorityStageOptions, priorityStage } from '../../src/core/stages/priority.ts'
+import {
+  PROTECTED_CLASSES,
+  type PriorityStageOptions,
+  priorityStage,
+} from '../../src/core/stages/priority.ts'
 import { createStage } from '../../src/core/stages/registry.ts'
 import type { PlanningStage, StageContext } from '../../src/core/stages/stage.ts'
-import { type ChatMessage, PROTECTED_CLASSES } from '../../src/index.ts'
+import type { ChatMessage } from '../../src/index.ts'
 import { randomView } from '../core/random-views.ts'
 import { call, failure, result, say, units } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'

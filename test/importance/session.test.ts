@@ -20,7 +20,7 @@ test('a session has the scores of its messages, the same after it was opened aga
   const file = newFile()
   const store = await openStore(file)
   const { messages } = await store.append('s', MESSAGES)
-  const scores = await store.getImportance('s')
+  const scores = await store.messages.importance('s')
   const pure = scoreMessages(MESSAGES as MessageToScore[])
   expect(scores).toEqual({
     ...pure,
@@ -29,24 +29,24 @@ test('a session has the scores of its messages, the same after it was opened aga
       messageIds: group.indexes.map((index) => messages[index]!.id),
     })),
   })
-  expect(await store.getImportance('s')).toEqual(scores)
+  expect(await store.messages.importance('s')).toEqual(scores)
   await store.close()
   const again = await openStore(file)
-  expect(await again.getImportance('s')).toEqual(scores)
+  expect(await again.messages.importance('s')).toEqual(scores)
   await again.close()
 })
 
 test('scores are of what is visible, by the originals', async () => {
   const store = await openStore(':memory:')
   const { messages } = await store.append('s', MESSAGES)
-  const before = await store.getImportance('s')
+  const before = await store.messages.importance('s')
   const prune = { ...ONLY.prune, targetTokens: 0, pruneProtectTokens: 0, pruneMinimumSavings: 0 }
   expect((await store.compactSession('s', prune))!.compacted).toBe(true)
-  expect(await store.getImportance('s')).toEqual(before)
+  expect(await store.messages.importance('s')).toEqual(before)
 
-  await store.pin('s', [messages[3]!.id])
+  await store.messages.pin('s', [messages[3]!.id])
   await store.compactSession('s', { range: { from: 5, to: 7 }, summary: 'It failed.' })
-  const { groups } = await store.getImportance('s')
+  const { groups } = await store.messages.importance('s')
   expect(groups.map(({ role, pinned, messageIds }) => [role, pinned, messageIds.length])).toEqual([
     ['system', false, 1],
     ['user', false, 1],
@@ -60,25 +60,25 @@ test('scores are of what is visible, by the originals', async () => {
 test('it writes nothing, and a scorer of the application may ask a model or fail', async () => {
   const store = await openStore(':memory:')
   await store.append('s', MESSAGES)
-  const { version, viewEpoch } = await store.getSession('s')
-  const half = await store.getImportance('s', {
+  const { version, viewEpoch } = await store.sessions.get('s')
+  const half = await store.messages.importance('s', {
     scorer: { name: 'half', version: '1', score: async (groups) => groups.map(() => 0.5) },
   })
   expect(half.scorer).toEqual({ name: 'half', version: '1' })
   expect(half.groups.map(({ importance }) => importance)).toEqual([1, 0.5, 0.5, 0.5, 0.5, 0.5])
-  const failed = await store.getImportance('s', {
+  const failed = await store.messages.importance('s', {
     scorer: { name: 'bad', version: '1', score: () => Promise.reject(new Error('no')) },
   })
   expect(failed.warning).toEqual({ code: 'SCORER_FAILED', scorer: 'bad', why: 'threw' })
-  expect(failed.groups).toEqual((await store.getImportance('s')).groups)
-  expect(await store.getSession('s')).toMatchObject({ version, viewEpoch })
+  expect(failed.groups).toEqual((await store.messages.importance('s')).groups)
+  expect(await store.sessions.get('s')).toMatchObject({ version, viewEpoch })
   await store.close()
 })
 
 test('a session without messages has no scores, an unknown one is an error', async () => {
   const store = await openStore(':memory:')
-  await store.createSession({ id: 'empty' })
-  expect((await store.getImportance('empty')).groups).toEqual([])
-  await refusal(store.getImportance('nobody'), 'SESSION_NOT_FOUND')
+  await store.sessions.create({ id: 'empty' })
+  expect((await store.messages.importance('empty')).groups).toEqual([])
+  await refusal(store.messages.importance('nobody'), 'SESSION_NOT_FOUND')
   await store.close()
 })

@@ -115,7 +115,7 @@ test('its undo is exact, and a marker is at the place of the last hidden row', a
   expect(await shape(store)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   await store.redoCompaction('s', run.runId)
   expect(await shape(store)).toEqual([1, 2, 3, 5, 7, 'marker', 9, 10])
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 })
 
 test('an invalid order is rejected', async () => {

@@ -46,7 +46,7 @@ if (step === 'first') {
 } else if (step === 'compact') {
   // The first turn is hidden, as a compaction would.
   const [first, second] = await store.getMessages('s')
-  await store.hideMessages('s', [first!.id, second!.id])
+  await store.compactions.hide('s', [first!.id, second!.id])
 } else if (step === 'second') {
   let streamed = ''
   for await (const chunk of await answering('Sure.').stream([new HumanMessage('Go on.')], config)) {

@@ -34,7 +34,7 @@ it('a fork is a history of its own that a chain continues', async () => {
   expect(said(await history.getMessages())).toEqual(NOW)
   await fork.clear()
   expect((await store.listCompactions('f')).map(({ actor }) => actor)).toEqual(['me'])
-  const { title, owner, forkedFrom } = await store.getSession('f')
+  const { title, owner, forkedFrom } = await store.sessions.get('f')
   expect({ title, owner, forkedFrom }).toEqual({
     title: 'Another way',
     owner: 'ada',

@@ -55,7 +55,7 @@ describe('UndertextChatMessageHistory', () => {
       new AIMessage('It is sunny.'),
       new HumanMessage('Thanks.'),
     ])
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   it('is of the classes LangChain asks for, and shows nothing of the store', async () => {
@@ -134,7 +134,7 @@ describe('UndertextChatMessageHistory', () => {
       expect(await codeOf(() => history.addMessages(messages))).toBe('INVALID_INPUT')
     expect(await codeOf(() => history.addMessages(3 as never))).toBe('INVALID_INPUT')
     expect(await codeOf(() => history.addMessage(null as never))).toBe('INVALID_INPUT')
-    expect(await codeOf(() => store.getSession('s'))).toBe('SESSION_NOT_FOUND')
+    expect(await codeOf(() => store.sessions.get('s'))).toBe('SESSION_NOT_FOUND')
     const notes: string[] = []
     const lenient = new UndertextChatMessageHistory({
       store,
@@ -143,7 +143,7 @@ describe('UndertextChatMessageHistory', () => {
       onNote: ({ kind }) => notes.push(kind),
     })
     await lenient.addMessages([new HumanMessage('a'), bad])
-    expect((await store.getSession('s')).messageCount).toBe(2)
+    expect((await store.sessions.get('s')).messageCount).toBe(2)
     expect(notes).toEqual(['unread'])
   })
 
@@ -151,7 +151,7 @@ describe('UndertextChatMessageHistory', () => {
     const store = await open()
     const history = new UndertextChatMessageHistory({ store, sessionId: 's', actor: 'ann' })
     await history.clear()
-    expect(await codeOf(() => store.getSession('s'))).toBe('SESSION_NOT_FOUND')
+    expect(await codeOf(() => store.sessions.get('s'))).toBe('SESSION_NOT_FOUND')
     await history.addMessages([new HumanMessage({ content: 'a', id: 'm1' }), new AIMessage('b')])
     const before = await history.getMessages()
     await history.clear()
@@ -162,10 +162,10 @@ describe('UndertextChatMessageHistory', () => {
     expect(said(await history.getMessages())).toEqual(['human: a', 'ai: b'])
     await history.addUserMessage('c')
     const compactionId = await manual(store)
-    expect(await store.getCompaction('s', compactionId)).toMatchObject({ actor: 'ann', reason: 'clear' })
+    expect(await store.compactions.get('s', compactionId)).toMatchObject({ actor: 'ann', reason: 'clear' })
     await store.undoCompaction('s', compactionId, { both: true })
     expect(said(await history.getMessages())).toEqual(['human: a', 'ai: b', 'human: a', 'ai: b', 'human: c'])
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   it('shows the effective history by default, and all messages on request', async () => {
@@ -178,7 +178,7 @@ describe('UndertextChatMessageHistory', () => {
       new AIMessage('d'),
     ])
     const [first, second] = await store.getMessages('s')
-    await store.hideMessages('s', [first!.id, second!.id])
+    await store.compactions.hide('s', [first!.id, second!.id])
     const full = new UndertextChatMessageHistory({ store, sessionId: 's', view: 'full' })
     expect(said(await history.getMessages())).toEqual(['human: c', 'ai: d'])
     await history.clear()
@@ -241,12 +241,12 @@ describe('UndertextChatMessageHistory', () => {
       contextWindows: { mock: { _default: 1_000 } },
       config: { auto: false },
     })
-    await store.createSession({ id: 's', provider: 'mock', model: 'any' })
+    await store.sessions.create({ id: 's', provider: 'mock', model: 'any' })
     const history = new UndertextChatMessageHistory({ store, sessionId: 's', compact: true })
     for (let i = 0; i < 12; i++) {
       await history.addMessages([new HumanMessage(`${i} ${'q'.repeat(200)}`), new AIMessage('a'.repeat(200))])
     }
-    const { messageCount, visibleCount } = await store.getSession('s')
+    const { messageCount, visibleCount } = await store.sessions.get('s')
     expect(messageCount).toBe(24)
     expect(visibleCount).toBeLessThan(24)
     expect(await store.listCompactions('s')).not.toEqual([])
@@ -328,7 +328,7 @@ describe('under RunnableWithMessageHistory', () => {
     await chain.invoke([new HumanMessage('b')], config)
     during = async () => {
       const [first, second] = await store.getMessages('s')
-      await store.hideMessages('s', [first!.id, second!.id])
+      await store.compactions.hide('s', [first!.id, second!.id])
     }
     await chain.invoke([new HumanMessage('c')], config)
     const full = new UndertextChatMessageHistory({ store, sessionId: 's', view: 'full' })

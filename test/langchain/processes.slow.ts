@@ -40,6 +40,6 @@ it('continues in another process, with compacted messages hidden; a clear remove
   expect((await inProcess('undo')).shown).toEqual([...asked, 'ai: Text.', 'human: Go on.', 'ai: Sure.'])
 
   await using store = await openStore(join(folder, 'chats.db'))
-  expect((await store.verifySession('s')).findings).toEqual([])
-  expect((await store.getSession('s')).messageCount).toBe(8)
+  expect((await store.sessions.verify('s')).findings).toEqual([])
+  expect((await store.sessions.get('s')).messageCount).toBe(8)
 })

@@ -75,14 +75,14 @@ it.each(['invoke', 'stream', 'text'])('the answer of a chain has its request: %s
     if (how !== 'stream') await chain.invoke({ question }, config)
     else for await (const _ of await chain.stream({ question }, config));
   }
-  const requests = await store.listRequests('s')
+  const requests = await store.requests.list('s')
   expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([
     [2, 2],
     [4, 4],
   ])
   for (const [at, { id }] of (await store.getMessages('s')).entries()) {
     if (at % 2 === 0) continue
-    const seen = await store.getRequest('s', { answer: id })
+    const seen = await store.requests.get('s', { answer: id })
     expect(seen).toMatchObject({ id: requests[(at - 1) / 2]!.id, matches: true, system: 'Be brief.' })
     expect(seen.messages).toHaveLength(at)
   }
@@ -107,14 +107,14 @@ it.each([false, true])('each step of a loop over tools has its request, streamed
     )
   turn.push(await ask([...before, ...turn]))
   await history.addMessages(turn)
-  const requests = await store.listRequests('s')
+  const requests = await store.requests.list('s')
   expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([
     [2, 2],
     [4, 4],
     [6, 6],
   ])
   for (const [at, answer] of [2, 4, 6].entries()) {
-    const seen = await store.getRequest('s', { answer })
+    const seen = await store.requests.get('s', { answer })
     expect(seen).toMatchObject({ id: requests[at]!.id, matches: true })
     expect(seen.messages).toHaveLength(answer - 1)
   }
@@ -130,13 +130,13 @@ it('an answer that was not stored leaves its request to no later, equal answer',
     // A chain may store a copy.
     if (at > 0) await history.addMessages([question, new AIMessage(answer.text)])
   }
-  const requests = await store.listRequests('s')
+  const requests = await store.requests.list('s')
   expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([undefined, [2, 2], [4, 4]])
   for (const [answer, content] of [
     [2, 'List?'],
     [4, 'Bye?'],
   ] as const)
-    expect((await store.getRequest('s', { answer })).messages.at(-1)).toMatchObject({ content })
+    expect((await store.requests.get('s', { answer })).messages.at(-1)).toMatchObject({ content })
 })
 
 it.each([
@@ -157,7 +157,7 @@ it.each([
       isItself ? answers[at]! : new AIMessage('OK.'),
     ])
   const asked = async (answer: number) =>
-    (await store.getRequest('s', { answer })).messages.at(-1)!.content as string
+    (await store.requests.get('s', { answer })).messages.at(-1)!.content as string
   const positions = hasQuestion ? [2, 4] : [1, 2]
   if (isItself || hasQuestion) expect(await Promise.all(positions.map(asked))).toEqual(['Two?', 'One?'])
   else

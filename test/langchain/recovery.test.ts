@@ -109,15 +109,19 @@ async function expectRecovered(store: Store, model: Refusing): Promise<void> {
     expect(asked!.filter(({ text }) => text === 'And now?')).toHaveLength(1)
     expect(asked!.at(-1)?.text).toBe('And now?')
   }
-  expect(await store.getSession('s')).toMatchObject({ provider: 'openai', model: 'made-up-1', owner: 'ann' })
+  expect(await store.sessions.get('s')).toMatchObject({
+    provider: 'openai',
+    model: 'made-up-1',
+    owner: 'ann',
+  })
   expect((await store.listCompactions('s')).map(({ trigger }) => trigger)).toContain('overflow')
-  expect(await store.listLimits()).toMatchObject([{ provider: 'openai', model: 'made-up-1', tokens: 8_192 }])
-  expect((await store.getUsage('s')).models).toMatchObject([
+  expect(await store.limits.list()).toMatchObject([{ provider: 'openai', model: 'made-up-1', tokens: 8_192 }])
+  expect((await store.requests.usage('s')).models).toMatchObject([
     { model: 'made-up-1', requests: 1, inputTokens: 4_000, cacheReadTokens: 1_000, outputTokens: 7 },
   ])
   // 40 messages from before, the question and the answer, which LangChain's listener stores.
-  expect((await store.getSession('s')).messageCount).toBe(42)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.get('s')).messageCount).toBe(42)
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 }
 
 it('a chain recovers from an overflow, and records usage, provider, model and owner', async () => {
@@ -144,13 +148,13 @@ it('the first turn of a session is recorded, too', async () => {
   await using store = await openStore(':memory:')
   const model = new Refusing([])
   await chainOf(store, model).invoke({ question: 'Hi' }, config)
-  expect(await store.getSession('s')).toMatchObject({
+  expect(await store.sessions.get('s')).toMatchObject({
     provider: 'openai',
     model: 'made-up-1',
     owner: 'ann',
     messageCount: 2,
   })
-  expect((await store.getUsage('s')).total).toMatchObject({ requests: 1, inputTokens: 4_000 })
+  expect((await store.requests.usage('s')).total).toMatchObject({ requests: 1, inputTokens: 4_000 })
 })
 
 it('tools are bound to it as to the model, and messages that are stored meanwhile are sent once', async () => {
@@ -184,7 +188,7 @@ it('a prompt that does not hold the whole history is sent as it is, and its erro
   await expect(recoveringModel(model, history).invoke(messages.slice(1))).rejects.toBe(refusal)
   expect(model.asked).toHaveLength(1)
   expect(await store.listCompactions('s')).toEqual([])
-  expect((await store.getUsage('s')).total.requests).toBe(0)
+  expect((await store.requests.usage('s')).total.requests).toBe(0)
 })
 
 it('an error that is no overflow comes back as the model threw it', async () => {

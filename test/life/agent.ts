@@ -70,12 +70,12 @@ class Agent {
   }
 
   async #beginAnew(): Promise<void> {
-    await store.archiveSession(this.#id)
+    await store.sessions.archive(this.#id)
     this.#session += 1
     this.#turn = 0
     this.#kept.push({ contentBytes: 0, messages: 0 })
     if (this.#kept.length <= KEPT_SESSIONS + 1) return
-    const purged = await store.purgeSession(`${this.#name}-${this.#session - KEPT_SESSIONS - 1}`, {
+    const purged = await store.sessions.purge(`${this.#name}-${this.#session - KEPT_SESSIONS - 1}`, {
       // Agents purge often: the files are cleared once, when the store is closed.
       clearFiles: false,
     })
@@ -155,7 +155,7 @@ async function readers(): Promise<void> {
   while (goesOn()) {
     const connection = new Database(file, { readonly: true })
     const reading: Store = await openStore(connection, { readonly: true })
-    for (const { id } of await reading.listSessions({ limit: SESSIONS }))
+    for (const { id } of await reading.sessions.list({ limit: SESSIONS }))
       await reading.getEffectiveHistory(id)
     connection.exec('begin')
     connection.prepare('select count(*) from undertext_sessions').get()
@@ -228,9 +228,9 @@ async function agents(): Promise<void> {
 await Promise.all([agents(), readers()])
 sample()
 process.stdout.write(`${JSON.stringify(contents())}\n`)
-const sessions = await store.listSessions({ limit: SESSIONS })
+const sessions = await store.sessions.list({ limit: SESSIONS })
 for (const { id } of sessions) {
-  const { findings } = await store.verifySession(id)
+  const { findings } = await store.sessions.verify(id)
   if (findings.length > 0) throw new Error(`${id}: ${findings.map(({ code }) => code).join(', ')}`)
 }
 await store.close()

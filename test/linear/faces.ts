@@ -6,6 +6,7 @@ import * as aiSdk from '../../src/adapters/ai-sdk/index.ts'
 import * as claudeAgents from '../../src/adapters/claude-agent-sdk/index.ts'
 import * as langchain from '../../src/adapters/langchain/index.ts'
 import * as agents from '../../src/adapters/openai-agents/index.ts'
+import { afterTurn, beforeTurn } from '../../src/compat/index.ts'
 import type { Message, NewMessage, Part, Store } from '../../src/index.ts'
 import * as recall from '../../src/store/recall/index.ts'
 import * as transfer from '../../src/transfer/index.ts'
@@ -446,7 +447,7 @@ function overStore(
 ): Face[] {
   return shapes(async (messages, text) => {
     const store = await main.openStore(':memory:', { env: false, estimator: 'neurolink' })
-    await store.createSession({ id: 's' })
+    await store.sessions.create({ id: 's' })
     if (filled) await store.append('s', messages)
     return { run: () => run(store, messages, text), clean: () => store.close() }
   }).map(({ shape, prepare }) => ({ name: `${name} (${shape})`, covers, prepare }))
@@ -490,9 +491,9 @@ const STORE_FACES: Face[] = [
       contextWindowTarget: 1_000,
     } as never),
   ),
-  ...overStore('moments', ['store.getMoment', 'store.diffViews'], async (store) => {
-    await store.getMoment('s', { afterMessage: 1 })
-    await store.diffViews('s', { beforeMessage: 1 })
+  ...overStore('moments', ['store.messages.moment', 'store.messages.diff'], async (store) => {
+    await store.messages.moment('s', { afterMessage: 1 })
+    await store.messages.diff('s', { beforeMessage: 1 })
   }),
   ...overStore('previewCompaction', ['store.previewCompaction'], (store) => store.previewCompaction('s')),
   ...overStore('prepareRequest', ['store.prepareRequest'], (store, messages) =>
@@ -500,19 +501,19 @@ const STORE_FACES: Face[] = [
   ),
   ...overStore(
     'calls and importance',
-    ['store.listToolCalls', 'store.getImportance', 'store.verifySession'],
+    ['store.messages.toolCalls', 'store.messages.importance', 'store.sessions.verify'],
     async (store) => {
-      await store.listToolCalls('s')
-      await store.getImportance('s')
-      await store.verifySession('s')
+      await store.messages.toolCalls('s')
+      await store.messages.importance('s')
+      await store.sessions.verify('s')
     },
   ),
   ...overStore(
     'exportSession, restoreSession',
-    ['store.exportSession', 'store.restoreSession', 'historyLines', 'restoreFrom', 'checkHistory'],
+    ['store.sessions.export', 'store.sessions.import', 'historyLines', 'restoreFrom', 'checkHistory'],
     async (store) => {
       const target = await main.openStore(':memory:', { env: false })
-      const lines = transfer.historyLines(store.exportSession('s'))
+      const lines = transfer.historyLines(store.sessions.export('s'))
       await drained(transfer.restoreFrom(target, linesOf(lines) as never))
       await target.close()
     },
@@ -526,12 +527,16 @@ const STORE_FACES: Face[] = [
   ...overStore('exportView', ['exportView'], async (store) => {
     for (const format of transfer.VIEW_FORMATS) await drained(transfer.exportView(store, 's', { format }))
   }),
-  ...overStore('notes', ['store.remember', 'store.recall', 'store.forget'], async (store, _, text) => {
-    const { id } = await store.remember(`- ${text.slice(0, 19_000)}`, { session: 's', key: 'k' })
-    await store.recall(text, { session: 's' })
-    await store.prepareRequest('s', { notes: { tokens: 500, query: text } })
-    await store.forget(id)
-  }),
+  ...overStore(
+    'notes',
+    ['store.notes.add', 'store.notes.list', 'store.notes.forget'],
+    async (store, _, text) => {
+      const { id } = await store.notes.add(`- ${text.slice(0, 19_000)}`, { session: 's', key: 'k' })
+      await store.notes.list({ query: text, session: 's' })
+      await store.prepareRequest('s', { notes: { tokens: 500, query: text } })
+      await store.notes.forget(id)
+    },
+  ),
   ...overStore('search', ['store.search', 'cli search'], async (store, _, text) => {
     await store.search(text)
   }),
@@ -546,13 +551,13 @@ const STORE_FACES: Face[] = [
   }),
   ...overStore(
     'listSessions',
-    ['store.listSessions', 'store.updateSession', 'store.createSession'],
+    ['store.sessions.list', 'store.sessions.update', 'store.sessions.create'],
     async (store, _, text) => {
-      await store.updateSession('s', {
+      await store.sessions.update('s', {
         title: text.toWellFormed().slice(0, 200),
         metadata: { note: text.toWellFormed() },
       } as never)
-      await store.listSessions()
+      await store.sessions.list()
     },
   ),
 ]
@@ -560,22 +565,22 @@ const STORE_FACES: Face[] = [
 const SDK_FACES: Face[] = [
   ...overStore(
     'recordResponse, beforeTurn, afterTurn',
-    ['store.recordResponse', 'store.getRequest', 'store.beforeTurn', 'store.afterTurn'],
+    ['store.recordResponse', 'store.requests.get', 'beforeTurn', 'afterTurn'],
     async (store, messages) => {
-      await store.beforeTurn('s')
+      await beforeTurn(store, 's')
       const request = await store.prepareRequest('r', { prompt: messages } as never)
       const { requestId } = await store.recordResponse('r', {
         request,
         messages: [{ role: 'assistant', content: 'x' }],
       })
-      await store.getRequest('r', requestId!)
+      await store.requests.get('r', requestId!)
       await store.recordResponse('s', { messages } as never)
-      await store.afterTurn('s', { stopReason: 'end_turn' } as never)
+      await afterTurn(store, 's', { stopReason: 'end_turn' } as never)
     },
   ),
   ...overStore(
     'withOverflowRecovery',
-    ['store.withOverflowRecovery', 'store.recordOverflow'],
+    ['store.withOverflowRecovery', 'store.limits.learn'],
     (store, _, text) =>
       store.withOverflowRecovery('s', (_request, attempt) => {
         if (attempt === 1) throw new Error(`prompt is too long: 9000 tokens > 8000 maximum ${text}`)
@@ -583,23 +588,23 @@ const SDK_FACES: Face[] = [
   ),
   ...overStore(
     'outputs of tools',
-    ['store.getToolOutput', 'store.hideMessages', 'store.rewind'],
+    ['store.messages.toolOutput', 'store.compactions.hide', 'store.rewind'],
     async (store) => {
-      const [call] = await store.listToolCalls('s')
-      if (call !== undefined) await store.getToolOutput('s', call.callId)
+      const [call] = await store.messages.toolCalls('s')
+      if (call !== undefined) await store.messages.toolOutput('s', call.callId)
       const [first] = await store.getMessages('s')
-      await store.hideMessages('s', [first!.id])
+      await store.compactions.hide('s', [first!.id])
       await store.rewind('s', { from: 'start' })
     },
   ),
   ...overStore(
     'sources of a summary',
-    ['store.expand', 'store.getSources', 'store.compactSession'],
+    ['store.messages.expand', 'store.messages.expand', 'store.compactSession'],
     async (store, messages) => {
       await store.compactSession('s', { range: { from: 1, to: messages.length - 1 }, summary: 'Done.' })
       const summary = (await store.getEffectiveHistory('s')).find(({ kind }) => kind === 'summary')
-      await store.expand('s', summary!.id)
-      await store.getSources('s', summary!.id)
+      await store.messages.expand('s', summary!.id)
+      await store.messages.expand('s', summary!.id, { flat: true })
     },
   ),
   ...overStore('chatStore', ['chatStore'], async (store, messages) => {
@@ -663,7 +668,7 @@ const SDK_FACES: Face[] = [
   },
 ]
 
-/** Each kind of file an import recognises, with a text in it. */
+/** Each kind of file an import recognizes, with a text in it. */
 const FILES: Readonly<Record<string, (text: string) => string>> = {
   'the text alone': (text) => text,
   openai: (text) => JSON.stringify(main.toOpenAI([say('user', text), say('assistant', 'Done.')])),
@@ -763,7 +768,7 @@ const FILES: Readonly<Record<string, (text: string) => string>> = {
 
 const IMPORT_FACES: Face[] = Object.entries(FILES).map(([kind, contentOf]) => ({
   name: `importFile, importStream: ${kind}`,
-  covers: ['importFile', 'importStream', 'store.importSession'],
+  covers: ['importFile', 'importStream', 'store.sessions.import'],
   prepare: async (text) => {
     const folder = mkdtempSync(join(tmpdir(), 'undertext-linear-'))
     const content = contentOf(text)
@@ -831,7 +836,7 @@ const CLI_FACES: Face[] = [...COMMANDS, ['mcp']].flatMap((command) =>
       const folder = mkdtempSync(join(tmpdir(), 'undertext-linear-'))
       const path = join(folder, 'chats.db')
       const store = await main.openStore(path, { env: false, estimator: 'neurolink' })
-      await store.createSession({ id: 's', title: 'T' })
+      await store.sessions.create({ id: 's', title: 'T' })
       await store.append('s', messages)
       await store.compactSession('s', { stages: [{ stage: 'clear_tool_results', keep: 0 }], targetTokens: 1 })
       await store.close()

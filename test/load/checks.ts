@@ -32,20 +32,20 @@ export function hiddenTwice(compactions: readonly Compaction[]): string[] {
 /** Looks at the session once while others work on it; what it finds wrong, in words. */
 export async function problemsNow(store: Store, session: string): Promise<string[]> {
   const problems = hiddenTwice(await store.listCompactions(session))
-  const before = await store.getSession(session)
+  const before = await store.sessions.get(session)
   const view = await store.getEffectiveHistory(session, { provenance: true })
-  const after = await store.getSession(session)
+  const after = await store.sessions.get(session)
   problems.push(...standingProblems(view))
   if (before.version === after.version) problems.push(...figureProblems(before, view))
-  for (const { code } of (await store.verifySession(session)).findings)
-    problems.push(`verifySession: ${code}`)
+  for (const { code } of (await store.sessions.verify(session)).findings)
+    problems.push(`sessions.verify: ${code}`)
   return problems
 }
 
 /** Every position stands in the view once, by itself or by what stands for it. */
 function standingProblems(view: readonly ViewMessage[]): string[] {
   const problems: string[] = []
-  const standing = view.flatMap(({ standsFor }) => standsFor ?? [])
+  const standing = view.flatMap(({ positions }) => positions ?? [])
   let next = 1
   for (const [from, to] of [...standing].sort((a, b) => a[0] - b[0])) {
     if (from !== next) problems.push(`position ${next} stands ${from < next ? 'twice' : 'nowhere'}`)
@@ -114,7 +114,7 @@ export async function expectAllUndone(store: Store, session: string, hadOpenLoop
   const view = await store.getEffectiveHistory(session)
   expect(view.map(({ id }) => id)).toEqual(log.map(({ id }) => id))
   expect(JSON.stringify(view.map(shownOf))).toBe(JSON.stringify(log.map(shownOf)))
-  expect((await store.verifySession(session)).findings).toEqual([])
+  expect((await store.sessions.verify(session)).findings).toEqual([])
   const refused = new Set<string>()
   for (const { id, coverage } of inForce) {
     try {
@@ -127,7 +127,7 @@ export async function expectAllUndone(store: Store, session: string, hadOpenLoop
     }
   }
   if (refused.size === 0) expect(await text()).toBe(compacted)
-  expect((await store.verifySession(session)).findings).toEqual([])
+  expect((await store.sessions.verify(session)).findings).toEqual([])
 }
 
 function shownOf({ id, position, role, content }: ViewMessage | StoredMessage): unknown {

@@ -29,7 +29,7 @@ export type LifeOptions = {
    * that wait.
    */
   readonly loops: 'whole' | 'open'
-  /** Whether history is compacted in the background too: unasked, and by `compactInBackground` every third turn. */
+  /** Whether history is compacted in the background too: unasked, and by `jobs.start` every third turn. */
   readonly inBackground: boolean
   /** Most time the conversation's own model takes for an answer, milliseconds. */
   readonly answerMs: number
@@ -103,7 +103,7 @@ class Life {
       await this.#turn(store, turn)
       if (inBackground && turn % 3 === 0) await this.#startJob(store)
     }
-    if (inBackground) await store.whenIdle(this.#options.session, { timeoutMs: 60_000 })
+    if (inBackground) await store.jobs.whenIdle(this.#options.session, { timeoutMs: 60_000 })
     await store.close()
     return {
       process,
@@ -183,7 +183,7 @@ class Life {
   /** Nobody waits for it; the circuit may be open after failures. */
   async #startJob(store: Store): Promise<void> {
     try {
-      await store.compactInBackground(this.#options.session)
+      await store.jobs.start(this.#options.session)
       this.#jobs += 1
     } catch (error) {
       if (!isUndertextError(error, 'CIRCUIT_OPEN')) throw error

@@ -50,7 +50,7 @@ async function held(
 ): Promise<LoadFigures> {
   const [file, log, session] = [join(folder, 'chats.db'), join(folder, 'paid'), 's']
   const store = await openStore(file, { durability: 'normal' })
-  await store.createSession({ id: session })
+  await store.sessions.create({ id: session })
   const start = performance.now()
   const options = Array.from({ length: processes }, (_, process) => ({
     ...life,
@@ -83,13 +83,13 @@ async function held(
   expect(ended, 'no attempt is left running').toEqual(compactions)
   const paid = expectPaidOnce(readPaid(log), compactions, positionOf)
   const jobs: Record<string, number> = {}
-  for (const { state, error } of await store.listJobs(session)) {
+  for (const { state, error } of await store.jobs.list(session)) {
     jobs[state] = (jobs[state] ?? 0) + 1
     // One whose model failed waits for its next try: nothing else is left open.
     if (state === 'queued') expect(error, 'a job that waits was tried').toBeDefined()
   }
   expect(jobs.running, 'nobody works any more').toBeUndefined()
-  await store.cancel(session)
+  await store.jobs.cancel({ session })
   await expectAllUndone(store, session, life.loops === 'open')
   await store.close()
   const inForce = compactions.filter(({ status }) => status === 'active')

@@ -84,8 +84,8 @@ export async function longConversation(turns: number, contextWindow: number): Pr
       }
     }
     const seconds = (performance.now() - start) / 1_000
-    const session = await store.getSession('long')
-    expect((await store.verifySession('long')).findings).toEqual([])
+    const session = await store.sessions.get('long')
+    expect((await store.sessions.verify('long')).findings).toEqual([])
     for (const { id, status } of (await store.listCompactions('long')).reverse())
       if (status === 'active') await store.undoCompaction('long', id, { cascade: true })
     const plain = Array.from({ length: turns }, (_, at) => stepsOf(at + 1)).flat()

@@ -39,7 +39,7 @@ beforeAll(async () => {
   db = newFile()
   store = await openStore(db, { env: false })
   for (const [id, texts] of Object.entries(CONTENTS)) {
-    await store.createSession({
+    await store.sessions.create({
       id,
       owner: '主'.repeat(800),
       title: id === LONG ? LONG : BIDI,
@@ -67,9 +67,9 @@ beforeAll(async () => {
       actor: '主'.repeat(200),
       reason: '理由'.repeat(400),
     })
-    await store.forkSession('many', { id: `fork ${at} ${'叉'.repeat(500)}`, title: BIDI })
+    await store.sessions.fork('many', { id: `fork ${at} ${'叉'.repeat(500)}`, title: BIDI })
   }
-  for (let at = 0; at < 5; at += 1) await store.remember('便'.repeat(4_000), { session: 'many' })
+  for (let at = 0; at < 5; at += 1) await store.notes.add('便'.repeat(4_000), { session: 'many' })
   for (const limit of LIMITS)
     servers.set(
       limit,

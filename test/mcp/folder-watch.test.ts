@@ -78,7 +78,7 @@ it('reports what does not pass once, and tries again only when the file changes'
 })
 
 it('ignores files of other kinds, and leaves unchanged files alone at its end', async () => {
-  const { watch, lines, imports, file } = watched(['FILE_UNRECOGNISED'])
+  const { watch, lines, imports, file } = watched(['FILE_UNRECOGNIZED'])
   watch.start()
   await until(() => imports() === 1)
   appendFileSync(file, 'y')

@@ -33,7 +33,7 @@ beforeAll(async () => {
     [THEIRS, 'bob'],
     ['ownerless', undefined],
   ] as const) {
-    await store.createSession({ id, ...(owner !== undefined && { owner }) })
+    await store.sessions.create({ id, ...(owner !== undefined && { owner }) })
     await store.append(id, [
       say('user', `Hello of ${id}: ${SECRET}`),
       say('assistant', 'Hello.'),
@@ -41,14 +41,14 @@ beforeAll(async () => {
     ])
   }
   const [message] = await store.getMessages(THEIRS)
-  const { id: compaction } = await store.hideMessages(THEIRS, [message!.id])
+  const { id: compaction } = await store.compactions.hide(THEIRS, [message!.id])
   // A fork that was given to another owner, and one of another owner's session that was given to this one.
-  const fork = await store.forkSession('mine', { id: 'their fork' })
-  await store.updateSession(fork.id, { owner: 'bob' })
-  await store.forkSession(THEIRS, { id: 'my fork' })
-  await store.updateSession('my fork', { owner: 'ann' })
-  const { id: note } = await store.remember(SECRET, { owner: 'bob' })
-  await store.remember('of the session', { session: THEIRS })
+  const fork = await store.sessions.fork('mine', { id: 'their fork' })
+  await store.sessions.update(fork.id, { owner: 'bob' })
+  await store.sessions.fork(THEIRS, { id: 'my fork' })
+  await store.sessions.update('my fork', { owner: 'ann' })
+  const { id: note } = await store.notes.add(SECRET, { owner: 'bob' })
+  await store.notes.add('of the session', { session: THEIRS })
   foreign = { message: message!.id, compaction, note, fork: fork.id }
   const argv = ['--owner', 'ann', '--allow', 'compact,undo,pin,note,fork,import']
   server = await connect(bundled.script, { db, argv })
@@ -98,9 +98,9 @@ describe('a session of another owner', () => {
       expect([name, theirs.isError]).toEqual([name, true])
       expect(theirs.text).not.toContain(SECRET)
     }
-    const { visibleCount, version } = await store.getSession(THEIRS)
-    expect([visibleCount, version]).toEqual([2, (await store.getSession(THEIRS)).version])
-    expect((await store.recall(undefined, { session: THEIRS })).map(({ text }) => text).sort()).toEqual(
+    const { visibleCount, version } = await store.sessions.get(THEIRS)
+    expect([visibleCount, version]).toEqual([2, (await store.sessions.get(THEIRS)).version])
+    expect((await store.notes.list({ session: THEIRS })).map(({ text }) => text).sort()).toEqual(
       ['of the session', SECRET].sort(),
     )
   })
@@ -157,7 +157,7 @@ describe('notes', () => {
     for (const given of [{ owner: 'bob' }, { owner: 'nobody' }])
       expect((await server.call('recall_notes', given)).text).toMatch(/^INVALID_INPUT: .*omit owner/)
     expect((await server.call('forget_note', { note_id: foreign.note })).isError).toBe(true)
-    expect((await store.recall(undefined, { owner: 'bob' })).length).toBe(1)
+    expect((await store.notes.list({ owner: 'bob' })).length).toBe(1)
   })
 })
 
@@ -176,6 +176,6 @@ describe('an import', () => {
       sessions: 1,
       failures: [],
     })
-    expect((await store.getSession('new')).owner).toBe('ann')
+    expect((await store.sessions.get('new')).owner).toBe('ann')
   })
 })

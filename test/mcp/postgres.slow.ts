@@ -57,7 +57,7 @@ describe.skipIf(server === undefined)('over a server', () => {
 
   async function answersOf(db: string): Promise<string[]> {
     const store = await openStore(db, { env: false })
-    await store.createSession({
+    await store.sessions.create({
       id: 'talk',
       title: 'The kettle',
       owner: 'ann',
@@ -103,7 +103,7 @@ describe.skipIf(server === undefined)('over a server', () => {
     const db = await server!.newDatabase()
     const store = await openStore(db, { env: false })
     for (const owner of ['ann', 'bob']) {
-      await store.createSession({ id: owner, owner })
+      await store.sessions.create({ id: owner, owner })
       await store.append(owner, [say('user', `The secret of ${owner}.`)])
     }
     await store.close()

@@ -137,8 +137,8 @@ describe('a watched folder', () => {
     appendFileSync(file('one.jsonl'), line('one', 2))
     await server.close()
     const store = await openStore(db, { env: false })
-    expect((await store.getSession('one')).messageCount).toBe(2)
-    expect((await store.verifySession('one')).findings).toEqual([])
+    expect((await store.sessions.get('one')).messageCount).toBe(2)
+    expect((await store.sessions.verify('one')).findings).toEqual([])
     await store.close()
   })
 
@@ -191,7 +191,7 @@ describe('a watched folder', () => {
         '7',
         '8',
       ])
-      expect((await store.verifySession(name)).findings).toEqual([])
+      expect((await store.sessions.verify(name)).findings).toEqual([])
     }
     await store.close()
   })

@@ -158,7 +158,7 @@ describe('the end', () => {
       raw.child.kill(signal)
       expect(await raw.ended()).toBe(130)
       const store = await openStore(db, { env: false })
-      expect((await store.verifySession('talk')).findings).toEqual([])
+      expect((await store.sessions.verify('talk')).findings).toEqual([])
       await store.close()
     },
   )

@@ -45,6 +45,6 @@ it('batches of several processes stay whole, and no two of them pop the same ite
   ).toEqual([...added].sort())
   const again = await openStore(file)
   expect((await again.getMessages('shared')).every(({ hidden }) => hidden)).toBe(true)
-  expect((await again.verifySession('shared')).findings).toEqual([])
+  expect((await again.sessions.verify('shared')).findings).toEqual([])
   await again.close()
 })

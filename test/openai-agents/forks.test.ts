@@ -27,7 +27,7 @@ it('a fork is a session of its own that a run continues', async () => {
     'message',
   ])
   expect(await session.getItems()).toEqual(ITEMS)
-  const { title, forkedFrom, provider, model: name } = await store.getSession('f')
+  const { title, forkedFrom, provider, model: name } = await store.sessions.get('f')
   expect({ title, forkedFrom, provider, name }).toEqual({
     title: 'Another way',
     forkedFrom: { sessionId: 's', position: 4 },

@@ -46,7 +46,7 @@ it.each([false, true])(
       await (result as { completed?: Promise<void> }).completed
     }
     // One?, First., Two?, I look twice., two calls and their results, a call and its result, Done.
-    const requests = await store.listRequests('s')
+    const requests = await store.requests.list('s')
     expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([
       [2, 2],
       [4, 6],
@@ -58,7 +58,7 @@ it.each([false, true])(
     for (const [at, { id, answerPositions }] of requests.entries()) {
       const [first, last] = answerPositions!
       for (const { id: answer } of rows.slice(first - 1, last)) {
-        const seen = await store.getRequest('s', { answer })
+        const seen = await store.requests.get('s', { answer })
         expect({ id: seen.id, matches: seen.matches, messages: seen.messages.length }).toEqual({
           ...{ id, matches: true },
           messages: model.calls[at]!.request.input.length,
@@ -66,7 +66,7 @@ it.each([false, true])(
       }
     }
     for (const answer of [1, 3, 7, 8, 10])
-      await expect(store.getRequest('s', { answer })).rejects.toMatchObject({ code: 'REQUEST_NOT_FOUND' })
+      await expect(store.requests.get('s', { answer })).rejects.toMatchObject({ code: 'REQUEST_NOT_FOUND' })
   },
 )
 
@@ -90,13 +90,13 @@ it('an answer that was not stored leaves its request to no later, equal answer',
   await run(agent, 'Two?', { session })
   await run(agent, 'Three?', { session })
   // Zero?, Hi., One?, Two?, OK., Three?, OK.
-  const requests = await store.listRequests('s')
+  const requests = await store.requests.list('s')
   expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([[2, 2], undefined, [5, 5], [7, 7]])
   for (const [answer, question] of [
     [5, 'Two?'],
     [7, 'Three?'],
   ] as const)
-    expect((await store.getRequest('s', { answer })).messages.at(-1)).toMatchObject({ content: question })
+    expect((await store.requests.get('s', { answer })).messages.at(-1)).toMatchObject({ content: question })
 })
 
 it.each(['calls', 'ids', 'questions'])(
@@ -122,14 +122,14 @@ it.each(['calls', 'ids', 'questions'])(
     const isAlone = what !== 'questions'
     for (const at of [0, 1]) await session.addItems([...(isAlone ? [] : inputs[at]!), ...outputs[at]!])
     const length = what === 'ids' ? 1 : 2
-    const requests = await store.listRequests('s')
+    const requests = await store.requests.list('s')
     const [first, last] = [1 + (isAlone ? 0 : 1), length]
     expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([
       [first, last],
       [first + length, last + length],
     ])
     for (const [at, { id }] of requests.entries())
-      expect((await store.getRequest('s', id)).messages.at(-1)).toMatchObject({
+      expect((await store.requests.get('s', id)).messages.at(-1)).toMatchObject({
         content: ['One?', 'Two?'][at],
       })
   },
@@ -150,7 +150,7 @@ it('equal answers of calls at the same time have no requests when nothing else d
     } as never)
   const [{ output }] = await Promise.all([ask('One?'), ask('Two?')])
   await session.addItems(output)
-  expect((await store.listRequests('s')).map(({ answerPositions }) => answerPositions)).toEqual([
+  expect((await store.requests.list('s')).map(({ answerPositions }) => answerPositions)).toEqual([
     undefined,
     undefined,
   ])
@@ -165,7 +165,7 @@ it('steps that say the same and are stored at once have their own requests', asy
   const agent = new Agent({ name: 'A', model: session.recovering(model), tools: [look] })
   await run(agent, 'Look.', { session })
   // Look., OK. with a call, its result, OK. with a call, its result, OK.
-  expect((await store.listRequests('s')).map(({ answerPositions }) => answerPositions)).toEqual([
+  expect((await store.requests.list('s')).map(({ answerPositions }) => answerPositions)).toEqual([
     [2, 3],
     [5, 6],
     [8, 8],

@@ -66,7 +66,7 @@ async function expectRecovered(store: Store, model: ScriptedModel): Promise<void
   expect(shorter!).toBeLessThan(whole! * 0.7)
   expect(inputs.map((input) => timesSaid(input, 'And now?'))).toEqual([1, 1])
   expect(model.calls.map(({ request }) => request.systemInstructions)).toEqual(['Be brief.', 'Be brief.'])
-  expect(await store.getSession('s')).toMatchObject({
+  expect(await store.sessions.get('s')).toMatchObject({
     provider: 'openai',
     model: 'made-up-1',
     owner: 'ann',
@@ -74,11 +74,11 @@ async function expectRecovered(store: Store, model: ScriptedModel): Promise<void
     messageCount: 42,
   })
   expect((await store.listCompactions('s')).map(({ trigger }) => trigger)).toContain('overflow')
-  expect(await store.listLimits()).toMatchObject([{ provider: 'openai', model: 'made-up-1', tokens: 8_192 }])
-  expect((await store.getUsage('s')).models).toMatchObject([
+  expect(await store.limits.list()).toMatchObject([{ provider: 'openai', model: 'made-up-1', tokens: 8_192 }])
+  expect((await store.requests.usage('s')).models).toMatchObject([
     { model: 'made-up-1', requests: 1, inputTokens: 4_000, cacheReadTokens: 1_000, outputTokens: 7 },
   ])
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 }
 
 it('a run recovers from an overflow, and records usage, provider, model and owner', async () => {
@@ -133,10 +133,10 @@ it('models by name recover through the provider of a runner, also in the middle 
   expect(inputs.map((input) => timesSaid(input, 'And now?'))).toEqual([1, 1, 1])
   expect(inputs.map((input) => timesSaid(input, 'seven'))).toEqual([0, 1, 1])
   expect(JSON.stringify(inputs[2]).length).toBeLessThan(JSON.stringify(inputs[1]).length * 0.7)
-  expect(await store.getSession('s')).toMatchObject({ provider: 'openai', model: 'made-up-2' })
-  expect((await store.getUsage('s')).models).toMatchObject([{ model: 'made-up-2', requests: 2 }])
+  expect(await store.sessions.get('s')).toMatchObject({ provider: 'openai', model: 'made-up-2' })
+  expect((await store.requests.usage('s')).models).toMatchObject([{ model: 'made-up-2', requests: 2 }])
   // 40 messages from before, question, call, result and answer.
-  expect((await store.getSession('s')).messageCount).toBe(44)
+  expect((await store.sessions.get('s')).messageCount).toBe(44)
 })
 
 it('the first turn of a session is recorded, too', async () => {
@@ -144,13 +144,13 @@ it('the first turn of a session is recorded, too', async () => {
   const session = sessionOf(store)
   const agent = new Agent({ name: 'A', model: session.recovering(new ScriptedModel([done()])) })
   await run(agent, 'Hi', { session })
-  expect(await store.getSession('s')).toMatchObject({
+  expect(await store.sessions.get('s')).toMatchObject({
     provider: 'openai',
     model: 'made-up-1',
     owner: 'ann',
     messageCount: 2,
   })
-  expect((await store.getUsage('s')).total).toMatchObject({ requests: 1, inputTokens: 4_000 })
+  expect((await store.requests.usage('s')).total).toMatchObject({ requests: 1, inputTokens: 4_000 })
 })
 
 it('an input that a filter changed is sent as it is, and its error comes back', async () => {
@@ -172,15 +172,23 @@ it('an input that a filter changed is sent as it is, and its error comes back', 
 
 it('owner, provider and model are recorded without a model that recovers, and never replaced', async () => {
   await using store = await openStore(':memory:')
-  await store.createSession({ id: 's', owner: 'ann' })
+  await store.sessions.create({ id: 's', owner: 'ann' })
   await sessionOf(store).addItems([{ role: 'user', content: 'Hi' }])
-  expect(await store.getSession('s')).toMatchObject({ owner: 'ann', provider: 'openai', model: 'made-up-1' })
+  expect(await store.sessions.get('s')).toMatchObject({
+    owner: 'ann',
+    provider: 'openai',
+    model: 'made-up-1',
+  })
   const other = new UndertextSession({ store, sessionId: 's', provider: 'mistral', owner: 'eve' })
   // To another owner the session is unknown.
   await expect(other.addItems([{ role: 'user', content: 'Hi' }])).rejects.toMatchObject({
     code: 'SESSION_NOT_FOUND',
   })
-  expect(await store.getSession('s')).toMatchObject({ owner: 'ann', provider: 'openai', model: 'made-up-1' })
+  expect(await store.sessions.get('s')).toMatchObject({
+    owner: 'ann',
+    provider: 'openai',
+    model: 'made-up-1',
+  })
 })
 
 it('refuses what is neither a model nor a provider of models', async () => {

@@ -65,7 +65,7 @@ it('runs agents of the SDK over restarts: tools at once, streams, an approval, a
 
   const store = await openStore(join(script.folder, 'a.db'))
   // Every item once: two exchanges more than the first nine items, and the approval's call and result.
-  expect((await store.getSession('chat')).messageCount).toBe(15)
-  expect((await store.verifySession('chat')).findings).toEqual([])
+  expect((await store.sessions.get('chat')).messageCount).toBe(15)
+  expect((await store.sessions.verify('chat')).findings).toEqual([])
   await store.close()
 })

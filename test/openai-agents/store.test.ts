@@ -165,7 +165,7 @@ describe('what the store does to a history', () => {
   it('the full view omits cleared items, also a last item that was hidden manually', async () => {
     await session.addItems(turn)
     const last = (await store.getMessages('s')).at(-1)!
-    await store.hideMessages('s', [last.id])
+    await store.compactions.hide('s', [last.id])
     const full = new UndertextSession({ store, sessionId: 's', view: 'full' })
     expect(await full.getItems()).toEqual(turn)
     await session.clearSession()
@@ -447,6 +447,6 @@ describe('bad input', () => {
     await one.addItems([said('1')])
     expect(await other.getItems()).toEqual([])
     expect(await one.getSessionId()).not.toBe(await other.getSessionId())
-    expect((await store.getSession(await one.getSessionId())).messageCount).toBe(1)
+    expect((await store.sessions.get(await one.getSessionId())).messageCount).toBe(1)
   })
 })

@@ -30,6 +30,9 @@ import {
   NCA_CONTEXT_WINDOW_TARGET,
   RECALL_TOP_K,
 } from '../../src/compat/index.ts'
+import { truncateToolOutput } from '../../src/compat/truncate-tool-output.ts'
+import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../../src/core/files/tool-output/cut-output.ts'
+import { DEFAULT_COMPACTION_THRESHOLD, DEFAULT_PROVIDER } from '../../src/core/tokens/budget.ts'
 import {
   CHARS_PER_TOKEN,
   CODE_CHARS_PER_TOKEN,
@@ -42,16 +45,9 @@ import {
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,
 } from '../../src/core/tokens/index.ts'
-import {
-  DEFAULT_COMPACTION_THRESHOLD,
-  DEFAULT_PROVIDER,
-  DEFAULT_WARNING_LEVELS,
-  MAX_RETAINED_MESSAGES,
-  MAX_TOOL_OUTPUT_BYTES,
-  MAX_TOOL_OUTPUT_LINES,
-  PRESETS,
-  truncateToolOutput,
-} from '../../src/index.ts'
+import { PRESETS } from '../../src/index.ts'
+import { DEFAULT_WARNING_LEVELS } from '../../src/store/config/resolve.ts'
+import { MAX_RETAINED_MESSAGES } from '../../src/store/config/stages.ts'
 import { readGolden } from '../support/golden.ts'
 
 type Constant = { readonly seed: string; readonly name: string; readonly value: unknown }

@@ -6,7 +6,7 @@ import {
   summarizeMessages,
 } from '../../src/compat/arrays/index.ts'
 import type { ChatMessage } from '../../src/core/model/message-parts.ts'
-import { SUMMARY_SECTIONS } from '../../src/index.ts'
+import { SUMMARY_SECTIONS } from '../../src/core/summarizers/summarizer.ts'
 import { call, deepFreeze, failing, places, result, saying, system, talk, user } from './support.ts'
 
 it.each([

@@ -25,7 +25,9 @@ type Rows = {
  */
 export async function historyOf(store: Store, session: string): Promise<History> {
   const commits: (Commit & { key: string; ids: string[] })[] = []
-  for (const { event, compactionId, runId, actor } of await store.getAuditLog(session, { limit: 100_000 })) {
+  for (const { event, compactionId, runId, actor } of await store.sessions.audit(session, {
+    limit: 100_000,
+  })) {
     if (event !== 'created' && event !== 'undone' && event !== 'redone') continue
     const key = event === 'created' ? `run ${runId}` : `${event} by ${actor}`
     if (commits.at(-1)?.key === key) commits.at(-1)!.ids.push(compactionId!)

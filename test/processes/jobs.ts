@@ -250,7 +250,7 @@ export const jobs: { readonly [N in JobName]: (argument: Jobs[N]) => Promise<Ans
       count(
         outcomes,
         await outcomeOf(
-          () => store.purgeSession(session),
+          () => store.sessions.purge(session),
           () => 'purged',
         ),
       )

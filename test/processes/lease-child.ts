@@ -36,7 +36,7 @@ const works: { readonly [work: string]: () => Promise<unknown> } = {
     const config = { targetTokens: 300, keepRecentTokens: 100, summarizer, waitMs: 0 }
     return (await store.compactSession('s', config))?.compacted === true ? 'compacted' : 'nothing'
   },
-  import: async () => (await store.importSession('imported', events(), { source: 'elsewhere' })).status,
+  import: async () => (await store.sessions.import(events(), { id: 'imported', source: 'elsewhere' })).status,
 }
 
 const store = await openStore(file!, { estimator: 'neurolink' })

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { openStore, Store, type Summarizer } from '../../src/index.ts'
+import { openStore, type Summarizer } from '../../src/index.ts'
+import { Store } from '../../src/store/store.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { type Bundled, bundle } from '../support/bundled.ts'
 import { chat } from '../support/conversation.ts'
@@ -128,7 +129,7 @@ function slowImport(store: Store): {
     begin()
     await ended
   }
-  const done = store.importSession('imported', events(), { source: 'elsewhere' })
+  const done = store.sessions.import(events(), { id: 'imported', source: 'elsewhere' })
   return {
     begun,
     end: async () => {
@@ -176,7 +177,7 @@ describe('two copies of the package in one process', () => {
     await vi.waitFor(() => expect(model.asked()).toBe(1))
     const second = other.compactSession(S, { ...ONLY_SUMMARY, summarizer: model.summarizer, waitMs: 0 })
     await expect(second).rejects.toMatchObject({ code: 'COMPACTION_IN_PROGRESS' })
-    await other.importSession('another', [], { source: 'elsewhere' })
+    await other.sessions.import([], { id: 'another', source: 'elsewhere' })
     expect(await importing.end()).toBe('imported')
     model.answer()
     expect(await run).toMatchObject({ compacted: true })
@@ -246,23 +247,23 @@ describe('a process whose clock is 30 days ahead', () => {
 
   it('holds up no job: not one it queued, and not one it was at for longer than a minute', async () => {
     const store = await openFull()
-    const { jobId } = await store.compactInBackground(S, { targetTokens: 300 })
-    await store.whenIdle(S)
+    const { jobId } = await store.jobs.start(S, { targetTokens: 300 })
+    await store.jobs.whenIdle(S)
     const then = Date.now() + 30 * DAY
     write("update undertext_jobs set state = 'queued', not_before = ?, changed_at = ?", then, then)
-    expect(await store.whenIdle(S, { timeoutMs: 10_000 })).toBe(true)
-    expect(await store.getJob(jobId)).toMatchObject({ state: 'done' })
+    expect(await store.jobs.whenIdle(S, { timeoutMs: 10_000 })).toBe(true)
+    expect(await store.jobs.get(jobId)).toMatchObject({ state: 'done' })
     write(
       "update undertext_jobs set state = 'running', run = 'r', holder = 'otherhost/1/0/1', expires = ?",
       then,
     )
-    await store.compactInBackground(S)
-    expect(await store.whenIdle(S, { timeoutMs: 200 })).toBe(false)
+    await store.jobs.start(S)
+    expect(await store.jobs.whenIdle(S, { timeoutMs: 200 })).toBe(false)
     expect(read('select expires from undertext_jobs')).toBeLessThanOrEqual(Date.now() + 60_000)
     const { now } = Date
     vi.spyOn(Date, 'now').mockImplementation(() => now() + 121_000)
-    expect(await store.whenIdle(S, { timeoutMs: 10_000 })).toBe(true)
-    expect(await store.getJob(jobId)).toMatchObject({ state: 'done' })
+    expect(await store.jobs.whenIdle(S, { timeoutMs: 10_000 })).toBe(true)
+    expect(await store.jobs.get(jobId)).toMatchObject({ state: 'done' })
   })
 
   it('keeps no circuit open', async () => {
@@ -272,7 +273,7 @@ describe('a process whose clock is 30 days ahead', () => {
     const store = await openFull()
     const config = { ...ONLY_SUMMARY, summarizer: { name: 'down', usesModel: true, summarize } }
     for (let run = 1; run <= 3; run++) await store.compactSession(S, { ...config, trigger: 'auto' })
-    await expect(store.compactInBackground(S, config)).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' })
+    await expect(store.jobs.start(S, config)).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' })
     const then = Date.now() + 30 * DAY
     write('update undertext_circuits set open_until = ?, changed_at = ?', then + 300_000, then)
     const model = held()
@@ -294,13 +295,13 @@ describe('a process that is paused', () => {
       'update undertext_sessions set updated_at = ?, lease_expires = ? where staged_by is not null'
     expect(write(asOfThen, past, past)).toBe(1)
     const store = await open()
-    await store.importSession('another', [], { source: 'elsewhere' })
+    await store.sessions.import([], { id: 'another', source: 'elsewhere' })
     expect(read(STAGED)).toBe(1)
     other.process.kill('SIGCONT')
     other.goOn()
     expect(await other.says()).toBe('ended imported')
-    expect((await store.getSession('imported')).messageCount).toBe(2_000)
-    expect((await store.verifySession('imported')).findings).toEqual([])
+    expect((await store.sessions.get('imported')).messageCount).toBe(2_000)
+    expect((await store.sessions.verify('imported')).findings).toEqual([])
   })
 
   it('for longer than its lease cannot commit, and another compacts without it', async () => {

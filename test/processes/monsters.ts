@@ -43,6 +43,6 @@ for (const [at, [word, text]] of MONSTERS.entries()) {
 const everywhere = await store.search('teapot')
 isOver = true
 await appending
-const { messages } = await store.countMessages('talk')
+const { messages } = (await store.sessions.get('talk', { counts: true })).counts
 await store.close()
 console.log(JSON.stringify({ lost, everywhere: everywhere.hits.length > 0, appended, messages }))

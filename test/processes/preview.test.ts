@@ -56,7 +56,7 @@ describe('a preview that others get in the way of', () => {
 
   test('of a session that is purged and made anew is one of the new session', async () => {
     const { summarizer } = disturbed(async () => {
-      await other.purgeSession('s')
+      await other.sessions.purge('s')
       // Its rows take the place of those that went, so what was planned before would read these.
       await other.append('t', turnOf('of another session', 1))
       for (let turn = 1; turn <= 20; turn++) await other.append('s', turnOf('anew', turn))

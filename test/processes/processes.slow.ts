@@ -65,7 +65,7 @@ describe('a summary that several ask for', () => {
     expect((await store.listCompactions('s')).map(({ status, cost }) => [status, cost])).toEqual([
       ['active', 1],
     ])
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     await store.close()
   })
 
@@ -124,24 +124,24 @@ describe('a process that holds the write lock', () => {
 
   test('makes every writing verb end STORE_BUSY within its limit; nothing is written; after it all succeed', async () => {
     const verbs: Record<string, () => Promise<unknown>> = {
-      createSession: () => store.createSession({ id: 'new' }),
-      updateSession: () => store.updateSession('s', { title: 'x' }),
-      archiveSession: () => store.archiveSession('s'),
+      createSession: () => store.sessions.create({ id: 'new' }),
+      updateSession: () => store.sessions.update('s', { title: 'x' }),
+      archiveSession: () => store.sessions.archive('s'),
       append: () => store.append('s', turnOf('late', 1)),
       'append to a new session': () => store.append('t', turnOf('late', 1)),
-      pin: () => store.pin('s', [ids[40]!]),
-      unpin: () => store.unpin('s', [ids[40]!]),
-      hideMessages: () => store.hideMessages('s', [ids[20]!]),
+      pin: () => store.messages.pin('s', [ids[40]!]),
+      unpin: () => store.messages.unpin('s', [ids[40]!]),
+      hideMessages: () => store.compactions.hide('s', [ids[20]!]),
       recordProviderCompaction: () =>
-        store.recordProviderCompaction('s', {
+        store.compactions.recordProvider('s', {
           appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 90 }],
         }),
       undoCompaction: () => store.undoCompaction('s', active),
       redoCompaction: () => store.redoCompaction('s', undone),
       compactSession: () => store.compactSession('s', { ...ONLY.truncate, targetTokens: 600 }),
-      reestimate: () => store.reestimate('s'),
-      'verifySession with repair': () => store.verifySession('s', { repair: true }),
-      purgeSession: () => store.purgeSession('s'),
+      reestimate: () => store.sessions.reestimate('s'),
+      'verifySession with repair': () => store.sessions.verify('s', { repair: true }),
+      purgeSession: () => store.sessions.purge('s'),
     }
     const other = new BetterSqlite3(file, { readonly: true })
     const before = dumpOf(other)
@@ -162,8 +162,8 @@ describe('a process that holds the write lock', () => {
     const open = (readonly: boolean): Promise<Store> => openStore(file, { readonly, busyTimeoutMs: 0 })
     const reader = await open(false)
     const read = async (): Promise<unknown[]> => [
-      await reader.getSession('s'),
-      await reader.listSessions(),
+      await reader.sessions.get('s'),
+      await reader.sessions.list(),
       await reader.getMessages('s'),
       await reader.getEffectiveHistory('s', { provenance: true }),
       await reader.renderHistory('s', { provider: 'anthropic' }),
@@ -171,8 +171,8 @@ describe('a process that holds the write lock', () => {
       reader.needsCompaction('s'),
       (await reader.previewCompaction('s', { ...ONLY.truncate, targetTokens: 600 }))!.tokensAfter,
       await reader.listCompactions('s'),
-      await reader.getAuditLog('s'),
-      await reader.verifySession('s'),
+      await reader.sessions.audit('s'),
+      await reader.sessions.verify('s'),
     ]
     const before = await read()
     await whileHeld(async () => {
@@ -213,7 +213,7 @@ describe('a process that holds the write lock', () => {
     const again = await store.compactSession('s', { ...config, waitMs: 0, summarizer: model(async () => 0) })
     expect(again).toMatchObject({ compacted: true })
     expect((await store.listCompactions('s')).map(({ status }) => status)).not.toContain('running')
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   test('makes opening a file that is no store yet end STORE_BUSY within the limit', async () => {
@@ -257,15 +257,15 @@ describe('a purge', () => {
 
     const store = await openStore(file)
     // What stands is what came after the last purge: a session of its own, whole from position 1.
-    expect((await store.getSession('s')).incarnation).not.toBe(incarnation)
+    expect((await store.sessions.get('s')).incarnation).not.toBe(incarnation)
     const log = (await store.getMessages('s')).filter(({ position }) => position !== undefined)
     expect(log.map(({ position }) => position)).toEqual(log.map((_, at) => at + 1))
     const last = sent.slice(-log.length / TURN_LENGTH)
     expect(log.map(({ role, content }) => ({ role, content }))).toEqual(
       last.flatMap(({ turn }) => turnOf('sender', turn)),
     )
-    expect((await store.verifySession('s')).findings).toEqual([])
-    await store.purgeSession('s')
+    expect((await store.sessions.verify('s')).findings).toEqual([])
+    await store.sessions.purge('s')
     await store.close()
     expectNothingLeft()
   })
@@ -282,14 +282,14 @@ describe('a purge', () => {
     const summarizer = { name: 'fake', usesModel: true, summarize }
     expectFailure(await failureOf(() => store.compactSession('s', { ...config, summarizer })), 'STALE_PLAN')
     expect(await store.listCompactions('s')).toEqual([])
-    expect(await store.getAuditLog('s')).toEqual([])
+    expect(await store.sessions.audit('s')).toEqual([])
     expect(await store.getEffectiveHistory('s')).toHaveLength(TURN_LENGTH)
     await store.close()
   })
 
   async function incarnationOf(session: string): Promise<string> {
     const store = await openStore(file, { readonly: true })
-    const { incarnation } = await store.getSession(session)
+    const { incarnation } = await store.sessions.get(session)
     await store.close()
     return incarnation
   }

@@ -126,7 +126,7 @@ async function expectWhole(
   sent: readonly (readonly Sent[])[],
   turns: number,
 ): Promise<void> {
-  expect((await store.verifySession(session)).findings).toEqual([])
+  expect((await store.sessions.verify(session)).findings).toEqual([])
   const log = (await store.getMessages(session)).filter(({ position }) => position !== undefined)
   const length = TURN_LENGTH * (1 + turns * sent.length)
   expect(log.map(({ position }) => position)).toEqual(Array.from({ length }, (_, at) => at + 1))
@@ -143,7 +143,7 @@ async function expectWhole(
     await store.undoCompaction(session, id, { cascade: true })
   const view = await store.getEffectiveHistory(session)
   expect(view.map(bodyOf)).toEqual(log.map(bodyOf))
-  expect((await store.verifySession(session)).findings).toEqual([])
+  expect((await store.sessions.verify(session)).findings).toEqual([])
 }
 
 function bodyOf({ role, content }: Pick<StoredMessage, 'role' | 'content'>): object {
@@ -172,7 +172,7 @@ export async function openAtOnce(fleet: Fleet, folder: string, rounds: number): 
     const store = await openStore(file)
     const said = (await store.getMessages('shared')).map(({ content }) => content)
     expect(said.sort()).toEqual(fleet.members.map((_, at) => `opener ${at}`).sort())
-    expect((await store.verifySession('shared')).findings).toEqual([])
+    expect((await store.sessions.verify('shared')).findings).toEqual([])
     await store.close()
   }
 }

@@ -60,10 +60,10 @@ export async function watchSession(
     isLast = !(await goOn())
     looks += 1
     try {
-      const before = await store.getSession(session)
+      const before = await store.sessions.get(session)
       const view = await store.getEffectiveHistory(session, { provenance: true })
       const stats = await store.getContextStats(session)
-      const after = await store.getSession(session)
+      const after = await store.sessions.get(session)
       if (before.version < version || after.version < before.version) problems.add('the version went back')
       if (before.viewEpoch < viewEpoch || after.viewEpoch < before.viewEpoch)
         problems.add('the view epoch went back')
@@ -106,7 +106,7 @@ function problemsOf(view: readonly ViewMessage[]): string[] {
     for (const { type } of content)
       if ((type === 'tool-call' || type === 'tool-result') && !neighbour(type)) problems.push('a parted pair')
   })
-  const standing = view.flatMap(({ standsFor }) => standsFor ?? [])
+  const standing = view.flatMap(({ positions }) => positions ?? [])
   let next = 1
   for (const [from, to] of [...standing].sort((a, b) => a[0] - b[0])) {
     if (from !== next) problems.push(`position ${next} stands ${from < next ? 'twice' : 'nowhere'}`)

@@ -13,9 +13,9 @@ import {
   type ProviderCompactionResult,
   type RewindPoint,
   type StageSpec,
-  Store,
   validateHistory,
 } from '../../src/index.ts'
+import { Store } from '../../src/store/store.ts'
 import { withoutTime } from '../crashes/standing.ts'
 import { applyStage, storageOf } from '../support/apply-stage.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'
@@ -24,7 +24,7 @@ import { expectAccepted, expectSessionAccepted, providerOfStep } from '../suppor
 
 /*
  * Random sequences of verbs, run against the SQLite store and against the pure model: after every step the same
- * view, the same figures, the same refusals; and `verifySession`, which rebuilds all tags from coverage and
+ * view, the same figures, the same refusals; and `sessions.verify`, which rebuilds all tags from coverage and
  * statuses, finds nothing.
  */
 
@@ -327,12 +327,12 @@ async function perform(store: Store, one: Step): Promise<unknown> {
     case 'pin':
     case 'unpin': {
       const ids = await pickRows(store, one.pick)
-      return ids.length === 0 ? 'nothing to pin' : store[one.verb](SESSION, ids)
+      return ids.length === 0 ? 'nothing to pin' : store.messages[one.verb](SESSION, ids)
     }
     case 'hide': {
       const ids = one.whole ? await pickTurn(store, one.pick) : await pickVisible(store, one.pick)
       if (ids.length === 0) return 'nothing to hide'
-      const { rowsHidden } = await store.hideMessages(SESSION, ids)
+      const { rowsHidden } = await store.compactions.hide(SESSION, ids)
       return rowsHidden
     }
     case 'rewind':
@@ -368,16 +368,16 @@ async function perform(store: Store, one: Step): Promise<unknown> {
       const verb = one.verb === 'undo' ? 'undoCompaction' : 'redoCompaction'
       const options = { cascade: one.cascade, ...(one.verb === 'undo' && { both: one.both }) }
       const outcome = await store[verb](SESSION, one.run ? runId : id, options)
-      const { changed, rows, parts, compactionIds, turnedWith = [], notTurned = [] } = outcome
-      const left = notTurned.map(({ status }) => status).filter((status) => status === 'undone')
-      return { changed, rows, parts, count: compactionIds.length, turned: turnedWith.length, left }
+      const { changed, rows, parts, compactionIds, alsoChanged = [], unchanged = [] } = outcome
+      const left = unchanged.map(({ status }) => status).filter((status) => status === 'undone')
+      return { changed, rows, parts, count: compactionIds.length, turned: alsoChanged.length, left }
     }
     case 'report': {
       const stats = await store.getContextStats(SESSION)
       if (stats === null) return null
       const inputTokens = Math.floor((stats.estimated * one.percent) / 100)
       const position = one.upTo === undefined ? undefined : one.upTo % (stats.storedMessages + 1)
-      return store.recordUsage(SESSION, { inputTokens, position })
+      return store.requests.recordUsage(SESSION, { inputTokens, position })
     }
     case 'block': {
       const answer = blockMessage(one)
@@ -386,7 +386,7 @@ async function perform(store: Store, one: Step): Promise<unknown> {
       return recordFacts((await store.append(SESSION, [answer])).providerCompaction)
     }
     case 'record':
-      return recordFacts(await store.recordProviderCompaction(SESSION))
+      return recordFacts(await store.compactions.recordProvider(SESSION))
     case 'edits': {
       const appliedEdits = [
         { type: 'clear_thinking_20251015', cleared_thinking_turns: one.turns },
@@ -394,11 +394,11 @@ async function perform(store: Store, one: Step): Promise<unknown> {
         ...(one.block ? [{ type: 'compact_20260112' }] : []),
       ]
       const excludeTools = one.results % 3 === 0 ? ['search'] : []
-      return recordFacts(await store.recordProviderCompaction(SESSION, { appliedEdits, excludeTools }))
+      return recordFacts(await store.compactions.recordProvider(SESSION, { appliedEdits, excludeTools }))
     }
     case 'drop': {
       const id = await applyStage(store, dropReasoning({ keepTurns: one.keepTurns }), SESSION)
-      return id === undefined ? 'nothing to drop' : (await store.getCompaction(SESSION, id)).partsReplaced
+      return id === undefined ? 'nothing to drop' : (await store.compactions.get(SESSION, id)).partsReplaced
     }
     case 'reopen':
       return undefined
@@ -635,7 +635,7 @@ async function stateOf(store: Store): Promise<unknown> {
 /** What must be true of the real store by itself. */
 async function checkOwn(store: Store, index: number): Promise<void> {
   if ((await store.getContextStats(SESSION)) === null) return
-  const { findings } = await store.verifySession(SESSION)
+  const { findings } = await store.sessions.verify(SESSION)
   // A result may come after a rewind hid its call; that is no damage.
   expect(findings, `verifySession after step ${index}`).toEqual([])
   await checkOpenCalls(store, index)
@@ -647,7 +647,7 @@ async function checkOpenCalls(store: Store, index: number): Promise<void> {
     (await store.listCompactions(SESSION)).flatMap(({ id, coverage }) => (coverage.rewinds ? [id] : [])),
   )
   const rows = new Map((await rowsOf(store)).map((row) => [row.id, row] as const))
-  for (const { status, call: place } of await store.listToolCalls(SESSION)) {
+  for (const { status, call: place } of await store.messages.toolCalls(SESSION)) {
     const { hidden, truncationParent = '' } = rows.get(place.messageId)!
     if (status === 'pending' && hidden)
       expect(rewinds.has(truncationParent), `open call at ${place.position} after step ${index}`).toBe(true)

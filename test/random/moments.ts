@@ -51,7 +51,7 @@ export async function checkMoments(
       await checkSearch(store, SESSION)
     }
     const records: HistoryRecord[] = []
-    if (remembered.length > 0) for await (const one of store.exportSession(SESSION)) records.push(one)
+    if (remembered.length > 0) for await (const one of store.sessions.export(SESSION)) records.push(one)
     await checkCopy(records, remembered, await open(options), 'restored', sent)
   } finally {
     vi.useRealTimers()
@@ -91,8 +91,8 @@ type Snapshot = {
 
 async function snapshotOf(store: Store): Promise<Snapshot | undefined> {
   try {
-    const { messageCount } = await store.getSession(SESSION)
-    const audit = await store.getAuditLog(SESSION)
+    const { messageCount } = await store.sessions.get(SESSION)
+    const audit = await store.sessions.audit(SESSION)
     const compactions = await store.listCompactions(SESSION)
     return {
       state: await stateAt(store, undefined),
@@ -137,7 +137,10 @@ async function momentsOf(
   const made = after.compactions.filter(({ id }) => !known.has(id))
   const isLonger = after.position > (before?.position ?? 0)
   const last = after.entries.at(-1)
-  if (last !== undefined && (await store.getMoment(SESSION, { audit: last })).position === after.position)
+  if (
+    last !== undefined &&
+    (await store.messages.moment(SESSION, { audit: last })).position === after.position
+  )
     found.push({ ...after.state, at: { audit: last }, entry: after.entries.length })
   if (isLonger && (step.verb === 'append' || step.verb === 'rewind')) {
     found.push({ ...after.state, at: { afterMessage: after.position } })
@@ -158,7 +161,7 @@ async function momentsOf(
 }
 
 async function checkAll(store: Store, remembered: readonly Remembered[], which: string): Promise<void> {
-  const entries = remembered.length === 0 ? [] : await store.getAuditLog(SESSION)
+  const entries = remembered.length === 0 ? [] : await store.sessions.audit(SESSION)
   for (const { at, entry, ...state } of remembered) {
     const moment = entry === undefined ? at : { audit: entries[entry - 1]!.no }
     expect(await stateAt(store, moment), `${which}: ${JSON.stringify(at)}`).toEqual(state)
@@ -174,7 +177,7 @@ async function checkCopy(
 ): Promise<void> {
   try {
     if (remembered.length === 0) return
-    await store.restoreSession(records)
+    await store.sessions.import(records)
     await checkAll(store, remembered, which)
     if (sent === undefined) return
     await checkRequests(store, SESSION, sent)

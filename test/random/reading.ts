@@ -24,17 +24,17 @@ export async function send(store: Store, session: string, number: number): Promi
     }),
   })
   expectAccepted(request.messages, provider, `request ${number}`)
-  await store.recordUsage(session, { inputTokens: 900, request })
+  await store.requests.recordUsage(session, { inputTokens: 900, request })
   const { system, tools, messages } = request
   return { system, tools, messages }
 }
 
 /** Every recorded request of a session still is what was sent. */
 export async function checkRequests(store: Store, session: string, sent: readonly Sent[]): Promise<void> {
-  const listed = await store.listRequests(session, { limit: 1_000 })
+  const listed = await store.requests.list(session, { limit: 1_000 })
   expect(listed).toHaveLength(sent.length)
   for (const [at, { system, tools, messages }] of sent.entries()) {
-    const found = await store.getRequest(session, listed[at]!.id)
+    const found = await store.requests.get(session, listed[at]!.id)
     const { matches, reason } = found
     expect({ matches, reason }, `request ${at + 1} of ${sent.length}`).toEqual({ matches: true })
     expect([found.system, found.tools, found.messages]).toEqual([system, tools, messages])

@@ -19,7 +19,7 @@ describe('make_room up to a position', () => {
     makeRoom(store, 's', { reason: 'r', upToPosition, summary: 'Earlier questions.' })
   const pin = async (position: number): Promise<void> => {
     const [message] = await store.getMessages('s', { after: position - 1, limit: 1 })
-    await store.pin('s', [message!.id])
+    await store.messages.pin('s', [message!.id])
   }
   const visible = async (): Promise<(number | undefined)[]> =>
     (await store.getEffectiveHistory('s')).map(({ position }) => position)

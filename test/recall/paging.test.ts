@@ -51,10 +51,10 @@ describe('a log of short and long messages with long headings', () => {
   let store: Store
   beforeAll(async () => {
     store = await openStore(':memory:')
-    await store.createSession({ id: 'base', owner: 'ann' })
+    await store.sessions.create({ id: 'base', owner: 'ann' })
     await store.append('base', [say('user', 'Hello')])
     for (const id of IDS) {
-      await store.createSession({ id, owner: 'ann' })
+      await store.sessions.create({ id, owner: 'ann' })
       await store.append(id, messages())
       for (const from of [1, 16])
         await store.compactSession(id, { range: { from, to: from + 14 }, summary: 'Lanterns.' })
@@ -131,7 +131,7 @@ it('a search over twenty sessions has a short cursor, and pages to each of their
   const store = await openStore(':memory:')
   const ids = Array.from({ length: 20 }, (_, at) => `session-${at}`)
   for (const id of ids) {
-    await store.createSession({ id, owner: 'ann' })
+    await store.sessions.create({ id, owner: 'ann' })
     // Two pages of the search of each session.
     await store.append(
       id,
@@ -183,7 +183,7 @@ it('without a conversation the estimator of the session that is read measures th
   const folder = await mkdtemp(join(tmpdir(), 'undertext-recall-'))
   const file = join(folder, 'store.db')
   const first = await openStore(file, { estimator: 'calibrated' })
-  await first.createSession({ id: 'own', owner: 'ann' })
+  await first.sessions.create({ id: 'own', owner: 'ann' })
   await first.append('own', [say('user', '港口的大门密码。'.repeat(2_000))])
   await first.close()
   // For Chinese `neurolink` counts a token for four characters, `calibrated` about one for each.
@@ -239,7 +239,7 @@ it('a search continues in the order of its first page, though its words have bec
   // Of two words the rarer counts more; what is appended after the first page makes the rarer one the more common.
   const pagesOf = async (isGrowing: boolean): Promise<RecallAnswer[]> => {
     await using store = await openStore(':memory:')
-    for (const id of ['s', 't']) await store.createSession({ id, owner: 'ann' })
+    for (const id of ['s', 't']) await store.sessions.create({ id, owner: 'ann' })
     await store.append('t', [say('user', 'Hello')])
     const texts = Array.from({ length: 60 }, (_, at) => `${at % 4 === 0 ? 'Lantern' : 'Harbour'} no. ${at}`)
     await store.append(

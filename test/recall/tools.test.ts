@@ -38,13 +38,13 @@ describe.each(ENGINES)('on %s', (_, open) => {
   let summaryId: string
   beforeAll(async () => {
     store = await open()
-    await store.createSession({ id: 's', owner: 'ann' })
+    await store.sessions.create({ id: 's', owner: 'ann' })
     await store.append('s', log(12))
     await store.compactSession('s', { range: { from: 1, to: 40 }, summary: 'Stations 0 to 9 were checked.' })
     summaryId = (await store.getEffectiveHistory('s')).find(({ kind }) => kind === 'summary')!.id
-    await store.createSession({ id: 'other', owner: 'ann' })
+    await store.sessions.create({ id: 'other', owner: 'ann' })
     await store.append('other', [say('user', 'The canary deploys on Thursday.')])
-    await store.createSession({ id: 'foreign', owner: 'bob' })
+    await store.sessions.create({ id: 'foreign', owner: 'bob' })
     await store.append('foreign', [say('user', 'The canary sings at dawn.')])
   })
   afterAll(() => store.close())
@@ -93,7 +93,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
 
   it('pages through the hits of several sessions, each once', async () => {
     for (const id of ['left', 'right']) {
-      await store.createSession({ id, owner: 'ann' })
+      await store.sessions.create({ id, owner: 'ann' })
       await store.append(
         id,
         Array.from({ length: 30 }, (_, at) => say('user', `Ferry ${at} of the ${id} quay.`)),
@@ -201,15 +201,15 @@ describe.each(ENGINES)('on %s', (_, open) => {
       'Ann prefers metric units.',
     ])
     expect(text).toContain('of all sessions')
-    await store.remember('Of bob.', { owner: 'bob' })
-    const [foreign] = await store.recall(undefined, { owner: 'bob' })
+    await store.notes.add('Of bob.', { owner: 'bob' })
+    const [foreign] = await store.notes.list({ owner: 'bob' })
     expect((await logNotes(store, 's', { action: 'forget', noteId: foreign!.id })).problem).toBe(
       'INVALID_INPUT',
     )
-    expect(await store.recall(undefined, { owner: 'bob' })).toHaveLength(1)
+    expect(await store.notes.list({ owner: 'bob' })).toHaveLength(1)
     await logNotes(store, 's', { action: 'forget', noteId: notes![0]!.id })
     expect((await logNotes(store, 's', { action: 'recall' })).notes).toHaveLength(1)
-    const audit = await store.getAuditLog('s')
+    const audit = await store.sessions.audit('s')
     expect(audit.filter(({ actor }) => actor === 'model')).toHaveLength(2)
   })
 
@@ -240,7 +240,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
   it('answers a call about a session that was purged between two calls', async () => {
     await store.append('gone', log(3))
     const first = await readLog(store, 'gone', { position: 5 })
-    await store.purgeSession('gone')
+    await store.sessions.purge('gone')
     for (const tool of recallTools(store, 'gone', { notes: true, makeRoom: true }))
       expect(
         (await tool.answer({ query: 'x', cursor: first.cursor!, reason: 'x', action: 'recall' })).problem,
@@ -399,7 +399,7 @@ it('a note that is too long for an answer is read on from the place that the ans
   const store = await openStore(':memory:')
   await store.append('s', [say('user', 'Hi')])
   const text = Array.from({ length: 400 }, (_, at) => `Item ${at} of the list.`).join('\n')
-  await store.remember(text, { session: 's' })
+  await store.notes.add(text, { session: 's' })
   let read = ''
   let answer = await logNotes(store, 's', { action: 'recall' }, { maxTokens: 600 })
   for (;;) {

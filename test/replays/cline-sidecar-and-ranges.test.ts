@@ -120,7 +120,7 @@ describe('cline-sidecar-and-ranges, prefixes', () => {
       const apply = (): unknown => store.compactSession(SESSION, planned)
       if (changed.length > 0 && !isDisplayed(made.input.input.sourceMessages)) {
         for (const { messageId, message } of changed) {
-          await store.hideMessages(SESSION, [messageId])
+          await store.compactions.hide(SESSION, [messageId])
           await store.append(SESSION, [message])
         }
         const before = await shown(store)
@@ -194,7 +194,7 @@ describe('cline-sidecar-and-ranges, ranges', () => {
         const [from, to] = previousRange
         const stored = await store.getMessages(SESSION)
         const hidden = stored.slice(from, to + 1).map(({ id }) => id)
-        await store.hideMessages(SESSION, hidden)
+        await store.compactions.hide(SESSION, hidden)
       }
       await store.compactSession(SESSION, {
         targetTokens: 0,
@@ -223,7 +223,7 @@ describe('cline-sidecar-and-ranges, ranges', () => {
       // The first pair stays, wherever a range begins.
       const gone = range === null ? [] : between(2, range[1])
       if (gone.length > 0)
-        await store.hideMessages(
+        await store.compactions.hide(
           SESSION,
           gone.map((at) => messages[at]!.id),
         )

@@ -66,7 +66,7 @@ function recordedShape(turns: readonly Turn[]): string[] {
 
 async function render(messages: readonly Message[]): Promise<Message[]> {
   await using store = await openStore(':memory:')
-  await store.createSession({ id: SESSION })
+  await store.sessions.create({ id: SESSION })
   if (messages.length > 0) await store.append(SESSION, messages)
   const { messages: sent } = await store.renderHistory(SESSION, { provider: PROVIDER })
   expect(validateHistory(sent, PROVIDER)).toEqual([])

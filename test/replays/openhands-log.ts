@@ -146,7 +146,7 @@ export class ReplayedLog {
   }
 
   async view(): Promise<ViewMessage[]> {
-    const known = await this.#store.listSessions()
+    const known = await this.#store.sessions.list()
     return known.length === 0 ? [] : this.#store.getEffectiveHistory(SESSION)
   }
 

@@ -128,13 +128,13 @@ async function replayEvents(store: Store, log: ReplayedLog, { name, input, expec
       for (const label of forgotten.filter((one) => log.isSummary(one))) {
         // A summary goes with the originals back in its place, never by itself.
         const row = (await log.view()).find((one) => log.labelsOf(one).includes(label))!
-        const failure = await failureOf(() => store.hideMessages(SESSION, [row.id]))
+        const failure = await failureOf(() => store.compactions.hide(SESSION, [row.id]))
         expect(isUndertextError(failure, 'ILLEGAL_BOUNDARY'), name).toBe(true)
         await log.undo(label)
       }
       const own = forgotten.filter((one) => !log.isSummary(one) && shown.includes(one))
       for (const unknown of forgotten.filter((one) => !shown.includes(one))) {
-        const failure = await failureOf(() => store.hideMessages(SESSION, [unknown]))
+        const failure = await failureOf(() => store.compactions.hide(SESSION, [unknown]))
         expect(isUndertextError(failure, 'MESSAGE_NOT_FOUND'), name).toBe(true)
       }
       if (own.length === 0) continue
@@ -162,10 +162,10 @@ async function hide(
   const asked = idsOf(forgotten)
   const besides = idsOf(dropped).filter((id) => !asked.includes(id))
   if (besides.length > 0) {
-    const failure = await failureOf(() => store.hideMessages(SESSION, asked))
+    const failure = await failureOf(() => store.compactions.hide(SESSION, asked))
     expect(failure, name).toMatchObject({ code: 'ILLEGAL_BOUNDARY', facts: { messageIds: besides } })
   }
-  await store.hideMessages(SESSION, [...asked, ...besides])
+  await store.compactions.hide(SESSION, [...asked, ...besides])
   return besides.length > 0
 }
 
@@ -189,10 +189,10 @@ async function compareCuts(store: Store, log: ReplayedLog, one: ViewCase): Promi
     const before = rows.slice(0, at).map(({ id }) => id)
     const what = `${one.name} at ${events}`
     if (cuts.includes(events)) {
-      const { id } = await store.hideMessages(SESSION, before)
+      const { id } = await store.compactions.hide(SESSION, before)
       await store.undoCompaction(SESSION, id)
     } else {
-      const failure = await failureOf(() => store.hideMessages(SESSION, before))
+      const failure = await failureOf(() => store.compactions.hide(SESSION, before))
       expect(isUndertextError(failure, 'ILLEGAL_BOUNDARY'), what).toBe(true)
     }
   }
@@ -234,7 +234,7 @@ describe('openhands-view, enforcement', () => {
       const { view_events: kept, all_events: all } = one.input
       if (kept.length !== all.length) continue
       await using store = await openStore(':memory:')
-      await store.createSession({ id: SESSION })
+      await store.sessions.create({ id: SESSION })
       if (all.length > 0)
         await store.append(
           SESSION,
@@ -279,7 +279,7 @@ describe('openhands-view, enforcement', () => {
 
       const waits = !hasResults(all)
       if (waits) {
-        const failure = await failureOf(() => store.hideMessages(SESSION, asked))
+        const failure = await failureOf(() => store.compactions.hide(SESSION, asked))
         expect(failure, one.name).toMatchObject({ code: 'PENDING_TOOL_CALLS', facts: { messageIds: asked } })
         // With their results they wait no longer, and the batch is hidden as one.
         const calls = made
@@ -297,10 +297,10 @@ describe('openhands-view, enforcement', () => {
         asked.push('results')
         made.push({ message: { id: 'results', role: 'tool', content: '' }, events: [] })
       } else if (besides.length > 0) {
-        const failure = await failureOf(() => store.hideMessages(SESSION, asked))
+        const failure = await failureOf(() => store.compactions.hide(SESSION, asked))
         expect(failure, one.name).toMatchObject({ code: 'ILLEGAL_BOUNDARY', facts: { messageIds: besides } })
       }
-      await store.hideMessages(SESSION, [...asked, ...besides])
+      await store.compactions.hide(SESSION, [...asked, ...besides])
       const theirs = kept.map(({ id }) => id).filter((id) => !one.expected.includes(id))
       expect(await labels(), one.name).toEqual(theirs)
       replay.settle(one, waits || besides.length > 0 ? 'different' : 'equal')

@@ -64,7 +64,7 @@ function recorded({ messages }: Context): (PiMessage | Summary)[] {
 async function replayPath(store: Store, entries: readonly Entry[]): Promise<number> {
   const positions = new Map<string, number>()
   let nothingToCover = 0
-  await store.createSession({ id: SESSION })
+  await store.sessions.create({ id: SESSION })
   for (const entry of entries) {
     if (entry.type === 'message') {
       positions.set(entry.id, (await store.append(SESSION, [fromPi(entry)])).position)

@@ -22,10 +22,10 @@ export async function lawBreaks(store: Store, sessionId: string): Promise<string
   const inForce = new Map(
     compactions.filter(({ status }) => status === 'active').map((one) => [one.id, one] as const),
   )
-  const { findings } = await store.verifySession(sessionId)
+  const { findings } = await store.sessions.verify(sessionId)
   const stats = await store.getContextStats(sessionId)
   const breaks = [
-    ...findings.map(({ code, detail }) => `verifySession: ${code} ${detail}`),
+    ...findings.map(({ code, detail }) => `sessions.verify: ${code} ${detail}`),
     ...hidingBreaks(rows, new Set(view.map(({ id }) => id)), inForce),
     ...insertedBreaks(view, inForce),
     ...pairBreaks(rows, new Set(view.map(({ id }) => id))),
@@ -63,13 +63,13 @@ function hidingBreaks(
 /** A summary or marker in the view is of a compaction in force, and nothing it stands for stands beside it. */
 function insertedBreaks(view: readonly ViewMessage[], inForce: ReadonlyMap<string, Compaction>): string[] {
   const breaks: string[] = []
-  const positions = new Set(view.flatMap(({ position }) => position ?? []))
-  for (const { id, kind, condenseId, truncationId, standsFor = [] } of view) {
+  const inLog = new Set(view.flatMap(({ position }) => position ?? []))
+  for (const { id, kind, condenseId, truncationId, positions = [] } of view) {
     if (kind === 'message') continue
     if (!inForce.get((condenseId ?? truncationId)!)?.insertedIds.includes(id)) breaks.push(`${id} leaked`)
-    if (standsFor.length === 0) breaks.push(`${id} stands for nothing`)
-    for (const [from, to] of standsFor)
-      for (let at = from; at <= to; at++) if (positions.has(at)) breaks.push(`${at} stands beside ${id}`)
+    if (positions.length === 0) breaks.push(`${id} stands for nothing`)
+    for (const [from, to] of positions)
+      for (let at = from; at <= to; at++) if (inLog.has(at)) breaks.push(`${at} stands beside ${id}`)
   }
   return breaks
 }

@@ -112,7 +112,7 @@ class Replay {
   async #condenseAll(
     before: readonly ViewMessage[],
   ): Promise<NonNullable<Awaited<ReturnType<Store['compactSession']>>> | undefined> {
-    const calls = await this.#store.listToolCalls(this.sessionId)
+    const calls = await this.#store.messages.toolCalls(this.sessionId)
     const open = new Set(calls.flatMap(({ status, call }) => (status === 'pending' ? call.position : [])))
     const first = before.findIndex(({ position }) => position !== undefined && open.has(position))
     const covered = first === -1 ? before : before.slice(0, first)
@@ -168,7 +168,7 @@ class Replay {
     const before = await this.#view()
     const after = before.filter((row) => row.position === undefined || row.position < position)
     const ids = before.filter((row) => !after.includes(row)).map(({ id }) => id)
-    const { id, runId, rowsHidden } = await this.#store.hideMessages(this.sessionId, ids)
+    const { id, runId, rowsHidden } = await this.#store.compactions.hide(this.sessionId, ids)
     this.done.hidden += rowsHidden
     expect(await this.#view(), `${what}: shows what was before`).toEqual(after)
     await this.#made(runId, [{ id }], before, what)
@@ -176,7 +176,7 @@ class Replay {
 
   /** A call without a result cannot be hidden, so those from a position on are answered first, as an application would. */
   async #answerOpen(from: number): Promise<void> {
-    const calls = await this.#store.listToolCalls(this.sessionId)
+    const calls = await this.#store.messages.toolCalls(this.sessionId)
     const open = calls.filter(({ status, call }) => status === 'pending' && call.position >= from)
     if (open.length === 0) return
     await this.#append([

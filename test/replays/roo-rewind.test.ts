@@ -70,11 +70,11 @@ async function rewind(
   if (gone.length === 0) return
   const ids = gone.map((index) => session.rowIds[index]!)
   try {
-    await roo.store.hideMessages(session.sessionId, ids)
+    await roo.store.compactions.hide(session.sessionId, ids)
   } catch (error) {
     if (!isUndertextError(error, 'ILLEGAL_BOUNDARY')) throw error
     // A call whose result goes: it goes as well.
-    await roo.store.hideMessages(session.sessionId, [...ids, ...error.facts.messageIds])
+    await roo.store.compactions.hide(session.sessionId, [...ids, ...error.facts.messageIds])
   }
 }
 
@@ -94,8 +94,8 @@ it.skipIf(cases.length === 0)('the view after is what Roo Code has left, and not
     if (throws !== undefined) {
       // Whoever asks for a message that is not there is refused, and nothing changes.
       const before = await session.shown()
-      const refused = await roo.store
-        .hideMessages(session.sessionId, [String(target)])
+      const refused = await roo.store.compactions
+        .hide(session.sessionId, [String(target)])
         .catch((error) => error)
       expect(isUndertextError(refused, 'MESSAGE_NOT_FOUND'), name).toBe(true)
       expect(await session.shown(), name).toEqual(before)

@@ -76,7 +76,7 @@ export class RooStore {
 
   async newSession(): Promise<string> {
     this.#sessions += 1
-    return (await this.store.createSession({ id: `s${this.#sessions}` })).id
+    return (await this.store.sessions.create({ id: `s${this.#sessions}` })).id
   }
 
   /**
@@ -115,7 +115,7 @@ export class RooStore {
           : await this.#commit(sessionId, owner.kind, covered, text, laws)
       if (id === undefined) continue
       compactions.set(owner.id, id)
-      const { insertedIds } = await this.store.getCompaction(sessionId, id)
+      const { insertedIds } = await this.store.compactions.get(sessionId, id)
       indexes.set(insertedIds[0]!, at)
       if (at === -1) deleted.push(id)
     }
@@ -195,7 +195,7 @@ export class RooStore {
       const start = covered.slice(0, end).findLastIndex((id) => open.has(id)) + 1
       const condensed = covered.slice(start, end)
       const hidden = covered.slice(0, start).filter((id) => !open.has(id))
-      if (hidden.length > 0) await this.store.hideMessages(sessionId, hidden)
+      if (hidden.length > 0) await this.store.compactions.hide(sessionId, hidden)
       return this.#condense(sessionId, condensed, summary, lawful)
     }
   }

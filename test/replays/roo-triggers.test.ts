@@ -72,7 +72,10 @@ function questions(store: Store, settings: Settings): { share: boolean; limit: b
   const { contextWindow, maxTokens = DEFAULT_RESERVE, autoCondenseContext } = settings
   const allowed = Math.round(contextWindow * USABLE_SHARE) - maxTokens
   const isDue = (available: number, threshold: number): boolean =>
-    store.needsCompaction('s', PROVIDER, undefined, { maxOutputTokens: WINDOW - available, threshold }) as boolean
+    store.needsCompaction('s', PROVIDER, undefined, {
+      maxOutputTokens: WINDOW - available,
+      threshold,
+    }) as boolean
   return {
     share: autoCondenseContext && isDue(contextWindow, thresholdOf(settings)),
     limit: isDue(allowed, 1),

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { chatStore, undertext } from '../../src/adapters/ai-sdk/index.ts'
 import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
 import { recoveringModel, UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
-import { everyNTurns, PersistentContext, SystemInjector } from '../../src/compat/index.ts'
+import { beforeTurn, everyNTurns, PersistentContext, SystemInjector } from '../../src/compat/index.ts'
 import { openStore, type PreparedRequest, type Store } from '../../src/index.ts'
 import { silenceWarnings } from '../ai-sdk/sdk.ts'
 import { type MessagesBody, PrefixRule, startPrefixServer } from '../support/prefix-server.ts'
@@ -71,12 +71,16 @@ describe('what a request adds for a model that binds its reasoning', () => {
     withStore(async (store) => {
       await store.append('s', [{ role: 'user', content: 'Q' }])
       const given = { persistentContext: modeOf('plan'), system: 'S' }
-      const { systemPrompt, added } = await store.beforeTurn('s', { ...BOUND, ...given })
+      const { systemPrompt, added } = await beforeTurn(store, 's', { ...BOUND, ...given })
       expect(systemPrompt).toBe('S')
       expect(added).toMatchObject({ role: 'user', content: [{ type: 'text', text: plan }] })
       await store.append('s', [added!])
-      expect((await store.beforeTurn('s', { ...BOUND, ...given })).added).toBeUndefined()
-      const older = await store.beforeTurn('s', { provider: 'anthropic', model: 'claude-opus-4-8', ...given })
+      expect((await beforeTurn(store, 's', { ...BOUND, ...given })).added).toBeUndefined()
+      const older = await beforeTurn(store, 's', {
+        provider: 'anthropic',
+        model: 'claude-opus-4-8',
+        ...given,
+      })
       expect(older.systemPrompt).toBe('S\n\n## Mode\nplan')
       expect(older.added).toBeUndefined()
     }))
@@ -131,12 +135,12 @@ describe('a request whose provider reports no usage', () => {
     withStore(async (store) => {
       await store.append('s', [{ role: 'user', content: 'Q' }])
       const request = await store.prepareRequest('s', { ...BOUND })
-      const { recorded, requestId } = await store.recordUsage('s', { request })
+      const { recorded, requestId } = await store.requests.recordUsage('s', { request })
       expect({ recorded, requestId }).toEqual({ recorded: false, requestId: expect.any(String) })
-      const [found] = await store.listRequests('s')
+      const [found] = await store.requests.list('s')
       expect(found).toMatchObject({ id: requestId, position: 1 })
       expect(found?.usage).toBeUndefined()
-      expect((await store.getUsage('s')).total.requests).toBe(0)
+      expect((await store.requests.usage('s')).total.requests).toBe(0)
     }))
 
   it('is recorded by a LangChain model, with its answer', () =>
@@ -146,13 +150,13 @@ describe('a request whose provider reports no usage', () => {
       const asked: BaseMessage = new HumanMessage('Q')
       const answer = (await model.invoke([...(await history.getMessages()), asked])) as AIMessage
       await history.addMessages([asked, answer])
-      expect(await store.listRequests('s')).toMatchObject([{ answerPositions: [2, 2] }])
+      expect(await store.requests.list('s')).toMatchObject([{ answerPositions: [2, 2] }])
     }))
 })
 
 it('renderHistory for another host of the session’s Claude leaves out the same reasoning', () =>
   withStore(async (store) => {
-    await store.createSession({ id: 's', ...BOUND })
+    await store.sessions.create({ id: 's', ...BOUND })
     const reasoning = {
       type: 'reasoning' as const,
       text: 'Hm.',
@@ -166,7 +170,7 @@ it('renderHistory for another host of the session’s Claude leaves out the same
     const [first] = await store.getMessages('s')
     const kept = await store.renderHistory('s', { provider: 'bedrock' })
     expect(kept.mends.map(({ kind }) => kind)).not.toContain('reasoning-invalid')
-    await store.hideMessages('s', [first!.id])
+    await store.compactions.hide('s', [first!.id])
     const { mends } = await store.renderHistory('s', { provider: 'bedrock' })
     expect(mends.map(({ kind }) => kind)).toContain('reasoning-invalid')
   }))

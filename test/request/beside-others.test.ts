@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterTurn, beforeTurn } from '../../src/compat/index.ts'
 import { type CompactionResult, openStore, type Store } from '../../src/index.ts'
 import { waitingModel } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
@@ -49,7 +50,7 @@ async function besideOthers(
   expect(request.stats.withinBudget).toBe(true)
   model.answer()
   const ended = await run!
-  expect((await mine!.verifySession('s')).findings).toEqual([])
+  expect((await mine!.sessions.verify('s')).findings).toEqual([])
   return { stages: request.runs.flatMap(({ stagesUsed }) => stagesUsed), theirs: ended, mine: request.run }
 }
 
@@ -73,7 +74,7 @@ describe('a request that needs room while others append', () => {
   /** Until `times` they append 4,800 tokens when a run of mine is planned. */
   async function appending(times: number): Promise<{ runs: number; appended: number; code: string }> {
     let appended = 0
-    mine!.onBeforeCompaction(async () => {
+    mine!.compactions.onBefore(async () => {
       if (appended < times) {
         appended += 1
         await theirs!.append('s', chat(20, 100))
@@ -88,7 +89,7 @@ describe('a request that needs room while others append', () => {
 
   it('makes room after each of seven appends, and once more', async () => {
     expect(await appending(7)).toEqual({ runs: 8, appended: 7, code: 'fits' })
-    expect((await mine!.verifySession('s')).findings).toEqual([])
+    expect((await mine!.sessions.verify('s')).findings).toEqual([])
   })
 
   it('is refused when they never stop', async () => {
@@ -161,11 +162,11 @@ describe('a turn while another run holds the session', () => {
   })
 
   it('goes on after ten seconds in beforeTurn and afterTurn too where it fits, and is refused where it does not', async () => {
-    for (const hook of ['beforeTurn', 'afterTurn'] as const) {
-      const { seconds, outcome } = await during(() => mine![hook]('s', due))
+    for (const hook of [beforeTurn, afterTurn]) {
+      const { seconds, outcome } = await during(() => hook(mine!, 's', due))
       expect(seconds).toBe(10)
       expect(outcome).toMatchObject({ compacted: false, run: null })
-      expect(await during(() => mine!.beforeTurn('s', tooSmall))).toEqual({
+      expect(await during(() => beforeTurn(mine!, 's', tooSmall))).toEqual({
         seconds: 10,
         outcome: 'COMPACTION_IN_PROGRESS',
       })

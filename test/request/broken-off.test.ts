@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fromUIMessages } from '../../src/adapters/ai-sdk/index.ts'
+import { afterTurn } from '../../src/compat/index.ts'
 import { brokenOff } from '../../src/core/messages/broken-off.ts'
 import { openStore } from '../../src/index.ts'
 import { exportHtml, exportMarkdown } from '../../src/transfer/index.ts'
@@ -20,7 +21,7 @@ describe('an answer that was broken off', () => {
     ].entries()) {
       const recorded = { messages: [say('user', 'Why?'), say('assistant', 'Because')], stopReason }
       await store.recordResponse(`r${at}`, recorded)
-      await store.afterTurn(`a${at}`, recorded)
+      await afterTurn(store, `a${at}`, recorded)
       for (const id of [`r${at}`, `a${at}`]) {
         const [asked, answered] = await store.getMessages(id)
         expect(answered!.content).toBe('Because')

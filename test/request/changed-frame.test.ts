@@ -62,13 +62,13 @@ it('a change is reported once, by the response and an event, and stays with its 
     expect(recorded.changed).toEqual(changed)
     expect(await turn('Be long.', 'c')).not.toHaveProperty('changed')
     expect(events).toEqual([{ sessionId: 's', requestId: recorded.requestId, ...changed }])
-    const [first, second, third] = await store.listRequests('s')
+    const [first, second, third] = await store.requests.list('s')
     expect([first!.changed, second!.changed, third!.changed]).toEqual([undefined, changed, undefined])
-    const { rendering, matches } = await store.getRequest('s', recorded.requestId!)
+    const { rendering, matches } = await store.requests.get('s', recorded.requestId!)
     expect({ rendering, matches }).toEqual({ rendering: { provider: 'anthropic' }, matches: true })
     // An export and its restoration keep it.
-    await store.restoreSession(store.exportSession('s'), { id: 'copy' })
-    expect((await store.listRequests('copy'))[1]!.changed).toEqual(changed)
+    await store.sessions.import(store.sessions.export('s'), { id: 'copy' })
+    expect((await store.requests.list('copy'))[1]!.changed).toEqual(changed)
   } finally {
     await store.close()
   }
@@ -82,8 +82,8 @@ it('an answer that others store has its change reported with its usage', async (
     for (const system of ['Be brief.', 'Be long.']) {
       const request = await store.prepareRequest('s', { ...CHECKS, system, prompt: 'Is it so?' })
       const { position } = await store.append('s', [...request.prompt, answer(`sig${events.length}`)])
-      const { requestId } = await store.recordUsage('s', { inputTokens: 100, request })
-      await store.recordAnswer('s', requestId!, [position, position])
+      const { requestId } = await store.requests.recordUsage('s', { inputTokens: 100, request })
+      await store.requests.recordAnswer('s', requestId!, [position, position])
     }
     expect(events).toMatchObject([{ system: true, tools: false, invalidatedReasoning: { blocks: 1 } }])
   } finally {

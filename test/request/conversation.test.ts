@@ -52,7 +52,7 @@ describe('a conversation of ten times the window', () => {
     expect(shown).toContain('never use eval')
     expect(shown).toContain('always in cents')
     // Everything is stored, and everything comes back.
-    expect((await store.getSession('s')).messageCount).toBe(4 * turns)
+    expect((await store.sessions.get('s')).messageCount).toBe(4 * turns)
     for (const { id } of (await store.listCompactions('s')).toReversed()) await store.undoCompaction('s', id)
     expect(await store.getEffectiveHistory('s')).toHaveLength(4 * turns)
     await store.close()

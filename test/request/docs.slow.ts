@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { OVERFLOW_TARGET, PREPARE_WAIT_MS } from '../../src/index.ts'
+import { PREPARE_WAIT_MS } from '../../src/store/compaction/waiting.ts'
+import { OVERFLOW_TARGET } from '../../src/store/requests/recovery.ts'
 import { startModelServer } from '../support/model-server.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
@@ -42,7 +43,7 @@ for (let turn = 0; turn < 40; turn++)
     { role: 'user', content: 'request '.repeat(200) }, { role: 'assistant', content: 'answer '.repeat(200) },
   ])
 `
-    const more = `const { total } = await store.getUsage('session-3')
+    const more = `const { total } = await store.requests.usage('session-3')
       console.log(total.inputTokens, total.cacheReadTokens, total.outputTokens)`
     const at = code.indexOf('console.log(')
     const said = await runAsUser(`${code.slice(0, at)}${history}${code.slice(at)}${more}`)

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { ContextBudgetExceededError } from '../../src/core/errors.ts'
 import { estimateMessagesTokens, estimatorNamed } from '../../src/core/tokens/index.ts'
 import { tokensOfText } from '../../src/core/tokens/measure.ts'
-import { ContextBudgetExceededError, type NewMessage, openStore, validateHistory } from '../../src/index.ts'
+import { type NewMessage, openStore, validateHistory } from '../../src/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { expectAccepted } from '../support/requests.ts'
 
@@ -73,7 +74,7 @@ describe('a prepared request [S2-003]', () => {
           if (history.length > 0) await store.append('s', history)
           const ids = (await store.getMessages('s').catch(() => [])).map(({ id }) => id)
           const pinned = [...new Set(pins)].flatMap((at) => ids[at] ?? [])
-          if (pinned.length > 0) await store.pin('s', pinned)
+          if (pinned.length > 0) await store.messages.pin('s', pinned)
           const log = JSON.stringify(await store.getMessages('s').catch(() => []))
           const asked = { provider, system, maxOutputTokens, preset, prompt, auto }
           const request = await store

@@ -149,7 +149,7 @@ const CASES: readonly Case[] = [
     'a fork',
     async () => {
       const store = await session(times(4))
-      await store.forkSession('s', { id: 'f' })
+      await store.sessions.fork('s', { id: 'f' })
       return off(store, 'f')
     },
   ],
@@ -158,7 +158,7 @@ const CASES: readonly Case[] = [
     async () => {
       const store = await session(times(4))
       const [, , , fourth] = await store.getMessages('s', { limit: 4 })
-      await store.forkSession('s', { id: 'f', at: { afterMessage: fourth!.id } })
+      await store.sessions.fork('s', { id: 'f', at: { afterMessage: fourth!.id } })
       return off(store, 'f')
     },
   ],
@@ -167,7 +167,7 @@ const CASES: readonly Case[] = [
     async () => {
       const store = await session(times(5))
       const ids = (await store.getMessages('s', { limit: 4 })).map(({ id }) => id)
-      await store.hideMessages('s', ids)
+      await store.compactions.hide('s', ids)
       return off(store, 's')
     },
   ],
@@ -176,7 +176,7 @@ const CASES: readonly Case[] = [
     async () => {
       const store = await session(times(5))
       const ids = (await store.getMessages('s', { limit: 4 })).map(({ id }) => id)
-      const { id } = await store.hideMessages('s', ids)
+      const { id } = await store.compactions.hide('s', ids)
       await turn(store, 's')
       await store.undoCompaction('s', id)
       return off(store, 's')
@@ -195,13 +195,13 @@ const CASES: readonly Case[] = [
     'usage reported without the system prompt and tools',
     async () => {
       const store = await openStore(':memory:')
-      await store.createSession({ id: 's', ...MODEL })
+      await store.sessions.create({ id: 's', ...MODEL })
       let length = SYSTEM.length + JSON.stringify(LIST).length
       for (let at = 0; at < 5; at++) {
         const [asked, answered] = [`Where? ${PROSE.repeat(8)}`, `There. ${PROSE.repeat(6)}`]
         await store.append('s', [{ role: 'user', content: asked }])
         length += asked.length
-        await store.recordUsage('s', { ...MODEL, inputTokens: Math.round(length / 4) })
+        await store.requests.recordUsage('s', { ...MODEL, inputTokens: Math.round(length / 4) })
         await store.append('s', [{ role: 'assistant', content: answered }])
         length += answered.length
       }

@@ -8,7 +8,7 @@ import { failureOf } from '../support/failures.ts'
 let store: Store
 beforeEach(async () => {
   store = await openStore(':memory:', { estimator: 'neurolink', env: false })
-  await store.createSession({ id: 's', owner: 'anna' })
+  await store.sessions.create({ id: 's', owner: 'anna' })
 })
 afterEach(() => store.close())
 
@@ -51,16 +51,16 @@ describe('the section of notes', () => {
 
 describe('a request', () => {
   it('has no notes unless they are asked for', async () => {
-    await store.remember('Anna drinks tea.', { session: 's' })
+    await store.notes.add('Anna drinks tea.', { session: 's' })
     const request = await store.prepareRequest('s', { system: 'Be brief.' })
     expect(request.system).toBe('Be brief.')
     expect(request).not.toHaveProperty('notes')
   })
 
   it('has those of the session and its owner in its system prompt, counted', async () => {
-    const mine = await store.remember('The parser is in src/parser.', { session: 's' })
-    const theirs = await store.remember('Anna drinks tea.', { owner: 'anna' })
-    await store.remember('Bert drinks coffee.', { owner: 'bert' })
+    const mine = await store.notes.add('The parser is in src/parser.', { session: 's' })
+    const theirs = await store.notes.add('Anna drinks tea.', { owner: 'anna' })
+    await store.notes.add('Bert drinks coffee.', { owner: 'bert' })
     await store.append('s', chat(2))
     const without = await store.prepareRequest('s', { system: 'Be brief.', prompt: 'Go on.' })
     const context = new PersistentContext().addSection({ label: 'Role', content: 'A helper.', priority: 1 })
@@ -79,15 +79,15 @@ describe('a request', () => {
   })
 
   it('keeps nothing of them in the log', async () => {
-    await store.remember('Anna drinks tea.', { session: 's' })
+    await store.notes.add('Anna drinks tea.', { session: 's' })
     const request = await store.prepareRequest('s', { prompt: 'Go on.', notes: { tokens: 200 } })
     await store.recordResponse('s', { request, messages: [{ role: 'assistant', content: 'Yes.' }] })
     expect(JSON.stringify(await store.getMessages('s'))).not.toContain('tea')
   })
 
   it('has only what matches a query, and stays within the budget', async () => {
-    await store.remember('Anna drinks tea.', { owner: 'anna' })
-    await store.remember('The port is 8080.', { session: 's' })
+    await store.notes.add('Anna drinks tea.', { owner: 'anna' })
+    await store.notes.add('The port is 8080.', { session: 's' })
     const notes = { tokens: 100, query: 'Which port?' }
     const { system } = await store.prepareRequest('s', { notes })
     expect(system).toContain('- The port is 8080.')
@@ -97,7 +97,7 @@ describe('a request', () => {
       notes: { tokens: 100, query: 'zebra' },
     })
     expect([none.system, none.notes!.included]).toEqual(['Be brief.', []])
-    for (let n = 0; n < 20; n++) await store.remember(`Fact ${n}: ${units(10)}`, { session: 's' })
+    for (let n = 0; n < 20; n++) await store.notes.add(`Fact ${n}: ${units(10)}`, { session: 's' })
     const full = await store.prepareRequest('s', { notes: { tokens: 150 } })
     expect(full.notes!.tokens).toBeLessThanOrEqual(150)
     expect(full.notes!.included.length).toBeGreaterThan(3)
@@ -105,7 +105,7 @@ describe('a request', () => {
   })
 
   it('of a session that does not exist yet has the notes of the named owner', async () => {
-    await store.remember('Anna drinks tea.', { owner: 'anna' })
+    await store.notes.add('Anna drinks tea.', { owner: 'anna' })
     const request = await store.prepareRequest('new', { notes: { tokens: 200, owner: 'anna' } })
     expect(request.system).toContain('- Anna drinks tea.')
     expect((await store.prepareRequest('new', { notes: { tokens: 200 } })).system).toBeUndefined()
@@ -117,7 +117,7 @@ describe('a request', () => {
   })
 
   it('has its notes again after an overflow', async () => {
-    await store.remember('Anna drinks tea.', { session: 's' })
+    await store.notes.add('Anna drinks tea.', { session: 's' })
     await store.append('s', chat(40, 100))
     const systems: (string | undefined)[] = []
     await store.withOverflowRecovery(

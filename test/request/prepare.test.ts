@@ -1,15 +1,9 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { everyNTurns, PersistentContext, SystemInjector } from '../../src/compat/index.ts'
+import { ContextBudgetExceededError } from '../../src/core/errors.ts'
 import { estimateMessagesTokens } from '../../src/core/tokens/index.ts'
-import {
-  ContextBudgetExceededError,
-  type NewMessage,
-  openStore,
-  type Store,
-  type Summarizer,
-  validateHistory,
-} from '../../src/index.ts'
+import { type NewMessage, openStore, type Store, type Summarizer, validateHistory } from '../../src/index.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 import { newFile } from '../support/temporary.ts'
@@ -42,7 +36,7 @@ describe('a request', () => {
       warning: null,
       injected: [],
     })
-    expect(await store.listSessions()).toEqual([])
+    expect(await store.sessions.list()).toEqual([])
     expect((await store.prepareRequest('new')).messages).toEqual([])
   })
 
@@ -59,10 +53,10 @@ describe('a request', () => {
       expect(textOf(request.messages.slice(-2))).toContain('And now?')
       expect(request.stats.withinBudget).toBe(true)
       expect(textOf(request.messages)).toContain('condensed-summary')
-      const session = await store.getSession('s')
+      const session = await store.sessions.get('s')
       expect([request.position, request.viewEpoch]).toEqual([session.messageCount, session.viewEpoch])
     }
-    expect((await store.getSession('s')).messageCount).toBe(LONG.length)
+    expect((await store.sessions.get('s')).messageCount).toBe(LONG.length)
   })
 
   it('counts prompt, system prompt and tools, and compacts when together they reach the threshold [S3-001 S3-002]', async () => {
@@ -102,7 +96,7 @@ describe('a request', () => {
       stagesUsed: [],
       provider: 'openai',
     })
-    await store.updateSession('s', { config: { auto: false } })
+    await store.sessions.update('s', { config: { auto: false } })
     expectFailure(
       await failureOf(() => store.prepareRequest('s', { contextWindowTarget: 4_000 })),
       'CONTEXT_BUDGET_EXCEEDED',
@@ -142,12 +136,12 @@ describe('a request', () => {
   it('that nothing can make fit leaves what would not have helped undone', async () => {
     await store.append('s', LONG)
     const ids = (await store.getMessages('s')).map(({ id }) => id)
-    await store.pin('s', ids)
+    await store.messages.pin('s', ids)
     expectFailure(
       await failureOf(() => store.prepareRequest('s', { contextWindowTarget: 2_000 })),
       'CONTEXT_BUDGET_EXCEEDED',
     )
-    expect((await store.getSession('s')).activeCompactions).toBe(0)
+    expect((await store.sessions.get('s')).activeCompactions).toBe(0)
   })
 
   it('counts what rendering adds: results for calls that have none, heads of summaries', async () => {

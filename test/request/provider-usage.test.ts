@@ -9,7 +9,7 @@ async function recorded(usage: unknown, provider: string): Promise<Tokens | stri
   const response = { prompt: 'Hello', messages: [say('assistant', 'Hi')], usage, provider }
   const { usageProblem, appended } = await store.recordResponse('s', response as ResponseInput)
   expect(appended.messages).toHaveLength(2)
-  const { total } = await store.getUsage('s')
+  const { total } = await store.requests.usage('s')
   if (usageProblem !== undefined) return usageProblem
   return [total.inputTokens, total.cacheReadTokens, total.cacheCreationTokens, total.outputTokens]
 }
@@ -174,10 +174,16 @@ it('costs are by list price, cache reads and writes apart, and unknown where no 
   await using store = await openStore(':memory:')
   await store.append('s', [say('user', 'x')])
   const record = (provider: string, model: string, read: number, input = 400): Promise<unknown> =>
-    store.recordUsage('s', { provider, model, inputTokens: input, cacheReadTokens: read, outputTokens: 20 })
+    store.requests.recordUsage('s', {
+      provider,
+      model,
+      inputTokens: input,
+      cacheReadTokens: read,
+      outputTokens: 20,
+    })
   await record('openai', 'gpt-4o', 600)
   await record('ollama', 'llama3', 0)
-  const { total, models } = await store.getUsage('s')
+  const { total, models } = await store.requests.usage('s')
   // 2.50, 1.25 and 10 dollars a million.
   const dollars = (400 * 2.5 + 600 * 1.25 + 20 * 10) / 1e6
   expect(models.map(({ cost }) => cost)).toEqual([null, expect.closeTo(dollars, 10)])
@@ -189,6 +195,10 @@ it('a price that rises above a size is that of a single request, not of all toge
   await store.append('s', [say('user', 'x')])
   // 2.5 dollars a million in all, above 200,000 tokens in one request 2.50 instead of 1.25.
   for (let at = 0; at < 4; at++)
-    await store.recordUsage('s', { provider: 'google', model: 'gemini-2.5-pro', inputTokens: 100_000 })
-  expect((await store.getUsage('s')).total.cost).toBeCloseTo(0.5, 10)
+    await store.requests.recordUsage('s', {
+      provider: 'google',
+      model: 'gemini-2.5-pro',
+      inputTokens: 100_000,
+    })
+  expect((await store.requests.usage('s')).total.cost).toBeCloseTo(0.5, 10)
 })

@@ -84,7 +84,7 @@ describe('for a model that checks what precedes its reasoning', () => {
     await opened(async (store) => {
       for (const signature of ['a', 'b', 'c']) await exchange(store, signature)
       const asked = (await store.getMessages('s')).find(({ position }) => position === 1)!
-      expect(await store.hideMessages('s', [asked.id])).toMatchObject({
+      expect(await store.compactions.hide('s', [asked.id])).toMatchObject({
         kind: 'manual',
         invalidatedReasoning: THREE,
         restoredReasoning: NONE,
@@ -121,7 +121,7 @@ async function signatures(store: Store, until = Number.POSITIVE_INFINITY) {
   const view = await store.getEffectiveHistory('s')
   const { messages } = await store.prepareRequest('s', { ...CHECKS, auto: false })
   return {
-    position: (await store.getSession('s')).messageCount,
+    position: (await store.sessions.get('s')).messageCount,
     sent: in_(messages),
     shown: in_(view.filter(({ position = 0 }) => position <= until)),
   }
@@ -193,7 +193,7 @@ async function life(
       },
       hide: async () => {
         const asked = (await store.getMessages('s')).filter(({ role, hidden }) => role === 'user' && !hidden)
-        return asked.length < 2 ? null : store.hideMessages('s', [pick(asked.slice(0, -1)).id])
+        return asked.length < 2 ? null : store.compactions.hide('s', [pick(asked.slice(0, -1)).id])
       },
     } satisfies { readonly [name: string]: () => Promise<object | null> }
     for (let turns = 8; turns > 0; turns--) {

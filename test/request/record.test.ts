@@ -149,7 +149,7 @@ describe('a response', () => {
     )
     expect('usage' in again).toBe(false)
     expect(complete).toHaveLength(1)
-    expect((await store.getSession('s')).messageCount).toBe(2)
+    expect((await store.sessions.get('s')).messageCount).toBe(2)
   })
 
   it('is rejected as a whole where another writer was faster', async () => {
@@ -163,7 +163,7 @@ describe('a response', () => {
       }),
     )
     expectFailure(error, 'POSITION_CONFLICT')
-    expect((await store.getSession('s')).messageCount).toBe(1)
+    expect((await store.sessions.get('s')).messageCount).toBe(1)
     expect((await store.getContextStats('s'))!.measured).toBeNull()
   })
 
@@ -183,11 +183,11 @@ describe('a response', () => {
     ]
     for (const response of bad)
       expectFailure(await failureOf(() => store.recordResponse('s', response as never)), 'INVALID_INPUT')
-    expect(await store.listSessions()).toEqual([])
+    expect(await store.sessions.list()).toEqual([])
   })
 
   it('of a request with auto: false sets nothing to work in the background either', async () => {
-    await store.createSession({ id: 's', config: { background: true } })
+    await store.sessions.create({ id: 's', config: { background: true } })
     await store.append('s', chat(20, 100))
     // 4,810 of 6,400 are 75 percent: above the soft threshold, below the one at which compaction is due.
     const of6400 = { contextWindowTarget: 6_400 }
@@ -198,11 +198,11 @@ describe('a response', () => {
       const request = await store.prepareRequest('s', { ...of6400, auto })
       expect(request.auto).toBe(auto)
       expect(request.stats.usageRatio).toBeGreaterThan(0.7)
-      await store.whenIdle()
-      expect(await store.listJobs('s')).toHaveLength(jobs)
+      await store.jobs.whenIdle()
+      expect(await store.jobs.list('s')).toHaveLength(jobs)
       await store.recordResponse('s', { request, messages: [say('assistant', 'Yes.')] })
-      await store.whenIdle()
-      expect(await store.listJobs('s')).toHaveLength(jobs)
+      await store.jobs.whenIdle()
+      expect(await store.jobs.list('s')).toHaveLength(jobs)
     }
   })
 
@@ -218,7 +218,7 @@ describe('a response', () => {
 
 describe('provider and model of a session', () => {
   const names = async (id: string): Promise<unknown> => {
-    const { provider = null, model = null } = await store.getSession(id)
+    const { provider = null, model = null } = await store.sessions.get(id)
     return { provider, model }
   }
   const answer = { messages: [say('assistant', 'Yes.')] }
@@ -235,20 +235,20 @@ describe('provider and model of a session', () => {
       model: 'claude-sonnet-4-5',
       measured: { inputTokens: 50, isCurrent: true },
     })
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   it('are stored by prepareRequest, and by recordResponse alone', async () => {
     await store.append('s', [say('user', 'Hi')])
     const { viewEpoch } = await store.prepareRequest('s', { provider: 'google-ai', model: 'gemini-2.5-pro' })
     expect(await names('s')).toEqual({ provider: 'google-ai', model: 'gemini-2.5-pro' })
-    expect(viewEpoch).toBe((await store.getSession('s')).viewEpoch)
+    expect(viewEpoch).toBe((await store.sessions.get('s')).viewEpoch)
     await store.recordResponse('t', { ...answer, provider: 'openai', model: 'gpt-4o' })
     expect(await names('t')).toEqual({ provider: 'openai', model: 'gpt-4o' })
   })
 
   it('stay when a request is of another model; a model alone completes its provider', async () => {
-    await store.createSession({ id: 's', provider: 'openai' })
+    await store.sessions.create({ id: 's', provider: 'openai' })
     await store.append('s', [say('user', 'Hi')])
     await store.prepareRequest('s', { provider: 'anthropic', model: 'claude-haiku-4-5' })
     expect(await names('s')).toEqual({ provider: 'openai', model: null })

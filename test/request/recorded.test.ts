@@ -49,10 +49,10 @@ describe('a recorded request', () => {
   it('does not match when a stored text is gone, and the session says so', async () => {
     const id = await ask('Hi')
     damaged("delete from undertext_blobs where cast(bytes as text) like '%careful%'")
-    const seen = await store.getRequest('s', id)
+    const seen = await store.requests.get('s', id)
     expect(seen).toMatchObject({ matches: false, reason: 'purged', tools: TOOLS })
     expect(seen).not.toHaveProperty('system')
-    const { findings } = await store.verifySession('s')
+    const { findings } = await store.sessions.verify('s')
     expect(findings.map(({ code }) => code)).toContain('BLOB_MISSING')
   })
 
@@ -60,20 +60,24 @@ describe('a recorded request', () => {
     const id = await ask('Hi')
     // What an earlier version of the package wrote: another renderer, and the hash of another rendering.
     damaged('update undertext_requests set renderer = 0, hash = zeroblob(32)')
-    expect(await store.getRequest('s', id)).toMatchObject({ matches: false, reason: 'renderer', renderer: 0 })
+    expect(await store.requests.get('s', id)).toMatchObject({
+      matches: false,
+      reason: 'renderer',
+      renderer: 0,
+    })
   })
 
   it('matches after a change of the renderer that does not change its bytes', async () => {
     const id = await ask('Hi')
     damaged('update undertext_requests set renderer = 0')
-    expect(await store.getRequest('s', id)).toMatchObject({ matches: true, renderer: 0 })
+    expect(await store.requests.get('s', id)).toMatchObject({ matches: true, renderer: 0 })
   })
 
   it('is found damaged by verifySession when a blob has lost references', async () => {
     await ask('Hi')
     await ask('Again')
     damaged('update undertext_blobs set reference_count = 1')
-    const codes = (await store.verifySession('s')).findings.map(({ code }) => code)
+    const codes = (await store.sessions.verify('s')).findings.map(({ code }) => code)
     expect(codes.filter((code) => code === 'BLOB_REFERENCES')).toHaveLength(2)
   })
 
@@ -91,11 +95,11 @@ describe('a recorded request', () => {
   it('leaves no text when its session is purged, and the texts of other sessions stay', async () => {
     await ask('Hi')
     const other = await ask('Hi', 't')
-    await store.purgeSession('s')
+    await store.sessions.purge('s')
     expect(rows('select session, count(*) from undertext_requests group by session')).toHaveLength(1)
     expect(rows('select reference_count from undertext_blobs')).toEqual([[1], [1]])
-    expect(await store.getRequest('t', other)).toMatchObject({ matches: true, system: SYSTEM })
-    expect(await store.purgeSession('t')).toMatchObject({ blobs: 2 })
+    expect(await store.requests.get('t', other)).toMatchObject({ matches: true, system: SYSTEM })
+    expect(await store.sessions.purge('t')).toMatchObject({ blobs: 2 })
     expect(rows('select count(*) from undertext_blobs')).toEqual([[0]])
   })
 

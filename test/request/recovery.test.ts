@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ContextBudgetExceededError } from '../../src/core/errors.ts'
 import { estimateMessagesTokens } from '../../src/core/tokens/index.ts'
 import {
-  ContextBudgetExceededError,
   openStore,
   originalErrorOf,
   type PreparedRequest,
@@ -115,7 +115,7 @@ describe('an overflow', () => {
     ])
   })
 
-  it('is recognised, the history made shorter, and the call made once more [S2-020 S3-010 S3-277 S3-278]', async () => {
+  it('is recognized, the history made shorter, and the call made once more [S2-020 S3-010 S3-277 S3-278]', async () => {
     await store.append('s', LONG)
     const { calls, call } = provider(12_000)
     const answer = await store.withOverflowRecovery('s', call, { provider: 'anthropic', prompt: 'Go on.' })
@@ -125,7 +125,7 @@ describe('an overflow', () => {
     const compactions = await store.listCompactions('s')
     expect(new Set(compactions.map(({ trigger }) => trigger))).toEqual(new Set(['overflow']))
     // Nothing of the prompt was stored.
-    expect((await store.getSession('s')).messageCount).toBe(LONG.length)
+    expect((await store.sessions.get('s')).messageCount).toBe(LONG.length)
   })
 
   it.each([
@@ -139,8 +139,8 @@ describe('an overflow', () => {
     const { calls, call } = provider(12_000, () => error)
     expect(await store.withOverflowRecovery('s', call, { overflow })).toMatch(/^answer/)
     expect(calls.length).toBeGreaterThan(1)
-    expect(await store.recordOverflow('s', error)).toEqual({ isOverflow: false })
-    expect(await store.recordOverflow('s', error, { overflow })).toMatchObject({ isOverflow: true })
+    expect(await store.limits.learn('s', error)).toEqual({ isOverflow: false })
+    expect(await store.limits.learn('s', error, { overflow })).toMatchObject({ isOverflow: true })
     const misspelled = { overflow: { stric: false } } as never
     expect(await failing(() => store.withOverflowRecovery('s', call, misspelled))).toMatchObject({
       code: 'INVALID_INPUT',
@@ -150,7 +150,7 @@ describe('an overflow', () => {
   it('teaches the limit it names [S3-279 S3-280]', async () => {
     await store.append('s', LONG)
     await store.withOverflowRecovery('s', provider(12_000).call, { provider: 'anthropic' })
-    expect(await store.listLimits()).toMatchObject([{ provider: 'anthropic', tokens: 12_000 }])
+    expect(await store.limits.list()).toMatchObject([{ provider: 'anthropic', tokens: 12_000 }])
     // The next request goes by it, and overflows no more.
     await store.append('s', chat(60, 100))
     const { calls, call } = provider(12_000)
@@ -289,14 +289,14 @@ describe('the error comes back as it was thrown', () => {
   it('with auto: false, and where the setting turns recovery off', async () => {
     await store.append('s', LONG)
     await untouched({ auto: false })
-    await store.updateSession('s', { config: { auto: false } })
+    await store.sessions.update('s', { config: { auto: false } })
     await untouched({})
-    expect([await store.listCompactions('s'), await store.listLimits()]).toEqual([[], []])
+    expect([await store.listCompactions('s'), await store.limits.list()]).toEqual([[], []])
   })
 
   it('when the history cannot get shorter', async () => {
     await store.append('s', [say('user', units(5_000))])
-    await store.pin('s', [(await store.getMessages('s'))[0]!.id])
+    await store.messages.pin('s', [(await store.getMessages('s'))[0]!.id])
     await untouched({})
     await untouched({ prompt: units(15_000) }, 'unknown')
     expect(await store.listCompactions('s')).toEqual([])
@@ -304,10 +304,10 @@ describe('the error comes back as it was thrown', () => {
 
   it('when the run is vetoed, or fails', async () => {
     await store.append('s', LONG)
-    const away = store.onBeforeCompaction(() => false)
+    const away = store.compactions.onBefore(() => false)
     await untouched({})
     away()
-    await store.forgetLimit('anthropic')
+    await store.limits.forget('anthropic')
     const stage = {
       name: 'broken',
       plan: () => {

@@ -416,12 +416,12 @@ async function expectAnswered(face: Face, provider: string, history: readonly Ne
   ])
   const after = await store.getEffectiveHistory('s')
   expect(POISON.test(jsonOf(after))).toBe(false)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.undoCompaction('s', repairs[0]!.id)
   expect((await store.getEffectiveHistory('s')).slice(0, history.length)).toEqual(before)
   await store.redoCompaction('s', repairs[0]!.id)
   expect(await store.getEffectiveHistory('s')).toEqual(after)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 }
 
 describe.each(FACES)('%s', (name, provider, face) => {

@@ -72,8 +72,8 @@ const contents = async (sessionId = 's'): Promise<unknown[]> =>
   (await store.getEffectiveHistory(sessionId)).map(({ content }) => content)
 
 afterEach(async () => {
-  for (const { id } of await store.listSessions())
-    expect((await store.verifySession(id)).findings).toEqual([])
+  for (const { id } of await store.sessions.list())
+    expect((await store.sessions.verify(id)).findings).toEqual([])
 })
 
 describe('a refusal of one part', () => {
@@ -318,7 +318,7 @@ describe('poison', () => {
   )
 
   it('before reasoning that is bound to it: the reasoning is left out with the repair, and sent again after its undo', async () => {
-    await store.createSession({ id: 's', provider: 'anthropic', model: 'claude-opus-5-5' })
+    await store.sessions.create({ id: 's', provider: 'anthropic', model: 'claude-opus-5-5' })
     await store.append('s', [
       user('See.', image('bad')),
       {
@@ -359,7 +359,7 @@ describe('poison', () => {
 
   it('in a row that a fork shares is repaired in the session that asks, and only there', async () => {
     await store.append('s', [user('See.', image('bad')), said('Seen.')])
-    await store.forkSession('s', { id: 'fork' })
+    await store.sessions.fork('s', { id: 'fork' })
     const before = await contents()
     await ask(refusing(undecodable, 'bad'), CLAUDE, 'fork')
     expect(JSON.stringify(await contents('fork'))).not.toContain('bad')
@@ -368,7 +368,7 @@ describe('poison', () => {
     await ask(refusing(undecodable, 'bad'))
     expect(await contents()).toEqual(await contents('fork'))
     // A fork of what was repaired has the repair.
-    await store.forkSession('s', { id: 'later' })
+    await store.sessions.fork('s', { id: 'later' })
     expect((await ask(refusing(undecodable, 'bad'), CLAUDE, 'later')).length).toBe(1)
   })
 
@@ -401,7 +401,7 @@ describe('while a request is repaired', () => {
     await store.append('s', [user('Old.', image('bad')), said('Seen.'), user('New.'), said('Yes.')])
     const [first, second] = await store.getMessages('s')
     const sent = await ask(async (request, attempt) => {
-      if (attempt === 1) await store.hideMessages('s', [first!.id, second!.id])
+      if (attempt === 1) await store.compactions.hide('s', [first!.id, second!.id])
       refusing(undecodable, 'bad')(request)
     })
     expect(sent).toHaveLength(2)
@@ -413,9 +413,9 @@ describe('while a request is repaired', () => {
     await store.append('s', [user('See.', image('bad')), said('Seen.'), user('Old.'), said('Yes.')])
     const rows = await store.getMessages('s')
     let vetoes = 0
-    store.onBeforeCompaction(async ({ trigger }) => {
+    store.compactions.onBefore(async ({ trigger }) => {
       if (trigger !== 'refusal' || vetoes++ > 0) return
-      await store.hideMessages('s', [rows[0]!.id, rows[1]!.id])
+      await store.compactions.hide('s', [rows[0]!.id, rows[1]!.id])
     })
     const sent = await ask(refusing(undecodable, 'bad'))
     expect(sent).toHaveLength(2)
@@ -527,7 +527,7 @@ describe('a refusal is passed on unchanged', () => {
   it('when a hook refuses the repair, which is asked once', async () => {
     await store.append('s', [user('See.', image('bad')), said('Seen.')])
     const asked: unknown[] = []
-    store.onBeforeCompaction(({ trigger }) => {
+    store.compactions.onBefore(({ trigger }) => {
       asked.push(trigger)
       return false
     })

@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => store.close())
 
-const findings = async (): Promise<unknown> => (await store.verifySession('s')).findings
+const findings = async (): Promise<unknown> => (await store.sessions.verify('s')).findings
 
 function refusal(message: string, status = 400): Error {
   return Object.assign(new Error(`${status} ${message}`), {
@@ -178,7 +178,7 @@ describe('a refusal of the content', () => {
 
   it('is passed on when a hook refuses the repair', async () => {
     const seen: unknown[] = []
-    store.onBeforeCompaction((about) => {
+    store.compactions.onBefore((about) => {
       seen.push([about.trigger, about.compactions.map(({ stage, partsReplaced }) => [stage, partsReplaced])])
       return false
     })
@@ -241,7 +241,7 @@ describe('a refusal of the content', () => {
         content: [{ type: 'tool-result', toolCallId: 'toolu_1', output: { type: 'text', value: 'ok' } }],
       },
     ])
-    await store.pin('s', [(await store.getMessages('s'))[1]!.id])
+    await store.messages.pin('s', [(await store.getMessages('s'))[1]!.id])
     const sent = await ask(
       (request) => {
         decodes()(request)

@@ -41,7 +41,7 @@ describe('images that the application resizes', () => {
       request: later,
       messages: [{ role: 'assistant', content: 'done' }],
     })
-    const again = await store.getRequest('s', recorded.requestId!)
+    const again = await store.requests.get('s', recorded.requestId!)
     expect(again.matches).toBe(true)
     expect(imagesOf(again.messages)).toEqual([smaller])
     expect(structuredClone(later.rendering)).toEqual(later.rendering)
@@ -71,7 +71,7 @@ describe('images that the application resizes', () => {
     const bound = { provider: 'anthropic', model: 'claude-opus-5-5' }
     const { messages } = await store.prepareRequest('s', { ...bound, prompt: 'next' })
     expect(imagesOf(messages)).toEqual([smaller])
-    await store.updateSession('s', bound)
+    await store.sessions.update('s', bound)
     expect(imagesOf((await store.renderHistory('s')).messages)).toEqual([smaller])
     await store.close()
   })

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { beforeTurn } from '../../src/compat/index.ts'
 import { openStore } from '../../src/index.ts'
 
 const HALF = '\ud83d'
@@ -30,6 +31,6 @@ it('the system prompt of a request is well formed, and the log returns what it w
   const [stored] = await store.getMessages('s')
   expect(stored!.content).toBe(`q${HALF}`)
   expect(mends).toEqual([{ kind: 'characters-replaced', messageId: stored!.id }])
-  const turn = await store.beforeTurn('s', { system: `s${HALF}` })
+  const turn = await beforeTurn(store, 's', { system: `s${HALF}` })
   expect(turn.systemPrompt).toBe('s\ufffd')
 })

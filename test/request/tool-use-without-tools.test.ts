@@ -50,7 +50,10 @@ it('Bedrock is sent calls and results as texts in a request without tools, and a
     request: without,
     messages: [{ role: 'assistant', content: 'done' }],
   })
-  expect(await store.getRequest('s', requestId!)).toMatchObject({ matches: true, messages: without.messages })
+  expect(await store.requests.get('s', requestId!)).toMatchObject({
+    matches: true,
+    messages: without.messages,
+  })
 
   for (const options of [{ tools }, { toolUse: 'parts' as const }]) {
     const request = await store.prepareRequest('s', { ...named, ...options })

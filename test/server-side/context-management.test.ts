@@ -18,11 +18,11 @@ describe('contextManagement', () => {
   it('is plain data that a session keeps as it is [S0-78 S0-79]', async () => {
     const store = await openStore(':memory:')
     for (const value of [SEED, contextManagement(SEED)]) {
-      await store.createSession({
+      await store.sessions.create({
         id: JSON.stringify(value),
         metadata: { context_management: value as never },
       })
-      const { metadata } = await store.getSession(JSON.stringify(value))
+      const { metadata } = await store.sessions.get(JSON.stringify(value))
       expect(metadata).toEqual({ context_management: value })
     }
     await store.close()

@@ -25,7 +25,7 @@ it('a block that only its provider can read is never summarized, and is sent bac
   const { messages } = await store.renderHistory(S, { provider: 'openai' })
   expect(messages[0]!.content).toMatchObject([{ type: 'provider', data }])
   expect(validateHistory(messages, 'openai')).toEqual([])
-  expect(await store.verifySession(S)).toMatchObject({ findings: [] })
+  expect(await store.sessions.verify(S)).toMatchObject({ findings: [] })
 })
 
 it('reasoning that is redacted holds its tool loop together, and goes as a whole', async () => {
@@ -37,7 +37,7 @@ it('reasoning that is redacted holds its tool loop together, and goes as a whole
   await store.append(S, [say('user', 'go'), ...loop.flat()])
   const rows = await store.getMessages(S)
   // The head of a loop that is still open is not hidden alone.
-  await expect(store.hideMessages(S, [rows[1]!.id, rows[2]!.id])).rejects.toMatchObject({
+  await expect(store.compactions.hide(S, [rows[1]!.id, rows[2]!.id])).rejects.toMatchObject({
     code: 'ILLEGAL_BOUNDARY',
   })
   await store.append(S, [say('assistant', 'done'), say('user', 'next'), say('assistant', 'yes')])

@@ -10,7 +10,7 @@ const SYSTEM = 'Be brief.'
 async function threeTurns(): Promise<{ store: Store; rule: PrefixRule }> {
   const store = await openStore(':memory:', { env: false })
   const rule = new PrefixRule({ silent: 0 })
-  await store.createSession({ id: S, provider: 'anthropic' })
+  await store.sessions.create({ id: S, provider: 'anthropic' })
   for (const text of ['One?', 'Two?', 'Three?']) await turn(store, rule, text)
   return { store, rule }
 }
@@ -47,7 +47,7 @@ describe('a summary that the provider wrote on demand', () => {
   it('is sent first, with its signature, before the turns that were kept, whose reasoning stays valid', async () => {
     const { store, rule } = await threeTurns()
     const input = await summarize(store, rule, 4)
-    const { block, tokensBefore, tokensAfter } = await store.recordProviderCompaction(S, input)
+    const { block, tokensBefore, tokensAfter } = await store.compactions.recordProvider(S, input)
     expect(block).toBe('recorded')
     expect(tokensAfter).toBeLessThan(tokensBefore)
     await turn(store, rule, 'Four?')
@@ -61,14 +61,14 @@ describe('a summary that the provider wrote on demand', () => {
     expect(rule.refused).toEqual([])
     // The kept turn's block, when the fourth question was asked.
     expect(rule.requests.at(-1)).toMatchObject({ returned: 1, kept: 1, most: 1 })
-    expect((await store.verifySession(S)).findings).toEqual([])
+    expect((await store.sessions.verify(S)).findings).toEqual([])
     await store.close()
   })
 
   it('keeps the reasoning of a session whose model checks it, until what was sent is shown again', async () => {
     const store = await openStore(':memory:', { env: false })
     const rule = new PrefixRule({ silent: 0 })
-    await store.createSession({ id: S, provider: 'anthropic', model: 'claude-opus-5-5' })
+    await store.sessions.create({ id: S, provider: 'anthropic', model: 'claude-opus-5-5' })
     const ask = async (text: string): Promise<number> => {
       const request = await store.prepareRequest(S, { system: SYSTEM, prompt: text })
       const { messages } = toAnthropic(request.messages, { forRequest: true })
@@ -79,12 +79,12 @@ describe('a summary that the provider wrote on demand', () => {
       return kept
     }
     for (const text of ['One?', 'Two?', 'Three?']) await ask(text)
-    const first = await store.recordProviderCompaction(S, await summarize(store, rule, 4))
+    const first = await store.compactions.recordProvider(S, await summarize(store, rule, 4))
     // The third answer's block; then that of the fourth too.
     expect(await ask('Four?')).toBe(1)
     expect(await ask('Five?')).toBe(2)
     // A block that stands for a block and two turns.
-    const second = await store.recordProviderCompaction(S, await summarize(store, rule, 3))
+    const second = await store.compactions.recordProvider(S, await summarize(store, rule, 3))
     expect(await ask('Six?')).toBe(2)
     // The first block again: the third to the fifth answer, but not the sixth, which came after the second block.
     await store.undoCompaction(S, second.runId!)
@@ -98,7 +98,7 @@ describe('a summary that the provider wrote on demand', () => {
 
   it('covers the whole view without a first kept message', async () => {
     const { store, rule } = await threeTurns()
-    await store.recordProviderCompaction(S, await summarize(store, rule))
+    await store.compactions.recordProvider(S, await summarize(store, rule))
     expect(texts(await sent(store))).toEqual(['assistant compaction'])
     await turn(store, rule, 'Four?')
     expect(rule.refused).toEqual([])
@@ -109,16 +109,19 @@ describe('a summary that the provider wrote on demand', () => {
     const { store, rule } = await threeTurns()
     const before = await sent(store)
     const input = await summarize(store, rule, 4)
-    const { runId } = await store.recordProviderCompaction(S, input)
+    const { runId } = await store.compactions.recordProvider(S, input)
     const compacted = await sent(store)
     expect(await store.listCompactions(S)).toMatchObject([{ kind: 'provider', rowsHidden: 4 }])
     await store.undoCompaction(S, runId!)
     expect(await sent(store)).toEqual(before)
-    expect(await store.recordProviderCompaction(S, input)).toMatchObject({ recorded: false, block: 'known' })
+    expect(await store.compactions.recordProvider(S, input)).toMatchObject({
+      recorded: false,
+      block: 'known',
+    })
     await store.redoCompaction(S, runId!)
     expect(await sent(store)).toEqual(compacted)
     await turn(store, rule, 'Four?')
-    await store.recordProviderCompaction(S, await summarize(store, rule, 3))
+    await store.compactions.recordProvider(S, await summarize(store, rule, 3))
     // The second block covers the first: exactly one may be sent.
     expect(texts(await sent(store))).toEqual([
       'assistant compaction',
@@ -147,14 +150,14 @@ describe('a summary that the provider wrote on demand', () => {
       { ...input, messageId: input.keepFrom! },
     ]
     for (const one of wrong)
-      await expect(store.recordProviderCompaction(S, one as never)).rejects.toMatchObject({
+      await expect(store.compactions.recordProvider(S, one as never)).rejects.toMatchObject({
         code: 'INVALID_INPUT',
       })
-    await expect(store.recordProviderCompaction(S, { ...input, keepFrom: 'other' })).rejects.toMatchObject({
+    await expect(store.compactions.recordProvider(S, { ...input, keepFrom: 'other' })).rejects.toMatchObject({
       code: 'MESSAGE_NOT_FOUND',
     })
     await store.rewind(S, { from: { messageId: input.keepFrom! } })
-    await expect(store.recordProviderCompaction(S, input)).rejects.toMatchObject({ code: 'STALE_PLAN' })
+    await expect(store.compactions.recordProvider(S, input)).rejects.toMatchObject({ code: 'STALE_PLAN' })
     expect(await store.listCompactions(S)).toHaveLength(1)
     await store.close()
   })

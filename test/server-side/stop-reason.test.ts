@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { nextStep, STOP_REASONS, type StopReason, stopReasonOf } from '../../src/index.ts'
+import { nextStep, STOP_REASONS, stopReasonOf } from '../../src/core/messages/stop-reason.ts'
+import type { StopReason } from '../../src/index.ts'
 
 describe('a stop reason', () => {
   it('of a compaction is a value of its own [S0-81]', () => {

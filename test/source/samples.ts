@@ -2,7 +2,7 @@
 
 /** Every way to lose a step, and every way to run one. */
 const steps = `
-import { complete, mapped, type Step, type Work } from '../../model/work.ts'
+import { complete, mapped, type Step, type Work } from './work.ts'
 import type { Sql } from './sql.ts'
 export declare const step: Step<unknown>
 declare function some(value: unknown): void

@@ -60,7 +60,7 @@ function spreadIn(files: readonly ts.SourceFile[]): Place[] {
 const PASSED_ON: ReadonlySet<string> = new Set([
   '(await load())(context, ...(given as never[]))',
   'verb(sql, ...parameters)',
-  'verb(sessionId, ...rest)',
+  'method(sessionId, ...rest)',
   'this.#statement(sql, false).run(...parameters)',
   'this.#statement(sql, true).get(...parameters)',
   'this.#statement(sql, true).all(...parameters)',

@@ -62,7 +62,7 @@ describe('a stage of the application', () => {
     expect(units0 - first!.tokensAfter).toBe(Math.ceil(302 * 1.15) - Math.ceil(4 * 1.15))
     const second = await store.compactSession(S, { stages: [shorten('eight___')], ...small })
     expect(second!.tokensAfter - first!.tokensAfter).toBe(Math.ceil(6 * 1.15) - Math.ceil(4 * 1.15))
-    expect(await store.verifySession(S)).toMatchObject({ findings: [] })
+    expect(await store.sessions.verify(S)).toMatchObject({ findings: [] })
     await store.undoCompaction(S, second!.runId)
     await store.undoCompaction(S, first!.runId)
     expect((await store.getContextStats(S))!.estimated).toBe(units0)
@@ -119,7 +119,7 @@ describe('a stage of the application', () => {
     const refused = await errorOf(() => store.compactSession(S, { stages: [hide(1)], ...small }))
     expect(refused).toMatchObject({ code: 'ILLEGAL_BOUNDARY' })
     const [first] = await store.getMessages(S)
-    await store.pin(S, [first!.id])
+    await store.messages.pin(S, [first!.id])
     expect(await errorOf(() => store.compactSession(S, { stages: [hide(0)], ...small }))).toMatchObject({
       code: 'ILLEGAL_BOUNDARY',
     })
@@ -197,7 +197,7 @@ describe('what a stage of the application claims', () => {
     expect(run!.compactions).toMatchObject([
       { kind: 'truncate', stage: 'liar', rowsHidden: 2, partsReplaced: 1 },
     ])
-    expect(await store.verifySession(S)).toMatchObject({ findings: [] })
+    expect(await store.sessions.verify(S)).toMatchObject({ findings: [] })
     expect((await store.getContextStats(S))!.estimated).toBe(run!.tokensAfter)
     await store.undoCompaction(S, run!.runId)
     expect(await store.getEffectiveHistory(S)).toEqual(before)

@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Message, partsOf } from '../../src/core/messages/message.ts'
-import {
-  hierarchicalSummaries,
-  openStore,
-  type Store,
-  type Summarizer,
-  type SummaryRequest,
-} from '../../src/index.ts'
+import { hierarchicalSummaries } from '../../src/core/stages/hierarchical-summaries.ts'
+import { openStore, type Store, type Summarizer, type SummaryRequest } from '../../src/index.ts'
 import { chat, say } from '../support/conversation.ts'
 
 const S = 's'
@@ -62,13 +57,13 @@ describe('hierarchical summaries', () => {
     expect(
       view.map(({ kind, metadata }) => (kind === 'summary' ? Number(metadata!.level ?? 0) : 'm')),
     ).toEqual([2, 1, 1, ...Array(8).fill('m')])
-    const places = view.flatMap(({ position, standsFor = [] }) =>
+    const places = view.flatMap(({ position, positions = [] }) =>
       position === undefined
-        ? standsFor.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
+        ? positions.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
         : [position],
     )
     expect(places).toEqual(Array.from({ length: 200 }, (_, at) => at + 1))
-    expect(await store.verifySession(S)).toMatchObject({ findings: [] })
+    expect(await store.sessions.verify(S)).toMatchObject({ findings: [] })
   })
 
   it('what a faithful summarizer carries over is in the summary at the top [F1-10]', async () => {
@@ -118,7 +113,7 @@ describe('hierarchical summaries', () => {
     await using store = await openStore(':memory:', { ...neurolink, summarizer: new Faithful() })
     await store.append(S, chat(20, 60))
     const pinned = (await store.getMessages(S))[16]!
-    await store.pin(S, [pinned.id])
+    await store.messages.pin(S, [pinned.id])
     await store.compactSession(S, { stages: [stage()], targetTokens: 1, keepRecentTokens: 0 })
     const view = await store.getEffectiveHistory(S)
     // 16 before it: two leaves; 21 behind it and before the newest turn: two leaves and five messages; the turn.
@@ -161,6 +156,6 @@ describe('hierarchical summaries', () => {
       targetTokens: 400,
     })
     expect(run!.stagesUsed).toContain('hierarchical_summaries')
-    expect(await store.verifySession(S)).toMatchObject({ findings: [] })
+    expect(await store.sessions.verify(S)).toMatchObject({ findings: [] })
   })
 })

@@ -35,7 +35,7 @@ test('images count, and are shown as a text, for an estimator that counts no tok
   const run = (await store.compactSession('s', { provider: 'mistral', trigger: 'auto' }))!
   expect(run.stagesUsed).toEqual(['media'])
   expect((await store.getContextStats('s'))!.sizes).toMatchObject({ images: 3, mediaBytes: 1_200 })
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   // Pruning the results that stay takes their images away too.
   await store.compactSession('s', {
     stages: ['prune'],
@@ -43,7 +43,7 @@ test('images count, and are shown as a text, for an estimator that counts no tok
     pruneMinimumSavings: 0,
     targetTokens: 0,
   })
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.undoCompaction('s', run.runId, { cascade: true })
   expect((await store.getContextStats('s'))!.sizes).toMatchObject({ images: 8, mediaBytes: 3_200 })
 })

@@ -20,7 +20,7 @@ async function shown(config: CompactionConfig): Promise<string[]> {
   await store.append(S, log)
   const run = await store.compactSession(S, { ...pruneAll, ...config })
   expect(run!.compacted).toBe(true)
-  expect(await store.verifySession(S)).toMatchObject({ findings: [] })
+  expect(await store.sessions.verify(S)).toMatchObject({ findings: [] })
   return [2, 4].map(
     (at) => (run!.messages[at]!.content as unknown as { output: { value: string } }[]).at(0)!.output.value,
   )

@@ -48,10 +48,10 @@ describe('a connection handed in', () => {
     await store.append('s', chat(6))
     const run = await store.compactSession('s', { range: { from: 1, to: 8 }, summary: 'x' })
     await store.undoCompaction('s', run!.runId)
-    await store.purgeSession('s')
+    await store.sessions.purge('s')
     expect(pragmas()).toEqual(before)
     await store.close()
-    expectFailure(await failureOf(() => store.getSession('s')), 'STORE_CLOSED')
+    expectFailure(await failureOf(() => store.sessions.get('s')), 'STORE_CLOSED')
     expect(database.open).toBe(true)
     expect(database.prepare('select body from messages').pluck().all()).toEqual(['mine'])
     const names = database
@@ -82,8 +82,8 @@ describe('a connection handed in', () => {
       () => store.getContextStats('s'),
       () => store.needsCompaction('s'),
       () => store.compactSession('s', { targetTokens: 0 }),
-      () => store.purgeSession('s'),
-      () => store.verifySession('s'),
+      () => store.sessions.purge('s'),
+      () => store.sessions.verify('s'),
       () => openStore(database),
     ])
       expectFailure(await failureOf(act), 'IN_TRANSACTION', String(act))
@@ -101,7 +101,7 @@ describe('a connection handed in', () => {
     await store.append('s', [...chat(6), { ...say('user', 'x'), createdAt: 12 }])
     const run = await store.compactSession('s', { range: { from: 1, to: 8 }, summary: 'x' })
     await store.undoCompaction('s', run!.runId)
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     expect(JSON.stringify(await store.getContextStats('s'))).toContain('"messageCount":13')
     expect((await store.getMessages('s', { after: 12 }))[0]).toMatchObject({ position: 13, createdAt: 12 })
     expect(database.prepare('select 1 as one').get()).toEqual({ one: 1n })
@@ -286,11 +286,11 @@ describe('a file that is changed in place while it is open', () => {
     const other = await openStore(path)
     await other.append('large', chat(400))
     await append()
-    await other.purgeSession('large')
+    await other.sessions.purge('large')
     await other.close()
     await append()
     await append()
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     await store.close()
   }
 

@@ -112,7 +112,7 @@ describe('opening what is no store', () => {
       try {
         await store.getEffectiveHistory('s')
         await store.append('s', chat(1))
-        await store.verifySession('s')
+        await store.sessions.verify('s')
       } finally {
         await store.close()
       }
@@ -398,7 +398,7 @@ describe('processes', () => {
       )
       for (const name of ['a', 'b', 'c', 'd'])
         expect(rows.filter(({ content }) => String(content).startsWith(name))).toHaveLength(10)
-      expect((await store.verifySession('shared')).findings).toEqual([])
+      expect((await store.sessions.verify('shared')).findings).toEqual([])
       await store.close()
     }
   })
@@ -420,7 +420,7 @@ describe('processes', () => {
     const store = await openStore(at())
     const rows = await store.getMessages('shared')
     expect(rows.length).toBeGreaterThanOrEqual(acknowledged)
-    expect((await store.verifySession('shared')).findings).toEqual([])
+    expect((await store.sessions.verify('shared')).findings).toEqual([])
     await store.append('shared', [say('user', 'and on')])
     await store.close()
   })

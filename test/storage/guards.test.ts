@@ -38,8 +38,8 @@ beforeEach(async () => {
     pruneMinimumSavings: 0,
   })
   await store.compactSession('s', { range: { from: 6, to: 9 }, summary: 'Two turns.' })
-  await store.hideMessages('s', [(await store.getMessages('s'))[0]!.id])
-  await store.remember('A note.', { session: 's', key: 'k' })
+  await store.compactions.hide('s', [(await store.getMessages('s'))[0]!.id])
+  await store.notes.add('A note.', { session: 's', key: 'k' })
   const request = await store.prepareRequest('asked', { prompt: 'Why?', system: 'Be brief.' })
   await store.recordResponse('asked', { request, messages: [say('assistant', 'So.')] })
   other = new BetterSqlite3(join(folder, 'chats.db'))
@@ -94,8 +94,8 @@ describe('the guards refuse', () => {
 
 describe('verifySession', () => {
   test('finds nothing in an untouched store', async () => {
-    expect(await store.verifySession('s')).toEqual({ findings: [], repaired: false })
-    expect(await store.verifySession('s', { repair: true })).toEqual({ findings: [], repaired: false })
+    expect(await store.sessions.verify('s')).toEqual({ findings: [], repaired: false })
+    expect(await store.sessions.verify('s', { repair: true })).toEqual({ findings: [], repaired: false })
   })
 
   const TAMPERED: Record<string, { sql: string; code: string }> = {
@@ -145,7 +145,7 @@ describe('verifySession', () => {
     'the last ordinal': { sql: 'update undertext_sessions set inserted = 0', code: 'COUNTER_DRIFT' },
     'everything at once': {
       sql: `update undertext_messages set condense_parent = null, truncation_parent = 2, retired_by = 1, shown = null, size_text = 1;
-        update undertext_sessions set visible = 0, messages = 0, hidden_by_hand = 50`,
+        update undertext_sessions set visible = 0, messages = 0, hidden_manual = 50`,
       code: 'TAG_WRONG',
     },
     'what a row says of itself': {
@@ -157,33 +157,33 @@ describe('verifySession', () => {
     test(`finds and mends ${name}`, async () => {
       const sound = await standing(store)
       other.exec(sql)
-      const found = await store.verifySession('s')
+      const found = await store.sessions.verify('s')
       expect(found.repaired).toBe(false)
       expect(found.findings.map((finding) => finding.code)).toContain(code)
-      expect(await store.verifySession('s')).toEqual(found)
-      expect(await store.verifySession('s', { repair: true })).toEqual({ ...found, repaired: true })
-      expect(await store.verifySession('s')).toEqual({ findings: [], repaired: false })
+      expect(await store.sessions.verify('s')).toEqual(found)
+      expect(await store.sessions.verify('s', { repair: true })).toEqual({ ...found, repaired: true })
+      expect(await store.sessions.verify('s')).toEqual({ findings: [], repaired: false })
       expect(await standing(store)).toEqual(sound)
-      expect((await store.getAuditLog('s')).at(-1)!.event).toBe('repaired')
+      expect((await store.sessions.audit('s')).at(-1)!.event).toBe('repaired')
       // And undo works on what was mended.
       for (const { id } of (await store.listCompactions('s')).reverse()) await store.undoCompaction('s', id)
       expect(await store.getEffectiveHistory('s')).toHaveLength(17)
-      expect((await store.verifySession('s')).findings).toEqual([])
+      expect((await store.sessions.verify('s')).findings).toEqual([])
     })
   }
 
   test('finds a tag of another session', async () => {
     await store.append('t', chat(3))
-    const hidden = await store.hideMessages('t', [(await store.getMessages('t'))[0]!.id])
+    const hidden = await store.compactions.hide('t', [(await store.getMessages('t'))[0]!.id])
     const no = other.prepare('select no from undertext_compactions where id = ?').pluck().get(hidden.id)
     other
       .prepare('update undertext_messages set truncation_parent = ? where session = 1 and position = 12')
       .run(no)
-    const { findings } = await store.verifySession('s')
+    const { findings } = await store.sessions.verify('s')
     expect(findings).toContainEqual(expect.objectContaining({ code: 'FOREIGN_TAG', compactionId: hidden.id }))
-    await store.verifySession('s', { repair: true })
-    expect((await store.verifySession('s')).findings).toEqual([])
-    expect((await store.verifySession('t')).findings).toEqual([])
+    await store.sessions.verify('s', { repair: true })
+    expect((await store.sessions.verify('s')).findings).toEqual([])
+    expect((await store.sessions.verify('t')).findings).toEqual([])
   })
 
   test('finds blobs that are gone, which nothing can mend', async () => {
@@ -191,21 +191,21 @@ describe('verifySession', () => {
     other.exec("insert into undertext_meta (key, value) values ('purging', '1')")
     other.exec('delete from undertext_blobs')
     other.exec("delete from undertext_meta where key = 'purging'")
-    const { findings } = await store.verifySession('s', { repair: true })
+    const { findings } = await store.sessions.verify('s', { repair: true })
     expect(findings).toContainEqual(expect.objectContaining({ code: 'BLOB_MISSING', repairable: false }))
     await expect(store.getEffectiveHistory('s')).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
   })
 
   test('finds a guard that is gone', async () => {
     other.exec('drop trigger undertext_contents_are_written_once')
-    expect((await store.verifySession('s')).findings).toMatchObject([{ code: 'GUARD_MISSING' }])
+    expect((await store.sessions.verify('s')).findings).toMatchObject([{ code: 'GUARD_MISSING' }])
   })
 
   test('finds a guard with another text, with which no store opens', async () => {
     other.exec(`drop trigger undertext_contents_are_kept;
       create trigger undertext_contents_are_kept before delete on undertext_contents when 0
       begin select raise(abort, 'undertext: contents are kept'); end`)
-    expect((await store.verifySession('s', { repair: true })).findings).toMatchObject([
+    expect((await store.sessions.verify('s', { repair: true })).findings).toMatchObject([
       { code: 'GUARD_CHANGED', repairable: false },
     ])
     expect(await failureOf(() => openStore(other))).toMatchObject({ code: 'NOT_A_STORE' })
@@ -216,7 +216,7 @@ describe('verifySession', () => {
     other.exec(`create table seen (a);
       create trigger watch after insert on undertext_contents begin insert into seen values (new.content); end;
       create trigger their_own after insert on seen begin select 1; end`)
-    expect((await store.verifySession('s')).findings).toMatchObject([
+    expect((await store.sessions.verify('s')).findings).toMatchObject([
       { code: 'FOREIGN_TRIGGER', detail: expect.stringContaining('watch') },
     ])
     const warnings: Error[] = []
@@ -233,7 +233,7 @@ describe('verifySession', () => {
   test('finds a trigger of the connection alone', async () => {
     const handedIn = await openStore(other)
     other.exec('create temp trigger quiet before insert on undertext_audit begin select raise(ignore); end')
-    expect((await handedIn.verifySession('s')).findings).toMatchObject([{ code: 'FOREIGN_TRIGGER' }])
+    expect((await handedIn.sessions.verify('s')).findings).toMatchObject([{ code: 'FOREIGN_TRIGGER' }])
   })
 
   test('undo refuses tags that are not as they were laid', async () => {

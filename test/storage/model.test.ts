@@ -1,5 +1,5 @@
 import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
-import { Store } from '../../src/index.ts'
+import { Store } from '../../src/store/store.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 import { describeStore } from './contract.ts'
 

@@ -41,7 +41,7 @@ it('asks the indexes of spans, ids and inserted rows', async () => {
   await other.redoCompaction('s', runId)
   await other.undoCompaction('s', id, { cascade: true })
   await other.redoCompaction('s', id)
-  await other.getCompaction('s', id)
+  await other.compactions.get('s', id)
   const verbs = [...statements].slice(begin).filter((sql) => /^\s*(?:select|update|insert|with)/i.test(sql))
   expect(verbs.length).toBeGreaterThan(8)
   for (const sql of verbs) {

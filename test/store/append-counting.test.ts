@@ -42,9 +42,9 @@ const TURN = [say('user', 'hello'), call('c', 'run'), result('c', LARGE), say('a
 
 it('append counts before its transaction: in sessions with the estimator and limits of the store, and with others', async () => {
   const { store, seen } = await openWatched()
-  await store.createSession({ id: 'own', config: { estimator: 'other' } })
-  await store.createSession({ id: 'limited', config: { maxToolOutputLines: 8 } })
-  await store.createSession({ id: 'both', config: { estimator: 'other', maxToolOutputLines: 8 } })
+  await store.sessions.create({ id: 'own', config: { estimator: 'other' } })
+  await store.sessions.create({ id: 'limited', config: { maxToolOutputLines: 8 } })
+  await store.sessions.create({ id: 'both', config: { estimator: 'other', maxToolOutputLines: 8 } })
   for (const id of ['new', 'own', 'limited', 'both']) {
     const appended = await store.append(id, TURN)
     expect(appended.preview?.parts).toBe(1)
@@ -53,7 +53,7 @@ it('append counts before its transaction: in sessions with the estimator and lim
     expect(seen.texts).toBeGreaterThan(0)
     expect(seen.within).toBe(0)
     // Verification counts within a transaction that reads.
-    expect((await store.verifySession(id)).findings).toEqual([])
+    expect((await store.sessions.verify(id)).findings).toEqual([])
     seen.within = 0
   }
 })
@@ -75,5 +75,5 @@ it('a session that changes between counting and writing is counted again', async
   expect(preview?.parts).toBe(1)
   expect(params).toMatchObject({ maxLines: 8 })
   expect(seen.within).toBe(0)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 })

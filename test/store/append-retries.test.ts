@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
-import { openStore, Store } from '../../src/index.ts'
+import { openStore } from '../../src/index.ts'
+import { Store } from '../../src/store/store.ts'
 import { say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 
@@ -25,7 +26,7 @@ for (const [name, open] of Object.entries(STORES)) {
         ...first,
         messages: first.messages.map((row) => ({ ...row, existing: true })),
       })
-      expect((await store.getSession('s')).messageCount).toBe(2)
+      expect((await store.sessions.get('s')).messageCount).toBe(2)
     })
 
     it('that are not the same append still conflict', async () => {
@@ -52,7 +53,7 @@ for (const [name, open] of Object.entries(STORES)) {
       const {
         messages: [first],
       } = await store.append('s', [keyed('a', 'k')])
-      const hidden = await store.hideMessages('s', [first!.id])
+      const hidden = await store.compactions.hide('s', [first!.id])
       const {
         messages: [second],
       } = await store.append('s', [keyed('a', 'k')])
@@ -61,7 +62,7 @@ for (const [name, open] of Object.entries(STORES)) {
       expect((await store.append('s', [keyed('a', 'k')])).messages).toMatchObject([
         { position: 2, existing: true },
       ])
-      await store.hideMessages('s', [second!.id])
+      await store.compactions.hide('s', [second!.id])
       expect((await store.append('s', [keyed('a', 'k')])).messages).toMatchObject([
         { position: 1, existing: true },
       ])
@@ -80,5 +81,5 @@ it('an expected position counts however the options carry it', async () => {
   await expect(guarded.append('s', [{ role: 'user', content: 'two' }], new Options())).rejects.toMatchObject({
     code: expect.stringMatching(/POSITION_CONFLICT|INVALID_INPUT/) as string,
   })
-  expect((await guarded.getSession('s')).messageCount).toBe(1)
+  expect((await guarded.sessions.get('s')).messageCount).toBe(1)
 })

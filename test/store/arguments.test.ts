@@ -5,7 +5,7 @@ import { undertextSessionStore } from '../../src/adapters/claude-agent-sdk/index
 import { UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
 import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
 import { ContextCompactor, summarizeMessages } from '../../src/compat/arrays/index.ts'
-import { HistoryManager } from '../../src/compat/index.ts'
+import { afterTurn, beforeTurn, HistoryManager } from '../../src/compat/index.ts'
 import {
   type ChatMessage,
   type HistoryRecord,
@@ -85,7 +85,7 @@ const summarizer = () =>
 
 const records = async (store: Store): Promise<HistoryRecord[]> => {
   const all: HistoryRecord[] = []
-  for await (const record of store.exportSession(S)) all.push(structuredClone(record))
+  for await (const record of store.sessions.export(S)) all.push(structuredClone(record))
   return all
 }
 
@@ -93,25 +93,36 @@ type Call = readonly [
   args: (store: Store) => readonly unknown[] | Promise<readonly unknown[]>,
   act: (store: Store, args: readonly never[]) => unknown,
 ]
-const verb = <K extends keyof Store>(name: K, args: Call[0]): readonly [string, Call] => [
-  name as string,
-  [args, (store, given) => (store[name] as (...args: readonly never[]) => unknown)(...given)],
+/** A method by its name: `append`, `sessions.create`. */
+const verb = (name: string, args: Call[0]): readonly [string, Call] => [
+  name,
+  [
+    args,
+    (store, given) => {
+      const [method, topic] = name.split('.').reverse() as [string, string | undefined]
+      const holder = (topic === undefined ? store : store[topic as keyof Store]) as unknown as Record<
+        string,
+        (...args: readonly never[]) => unknown
+      >
+      return holder[method]!(...given)
+    },
+  ],
 ]
 const DUE = { system: 'x'.repeat(1_200) }
 
 const CALLS: readonly (readonly [string, Call])[] = [
   verb('append', () => [S, messages(), { expectedPosition: 52 }]),
-  verb('createSession', () => [
+  verb('sessions.create', () => [
     { id: 'created', title: 't', metadata: { a: { b: [1] } }, config: { threshold: 0.7 } },
   ]),
-  verb('updateSession', () => [S, { title: 't', metadata: { a: { b: [1] } }, config: { threshold: 0.7 } }]),
-  verb('purgeSession', () => [S, { actor: 'me' }]),
-  verb('listSessions', () => [{ limit: 5 }]),
+  verb('sessions.update', () => [S, { title: 't', metadata: { a: { b: [1] } }, config: { threshold: 0.7 } }]),
+  verb('sessions.purge', () => [S, { actor: 'me' }]),
+  verb('sessions.list', () => [{ limit: 5 }]),
   verb('getMessages', () => [S, { limit: 5, after: 3 }]),
   verb('getEffectiveHistory', () => [S, { provenance: true }]),
   verb('renderHistory', () => [S, { provider: 'anthropic' }]),
-  verb('pin', () => [S, ['m3'], { actor: 'me' }]),
-  verb('hideMessages', () => [S, ['m3', 'm4'], { actor: 'me' }]),
+  verb('messages.pin', () => [S, ['m3'], { actor: 'me' }]),
+  verb('compactions.hide', () => [S, ['m3', 'm4'], { actor: 'me' }]),
   verb('compactSession', () => [
     S,
     {
@@ -127,20 +138,32 @@ const CALLS: readonly (readonly [string, Call])[] = [
     S,
     { targetTokens: 500, tools: tools(), stages: [{ stage: 'truncate' }] },
   ]),
-  verb('recordProviderCompaction', () => [
+  verb('compactions.recordProvider', () => [
     S,
     { appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 1, cleared_input_tokens: 5 }] },
   ]),
-  verb('recordUsage', () => [S, { inputTokens: 900, outputTokens: 10, tools: tools() }]),
+  verb('requests.recordUsage', () => [S, { inputTokens: 900, outputTokens: 10, tools: tools() }]),
   verb('getContextStats', () => [S, undefined, undefined, { tools: tools(), prompt: 'now' }]),
-  verb('learnLimit', () => [{ provider: 'openai', model: 'x', tokens: 900 }]),
-  verb('undoIfFits', () => [S, { kinds: ['truncate'], tools: tools() }]),
-  verb('getImportance', () => [S, { weights: { signals: { error: 50 } } }]),
-  verb('beforeTurn', () => [
-    S,
-    { ...DUE, tools: tools(), compaction: { targetTokens: 500, stages: [{ stage: 'truncate' }] } },
-  ]),
-  verb('afterTurn', () => [S, { messages: messages(), tools: tools(), stopReason: 'stop' }]),
+  verb('limits.set', () => [{ provider: 'openai', model: 'x', tokens: 900 }]),
+  verb('undoCompaction', () => [S, { ifFits: { kinds: ['truncate'], tools: tools() } }]),
+  verb('messages.importance', () => [S, { weights: { signals: { error: 50 } } }]),
+  [
+    'beforeTurn',
+    [
+      () => [
+        S,
+        { ...DUE, tools: tools(), compaction: { targetTokens: 500, stages: [{ stage: 'truncate' }] } },
+      ],
+      (store, args) => beforeTurn(store, ...(args as unknown as [string, object])),
+    ],
+  ],
+  [
+    'afterTurn',
+    [
+      () => [S, { messages: messages(), tools: tools(), stopReason: 'stop' }],
+      (store, args) => afterTurn(store, ...(args as unknown as [string, object])),
+    ],
+  ],
   verb('prepareRequest', () => [
     S,
     { system: 'be', prompt: messages(), tools: tools(), files: [{ content: 'f', path: 'p' }] },
@@ -151,21 +174,20 @@ const CALLS: readonly (readonly [string, Call])[] = [
   ]),
   verb('rewind', () => [S, { from: { messageId: 'm9' }, append: messages(), actor: 'me' }]),
   verb('rewind', () => [S, { from: { messageId: 'm9' }, append: messages(), operationId: 'o' }]),
-  verb('importSession', () => [
-    'imported',
+  verb('sessions.import', () => [
     messages().map((message) => ({ type: 'message' as const, message })),
-    { source: 'elsewhere' },
+    { id: 'imported', source: 'elsewhere' },
   ]),
-  verb('restoreSession', async (store) => [await records(store), { id: 'restored' }]),
-  verb('verifySession', () => [S, { repair: true }]),
+  verb('sessions.import', async (store) => [await records(store), { id: 'restored' }]),
+  verb('sessions.verify', () => [S, { repair: true }]),
   [
     'compactInBackground',
     [
       () => [S, { targetTokens: 500, tools: tools(), summarizer: summarizer() }],
       async (store, args) => {
-        const started = store.compactInBackground(...(args as unknown as [string, object]))
+        const started = store.jobs.start(...(args as unknown as [string, object]))
         await started
-        return store.whenIdle(S)
+        return store.jobs.whenIdle(S)
       },
     ],
   ],
@@ -243,7 +265,7 @@ const overflow = () => ({
 })
 
 const ADAPTERS: readonly (readonly [string, Call])[] = [
-  verb('recordOverflow', () => [S, overflow(), { tools: tools(), provider: 'openai' }]),
+  verb('limits.learn', () => [S, overflow(), { tools: tools(), provider: 'openai' }]),
   verb('recordResponse', () => [
     S,
     {
@@ -438,7 +460,7 @@ const ADAPTERS: readonly (readonly [string, Call])[] = [
 
 /** What a store holds and what a verb returned, without the ids and times of this very run. */
 async function outcome(store: Store, returned: unknown): Promise<unknown> {
-  const sessions = await store.listSessions()
+  const sessions = await store.sessions.list()
   const all: unknown[] = []
   for (const { id } of sessions)
     all.push([

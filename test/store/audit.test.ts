@@ -29,9 +29,9 @@ it('reports which parts a prune replaced, undone or not', async () => {
     replaced: [{ messageId: 'resulting', part: 0 }],
     requires: [],
   })
-  expect((await store.getCompaction('s', pruned!.id)).replaced).toEqual(pruned!.replaced)
+  expect((await store.compactions.get('s', pruned!.id)).replaced).toEqual(pruned!.replaced)
   await store.undoCompaction('s', pruned!.id)
-  expect((await store.getCompaction('s', pruned!.id)).replaced).toEqual(pruned!.replaced)
+  expect((await store.compactions.get('s', pruned!.id)).replaced).toEqual(pruned!.replaced)
 })
 
 it('reports which copies a deduplication replaced, and the target of their pointers', async () => {
@@ -72,14 +72,14 @@ it('stays under 4 KB a row, whatever things are called', async () => {
   }))
   await store.append('s', [...messages, ...wide])
   const ids = messages.map(({ id }) => id)
-  await store.pin('s', ids)
-  await store.unpin('s', ids, { actor: '水'.repeat(1_000), reason: '\u0001'.repeat(1_000) })
-  await store.pin(
+  await store.messages.pin('s', ids)
+  await store.messages.unpin('s', ids, { actor: '水'.repeat(1_000), reason: '\u0001'.repeat(1_000) })
+  await store.messages.pin(
     's',
     wide.map(({ id }) => id),
     { actor: 'a'.repeat(1_000), reason: 'r'.repeat(1_000) },
   )
-  const [pinned, unpinned, pinnedToo] = await store.getAuditLog('s')
+  const [pinned, unpinned, pinnedToo] = await store.sessions.audit('s')
   expect(pinned!.detail).toEqual({ count: 20, messageIds: ids.slice(0, 3) })
   expect(unpinned!.detail).toMatchObject({ count: 20 })
   expect(unpinned!.detail).not.toHaveProperty('messageIds')
@@ -89,7 +89,7 @@ it('stays under 4 KB a row, whatever things are called', async () => {
   for (const letter of ['a', '水', '\u0001', '😀']) {
     await store.append(session, chat(1))
     const name = letter.repeat(1_000 / letter.length)
-    await store.purgeSession(session, { actor: name, reason: name })
+    await store.sessions.purge(session, { actor: name, reason: name })
   }
   const rows = database
     .prepare(

@@ -96,7 +96,7 @@ describe('damaged rows', () => {
         expect(await failureOf(store.getMessages('s'))).toMatchObject({ code: 'STORE_CORRUPT' })
 
       for (const repair of [false, true]) {
-        const { findings } = await store.verifySession('s', { repair })
+        const { findings } = await store.sessions.verify('s', { repair })
         expect(findings).toMatchObject([{ code: 'CONTENT_DAMAGED', repairable: false }])
         expect(JSON.stringify(findings)).not.toContain('sister')
       }
@@ -118,7 +118,9 @@ describe('damaged rows', () => {
     const before = JSON.stringify(await store.getEffectiveHistory('s'))
     database.exec(`update undertext_messages set shown = '[[' where shown is not null`)
     expect(await failureOf(store.getEffectiveHistory('s'))).toMatchObject({ code: 'STORE_CORRUPT' })
-    expect((await store.verifySession('s', { repair: true })).findings).toMatchObject([{ code: 'TAG_WRONG' }])
+    expect((await store.sessions.verify('s', { repair: true })).findings).toMatchObject([
+      { code: 'TAG_WRONG' },
+    ])
     expect(JSON.stringify(await store.getEffectiveHistory('s'))).toBe(before)
   })
 
@@ -133,7 +135,7 @@ describe('damaged rows', () => {
     const [pruned] = await store.listCompactions('s')
     damage('delete from undertext_replacements')
     const codes = async () =>
-      (await store.verifySession('s', { repair: true })).findings.filter(
+      (await store.sessions.verify('s', { repair: true })).findings.filter(
         ({ compactionId }) => compactionId === pruned!.id,
       )
     expect(await codes()).toEqual([
@@ -145,7 +147,7 @@ describe('damaged rows', () => {
       },
     ])
     // What was repaired otherwise is right now, and this is still said.
-    expect((await store.verifySession('s')).findings).toEqual(await codes())
+    expect((await store.sessions.verify('s')).findings).toEqual(await codes())
     damage("update undertext_compactions set status = 'weird'")
     expect(await codes()).toMatchObject([{ code: 'COMPACTION_DAMAGED', detail: 'its status is unknown' }])
   })
@@ -153,10 +155,10 @@ describe('damaged rows', () => {
   it('of what a rewind turned are found: its undo would turn something else', async () => {
     await store.append('t', chat(6))
     const ids = (await store.getMessages('t')).map(({ id }) => id)
-    const hidden = await store.hideMessages('t', [ids[4]!])
+    const hidden = await store.compactions.hide('t', [ids[4]!])
     const { compactionId } = await store.rewind('t', { from: { messageId: ids[2]! } })
     const codes = async () =>
-      (await store.verifySession('t')).findings.map((one) => [one.code, one.compactionId])
+      (await store.sessions.verify('t')).findings.map((one) => [one.code, one.compactionId])
     expect(await codes()).toEqual([])
     for (const [id, turned] of [
       [compactionId!, '[[999999],[]]'],
@@ -172,7 +174,7 @@ describe('damaged rows', () => {
     damage(`delete from undertext_messages where session = (select no from undertext_sessions where id = 't') and position = 3;
       update undertext_sessions set messages = messages - 1 where id = 't'`)
     const read = async (): Promise<void> => {
-      for await (const record of store.exportSession('t')) expect(record).toBeDefined()
+      for await (const record of store.sessions.export('t')) expect(record).toBeDefined()
     }
     expect(await failureOf(read())).toMatchObject({ code: 'STORE_CORRUPT' })
   })
@@ -185,7 +187,7 @@ describe('damaged rows', () => {
       select session, anchor, 99, kind, role, 0, 0, 0, 0, 0, created_at, inserted_by, null
       from undertext_messages where inserted_by is not null;
       insert into undertext_contents (key, content) select max(key), '""' from undertext_messages`)
-    const { findings } = await store.verifySession('s')
+    const { findings } = await store.sessions.verify('s')
     expect(findings).toContainEqual(
       expect.objectContaining({ code: 'INSERTED_TWICE', compactionId: condensed!.id, repairable: false }),
     )
@@ -196,13 +198,13 @@ describe('blobs', () => {
   it('that are gone are no empty images', async () => {
     damage('delete from undertext_blobs')
     expect(await failureOf(store.getEffectiveHistory('s'))).toMatchObject({ code: 'STORE_CORRUPT' })
-    const { findings } = await store.verifySession('s', { repair: true })
+    const { findings } = await store.sessions.verify('s', { repair: true })
     expect(findings).toMatchObject([{ code: 'BLOB_MISSING', repairable: false }])
   })
 
   it('with other bytes are found', async () => {
     damage("update undertext_blobs set bytes = x'00'")
-    const { findings } = await store.verifySession('s', { repair: true })
+    const { findings } = await store.sessions.verify('s', { repair: true })
     expect(findings).toMatchObject([{ code: 'BLOB_DAMAGED', repairable: false }])
   })
 
@@ -211,9 +213,9 @@ describe('blobs', () => {
     await store.append('t', [image])
     const references = database.prepare('select reference_count from undertext_blobs').pluck()
     expect(references.all()).toEqual([2])
-    expect((await store.purgeSession('t')).blobs).toBe(0)
+    expect((await store.sessions.purge('t')).blobs).toBe(0)
     expect(references.all()).toEqual([1])
-    expect((await store.purgeSession('s')).blobs).toBe(1)
+    expect((await store.sessions.purge('s')).blobs).toBe(1)
     expect(references.all()).toEqual([])
   })
 })
@@ -236,7 +238,7 @@ describe('the guards', () => {
   for (const sql of ATTEMPTS) {
     it(`refuse, also on a connection handed in: ${sql.slice(0, 80)}`, async () => {
       expect(() => database.exec(sql)).toThrow('undertext:')
-      expect((await store.verifySession('s')).findings).toEqual([])
+      expect((await store.sessions.verify('s')).findings).toEqual([])
     })
   }
 
@@ -249,13 +251,13 @@ describe('the guards', () => {
       }
       database.exec(`drop trigger ${name}`)
       expect(await failureOf(openStore(database)), name).toMatchObject({ code: 'NOT_A_STORE' })
-      expect((await store.verifySession('s')).findings).toMatchObject([{ code: 'GUARD_MISSING' }])
+      expect((await store.sessions.verify('s')).findings).toMatchObject([{ code: 'GUARD_MISSING' }])
       database.exec(sql)
     }
   })
 
   it('let a session be recounted, and report which id is taken', async () => {
-    await store.reestimate('s', neurolinkEstimator.name)
+    await store.sessions.reestimate('s', neurolinkEstimator.name)
     await store.append('s', [{ ...say('user', 'x'), id: 'mine' }])
     expect(await failureOf(store.append('s', [{ ...say('user', 'y'), id: 'mine' }]))).toMatchObject({
       code: 'MESSAGE_ID_TAKEN',
@@ -268,9 +270,9 @@ describe('the guards', () => {
 describe('contents that are gone', () => {
   const openedAfter = async (row: string): Promise<Error> => {
     const run = await store.compactSession('s', { range: { from: 5, to: 8 }, summary: 'They talked.' })
-    const { insertedIds } = (await store.getCompaction('s', run!.compactions[0]!.id))!
+    const { insertedIds } = (await store.compactions.get('s', run!.compactions[0]!.id))!
     damage(`delete from undertext_contents where key in (select key from undertext_messages where ${row})`)
-    return failureOf(store.expand('s', insertedIds[0]!))
+    return failureOf(store.messages.expand('s', insertedIds[0]!))
   }
 
   it('of a summary: opening it reports so', async () => {

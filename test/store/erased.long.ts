@@ -33,7 +33,7 @@ test.each(Array.from({ length: 40 }, (_, at) => SEED + at))(
       turns += more
       const [gone] = here.splice(below(here.length), 1)
       expect(readableIn(folder, gone!)).not.toEqual([])
-      expect(await store.purgeSession(`session-${gone}`)).not.toHaveProperty('filesCleared')
+      expect(await store.sessions.purge(`session-${gone}`)).not.toHaveProperty('filesCleared')
       expect(readableIn(folder, gone!)).toEqual([])
       // No piece of a text either: all that is left is the name in the receipt.
       const bytes = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'))

@@ -29,11 +29,11 @@ describe('after a purge nothing of the session is readable', () => {
     expect(readable('bert')).toEqual(expect.arrayContaining(KINDS.filter((kind) => kind !== 'first-title')))
     const kept = await store.getMessages('session-anna')
     for (const who of ['bert', 'dora', 'emil']) {
-      expect(await store.purgeSession(`session-${who}`)).not.toHaveProperty('filesCleared')
+      expect(await store.sessions.purge(`session-${who}`)).not.toHaveProperty('filesCleared')
       expect(readable(who)).toEqual([])
     }
     expect(await store.getMessages('session-anna')).toEqual(kept)
-    expect((await store.verifySession('session-cleo')).findings).toEqual([])
+    expect((await store.sessions.verify('session-cleo')).findings).toEqual([])
     await store.close()
     expect(readable('dora')).toEqual([])
   }, 60_000)
@@ -48,8 +48,8 @@ describe('after a purge nothing of the session is readable', () => {
       database.exec('create table chats (s integer references undertext_sessions (no) on delete cascade)')
       await talk(store, ['anna', 'bert', 'cleo'], 6)
       database.exec("insert into chats select no from undertext_sessions where id = 'session-cleo'; analyze")
-      await store.purgeSession('session-bert')
-      await store.purgeSession('session-anna')
+      await store.sessions.purge('session-bert')
+      await store.sessions.purge('session-anna')
       expect([readable('anna'), readable('bert')]).toEqual([[], []])
       expect(database.prepare('select rowid from theirs').pluck().all()).toEqual([7, 9])
       expect(database.prepare('select count(*) from chats').pluck().get()).toBe(1)
@@ -59,7 +59,7 @@ describe('after a purge nothing of the session is readable', () => {
         foreign_keys: 1,
       }))
         expect(database.pragma(name, { simple: true })).toBe(value)
-      expect((await store.verifySession('session-cleo')).findings).toEqual([])
+      expect((await store.sessions.verify('session-cleo')).findings).toEqual([])
       await store.close()
       database.close()
     }, 60_000)
@@ -82,7 +82,7 @@ describe('when another connection reads', () => {
   })
 
   test('the receipt reports that the files are not cleared, and a later write clears them', async () => {
-    expect(await store.purgeSession('session-anna')).toMatchObject({ messages: 8, filesCleared: false })
+    expect(await store.sessions.purge('session-anna')).toMatchObject({ messages: 8, filesCleared: false })
     expect(readable('anna')).not.toEqual([])
     reader.exec('commit')
     await new Promise((resolve) => setTimeout(resolve, 120))
@@ -91,14 +91,14 @@ describe('when another connection reads', () => {
   })
 
   const OPPORTUNITIES: Record<string, () => Promise<unknown>> = {
-    'verifying a session': () => store.verifySession('session-bert'),
-    'another purge': () => store.purgeSession('session-bert'),
+    'verifying a session': () => store.sessions.verify('session-bert'),
+    'another purge': () => store.sessions.purge('session-bert'),
     'opening it in another store': async () => (await openStore(file)).close(),
     'opening it with a connection': async () => (await openStore(new BetterSqlite3(file))).close(),
   }
   for (const [name, act] of Object.entries(OPPORTUNITIES)) {
     test(`${name} clears them`, async () => {
-      await store.purgeSession('session-anna')
+      await store.sessions.purge('session-anna')
       reader.exec('commit')
       await act()
       expect(readable('anna')).toEqual([])
@@ -106,7 +106,7 @@ describe('when another connection reads', () => {
   }
 
   test('closing the store clears them while the other stays open', async () => {
-    await store.purgeSession('session-anna')
+    await store.sessions.purge('session-anna')
     reader.exec('commit')
     await store.close()
     expect(readable('anna')).toEqual([])
@@ -115,7 +115,7 @@ describe('when another connection reads', () => {
   test('a write does not wait for the reader', async () => {
     await store.close()
     store = await openStore(file, { busyTimeoutMs: 400 })
-    await store.purgeSession('session-anna')
+    await store.sessions.purge('session-anna')
     await new Promise((resolve) => setTimeout(resolve, 120))
     const began = performance.now()
     await store.append('session-bert', chat(1))
@@ -128,9 +128,9 @@ describe('a purge that leaves the files for later', () => {
     const store = await openStore(file)
     await talk(store, ['anna', 'bert', 'cleo'], 2)
     const rows = { messages: 8, compactions: expect.any(Number), blobs: 1 }
-    const first = await store.purgeSession('session-anna', { clearFiles: false })
+    const first = await store.sessions.purge('session-anna', { clearFiles: false })
     expect(first).toEqual({ ...rows, filesCleared: false })
-    expect(await store.purgeSession('session-bert')).toEqual(rows)
+    expect(await store.sessions.purge('session-bert')).toEqual(rows)
     expect([readable('anna'), readable('bert')]).toEqual([[], []])
     await store.close()
   })
@@ -138,7 +138,7 @@ describe('a purge that leaves the files for later', () => {
   test('is finished when the store is closed', async () => {
     const store = await openStore(file)
     await talk(store, ['anna', 'bert'], 2)
-    await store.purgeSession('session-anna', { clearFiles: false })
+    await store.sessions.purge('session-anna', { clearFiles: false })
     await store.close()
     expect(readable('anna')).toEqual([])
   })
@@ -156,10 +156,10 @@ test('after a rejected import nothing of it is readable', async () => {
     throw new Error(CANARY)
   }
   await failureOf(() =>
-    store.importSession('session-bert', events(), { source: 'elsewhere', owner: 'bert-owner' }),
+    store.sessions.import(events(), { id: 'session-bert', source: 'elsewhere', owner: 'bert-owner' }),
   )
   expect(readable('bert')).toEqual([])
-  expect((await store.verifySession('session-anna')).findings).toEqual([])
+  expect((await store.sessions.verify('session-anna')).findings).toEqual([])
   await store.close()
 })
 
@@ -176,7 +176,7 @@ test('clearing that fails late is not tried again at each write', async () => {
     while (performance.now() < until);
     throw Object.assign(new BetterSqlite3.SqliteError('database or disk is full', 'SQLITE_FULL'))
   }
-  expect(await store.purgeSession('session-anna')).toMatchObject({ filesCleared: false })
+  expect(await store.sessions.purge('session-anna')).toMatchObject({ filesCleared: false })
   const until = performance.now() + 700
   while (performance.now() < until) {
     await store.append('session-bert', chat(1))
@@ -199,7 +199,7 @@ test('of a series of rejected imports the first is cleared at once, the others w
       yield { type: 'message', message: { role: 'user', content: `${who}-text`, id: `${who}-id` } }
       throw new Error(CANARY)
     }
-    return failureOf(() => store.importSession(`session-${who}`, events(), { source: 'elsewhere' }))
+    return failureOf(() => store.sessions.import(events(), { id: `session-${who}`, source: 'elsewhere' }))
   }
   const filesCleared = (): boolean => {
     const database = new BetterSqlite3(file, { readonly: true })
@@ -211,7 +211,7 @@ test('of a series of rejected imports the first is cleared at once, the others w
   expect([readable('bert'), filesCleared()]).toEqual([[], true])
   for (const who of ['cleo', 'dora', 'emil']) await rejected(who)
   expect(filesCleared()).toBe(false)
-  await store.verifySession('session-anna')
+  await store.sessions.verify('session-anna')
   expect([readable('cleo'), readable('dora'), readable('emil'), filesCleared()]).toEqual([[], [], [], true])
   await store.close()
 })

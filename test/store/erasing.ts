@@ -56,7 +56,7 @@ export async function talk(
 
 async function change(store: Store, who: string, nth: number): Promise<void> {
   const id = `session-${who}`
-  await store.updateSession(id, {
+  await store.sessions.update(id, {
     title: `${who}-${nth === 0 ? 'first-title' : 'title'} ${'-'.repeat(nth * 9)}`,
     owner: `${who}-owner`,
     metadata: { who: `${who}-field` },
@@ -67,13 +67,13 @@ async function change(store: Store, who: string, nth: number): Promise<void> {
     summary: `${who}-summary`,
     reason: `${who}-reason`,
   })
-  const note = await store.remember(`${who}-note ${nth}`, {
+  const note = await store.notes.add(`${who}-note ${nth}`, {
     session: id,
     key: `${who}-note-key`,
     metadata: { who: `${who}-note-field` },
     actor: `${who}-note-actor`,
   })
-  if (nth % 2 === 0) await store.forget(note.id)
+  if (nth % 2 === 0) await store.notes.forget(note.id)
   const [newest] = (await store.getEffectiveHistory(id)).slice(-1)
   await store.rewind(id, {
     from: { messageId: newest!.id },

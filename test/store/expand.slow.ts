@@ -3,10 +3,11 @@ import BetterSqlite3 from 'better-sqlite3'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
-import { type ExpandedRow, type ExpandedSummary, openStore, Store } from '../../src/index.ts'
+import { type ExpandedRow, type ExpandedSummary, openStore } from '../../src/index.ts'
 import { SOURCE_QUERIES } from '../../src/storage/sql/sources.ts'
 import { SHOWN_QUERY, VIEW_QUERY } from '../../src/storage/sql/view.ts'
 import { toSqlite } from '../../src/storage/sqlite/connection.ts'
+import { Store } from '../../src/store/store.ts'
 import { chat } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
@@ -93,7 +94,9 @@ describe('any nesting of condensations, with undos and redos', () => {
         const positions: number[] = []
         for (const row of await store.getEffectiveHistory('s')) {
           if (row.kind === 'message') positions.push(row.position!)
-          else for (const { position } of await store.getSources('s', row.id)) positions.push(position!)
+          else
+            for (const { position } of await store.messages.expand('s', row.id, { flat: true }))
+              positions.push(position!)
         }
         expect(positions).toEqual(upTo(24))
       }),
@@ -106,7 +109,7 @@ describe('any nesting of condensations, with undos and redos', () => {
       holds(async (store) => {
         const summaries = (await store.getMessages('s')).filter(({ kind }) => kind === 'summary')
         for (const { id } of summaries) {
-          for (const row of rowsOf(await store.expand('s', id, { depth: 99 }))) {
+          for (const row of rowsOf(await store.messages.expand('s', id, { depth: 99 }))) {
             if (row.kind === 'message') continue
             const children = row.children!
             for (let at = 1; at < children.length; at++)
@@ -136,10 +139,10 @@ describe('any nesting of condensations, with undos and redos', () => {
         const parents = new Map<string, string[]>()
         for (const { id, kind, condenseId } of rows) {
           if (kind !== 'summary') continue
-          const inner = rowsOf(await store.expand('s', id, { depth: 99 })).map((row) => row.id)
+          const inner = rowsOf(await store.messages.expand('s', id, { depth: 99 })).map((row) => row.id)
           expect(new Set(inner).size).toBe(inner.length)
           if (!active.has(condenseId!)) continue
-          for (const child of (await store.expand('s', id)).children!)
+          for (const child of (await store.messages.expand('s', id)).children!)
             parents.set(child.id, [...(parents.get(child.id) ?? []), condenseId!])
         }
         // What the coverage of those in force says is what the tags say.
@@ -158,7 +161,7 @@ describe('any nesting of condensations, with undos and redos', () => {
           const view = await store.getEffectiveHistory('s')
           const outer = view.find(({ kind }) => kind === 'summary')
           if (outer === undefined) break
-          const { children } = await store.expand('s', outer.id)
+          const { children } = await store.messages.expand('s', outer.id)
           await store.undoCompaction('s', outer.condenseId!)
           const shown = await store.getEffectiveHistory('s')
           const at = view.indexOf(outer)
@@ -188,20 +191,24 @@ describe('any nesting of condensations, with undos and redos', () => {
     await holds(async (store) => {
       for (const row of await store.getEffectiveHistory('s', { provenance: true })) {
         if (row.kind === 'message') continue
-        const positions = row.standsFor!.flatMap(([from, to]) => upTo(to).slice(from - 1))
-        expect((await store.getSources('s', row.id)).map(({ position }) => position)).toEqual(positions)
+        const positions = row.positions!.flatMap(([from, to]) => upTo(to).slice(from - 1))
+        expect(
+          (await store.messages.expand('s', row.id, { flat: true })).map(({ position }) => position),
+        ).toEqual(positions)
       }
       // The same compactions, done to the pure model.
       const model = new Store(new ModelStorage(), { estimators })
       await model.append('s', chat(12))
       const summaries = (await store.getMessages('s')).filter(({ kind }) => kind === 'summary')
       for (const { id } of summaries) {
-        const whole = await store.expand('s', id, { depth: 99 })
-        expect(leavesOf(whole)).toEqual((await store.getSources('s', id)).map(({ position }) => position))
+        const whole = await store.messages.expand('s', id, { depth: 99 })
+        expect(leavesOf(whole)).toEqual(
+          (await store.messages.expand('s', id, { flat: true })).map(({ position }) => position),
+        )
       }
       const nested = (await store.getEffectiveHistory('s')).find(({ kind }) => kind === 'summary')
       if (nested === undefined) return
-      const tree = await store.expand('s', nested.id, { depth: 99 })
+      const tree = await store.messages.expand('s', nested.id, { depth: 99 })
       const ids = new Map<string, string>()
       for (const row of rowsOf(tree).reverse().filter(isSummary)) {
         const run = await model.compactSession('s', {
@@ -211,7 +218,7 @@ describe('any nesting of condensations, with undos and redos', () => {
         const [compaction] = await model.listCompactions('s', { runId: run!.runId })
         ids.set(row.id, compaction!.insertedIds[0]!)
       }
-      const same = await model.expand('s', ids.get(tree.id)!, { depth: 99 })
+      const same = await model.messages.expand('s', ids.get(tree.id)!, { depth: 99 })
       expect(plain(same)).toEqual(plain(tree))
     })
   }, 120_000)
@@ -233,7 +240,7 @@ test('a level that a compaction was given counts, and goes up from there', async
   )
   beside.close()
   const ids = (await store.getMessages('s')).flatMap(({ id, kind }) => (kind === 'summary' ? [id] : []))
-  const levels = await Promise.all(ids.map(async (id) => (await store.expand('s', id)).level))
+  const levels = await Promise.all(ids.map(async (id) => (await store.messages.expand('s', id)).level))
   expect(levels).toEqual([0, 3, 3])
   await store.close()
 })
@@ -253,8 +260,10 @@ test('coverage that goes in a circle is damage', async () => {
   for (const name of triggers) beside.exec(`drop trigger "${name}"`)
   beside.exec(`update undertext_compactions set coverage = '{"i":[[6,2]]}' where no = 1`)
   beside.close()
-  await expect(store.expand('s', outer)).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
-  await expect(store.getSources('s', outer)).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+  await expect(store.messages.expand('s', outer)).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+  await expect(store.messages.expand('s', outer, { flat: true })).rejects.toMatchObject({
+    code: 'STORE_CORRUPT',
+  })
   await store.close()
 })
 

@@ -5,7 +5,7 @@ import { say, units } from '../support/conversation.ts'
 describe('an overflow that is the first report of a model', () => {
   it('leaves room for a history, and no compaction is due after the requested one', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
-    await store.createSession({ id: 's', provider: 'openai', model: 'gpt-4o' })
+    await store.sessions.create({ id: 's', provider: 'openai', model: 'gpt-4o' })
     for (let turn = 0; turn < 40; turn++)
       await store.append('s', [say('user', units(1_100)), say('assistant', units(1_100))])
     await store.append('s', [say('user', units(10))])
@@ -14,7 +14,7 @@ describe('an overflow that is the first report of a model', () => {
     const error = new Error(
       `This model's maximum context length is 128000 tokens. However, your messages resulted in ${size} tokens.`,
     )
-    expect((await store.recordOverflow('s', error)).isOverflow).toBe(true)
+    expect((await store.limits.learn('s', error)).isOverflow).toBe(true)
     const result = (await store.compactSession('s', { trigger: 'overflow' }))!
     expect(result.targetTokens).toBeGreaterThan(4_000)
     expect(result).toMatchObject({ reachedTarget: true, fits: true })

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterTurn, beforeTurn } from '../../src/compat/index.ts'
 import { type NewMessage, openStore, type Store } from '../../src/index.ts'
 import { cleanUp, listen, model, openFull, S, states } from '../background/support.ts'
 import { chat } from '../support/conversation.ts'
@@ -26,7 +27,7 @@ async function undone(): Promise<{ store: Store; runId: string }> {
     if (stats.shouldCompact) break
     await store.append('s', say(2))
   }
-  const { run } = await store.beforeTurn('s')
+  const { run } = await beforeTurn(store, 's')
   expect(run?.compacted).toBe(true)
   await store.undoCompaction('s', run!.runId)
   return { store, runId: run!.runId }
@@ -38,9 +39,9 @@ it('is not repeated by the threshold alone, and stats and results report it', as
   expect([stats.withinBudget, stats.usageRatio >= stats.threshold]).toEqual([true, true])
   expect([stats.shouldCompact, stats.heldBack]).toEqual([false, true])
   expect(store.needsCompaction('s')).toBe(false)
-  const before = await store.beforeTurn('s')
+  const before = await beforeTurn(store, 's')
   expect([before.run, before.heldBack]).toEqual([null, true])
-  const after = await store.afterTurn('s', { messages: [{ role: 'user', content: 'x' }] })
+  const after = await afterTurn(store, 's', { messages: [{ role: 'user', content: 'x' }] })
   expect([after.run, after.heldBack]).toEqual([null, true])
   const prepared = await store.prepareRequest('s', { prompt: 'y' })
   expect([prepared.compacted, prepared.stats.heldBack]).toEqual([false, true])
@@ -51,8 +52,8 @@ it('is made again when the request would not fit', async () => {
   await store.append('s', say(8))
   const stats = (await store.getContextStats('s'))!
   expect([stats.withinBudget, stats.shouldCompact, stats.heldBack]).toEqual([false, true, undefined])
-  expect((await store.beforeTurn('s')).run?.compacted).toBe(true)
-  expect((await store.getSession('s')).undoneAutomatic).toBe(0)
+  expect((await beforeTurn(store, 's')).run?.compacted).toBe(true)
+  expect((await store.sessions.get('s')).undoneAutomatic).toBe(0)
 })
 
 it('ends when the user compacts, and when it is redone', async () => {
@@ -60,11 +61,11 @@ it('ends when the user compacts, and when it is redone', async () => {
   await first.store.compactSession('s', { range: { from: 1, to: 2 }, summary: 'short' })
   const { heldBack, shouldCompact, usageRatio, threshold } = (await first.store.getContextStats('s'))!
   expect([heldBack, shouldCompact]).toEqual([undefined, usageRatio >= threshold])
-  expect((await first.store.getSession('s')).undoneAutomatic).toBe(0)
+  expect((await first.store.sessions.get('s')).undoneAutomatic).toBe(0)
 
   const second = await undone()
   await second.store.redoCompaction('s', second.runId)
-  expect((await second.store.getSession('s')).undoneAutomatic).toBe(0)
+  expect((await second.store.sessions.get('s')).undoneAutomatic).toBe(0)
 })
 
 it('does not concern what the user compacted, nor the undo of that', async () => {
@@ -72,7 +73,7 @@ it('does not concern what the user compacted, nor the undo of that', async () =>
   await store.redoCompaction('s', runId)
   const own = await store.compactSession('s', { targetTokens: 0 })
   if (own?.runId !== undefined) await store.undoCompaction('s', own.runId)
-  expect((await store.getSession('s')).undoneAutomatic).toBe(0)
+  expect((await store.sessions.get('s')).undoneAutomatic).toBe(0)
 })
 
 describe('a job in the background that was offered before the undo', () => {
@@ -103,19 +104,19 @@ describe('a job in the background that was offered before the undo', () => {
     const store = await openFull(asked)
     const runId = await compacted(store)
     const { phases } = listen(store)
-    await store.afterTurn(S)
-    await store.whenIdle(S)
+    await afterTurn(store, S)
+    await store.jobs.whenIdle(S)
     await store.undoCompaction(S, runId)
     const view = JSON.stringify(await store.getEffectiveHistory(S))
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(phases()).toEqual(['queued', 'started', 'queued Error', 'cancelled HELD_BACK'])
     expect(await states(store)).toEqual(['cancelled'])
     expect(asked.asked).toHaveLength(1)
     await expectUndone(store, view)
     // What a user asks for is made.
-    await store.compactInBackground(S)
-    await store.whenIdle(S)
+    await store.jobs.start(S)
+    await store.jobs.whenIdle(S)
     expect((await states(store))[0]).toBe('done')
   })
 
@@ -134,12 +135,12 @@ describe('a job in the background that was offered before the undo', () => {
     })
     const store = await openFull(asked)
     const runId = await compacted(store)
-    await store.afterTurn(S)
+    await afterTurn(store, S)
     await begun
     await store.undoCompaction(S, runId)
     const view = JSON.stringify(await store.getEffectiveHistory(S))
     release('In short.')
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(await states(store)).toEqual(['cancelled', 'stale'])
     expect(asked.asked).toHaveLength(1)
     await expectUndone(store, view)

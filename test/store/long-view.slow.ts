@@ -18,11 +18,11 @@ it('plans over a view of more rows than a page, summaries at the seams included'
   ] as const) {
     await store.compactSession('s', { range: { from, to }, summary: 'x' })
   }
-  expect((await store.getSession('s')).visibleCount).toBe(45_000 - 2 - 2 - 4 + 3)
+  expect((await store.sessions.get('s')).visibleCount).toBe(45_000 - 2 - 2 - 4 + 3)
 
   const all = await store.compactSession('s', { range: { from: 1, to: 45_000 }, summary: 'All of it.' })
   expect(all!.compactions).toMatchObject([{ rowsHidden: 45_000 - 2 - 2 - 4 + 3, rowsInserted: 1 }])
   expect((await store.getEffectiveHistory('s')).map(({ kind }) => kind)).toEqual(['summary'])
   await store.undoCompaction('s', all!.runId)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 })

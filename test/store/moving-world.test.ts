@@ -60,12 +60,12 @@ describe('while a summary is requested', () => {
     expect(view[0]!.kind).toBe('summary')
     expect(view.at(-1)!.content).toBe('meanwhile')
     expect(await statuses(store)).toEqual(['condense active'])
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   it.each([
-    ['hiding', async (store: Store) => store.hideMessages('s', await idsAt(store, 3, 4))],
-    ['pinning', async (store: Store) => store.pin('s', await idsAt(store, 3))],
+    ['hiding', async (store: Store) => store.compactions.hide('s', await idsAt(store, 3, 4))],
+    ['pinning', async (store: Store) => store.messages.pin('s', await idsAt(store, 3))],
   ])(
     '%s a message of the range makes the plan stale, and the attempt is on record',
     async (_name, change) => {
@@ -91,7 +91,7 @@ describe('while a summary is requested', () => {
       // Nothing stays claimed: the next run goes through at once.
       const next = await store.compactSession('s', { ...ONLY_SUMMARY, summarizer: summarizer(), waitMs: 0 })
       expect(next!.compacted).toBe(true)
-      expect((await store.verifySession('s')).findings).toEqual([])
+      expect((await store.sessions.verify('s')).findings).toEqual([])
     },
   )
 
@@ -99,10 +99,10 @@ describe('while a summary is requested', () => {
     const store = await session()
     const result = await store.compactSession('s', {
       ...ONLY_SUMMARY,
-      summarizer: summarizer(async () => store.pin('s', await idsAt(store, 20))),
+      summarizer: summarizer(async () => store.messages.pin('s', await idsAt(store, 20))),
     })
     expect(result!.compacted).toBe(true)
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   it('a purge makes it stale, and the new session of that name is untouched', async () => {
@@ -110,7 +110,7 @@ describe('while a summary is requested', () => {
     const run = store.compactSession('s', {
       ...ONLY_SUMMARY,
       summarizer: summarizer(async () => {
-        await store.purgeSession('s')
+        await store.sessions.purge('s')
         await store.append('s', [say('user', 'another session')])
       }),
     })
@@ -164,7 +164,7 @@ describe('a summary that does not help', () => {
     })
     expect(await viewOf(store)).toBe(before)
     expect(await statuses(store)).toEqual([`condense ${status}`])
-    expect(JSON.stringify(await store.getAuditLog('s'))).not.toContain('secret')
+    expect(JSON.stringify(await store.sessions.audit('s'))).not.toContain('secret')
   })
 
   it('falls through to truncation', async () => {
@@ -211,12 +211,12 @@ describe('a preview', () => {
     const store = await session()
     let asked = 0
     const config = { ...ONLY_SUMMARY, summarizer: summarizer(() => void asked++) }
-    const before = await store.getSession('s')
+    const before = await store.sessions.get('s')
     const preview = await store.previewCompaction('s', config)
     expect(asked).toBe(0)
     expect(preview!.summaryPending).toHaveLength(1)
     expect(preview!.summaryPending![0]!.messages.length).toBeGreaterThan(10)
-    expect(await store.getSession('s')).toEqual(before)
+    expect(await store.sessions.get('s')).toEqual(before)
 
     const result = await store.compactSession('s', preview!)
     expect(asked).toBe(1)
@@ -236,7 +236,7 @@ describe('a preview', () => {
     expect(asked).toBe(1)
     expect(result!.messages).toEqual(preview!.messages)
     expect(await store.listCompactions('s')).toMatchObject([{ status: 'active', cost: 0.5 }])
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   it('is applied after an append, refused after a change, and never applied twice', async () => {
@@ -249,7 +249,7 @@ describe('a preview', () => {
 
     await store.undoCompaction('s', result!.runId)
     const other = (await store.previewCompaction('s', ONLY_SUMMARY))!
-    await store.hideMessages('s', await idsAt(store, 3, 4))
+    await store.compactions.hide('s', await idsAt(store, 3, 4))
     await expect(store.compactSession('s', other)).rejects.toMatchObject({ code: 'STALE_PLAN' })
   })
 })
@@ -271,7 +271,7 @@ describe('what an adversary tried', () => {
     expect((await store.listCompactions('s', { runId: second.runId })).map(({ status }) => status)).toEqual(
       first.compactions.map(() => 'active'),
     )
-    expect((await store.verifySession('s', { repair: true })).findings).toEqual([])
+    expect((await store.sessions.verify('s', { repair: true })).findings).toEqual([])
     await store.undoCompaction('s', second.runId)
     expect(await store.getEffectiveHistory('s')).toHaveLength(20)
   })
@@ -396,9 +396,9 @@ describe('what an adversary tried', () => {
     })
     await store.append('s', chat(10, 20))
     const preview = (await store.previewCompaction('s', ONLY_SUMMARY))!
-    await store.reestimate('s', 'letters')
+    await store.sessions.reestimate('s', 'letters')
     await expect(store.compactSession('s', preview)).rejects.toMatchObject({ code: 'STALE_PLAN' })
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
   })
 
   it('strange words of a summarizer about itself are not kept, and the run is done', async () => {
@@ -429,7 +429,7 @@ describe('what an adversary tried', () => {
       ...ONLY_SUMMARY,
       summarizer: summarizer(() => void asked++),
     }))!
-    await store.hideMessages('s', await idsAt(store, 3, 4))
+    await store.compactions.hide('s', await idsAt(store, 3, 4))
     await expect(store.compactSession('s', preview)).rejects.toMatchObject({ code: 'STALE_PLAN' })
     expect(asked).toBe(0)
   })

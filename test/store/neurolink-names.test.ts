@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterTurn, beforeTurn } from '../../src/compat/index.ts'
 import { checkContextBudget } from '../../src/core/tokens/index.ts'
 import { type CompactionPreview, openStore, type Store } from '../../src/index.ts'
 import { failureOf } from '../support/failures.ts'
@@ -40,12 +41,12 @@ describe('the names of the parts of a request that NeuroLink has', () => {
     checkContextBudget: (options) => checkContextBudget({ provider: 'openai', ...options }),
     getContextStats: (options) => store.getContextStats('s', 'openai', 'gpt-4', options),
     needsCompaction: (options) => store.needsCompaction('s', 'openai', 'gpt-4', options),
-    undoIfFits: (options) => store.undoIfFits('s', options),
+    undoIfFits: (options) => store.undoCompaction('s', { ifFits: options }),
     recordUsage: async (options) =>
-      (await store.recordUsage('s', { ...usage, ...withoutLimit(options) })).estimatedTokens,
-    recordOverflow: (options) => store.recordOverflow('s', overflow, withoutLimit(options)),
-    beforeTurn: (options) => store.beforeTurn('s', { ...options, auto: false }),
-    afterTurn: (options) => store.afterTurn('s', { ...options, auto: false }),
+      (await store.requests.recordUsage('s', { ...usage, ...withoutLimit(options) })).estimatedTokens,
+    recordOverflow: (options) => store.limits.learn('s', overflow, withoutLimit(options)),
+    beforeTurn: (options) => beforeTurn(store, 's', { ...options, auto: false }),
+    afterTurn: (options) => afterTurn(store, 's', { ...options, auto: false }),
     previewCompaction: async (options) =>
       figures(await store.previewCompaction('s', { ...options, targetTokens: 2_000 })),
   }

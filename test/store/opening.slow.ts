@@ -67,7 +67,7 @@ describe('opening', () => {
     await store.append('s', chat(3))
     await store.close()
     await store.close()
-    expect(await codeOf(store.getSession('s'))).toBe('STORE_CLOSED')
+    expect(await codeOf(store.sessions.get('s'))).toBe('STORE_CLOSED')
     expect(() => store.needsCompaction('s')).toThrow('closed')
 
     const again = await openStore(path, { readonly: true })
@@ -116,7 +116,7 @@ describe('a connection of the application', () => {
 
     const store = await openStore(database)
     await store.append('s', chat(2))
-    expect((await store.getSession('s')).messageCount).toBe(4)
+    expect((await store.sessions.get('s')).messageCount).toBe(4)
     expect(await store.compactSession('s', { range: { from: 1, to: 2 }, summary: 'x' })).toMatchObject({
       compacted: true,
     })
@@ -124,7 +124,7 @@ describe('a connection of the application', () => {
 
     database.exec('begin')
     expect(await codeOf(store.append('s', chat(1)))).toBe('IN_TRANSACTION')
-    expect(await codeOf(store.getSession('s'))).toBe('IN_TRANSACTION')
+    expect(await codeOf(store.sessions.get('s'))).toBe('IN_TRANSACTION')
     database.exec('rollback')
 
     await store.close()
@@ -156,7 +156,7 @@ describe('the database itself', () => {
       expect(() => other.exec(sql), sql).toThrow('undertext:')
     }
     other.close()
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     await store.close()
   })
 
@@ -165,7 +165,7 @@ describe('the database itself', () => {
     const store = await openStore(path)
     await store.append('s', chat(6))
     await store.compactSession('s', { range: { from: 1, to: 4 }, summary: 'x' })
-    await store.hideMessages('s', [(await store.getEffectiveHistory('s')).at(-1)!.id])
+    await store.compactions.hide('s', [(await store.getEffectiveHistory('s')).at(-1)!.id])
     const before = JSON.stringify(await store.getEffectiveHistory('s'))
     const other = new Database(path)
     other.exec(`update undertext_messages set condense_parent = null where position = 2;
@@ -174,7 +174,7 @@ describe('the database itself', () => {
       update undertext_messages set shown = '[[0,1]]' where position = 10;
       update undertext_sessions set visible = visible + 3, size_text = 0`)
     other.close()
-    const { findings } = await store.verifySession('s')
+    const { findings } = await store.sessions.verify('s')
     const codes = new Set(findings.map(({ code }) => code))
     expect([...codes].sort()).toEqual([
       'COUNTER_DRIFT',
@@ -183,10 +183,10 @@ describe('the database itself', () => {
       'TAG_MISSING',
       'TAG_WRONG',
     ])
-    expect((await store.verifySession('s', { repair: true })).repaired).toBe(true)
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s', { repair: true })).repaired).toBe(true)
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     expect(JSON.stringify(await store.getEffectiveHistory('s'))).toBe(before)
-    expect((await store.getAuditLog('s')).at(-1)!.event).toBe('repaired')
+    expect((await store.sessions.audit('s')).at(-1)!.event).toBe('repaired')
     await store.close()
   })
 })
@@ -230,7 +230,7 @@ describe('a process that dies while it asks for a summary', () => {
     expect(result!.stagesUsed).toContain('summarize')
     const hanging = (await store.listCompactions('s')).find(({ summarizer }) => summarizer === 'hanging')
     expect(hanging!.status).toBe('expired')
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     await store.close()
   })
 })

@@ -49,7 +49,7 @@ async function prune(placeholder: string): Promise<string> {
 
 /** What the results show: a placeholder, or "whole" for the original. */
 async function shown(): Promise<string[]> {
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   const view = await store.getEffectiveHistory('s')
   return view.flatMap(({ content }) =>
     typeof content === 'string'

@@ -44,36 +44,36 @@ const CREATING: { readonly [name: string]: 'SESSION_NOT_FOUND' | 'SESSION_EXISTS
 
 /** The schema of each option `owner`, and the calls that take it. */
 const SITES: { readonly [site: string]: Calls } = {
-  'config/store-options.ts fieldsSchema': {
-    createSession: (store, mine, id) => store.createSession({ ...mine, id }),
+  'store/config/store-options.ts fieldsSchema': {
+    createSession: (store, mine, id) => store.sessions.create({ ...mine, id }),
     // The field itself is set, for whoever may call it.
-    'updateSession: the field': (store, mine) => store.updateSession(UNKNOWN, mine),
+    'sessions.update: the field': (store, mine) => store.sessions.update(UNKNOWN, mine),
   },
-  'config/store-options.ts forOwnerSchema': {
-    getSession: (store, mine, id) => store.getSession(id, mine),
-    updateSession: (store, mine, id) => store.updateSession(id, { title: 'mine now' }, mine),
+  'store/config/store-options.ts forOwnerSchema': {
+    getSession: (store, mine, id) => store.sessions.get(id, mine),
+    updateSession: (store, mine, id) => store.sessions.update(id, { title: 'mine now' }, mine),
   },
-  'config/store-options.ts listSchema': {
-    listSessions: (store, mine) => store.listSessions(mine),
-    'listSessions: after': (store, mine, after) => store.listSessions({ ...mine, after }),
+  'store/config/store-options.ts listSchema': {
+    listSessions: (store, mine) => store.sessions.list(mine),
+    'sessions.list: after': (store, mine, after) => store.sessions.list({ ...mine, after }),
   },
-  'config/store-options.ts searchSchema': {
+  'store/config/store-options.ts searchSchema': {
     search: async (store, mine) => (await store.search('safe', mine)).hits,
     'search: session': (store, mine, session) => store.search('safe', { ...mine, session }),
   },
-  'config/note-options.ts scopeShape': {
-    'remember: source': (store, mine, sessionId) =>
-      store.remember('a fact', { ...mine, source: { sessionId, messageId: 'm1' } }),
+  'store/config/note-options.ts scopeShape': {
+    'notes.add: source': (store, mine, sessionId) =>
+      store.notes.add('a fact', { ...mine, source: { sessionId, messageId: 'm1' } }),
   },
-  'config/note-options.ts recallSchema': {
-    recall: (store, mine) => store.recall('safe', mine),
+  'store/config/note-options.ts listNotesSchema': {
+    recall: (store, mine) => store.notes.list({ query: 'safe', ...mine }),
   },
-  'requests/options.ts notesSchema': {
+  'store/requests/options.ts notesSchema': {
     prepareRequest: (store, mine, id) => store.prepareRequest(id, { notes: { tokens: 100, ...mine } }),
     withOverflowRecovery: (store, mine, id) =>
       store.withOverflowRecovery(id, (request) => request.messages, { notes: { tokens: 100, ...mine } }),
   },
-  'recall/scope.ts scopeSchema': {
+  'store/recall/scope.ts scopeSchema': {
     searchLog: async (store, mine) => (await searchLog(store, mine, { query: 'safe' })).text,
     'searchLog: sessions': async (store, mine, id) =>
       (await searchLog(store, { ...mine, sessions: [id] }, { query: 'safe' })).text,
@@ -82,15 +82,16 @@ const SITES: { readonly [site: string]: Calls } = {
     readLog: async (store, mine, session) => (await readLog(store, mine, { session })).text,
     openRow: async (store, mine, session) => (await openRow(store, mine, { session, position: 1 })).text,
   },
-  'history/import/import-types.ts importSchema': {
+  'store/history/import/import-types.ts importSchema': {
     importSession: (store, mine, id) =>
-      store.importSession(id, [{ type: 'message', message: say('user', 'Hello') }], {
+      store.sessions.import([{ type: 'message', message: say('user', 'Hello') }], {
+        id,
         ...mine,
         source: 'test',
       }),
   },
-  'history/restore-session.ts restoreSchema': {
-    restoreSession: async (store, mine) => restored(await store.restoreSession(await records(store), mine)),
+  'store/history/restore-session.ts restoreSchema': {
+    restoreSession: async (store, mine) => restored(await store.sessions.import(await records(store), mine)),
   },
   'transfer/import-report.ts importFileSchema': {
     importFile: async (store, mine, id) => {
@@ -106,13 +107,13 @@ const SITES: { readonly [site: string]: Calls } = {
       return undefined
     },
   },
-  'ecosystems/ai-sdk/options.ts ownerShape': {
+  'adapters/ai-sdk/options.ts ownerShape': {
     'chats.load': (store, mine, id) => chatStore(store).load(id, { ...mine, validate: false }),
     'chats.withdraw': (store, mine, id) => chatStore(store).withdraw(id, mine),
     'chats.fork': (store, mine, id) => chatStore(store).fork(id, mine),
     'chats.fork: at': (store, mine, id) => chatStore(store).fork(id, { ...mine, at: { afterMessage: 'u1' } }),
   },
-  'ecosystems/ai-sdk/options.ts turnSchema': {
+  'adapters/ai-sdk/options.ts turnSchema': {
     'chats.resume': async (store, mine, id) =>
       (await chatStore(store).resume({ id, message: user('Hi') }, { ...mine, validate: false })).messages,
     'chats.resume: edit': (store, mine, id) =>
@@ -123,10 +124,10 @@ const SITES: { readonly [site: string]: Calls } = {
         { ...mine, validate: false },
       ),
   },
-  'ecosystems/ai-sdk/chat/chat-store.ts chatStore': {
+  'adapters/ai-sdk/chat/chat-store.ts chatStore': {
     'chats.save': (store, mine, chatId) => chatStore(store).save({ chatId, messages: [user('Hi')], ...mine }),
   },
-  'ecosystems/langchain/chat-message-history.ts optionsSchema': {
+  'adapters/langchain/chat-message-history.ts optionsSchema': {
     'UndertextChatMessageHistory.getMessages': (store, mine, sessionId) =>
       new UndertextChatMessageHistory({ store, sessionId, ...mine }).getMessages(),
     'UndertextChatMessageHistory.getMessages: full': (store, mine, sessionId) =>
@@ -138,7 +139,7 @@ const SITES: { readonly [site: string]: Calls } = {
     'UndertextChatMessageHistory.fork': (store, mine, sessionId) =>
       new UndertextChatMessageHistory({ store, sessionId, ...mine }).fork(),
   },
-  'ecosystems/openai-agents/session-options.ts sessionSchema': {
+  'adapters/openai-agents/session-options.ts sessionSchema': {
     'UndertextSession.getItems': (store, mine, sessionId) =>
       new UndertextSession({ store, sessionId, ...mine }).getItems(),
     'UndertextSession.getItems: full': (store, mine, sessionId) =>
@@ -163,8 +164,8 @@ const SITES: { readonly [site: string]: Calls } = {
 /** A session that is not in the store, as records. */
 async function records(store: Store) {
   const all = []
-  for await (const record of store.exportSession('to restore')) all.push(record)
-  await store.purgeSession('to restore')
+  for await (const record of store.sessions.export('to restore')) all.push(record)
+  await store.sessions.purge('to restore')
   return all
 }
 
@@ -180,7 +181,7 @@ function restored({ sessionId }: { readonly sessionId: string }): string {
 let store: Store
 beforeEach(async () => {
   store = await openStore(newFile(), { env: false })
-  await store.createSession({ id: 'to restore' })
+  await store.sessions.create({ id: 'to restore' })
   await store.append('to restore', [say('user', 'Keep this.')])
   await chatStore(store).save({
     chatId: THEIRS,
@@ -188,7 +189,7 @@ beforeEach(async () => {
     owner: 'bob',
   })
   await store.append(THEIRS, [{ ...say('assistant', SECRET), id: 'm1' }])
-  await store.remember(SECRET, { owner: 'bob' })
+  await store.notes.add(SECRET, { owner: 'bob' })
 })
 afterEach(async () => {
   await store.close()
@@ -206,7 +207,7 @@ test.each(ALL)('%s treats a session of another owner as an unknown one', async (
     return
   }
   const fresh = await openStore(':memory:', { env: false })
-  await fresh.createSession({ id: 'to restore' })
+  await fresh.sessions.create({ id: 'to restore' })
   await fresh.append('to restore', [say('user', 'Keep this.')])
   expect(theirs).toEqual(await outcome(call(fresh, { owner: 'ann' }, UNKNOWN)))
   await fresh.close()
@@ -242,11 +243,11 @@ it('every option owner of the source is in the table above', () => {
 
 describe('a session without an owner', () => {
   it('is open to every owner, and belongs to the first who appends', async () => {
-    await store.createSession({ id: 'free' })
+    await store.sessions.create({ id: 'free' })
     const chats = chatStore(store)
     expect(await chats.load('free', { owner: 'ann' })).toEqual([])
     await chats.resume({ id: 'free', message: user('Hi') }, { owner: 'ann' })
-    expect(await store.getSession('free')).toMatchObject({ owner: 'ann' })
+    expect(await store.sessions.get('free')).toMatchObject({ owner: 'ann' })
     expect(await outcome(chats.load('free', { owner: 'bob' }))).toMatchObject({ code: 'SESSION_NOT_FOUND' })
     expect(await chats.load('free', { owner: 'ann' })).toHaveLength(1)
   })
@@ -254,20 +255,20 @@ describe('a session without an owner', () => {
   it('that is forked for an owner gives the owner the fork', async () => {
     await store.append('free', [say('user', 'Hello')])
     const id = await chatStore(store).fork('free', { owner: 'ann' })
-    expect(await store.getSession(id)).toMatchObject({ owner: 'ann' })
-    expect((await store.getSession('free')).owner).toBeUndefined()
+    expect(await store.sessions.get(id)).toMatchObject({ owner: 'ann' })
+    expect((await store.sessions.get('free')).owner).toBeUndefined()
   })
 
   it('that several owners claim at once belongs to one, and the others find none', async () => {
     for (let round = 0; round < 10; round++) {
       const id = `free ${round}`
-      if (round % 2 === 0) await store.createSession({ id })
+      if (round % 2 === 0) await store.sessions.create({ id })
       const owners = ['ann', 'bob', 'cid']
       const turns = owners.map((owner) =>
         outcome(chatStore(store).save({ chatId: id, messages: [{ ...user(owner), id: owner }], owner })),
       )
       const codes = (await Promise.all(turns)).map((one) => (one as { code?: string }).code)
-      const winner = (await store.getSession(id)).owner!
+      const winner = (await store.sessions.get(id)).owner!
       expect(codes).toEqual(owners.map((owner) => (owner === winner ? undefined : 'SESSION_NOT_FOUND')))
       expect((await store.getMessages(id)).map(({ content }) => content)).toEqual([winner])
     }
@@ -277,9 +278,9 @@ describe('a session without an owner', () => {
 it('the audit of an owner’s notes does not name the owner', async () => {
   const file = newFile()
   const named = await openStore(file, { env: false })
-  const { id } = await named.remember('a fact', { owner: 'Ann Example', key: 'k' })
-  await named.forget(id)
-  await named.forget(id, { purge: true })
+  const { id } = await named.notes.add('a fact', { owner: 'Ann Example', key: 'k' })
+  await named.notes.forget(id)
+  await named.notes.forget(id, { purge: true })
   await named.close()
   const database = new Database(file)
   const entries = database.prepare('select event, detail from undertext_audit').all()
@@ -293,13 +294,13 @@ it('a transcript whose session was given to another owner is unknown to the stor
   const key = { projectKey: 'project', sessionId: 'one' }
   const entry = { type: 'user', uuid: '6e1c1d5e-8f5c-4f0a-9d53-1f3c3f6f1a01', message: { content: SECRET } }
   await transcripts.append(key, [entry])
-  await store.updateSession(transcriptOf(key).id, { owner: 'bob' })
+  await store.sessions.update(transcriptOf(key).id, { owner: 'bob' })
   expect(await transcripts.load(key)).toBeNull()
   expect(await outcome(transcripts.append(key, [{ ...entry, uuid: 'other' }]))).toMatchObject({
     code: 'SESSION_NOT_FOUND',
   })
   await transcripts.delete(key)
-  const { id, owner } = await store.getSession(transcriptOf(key).id)
+  const { id, owner } = await store.sessions.get(transcriptOf(key).id)
   expect(owner).toBe('bob')
   expect(await store.getMessages(id, { visible: true })).toHaveLength(1)
 })
@@ -307,9 +308,9 @@ it('a transcript whose session was given to another owner is unknown to the stor
 /** What the store holds of the other owner. */
 async function shownOf(one: Store): Promise<unknown> {
   return [
-    await one.getSession(THEIRS),
+    await one.sessions.get(THEIRS),
     await one.getMessages(THEIRS),
-    await one.recall(undefined, { owner: 'bob' }),
+    await one.notes.list({ owner: 'bob' }),
   ]
 }
 

@@ -46,7 +46,7 @@ const rewound = async (store: Store, messageId: string, keepCompactions = false)
   (await store.rewind('s', { from: { messageId }, keepCompactions })).compactionId!
 
 const clean = async (store: Store): Promise<void> =>
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 
 it('rewinds to a message that a summary covers, and its undo restores the summary', async () => {
   const store = await talked({ upTo: 10, from: 1, to: 6 })
@@ -59,7 +59,7 @@ it('rewinds to a message that a summary covers, and its undo restores the summar
   expect(await statuses(store)).toEqual(['condense undone', 'manual active'])
   await clean(store)
   const undone = await store.undoCompaction('s', id)
-  expect(undone).toMatchObject({ changed: true, compactionIds: [id], turnedWith: [summary!.id] })
+  expect(undone).toMatchObject({ changed: true, compactionIds: [id], alsoChanged: [summary!.id] })
   expect(await store.getEffectiveHistory('s')).toEqual(before)
   await clean(store)
   await store.redoCompaction('s', id)
@@ -99,11 +99,11 @@ it('redoes what was undone since the message was appended', async () => {
   expect(before).toHaveLength(10)
   const id = await rewound(store, 'm8')
   expect(await view(store)).toEqual(['S1-3', 'm4', 'm5', 'm6', 'm7'])
-  expect((await store.getCompaction('s', id)).restores).toEqual([summary!.id])
+  expect((await store.compactions.get('s', id)).restores).toEqual([summary!.id])
   await clean(store)
   await store.undoCompaction('s', id)
   expect(await view(store)).toEqual(before)
-  expect((await store.getCompaction('s', summary!.id)).status).toBe('undone')
+  expect((await store.compactions.get('s', summary!.id)).status).toBe('undone')
   await store.redoCompaction('s', id)
   expect(await view(store)).toEqual(['S1-3', 'm4', 'm5', 'm6', 'm7'])
   await clean(store)
@@ -116,7 +116,7 @@ it('restores each of two rewinds by itself, a later one that lifted an earlier o
   await store.append('s', [{ id: 'n1', role: 'user', content: 'new' }])
   const second = await rewound(store, 'm3')
   expect(await view(store)).toEqual(['m1', 'm2'])
-  expect((await store.getCompaction('s', second)).lifts).toEqual([first])
+  expect((await store.compactions.get('s', second)).lifts).toEqual([first])
   await clean(store)
   await store.undoCompaction('s', second)
   expect(await view(store)).toEqual(['m1', 'm2', 'm3', 'm4', 'n1'])
@@ -174,9 +174,9 @@ it('is exported and restored with what it lifts', async () => {
   const store = await talked({ upTo: 10, from: 1, to: 6 })
   const id = await rewound(store, 'm4')
   const records = []
-  for await (const record of store.exportSession('s')) records.push(record)
+  for await (const record of store.sessions.export('s')) records.push(record)
   const copy = await openStore(':memory:')
-  await copy.restoreSession(records)
+  await copy.sessions.import(records)
   await clean(copy)
   expect(await view(copy)).toEqual(['m1', 'm2', 'm3'])
   await copy.undoCompaction('s', id)
@@ -193,7 +193,7 @@ it('redoes by the id of a run what the undo of that run removed, of other runs t
   expect(await view(store)).toHaveLength(10)
   const redone = await store.redoCompaction('s', inner!.runId)
   expect(redone.compactionIds).toEqual([inner!.id, outer!.id])
-  expect(redone.notTurned).toBeUndefined()
+  expect(redone.unchanged).toBeUndefined()
   expect(await store.getEffectiveHistory('s')).toEqual(before)
 })
 
@@ -206,7 +206,7 @@ it('names the members that the id of a run does not redo', async () => {
     compactionIds: [],
     rows: 0,
     parts: 0,
-    notTurned: [{ compactionId: one!.id, status: 'undone' }],
+    unchanged: [{ compactionId: one!.id, status: 'undone' }],
   })
 })
 
@@ -225,7 +225,7 @@ it('names attempts that were never in force', async () => {
   })
   const failed = (await store.listCompactions('s')).find(({ status }) => status === 'failed')!
   for (const verb of ['undoCompaction', 'redoCompaction'] as const)
-    expect((await store[verb]('s', failed.id)).notTurned).toEqual([
+    expect((await store[verb]('s', failed.id)).unchanged).toEqual([
       { compactionId: failed.id, status: 'failed' },
     ])
 })
@@ -235,8 +235,8 @@ it('is undone by undoIfFits with what it turned, which the result names', async 
   const [, later] = await store.listCompactions('s')
   const rewind = await rewound(store, 'm5')
   expect(await view(store)).toEqual(['S1-2', 'm3', 'm4'])
-  const outcome = await store.undoIfFits('s', { kinds: ['manual'] })
-  expect(outcome).toMatchObject({ changed: true, compactionIds: [rewind], turnedWith: [later!.id] })
+  const outcome = await store.undoCompaction('s', { ifFits: { kinds: ['manual'] } })
+  expect(outcome).toMatchObject({ changed: true, compactionIds: [rewind], alsoChanged: [later!.id] })
   expect(await view(store)).toEqual(['S1-2', 'm3', 'm4', 'S5-6', 'm7', 'm8', 'm9', 'm10'])
   await clean(store)
 })
@@ -247,8 +247,8 @@ it('that does not fit is undone by undoIfFits with what it had undone', async ()
   const stats = (await store.getContextStats('s'))!
   // Room for what stands, and for one token more.
   const target = (stats.estimatedInputTokens + 1) / stats.availableInputTokens
-  const outcome = await store.undoIfFits('s', { kinds: ['manual'], target })
+  const outcome = await store.undoCompaction('s', { ifFits: { kinds: ['manual'], target } })
   expect(outcome).toMatchObject({ changed: false, compactionIds: [], next: { compactionId: rewind } })
-  expect(outcome.turnedWith).toBeUndefined()
+  expect(outcome.alsoChanged).toBeUndefined()
   expect(await statuses(store)).toEqual(['condense undone', 'manual active'])
 })

@@ -60,7 +60,7 @@ it('hides everything, and shows everything again', async () => {
     existing: false,
   })
   expect(await store.getEffectiveHistory('s')).toEqual([])
-  expect(await store.getCompaction('s', compactionId!)).toMatchObject({
+  expect(await store.compactions.get('s', compactionId!)).toMatchObject({
     kind: 'manual',
     status: 'active',
     trigger: 'manual',
@@ -71,7 +71,7 @@ it('hides everything, and shows everything again', async () => {
     params: { rewind: true },
     tokensAfter: 0,
   })
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.undoCompaction('s', compactionId!)
   expect(await store.getEffectiveHistory('s')).toEqual(before)
   await store.redoCompaction('s', compactionId!)
@@ -81,17 +81,17 @@ it('hides everything, and shows everything again', async () => {
 it('keeps the codes of its caller in the parameters, also in a fork and a restored copy', async () => {
   const { store, ids } = await started()
   const params = { by: 'a-program', why: 'edited' }
-  await store.hideMessages('s', [ids[1]!], { reason: 'A sentence that nobody compares.', params })
+  await store.compactions.hide('s', [ids[1]!], { reason: 'A sentence that nobody compares.', params })
   await store.rewind('s', { from: 'start', keepCompactions: true, params })
   const expected = [params, { ...params, rewind: true, keepCompactions: true }]
   const paramsIn = async (id: string) => (await store.listCompactions(id)).map((one) => one.params)
   expect(await paramsIn('s')).toEqual(expected)
-  const { id } = await store.forkSession('s')
+  const { id } = await store.sessions.fork('s')
   expect(await paramsIn(id)).toEqual(expected)
   const history: HistoryRecord[] = []
-  for await (const record of store.exportSession('s')) history.push(record)
-  await store.purgeSession('s', { forks: 'keep' })
-  await store.restoreSession(history, { id: 'copy' })
+  for await (const record of store.sessions.export('s')) history.push(record)
+  await store.sessions.purge('s', { forks: 'keep' })
+  await store.sessions.import(history, { id: 'copy' })
   expect(await paramsIn('copy')).toEqual(expected)
 
   for (const wrong of [
@@ -121,14 +121,14 @@ it('may part a call from its result: the call waits again', async () => {
   const { store, ids } = await started()
   const { compactionId } = await store.rewind('s', { from: { messageId: ids[3]! } })
   expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call'])
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   const stats = await store.getContextStats('s')
   expect(stats?.messageCount).toBe(3)
   await store.append('s', [SAID[3]!])
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.undoCompaction('s', compactionId!, { both: true })
   expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call', 'tool-result', 'two', 'tool-result'])
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 })
 
 it('hides pinned rows and summaries, and gives them back pinned', async () => {
@@ -141,11 +141,11 @@ it('hides pinned rows and summaries, and gives them back pinned', async () => {
   ])
   await store.compactSession('s', { targetTokens: 0, enableTruncate: false })
   expect((await store.getEffectiveHistory('s')).some(({ kind }) => kind === 'summary')).toBe(true)
-  await store.pin('s', [ids[0]!])
+  await store.messages.pin('s', [ids[0]!])
   const before = await store.getEffectiveHistory('s')
   const { compactionId } = await store.rewind('s', { from: 'start' })
   expect(await textsOf(store)).toEqual([])
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.undoCompaction('s', compactionId!)
   expect(await store.getEffectiveHistory('s')).toEqual(before)
   expect((await store.getMessages('s'))[0]!.pinned).toBe(true)
@@ -198,7 +198,7 @@ it('makes the session when there is something to append', async () => {
   expect(
     await codeOf(store.rewind('s', { from: { messageId: 'm' }, append: [{ role: 'user', content: 'x' }] })),
   ).toBe('SESSION_NOT_FOUND')
-  expect(await store.listSessions()).toEqual([])
+  expect(await store.sessions.list()).toEqual([])
   const done = await store.rewind('s', { from: 'start', append: [{ role: 'user', content: 'x' }] })
   expect(done).toEqual({
     sessionId: 's',
@@ -294,7 +294,7 @@ it('asks a function again when the session was purged and made anew in between',
   await store.rewind('s', {
     from: () => {
       asked += 1
-      meddled ??= store.purgeSession('s').then(() => store.append('s', [mine]))
+      meddled ??= store.sessions.purge('s').then(() => store.append('s', [mine]))
       return { messageId: 'm' }
     },
   })
@@ -383,12 +383,12 @@ it('shows a deduplicated read again when the copy it points at is rewound', asyn
   const after = await store.getEffectiveHistory('s')
   expect(after.length).toBe(4)
   expect(shownAt(after, 2)).toBe(file)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.undoCompaction('s', compactionId!)
   expect(await store.getEffectiveHistory('s')).toEqual(before)
   await store.redoCompaction('s', compactionId!)
   expect(await store.getEffectiveHistory('s')).toEqual(after)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 })
 
 it('shows reasoning again that a tool loop needs which it opens again', async () => {
@@ -443,7 +443,7 @@ it('shows reasoning again that a tool loop needs which it opens again', async ()
   expect(reasoning(after)).toEqual([0, 0, 0, 0, 0, 1, 0, 1, 0])
   expect(after.slice(5).map(({ content }) => content)).toEqual(said.slice(5, 9).map(({ content }) => content))
   expect(after[5]!.replacedParts).toBe(undefined)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   // What it shows again may go again, once the loop is over.
   await store.append('s', [
     { role: 'assistant', content: 'done anew' },
@@ -451,17 +451,17 @@ it('shows reasoning again that a tool loop needs which it opens again', async ()
   ])
   const again = await store.compactSession('s', { targetTokens: 0, stages: [dropReasoning()] })
   expect(reasoning(await store.getEffectiveHistory('s'))).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.undoCompaction('s', again!.compactions[0]!.id)
   expect((await store.getEffectiveHistory('s')).slice(0, 9)).toEqual(after)
   // Without what was shown instead, it is the original still.
   await store.undoCompaction('s', dropped!.compactions[0]!.id)
   expect(reasoning(await store.getEffectiveHistory('s')).slice(0, 9)).toEqual([0, 1, 0, 0, 0, 1, 0, 1, 0])
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await store.redoCompaction('s', dropped!.compactions[0]!.id)
   await store.undoCompaction('s', compactionId!, { both: true })
   expect((await store.getEffectiveHistory('s')).slice(0, 12)).toEqual(before)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 })
 
 it('shows deduplicated pictures again, exactly', async () => {
@@ -506,7 +506,7 @@ it('shows deduplicated pictures again, exactly', async () => {
   expect(result!.compactions.map(({ kind }) => kind)).toEqual(['deduplicate'])
   await store.rewind('s', { from: { messageId: messages[0]!.id } })
   expect(await store.getEffectiveHistory('s')).toEqual(before.slice(0, 4))
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
 })
 
 it('is not redone when a result came for a call it would hide', async () => {

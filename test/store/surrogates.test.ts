@@ -7,7 +7,7 @@ const GRIN = '😀'
 it('does not cut a pair of surrogates in what an error names', async () => {
   const store = await openStore(':memory:')
   await store.append('s', chat(4))
-  await expect(store.reestimate('s', `${'x'.repeat(99)}${GRIN}`)).rejects.toMatchObject({
+  await expect(store.sessions.reestimate('s', `${'x'.repeat(99)}${GRIN}`)).rejects.toMatchObject({
     code: 'ESTIMATOR_UNKNOWN',
     facts: { estimator: 'x'.repeat(99) },
   })

@@ -2,9 +2,10 @@ import BetterSqlite3 from 'better-sqlite3'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
-import { type NewMessage, openStore, Store, type ToolCall } from '../../src/index.ts'
+import { type NewMessage, openStore, type ToolCall } from '../../src/index.ts'
 import { TOOL_QUERIES } from '../../src/storage/sql/tool-calls.ts'
 import { toSqlite } from '../../src/storage/sqlite/connection.ts'
+import { Store } from '../../src/store/store.ts'
 import { call, calls, failure, result, say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 import { newFile } from '../support/temporary.ts'
@@ -24,9 +25,9 @@ async function everyCall(store: Store, length: number): Promise<unknown> {
   for (const id of ['x', 'y', 'z'])
     for (let position = 0; position <= length; position++) {
       const options = position === 0 ? {} : { position }
-      outputs.push(await store.getToolOutput('s', id, options).catch((error) => error.code))
+      outputs.push(await store.messages.toolOutput('s', id, options).catch((error) => error.code))
     }
-  return { whole: await store.listToolCalls('s'), outputs }
+  return { whole: await store.messages.toolCalls('s'), outputs }
 }
 
 const plain = (value: unknown): unknown =>
@@ -56,14 +57,14 @@ test('any log, under any compaction: as the pure model has it, and the bytes are
             await store.compactSession('s', { range, summary: 'x' }).catch(() => undefined)
           }
           answers.push(plain(await everyCall(store, messages.length)))
-          for (const one of await store.listToolCalls('s')) await expectStored(store, messages, one)
+          for (const one of await store.messages.toolCalls('s')) await expectStored(store, messages, one)
           const pages: ToolCall[] = []
           for (let after = 0; ; after = pages.at(-1)!.call.position) {
-            const page = await store.listToolCalls('s', { after, limit: 2 })
+            const page = await store.messages.toolCalls('s', { after, limit: 2 })
             if (page.length === 0) break
             for (const one of page) pages.push(one)
           }
-          expect(pages).toEqual(await store.listToolCalls('s'))
+          expect(pages).toEqual(await store.messages.toolCalls('s'))
           await store.close()
         }
         expect(answers[0]).toEqual(answers[1])
@@ -78,7 +79,7 @@ async function expectStored(store: Store, messages: readonly NewMessage[], one: 
   const { result: place } = one
   if (place === undefined) return
   const part = messages[place.position - 1]!.content[place.part]
-  const found = await store.getToolOutput('s', one.callId, { position: place.position })
+  const found = await store.messages.toolOutput('s', one.callId, { position: place.position })
   expect(found.output).toEqual((part as { output: unknown }).output)
   expect((part as { toolCallId: string }).toolCallId).toBe(one.callId)
 }
@@ -104,17 +105,17 @@ test('an output is read without the contents of other messages [F3-03]', async (
   // Of 700 the call and the result stand at 701 and 702; nothing else can be read any more.
   beside.exec(`update undertext_contents set content = '{' where key not in
     (select key from undertext_messages where position in (701, 702))`)
-  expect(await store.getToolOutput('s', 'c233')).toMatchObject({
+  expect(await store.messages.toolOutput('s', 'c233')).toMatchObject({
     status: 'ok',
     shown: 'hidden',
     output: { type: 'text', value: 'text 233' },
   })
   // A page of calls reads only its own calls and results.
-  expect(await store.listToolCalls('s', { after: 700, limit: 1 })).toMatchObject([
+  expect(await store.messages.toolCalls('s', { after: 700, limit: 1 })).toMatchObject([
     { callId: 'c233', status: 'ok' },
   ])
-  await expect(store.listToolCalls('s')).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
-  await expect(store.getToolOutput('s', 'c234')).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+  await expect(store.messages.toolCalls('s')).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+  await expect(store.messages.toolOutput('s', 'c234')).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
 
   for (const [name, sql] of Object.entries(TOOL_QUERIES)) {
     const parameters = name === 'after' ? [1, 0, 10] : [1, 100, 'x', 10]

@@ -8,17 +8,17 @@ const ROUNDS = 5
 /** Milliseconds of processor time for some undos and redos of one compaction, beside `others` that were undone; the least of several rounds. */
 async function timeBeside(others: number): Promise<number> {
   const store = await openStore(':memory:', { env: false })
-  await store.createSession({ id: 's' })
+  await store.sessions.create({ id: 's' })
   await store.append(
     's',
     Array.from({ length: 100 }, (_, i) => say('user', `message ${i}`)),
   )
   const ids = (await store.getMessages('s')).map(({ id }) => id)
   for (let i = 0; i < others; i++) {
-    const { id } = await store.hideMessages('s', [ids[50]!])
+    const { id } = await store.compactions.hide('s', [ids[50]!])
     await store.undoCompaction('s', id)
   }
-  const { id } = await store.hideMessages('s', [ids[10]!])
+  const { id } = await store.compactions.hide('s', [ids[10]!])
   let least = Number.POSITIVE_INFINITY
   for (let round = 0; round < ROUNDS; round++) {
     const before = process.cpuUsage()

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { neurolinkEstimator } from '../../src/core/tokens/index.ts'
-import { type NewMessage, openStore, Store, type UndoIfFitsOptions } from '../../src/index.ts'
+import { type NewMessage, openStore, type UndoIfFitsOptions } from '../../src/index.ts'
+import { Store } from '../../src/store/store.ts'
 import { call, result, say, units } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
 import { expectSessionAccepted, providerOfStep } from '../support/requests.ts'
@@ -61,7 +62,7 @@ async function take(store: Store, one: Step): Promise<void> {
   }
   if (one.verb === 'hide') {
     const view = await store.getEffectiveHistory('s')
-    await quietly(store.hideMessages('s', [view[one.pick % view.length]!.id]))
+    await quietly(store.compactions.hide('s', [view[one.pick % view.length]!.id]))
   }
   if (one.verb === 'undo') {
     const compactions = await onceInForce(store)
@@ -98,7 +99,7 @@ describe('undoIfFits, after any compactions', () => {
         const pending = await prepared(store, done, share)
         const before = await store.getEffectiveHistory('s')
         const standing = await store.listCompactions('s')
-        const told = await store.undoIfFits('s', pending)
+        const told = await store.undoCompaction('s', { ifFits: pending })
         const view = await store.getEffectiveHistory('s')
         const stats = (await store.getContextStats('s', undefined, undefined, pending))!
 
@@ -114,11 +115,11 @@ describe('undoIfFits, after any compactions', () => {
         const places = told.compactionIds.map((id) => order.indexOf(id))
         expect(places).toEqual([...places].sort((a, b) => b - a))
         for (const { id, kind, status } of standing) {
-          const now = (await store.getCompaction('s', id)).status
+          const now = (await store.compactions.get('s', id)).status
           expect(now).toBe(told.compactionIds.includes(id) ? 'undone' : status)
           if (kind === 'manual') expect(told.compactionIds).not.toContain(id)
         }
-        expect((await store.verifySession('s')).findings).toEqual([])
+        expect((await store.sessions.verify('s')).findings).toEqual([])
         await expectSessionAccepted(store, 's', 's', providerOfStep(view.length))
 
         if (told.next !== undefined) {
@@ -159,7 +160,7 @@ describe('undoIfFits, after any compactions', () => {
         for (const store of stores) {
           const pending = await prepared(store, done, share)
           const order = (await onceInForce(store)).map(({ id }) => id)
-          const told = await store.undoIfFits('s', pending)
+          const told = await store.undoCompaction('s', { ifFits: pending })
           const view = await store.getEffectiveHistory('s')
           answers.push({
             ...told,
@@ -201,13 +202,13 @@ describe('another model is chosen', () => {
     const compacted = await store.getEffectiveHistory('s')
 
     // For the small one nothing may come back that would not fit.
-    const none = await store.undoIfFits('s', small)
+    const none = await store.undoCompaction('s', { ifFits: small })
     expect(none.after.estimatedInputTokens).toBeLessThanOrEqual(none.limitTokens)
     expect(none.after.shouldCompact).toBe(false)
     for (const id of [...none.compactionIds].reverse()) await store.redoCompaction('s', id)
     expect(await store.getEffectiveHistory('s')).toEqual(compacted)
 
-    const back = await store.undoIfFits('s', large)
+    const back = await store.undoCompaction('s', { ifFits: large })
     expect(back.after).toMatchObject({ withinBudget: true, shouldCompact: false, ...large })
     expect(back).not.toHaveProperty('next')
     expect(await store.getEffectiveHistory('s')).toEqual(original)

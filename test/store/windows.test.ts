@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { beforeTurn } from '../../src/compat/index.ts'
 import { isUndertextError, openStore, type WindowAssumedEvent } from '../../src/index.ts'
 import { chat, say, units } from '../support/conversation.ts'
 
@@ -13,11 +14,11 @@ it('windows: the session before the store before the package before the registry
   expect(await windowOf('openai', 'gpt-4')).toEqual({ tokens: 8_192, source: 'package', entry: 'gpt-4' })
   expect(await windowOf('openai')).toEqual({ tokens: 128_000, source: 'registry', entry: '_default' })
   expect(await windowOf('Ollama', 'llama3')).toEqual({ tokens: 8_000, source: 'store', entry: '_default' })
-  await store.updateSession('s', { config: { contextWindows: { openai: 50_000 } } })
+  await store.sessions.update('s', { config: { contextWindows: { openai: 50_000 } } })
   expect(await windowOf('openai', 'gpt-4o')).toEqual({ tokens: 50_000, source: 'session', entry: '_default' })
-  await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 55_000 })
+  await store.limits.set({ provider: 'openai', model: 'gpt-4o', tokens: 55_000 })
   expect(await windowOf('openai', 'gpt-4o')).toMatchObject({ source: 'session' })
-  await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 40_000 })
+  await store.limits.set({ provider: 'openai', model: 'gpt-4o', tokens: 40_000 })
   expect(await windowOf('openai', 'gpt-4o')).toEqual({ tokens: 40_000, source: 'learned' })
 })
 
@@ -83,7 +84,7 @@ it('an assumed window is reported once per model and store, when a request is ma
   expect(events).toEqual([])
   for (let turn = 0; turn < 2; turn++) {
     await prepare('ollama', 'llama3.2')
-    await store.beforeTurn('s', { provider: 'lm-studio', model: 'qwen' })
+    await beforeTurn(store, 's', { provider: 'lm-studio', model: 'qwen' })
     // Known: by the package, the store's own table, and without a model.
     await prepare('openai', 'gpt-4o')
     await prepare('my-gateway', 'any')
@@ -97,7 +98,7 @@ it('an assumed window is reported once per model and store, when a request is ma
   ])
   expect(events[0]!.message).toContain('pass contextWindows to openStore')
   // After an overflow error the window is known.
-  await store.learnLimit({ provider: 'other', model: 'm', tokens: 8_000 })
+  await store.limits.set({ provider: 'other', model: 'm', tokens: 8_000 })
   await prepare('other', 'm')
   expect(events).toHaveLength(2)
 })

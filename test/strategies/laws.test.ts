@@ -113,7 +113,7 @@ describe('a strategy that summarizes', () => {
     await fc.assert(
       fc.asyncProperty(conversations, summarizing, budgets, async (messages, strategy, budget) => {
         const { hidden, summaries } = await strategy.apply(messages, budget)
-        expect(summaries.flatMap(({ standsFor }) => standsFor)).toEqual(hidden)
+        expect(summaries.flatMap(({ positions }) => positions)).toEqual(hidden)
         expect(summaries.map(({ text }) => text)).toEqual(summaries.map(() => 'short'))
       }),
       { numRuns: 200 },

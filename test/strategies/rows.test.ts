@@ -8,8 +8,13 @@ import {
   slidingWindow,
   summarizeOlder,
 } from '../../src/compat/arrays/index.ts'
-import { contextBudget, createTokenCounter, neuronEstimator } from '../../src/compat/index.ts'
-import { type ChatMessage, type ContextStrategy, compactBeforeTurn } from '../../src/index.ts'
+import {
+  compactBeforeTurn,
+  contextBudget,
+  createTokenCounter,
+  neuronEstimator,
+} from '../../src/compat/index.ts'
+import type { ChatMessage, ContextStrategy } from '../../src/index.ts'
 import { assistant, call, failing, result, saying, system, talk, user } from '../plain/support.ts'
 import { placesIn } from './golden.ts'
 
@@ -293,7 +298,7 @@ describe('a sliding window', () => {
       'm19',
     ])
     expect(overBudget).toBe(false)
-    expect(summaries).toEqual([{ text: 'They talked.', standsFor: hidden }])
+    expect(summaries).toEqual([{ text: 'They talked.', positions: hidden }])
     expect(hidden).toEqual(Array.from({ length: 16 }, (_, at) => at + 1))
     expect(summarizer.asked).toMatchObject([{ maxTokens: 480 }])
     // What fits to the token is left alone: it needs no room for a summary.
@@ -448,7 +453,7 @@ describe('a composite', () => {
     }
     const { hidden, summaries } = await composite({ stages: [copying] }).apply(messages, 1)
     expect(hidden).toEqual([0, 1, 2, 3, 4])
-    expect(summaries).toEqual([{ text: 'What came before.', standsFor: [0, 1, 2, 3, 4] }])
+    expect(summaries).toEqual([{ text: 'What came before.', positions: [0, 1, 2, 3, 4] }])
   })
 })
 

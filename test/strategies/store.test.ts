@@ -57,7 +57,7 @@ describe('a sliding window', () => {
     await store.append(S, [...chat(4, 50), call('c1', 'run')])
     const first = await store.compactSession(S, { range: { from: 1, to: 2 }, summary: 'They met.' })
     const [pinned] = (await store.getMessages(S)).filter(({ position }) => position === 4)
-    await store.pin(S, [pinned!.id])
+    await store.messages.pin(S, [pinned!.id])
     const run = await store.compactSession(S, { stages: [slidingWindow({ last: 0 })], ...small })
     expect(first!.compacted).toBe(true)
     expect(run!.messages.map(({ kind, position }) => position ?? kind)).toEqual(['summary', 4, 9])
@@ -70,7 +70,7 @@ describe('a sliding window', () => {
     await store.compactSession(S, { stages: ['deduplicate'], ...small })
     const pointing = (await store.getMessages(S)).find(({ replacedParts }) => replacedParts !== undefined)
     expect(pointing!.position).toBe(3)
-    await store.pin(S, [pointing!.id])
+    await store.messages.pin(S, [pointing!.id])
     const run = await store.compactSession(S, { stages: [slidingWindow({ last: 0 })], ...small })
     expect(run!.messages.map(({ position }) => position)).toEqual([2, 3, 4, 5])
   })
@@ -259,7 +259,7 @@ describe('a strategy of your own', () => {
     }
     await store.append(S, [say('system', long), say('user', long), say('user', long), both])
     const [, pinned] = await store.getMessages(S)
-    await store.pin(S, [pinned!.id])
+    await store.messages.pin(S, [pinned!.id])
     const shortening: ContextStrategy = {
       ...newest(0),
       name: 'shortening',
@@ -310,7 +310,7 @@ describe('a strategy of your own', () => {
     expect(JSON.stringify(run!.messages[2]!.content)).toContain('Two, shorter?')
     expect(run!.compactions).toMatchObject([{ kind: 'condense', rowsHidden: 4, partsReplaced: 1 }])
     await store.undoCompaction(S, run!.runId)
-    expect((await store.verifySession(S)).findings).toEqual([])
+    expect((await store.sessions.verify(S)).findings).toEqual([])
   })
 
   it('that fails, or returns what no plan can express, changes nothing [S0-12 S0-U10]', async () => {
@@ -385,7 +385,7 @@ describe('any strategy as a stage', () => {
             const run = await store.compactSession(S, { ...config, summarizer: saying('A word.') })
             expect(run!.messages.length).toBeLessThanOrEqual(visible)
             expect(run!.tokensAfter).toBe((await store.getContextStats(S))!.estimated)
-            expect((await store.verifySession(S)).findings).toEqual([])
+            expect((await store.sessions.verify(S)).findings).toEqual([])
             await expectSessionAccepted(store, S, S, providerOfStep(done.length + blocks.length))
             if (run!.compacted) done.push(run!.runId)
           }

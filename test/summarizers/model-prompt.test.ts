@@ -5,7 +5,8 @@ import {
   buildSummarizationPrompt,
   type SummarizationPromptOptions,
 } from '../../src/compat/index.ts'
-import { type Message, NINE_SECTIONS, SUMMARY_SECTIONS } from '../../src/index.ts'
+import { NINE_SECTIONS, SUMMARY_SECTIONS } from '../../src/core/summarizers/summarizer.ts'
+import type { Message } from '../../src/index.ts'
 
 const say = (role: Message['role'], content: string): Message => ({ role, content })
 

@@ -28,12 +28,12 @@ export async function smallStore(): Promise<SmallStore> {
   const folder = mkdtempSync(join(tmpdir(), 'undertext-cli-'))
   const path = join(folder, 'chats.db')
   const store = await openStore(path, { env: false, estimator: 'neurolink' })
-  await store.createSession({ id: 'empty', owner: 'bob' })
-  await store.createSession({ id: 'older', title: 'Rounding of invoices' })
+  await store.sessions.create({ id: 'empty', owner: 'bob' })
+  await store.sessions.create({ id: 'older', title: 'Rounding of invoices' })
   await store.append('older', [{ ...say('user', 'Hello'), createdAt: minute(1) }])
-  await store.createSession({ id: 'gone' })
-  await store.archiveSession('gone')
-  await store.createSession({
+  await store.sessions.create({ id: 'gone' })
+  await store.sessions.archive('gone')
+  await store.sessions.create({
     id: 'talk',
     title: 'The kettle',
     owner: 'ann',
@@ -61,9 +61,9 @@ export async function smallStore(): Promise<SmallStore> {
     actor: 'ann',
     reason: 'too long',
   })
-  const hidden = await store.hideMessages('talk', [ids[5]!], { actor: 'bob' })
+  const hidden = await store.compactions.hide('talk', [ids[5]!], { actor: 'bob' })
   await store.undoCompaction('talk', hidden.id, { actor: 'ann', reason: 'a slip' })
-  await store.pin('talk', [ids[6]!], { actor: 'ann' })
+  await store.messages.pin('talk', [ids[6]!], { actor: 'ann' })
   const compactions = await store.listCompactions('talk')
   await store.close()
   return {

@@ -6,6 +6,8 @@ import {
   toUIMessages,
 } from '../../src/adapters/ai-sdk/index.ts'
 import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { fromChatMessages } from '../../src/adapters/flat/from-chat-messages.ts'
+import { toChatMessages } from '../../src/adapters/flat/to-chat-messages.ts'
 import { fromGemini, toGemini } from '../../src/adapters/google/index.ts'
 import { fromLangChain, toLangChainStored } from '../../src/adapters/langchain/index.ts'
 import {
@@ -17,14 +19,7 @@ import {
 import { fromAgentItems, toAgentItems } from '../../src/adapters/openai-agents/index.ts'
 import { type Part, partsOf, type Role, type ViewMessage } from '../../src/core/messages/message.ts'
 import { providerProfile, readsPartsOf } from '../../src/core/tokens/providers.ts'
-import {
-  type ConversionOptions,
-  fromChatMessages,
-  type Message,
-  type Problem,
-  toChatMessages,
-  validateHistory,
-} from '../../src/index.ts'
+import { type ConversionOptions, type Message, type Problem, validateHistory } from '../../src/index.ts'
 import { sharedPath } from './shared.ts'
 
 /** A form messages can have elsewhere: one line of the table that the tests of all formats go through. */

@@ -2,7 +2,14 @@ import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
 import { UndertextSessionStore } from '../../src/adapters/claude-agent-sdk/index.ts'
 import { UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
 import { UndertextSession } from '../../src/adapters/openai-agents/index.ts'
-import { Store } from '../../src/index.ts'
+import { Store } from '../../src/store/store.ts'
+import { Compactions } from '../../src/store/topics/compactions.ts'
+import { Jobs } from '../../src/store/topics/jobs.ts'
+import { Limits } from '../../src/store/topics/limits.ts'
+import { Messages } from '../../src/store/topics/messages.ts'
+import { Notes } from '../../src/store/topics/notes.ts'
+import { Requests } from '../../src/store/topics/requests.ts'
+import { Sessions } from '../../src/store/topics/sessions.ts'
 
 /* The methods of a store and of the adapters, as the classes have them: the tables of the tests are compared with these. */
 
@@ -11,8 +18,31 @@ const ownNames = ({ prototype }: { readonly prototype: object }): string[] =>
     typeof value === 'function' && name !== 'constructor' ? [name] : [],
   )
 
-/** The methods of a store. */
-export const STORE_METHODS: readonly string[] = ownNames(Store)
+/** The methods of the store itself. */
+export const ROOT_METHODS: readonly string[] = ownNames(Store)
+export const TOPICS = {
+  sessions: Sessions,
+  messages: Messages,
+  compactions: Compactions,
+  requests: Requests,
+  notes: Notes,
+  jobs: Jobs,
+  limits: Limits,
+} as const
+/** The methods of a store and its topics: `append`, `sessions.create`. */
+export const STORE_METHODS: readonly string[] = [
+  ...ROOT_METHODS,
+  ...Object.entries(TOPICS).flatMap(([topic, of]) => ownNames(of).map((name) => `${topic}.${name}`)),
+]
+
+/** The functions of `undertext/compat` that act on a store as its methods do. */
+export const HOOKS: readonly string[] = ['beforeTurn', 'afterTurn']
+
+/** The object that has a method, and the method's name there. */
+export function holderOf(store: Store, method: string): readonly [object, string] {
+  const [name, topic] = method.split('.').reverse() as [string, keyof typeof TOPICS | undefined]
+  return [topic === undefined ? store : store[topic], name]
+}
 
 /** The methods of the adapters, each with the name of its class before it. */
 export const ADAPTER_METHODS: readonly string[] = [
@@ -23,16 +53,32 @@ export const ADAPTER_METHODS: readonly string[] = [
 ]
 
 /** Methods that concern only the open store. */
-export const LISTENING: readonly string[] = ['on', 'once', 'off', 'onBeforeCompaction']
+export const LISTENING: readonly string[] = ['on', 'once', 'off', 'compactions.onBefore']
 
 /** Methods that change nothing in a database. Every other one is a writing method. */
 const READING = new Set([
   ...LISTENING,
-  ...['getSession', 'countMessages', 'listSessions', 'newestSession', 'listForks', 'getConfig'],
-  ...['getMessages', 'getEffectiveHistory', 'getMoment', 'diffViews', 'renderHistory', 'exportSession'],
-  ...['getToolOutput', 'listToolCalls', 'expand', 'getSources', 'getImportance'],
-  ...['getContextStats', 'needsCompaction', 'getUsage', 'listLimits', 'listRequests', 'getRequest'],
-  ...['listCompactions', 'getCompaction', 'getAuditLog', 'listJobs', 'getJob', 'whenIdle', 'recall', 'close'],
+  ...['sessions.get', 'sessions.list', 'sessions.forks', 'sessions.config'],
+  ...[
+    'getMessages',
+    'getEffectiveHistory',
+    'messages.moment',
+    'messages.diff',
+    'renderHistory',
+    'sessions.export',
+  ],
+  ...['messages.toolOutput', 'messages.toolCalls', 'messages.expand', 'messages.importance'],
+  ...['getContextStats', 'needsCompaction', 'requests.usage', 'limits.list', 'requests.list', 'requests.get'],
+  ...[
+    'listCompactions',
+    'compactions.get',
+    'sessions.audit',
+    'jobs.list',
+    'jobs.get',
+    'jobs.whenIdle',
+    'notes.list',
+    'close',
+  ],
   ...['chatStore.load', 'chatStore.stats'],
   ...['getSessionId', 'getItems', 'recovering', 'prepareHistoryItemForModelInput'].map(ofAgents),
   ...['prepareHistoryItemsForPersistenceComparison', 'preserveReasoningItemIdsForPersistence'].map(ofAgents),

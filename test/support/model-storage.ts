@@ -208,7 +208,7 @@ export class ModelStorage implements Storage {
       messageCount: 0,
       visibleCount: 0,
       visibleSizes: NO_SIZES,
-      hidden: { condensed: 0, truncated: 0, byHand: 0 },
+      hidden: { condensed: 0, truncated: 0, manual: 0 },
       activeCompactions: 0,
       undoneAutomatic: 0,
       version: 0,
@@ -731,7 +731,7 @@ export class ModelStorage implements Storage {
       ? target!.anchor + 1
       : target === undefined
         ? 1
-        : Math.min(...standsFor(log, target))
+        : Math.min(...sourcePositions(log, target))
     if (keeps) {
       const reaches = (one: LogCompaction): boolean =>
         log.rows.some(
@@ -834,7 +834,7 @@ export class ModelStorage implements Storage {
           position: row.position,
           replacedParts: tags.shown.size === 0 ? undefined : [...tags.shown.keys()],
           ...insertedTags(row, log.compactions.find(({ no }) => no === row.insertedBy)?.id),
-          standsFor: provenance ? ranges(standsFor(log, row)) : undefined,
+          positions: provenance ? ranges(sourcePositions(log, row)) : undefined,
         }) as ViewMessage,
     )
   }
@@ -913,7 +913,7 @@ export class ModelStorage implements Storage {
   }
 
   sources(id: string, summaryId: string, { after, limit }: SourceQuery): StoredMessage[] {
-    const positions = standsFor(this.#require(id).log, this.#summaryOf(id, summaryId))
+    const positions = sourcePositions(this.#require(id).log, this.#summaryOf(id, summaryId))
     return this.messages(id, { after, before: undefined, limit: undefined, order: 'forward' })
       .filter(({ position }) => position !== undefined && positions.includes(position))
       .slice(0, limit)
@@ -934,7 +934,7 @@ export class ModelStorage implements Storage {
       const sum = sizes.reduce((all, one) => addSizes(all, one))
       return tokensOf(sum, rows.length, this.#estimator, provider) - tokensPerConversation
     }
-    const positions = standsFor(log, row).sort((a, b) => a - b)
+    const positions = sourcePositions(log, row).sort((a, b) => a - b)
     const sources = positions.map((position) => log.rows.find((one) => one.position === position)!)
     const times = sources.map(({ createdAt }) => createdAt)
     const own = clean({
@@ -1148,7 +1148,7 @@ export class ModelStorage implements Storage {
   undo(id: string, target: string, { cascade, both }: UndoRequest): ReturnType<Storage['undo']> {
     const stored = this.#require(id)
     const { targets, isRun } = this.#targets(id, stored, target)
-    const { log, taken, turnedWith } = undoIn(
+    const { log, taken, alsoChanged } = undoIn(
       id,
       stored.log,
       targets,
@@ -1160,7 +1160,7 @@ export class ModelStorage implements Storage {
     this.#holdBack(stored, taken, 1)
     if (isRun && taken.length > 0) stored.runUndos.set(target, stored.audit)
     if (taken.length > 0) this.#moved(stored)
-    return outcome(taken, turnedWith)
+    return outcome(taken, alsoChanged)
   }
 
   #holdBack(stored: Stored, taken: readonly LogCompaction[], sign: 1 | -1): void {
@@ -1189,7 +1189,7 @@ export class ModelStorage implements Storage {
     const readings = this.readings(id, provider, model)
     const before = this.#counted(stored)
     const taken: LogCompaction[] = []
-    const turnedWith: LogCompaction[] = []
+    const alsoChanged: LogCompaction[] = []
     const blocked: string[] = []
     let after = before
     let refused: UndoWhileOutcome['refused']
@@ -1205,7 +1205,7 @@ export class ModelStorage implements Storage {
       try {
         const step = undoIn(id, stored.log, [compaction], false, undefined)
         undone.log = step.log
-        turned = step.turnedWith
+        turned = step.alsoChanged
         this.#refuseMoved(id, undone.log, [compaction])
       } catch {
         blocked.push(compactionId)
@@ -1219,10 +1219,10 @@ export class ModelStorage implements Storage {
       stored.log = undone.log
       stored.session = undone.session
       taken.push(compaction)
-      turnedWith.push(...turned)
+      alsoChanged.push(...turned)
       after = figures
     }
-    return { ...outcome(taken, turnedWith), readings, before, after, refused, blocked }
+    return { ...outcome(taken, alsoChanged), readings, before, after, refused, blocked }
   }
 
   redo(id: string, target: string, { cascade }: UndoRequest): ReturnType<Storage['redo']> {
@@ -1234,12 +1234,12 @@ export class ModelStorage implements Storage {
           (one) => last !== undefined && one.undoneWithRun === last && one.status === 'undone',
         )
       : targets
-    const { log, taken, turnedWith } = redoIn(id, stored.log, wanted, cascade, this.#estimator)
+    const { log, taken, alsoChanged } = redoIn(id, stored.log, wanted, cascade, this.#estimator)
     stored.log = log
     if (taken.length > 0) this.#moved(stored)
     this.#holdBack(stored, taken, -1)
     const left = targets.filter((one) => one.status !== 'active' && !taken.some(({ no }) => no === one.no))
-    return outcome(taken, turnedWith, left)
+    return outcome(taken, alsoChanged, left)
   }
 
   compactions(id: string, query: { run?: string | undefined; id?: string | undefined }): Compaction[] {
@@ -1399,7 +1399,7 @@ export class ModelStorage implements Storage {
       hidden: {
         condensed: hiddenBy(isCondensing),
         truncated: hiddenBy((kind) => !isCondensing(kind) && kind !== 'manual'),
-        byHand: hiddenBy((kind) => kind === 'manual'),
+        manual: hiddenBy((kind) => kind === 'manual'),
       },
       activeCompactions: log.compactions.filter(({ status }) => status === 'active').length,
     }
@@ -1446,7 +1446,7 @@ function insertedTags({ kind }: LogRow, id: string | undefined): object {
   return kind === 'summary' ? { condenseId: id } : { truncationId: id, isTruncationMarker: true }
 }
 
-function standsFor(log: SessionLog, row: LogRow): number[] {
+function sourcePositions(log: SessionLog, row: LogRow): number[] {
   if (row.position !== undefined) return [row.position]
   const { coverage } = log.compactions.find(({ no }) => no === row.insertedBy)!
   return log.rows
@@ -1455,7 +1455,7 @@ function standsFor(log: SessionLog, row: LogRow): number[] {
         ? coverage.hidden.inserted.some(({ ordinal }) => ordinal === other.ordinal)
         : coverage.hidden.positions.some(([from, to]) => other.position! >= from && other.position! <= to),
     )
-    .flatMap((other) => standsFor(log, other))
+    .flatMap((other) => sourcePositions(log, other))
 }
 
 function ranges(positions: readonly number[]): [number, number][] {
@@ -1470,12 +1470,12 @@ function ranges(positions: readonly number[]): [number, number][] {
 
 function outcome(
   taken: readonly LogCompaction[],
-  turnedWith: readonly LogCompaction[] = [],
+  alsoChanged: readonly LogCompaction[] = [],
   left: readonly LogCompaction[] = [],
 ): UndoOutcome {
   return {
-    ...(turnedWith.length > 0 && { turnedWith: turnedWith.map(({ id }) => id) }),
-    ...(left.length > 0 && { notTurned: left.map(({ id, status }) => ({ compactionId: id, status })) }),
+    ...(alsoChanged.length > 0 && { alsoChanged: alsoChanged.map(({ id }) => id) }),
+    ...(left.length > 0 && { unchanged: left.map(({ id, status }) => ({ compactionId: id, status })) }),
     changed: taken.length > 0,
     compactionIds: taken.map(({ id }) => id),
     rows: taken.reduce(

@@ -70,7 +70,7 @@ export async function answerPoisoned(
   expect(
     JSON.stringify((await store.getMessages('s')).map(({ id, role, content }) => [id, role, content])),
   ).toBe(log)
-  expect((await store.verifySession('s')).findings).toEqual([])
+  expect((await store.sessions.verify('s')).findings).toEqual([])
   await expectSessionAccepted(store, 's', 's', [provider.name])
   const after = await store.getEffectiveHistory('s')
   const besides = before.filter(

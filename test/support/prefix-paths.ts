@@ -13,6 +13,7 @@ import { jsonSchema, stepCountIs, streamText, tool, type UIMessage, wrapLanguage
 import { chatStore, undertext } from '../../src/adapters/ai-sdk/index.ts'
 import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
 import { recoveringModel, UndertextChatMessageHistory } from '../../src/adapters/langchain/index.ts'
+import { beforeTurn } from '../../src/compat/index.ts'
 import type { NewMessage, PrepareRequestOptions, Store } from '../../src/index.ts'
 import type { Answer, Block, MessagesBody, PrefixServer } from './prefix-server.ts'
 
@@ -135,7 +136,7 @@ export const unrecorded: Path = async (store, server, sessionId, text, extras = 
   const { files: _, notes: _notes, ...hooks } = adds
   for (;;) {
     if (await store.needsCompaction(sessionId)) await store.compactSession(sessionId)
-    const { added } = await store.beforeTurn(sessionId, { ...hooks, auto: false })
+    const { added } = await beforeTurn(store, sessionId, { ...hooks, auto: false })
     if (added !== undefined) await store.append(sessionId, [added])
     const { messages } = await store.renderHistory(sessionId, { provider })
     const body = toAnthropic([{ role: 'system', content: SYSTEM }, ...messages], { forRequest: true })

@@ -109,12 +109,12 @@ export async function runSession(
   try {
     let id = 's'
     if (imported) await importElsewhere(stores[0]!, server, id)
-    else await stores[0]!.createSession({ id, provider, model })
+    else await stores[0]!.sessions.create({ id, provider, model })
     for (let turn = 1; turn <= turns; turn++) {
       if (switching && pick([true, false, false])) await otherTurn(pick(stores), id, turn)
       server.rule.isUnbilled = rich && pick([true, false])
       if (rich && pick([true, false, false]))
-        await pick(stores).remember(`Shelf ${turn} is new.`, { session: id })
+        await pick(stores).notes.add(`Shelf ${turn} is new.`, { session: id })
       const extras = {
         ...{ provider, model: switching && pick([true, false, false]) ? EARLIER_MODEL : model },
         ...(systemTurns !== undefined && {
@@ -139,7 +139,7 @@ export async function runSession(
       for (let changes = pick([0, 0, 1, 1, 2]); changes > 0; changes--)
         id = await change(pick(kinds), pick(stores), id, pick, `f${turn}-${changes}`)
     }
-    const { findings } = await stores[0]!.verifySession(id)
+    const { findings } = await stores[0]!.sessions.verify(id)
     if (findings.length > 0) throw new Error(`the session is damaged: ${JSON.stringify(findings)}`)
   } finally {
     for (const store of stores) await store.close()
@@ -185,8 +185,8 @@ async function importElsewhere(store: Store, server: PrefixServer, id: string): 
   const events = fromAnthropic(messages).map((message, at) => {
     return { type: 'message', message: { ...message, idempotencyKey: `import-${at}` } } as const
   })
-  await store.importSession(id, events, { source: 'another-program' })
-  await store.updateSession(id, { provider: 'anthropic', model: MODEL })
+  await store.sessions.import(events, { id, source: 'another-program' })
+  await store.sessions.update(id, { provider: 'anthropic', model: MODEL })
 }
 
 type Pick = <T>(all: readonly T[]) => T
@@ -195,11 +195,11 @@ type Pick = <T>(all: readonly T[]) => T
 async function change(kind: string, store: Store, id: string, pick: Pick, other: string): Promise<string> {
   try {
     if (kind === 'fork') {
-      await store.forkSession(id, { id: other })
+      await store.sessions.fork(id, { id: other })
       return pick([id, other])
     }
     if (kind === 'copy') {
-      await store.restoreSession(store.exportSession(id), { id: other })
+      await store.sessions.import(store.sessions.export(id), { id: other })
       return other
     }
     if (kind === 'drop') {
@@ -241,13 +241,13 @@ const CHANGES: ReadonlyMap<string, Change> = new Map<string, Change>(
     },
     pin: async (store, id, pick) => {
       const rows = (await store.getMessages(id)).filter(({ kind, hidden }) => kind === 'message' && !hidden)
-      await store[pick(['pin', 'unpin'] as const)](id, [pick(rows).id])
+      await store.messages[pick(['pin', 'unpin'] as const)](id, [pick(rows).id])
     },
     hide: async (store, id, pick) => {
       const shown = (await store.getMessages(id)).filter(
         ({ role, kind, hidden }) => kind === 'message' && role === 'user' && !hidden,
       )
-      if (shown.length > 1) await store.hideMessages(id, [pick(shown.slice(0, -1)).id])
+      if (shown.length > 1) await store.compactions.hide(id, [pick(shown.slice(0, -1)).id])
     },
   }),
 )

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,13 +14,16 @@ export function examplesOf(page: string): string[] {
   return [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code)
 }
 
+const { exports: ENTRIES } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+  readonly exports: Readonly<Record<string, { readonly default: string }>>
+}
+
 /** Code with the package's names resolved to the sources. */
 function resolved(code: string): string {
-  const source = (name: string): string => JSON.stringify(join(REPOSITORY, 'src', name))
-  return code.replaceAll(
-    /from 'undertext(?:\/([a-z-]+))?'/g,
-    (_, entry: string | undefined) => `from ${source(`${entry ?? 'index'}.ts`)}`,
-  )
+  return code.replaceAll(/from 'undertext(\/[a-z/-]+)?'/g, (_, entry = '') => {
+    const built = ENTRIES[`.${entry}`]!.default
+    return `from ${JSON.stringify(join(REPOSITORY, built.replace('dist', 'src').replace(/js$/, 'ts')))}`
+  })
 }
 
 /** Runs code as a user would, in a folder of its own, with the package's name resolved to the sources. Answers what it printed. */

@@ -166,7 +166,7 @@ function nestingOf(log: SessionLog): Nesting<LogCompaction> {
 type Turned = {
   readonly log: SessionLog
   readonly taken: readonly LogCompaction[]
-  readonly turnedWith: readonly LogCompaction[]
+  readonly alsoChanged: readonly LogCompaction[]
 }
 
 /** Takes compactions out of force, rewinds together with what they turned. Throws `HAS_ACTIVE_DEPENDENTS`. */
@@ -179,15 +179,15 @@ export function undoIn(
 ): Turned {
   let current = log
   const taken: LogCompaction[] = []
-  const turnedWith: LogCompaction[] = []
+  const alsoChanged: LogCompaction[] = []
   for (let rest = targets; ; rest = rest.filter((one) => !taken.some(({ no }) => no === one.no))) {
     const [next] = complete(planUndo(sessionId, nestingOf(current), rest, cascade))
-    if (next === undefined) return { log: current, taken, turnedWith }
+    if (next === undefined) return { log: current, taken, alsoChanged }
     const { lifted, restored } = complete(turnedBack(nestingOf(current), next))
     current = withCompactions(current, [{ ...next, status: 'undone', undoneWithRun: withRun }])
     current = turnedIn(current, restored, lifted)
     taken.push(next)
-    for (const one of [...newestFirst(restored), ...oldestFirst(lifted)]) turnedWith.push(one)
+    for (const one of [...newestFirst(restored), ...oldestFirst(lifted)]) alsoChanged.push(one)
   }
 }
 
@@ -231,7 +231,7 @@ export function redoIn(
   estimator: Estimator,
 ): Turned {
   const taken = complete(planRedo(nestingOf(log), targets, cascade))
-  const turnedWith: LogCompaction[] = []
+  const alsoChanged: LogCompaction[] = []
   let current = log
   for (const compaction of taken) {
     const refuse = (why: string, missing: readonly string[]): never => {
@@ -251,7 +251,7 @@ export function redoIn(
       if (hides(one).some((row) => !isVisible(tagsOf(current, row)))) refuse('what it restores cannot be', [])
       current = turnedIn(current, [], [one])
     }
-    for (const one of [...newestFirst(lifted), ...oldestFirst(restored)]) turnedWith.push(one)
+    for (const one of [...newestFirst(lifted), ...oldestFirst(restored)]) alsoChanged.push(one)
     const view = indexView(current, estimator, '')
     checkCovered(sessionId, view, compaction, refuse)
     checkReplaced(
@@ -264,7 +264,7 @@ export function redoIn(
     const redone: LogCompaction = { ...compaction, status: 'active', undoneWithRun: undefined, turned }
     current = withCompactions(current, [redone])
   }
-  return { log: current, taken, turnedWith }
+  return { log: current, taken, alsoChanged }
 }
 
 type Refuse = (why: string, missing: readonly string[]) => never

@@ -54,7 +54,7 @@ const READERS = [
 ] as const
 
 async function expectAll(store: Store): Promise<void> {
-  const { messageCount, visibleCount } = await store.getSession('s')
+  const { messageCount, visibleCount } = await store.sessions.get('s')
   for (const format of VIEW_FORMATS)
     for (const how of [{}, { full: true }, { rendered: true }]) {
       const document = JSON.parse(await whole(exportView(store, 's', { format, ...how })))

@@ -64,10 +64,10 @@ describe('the page of a session', () => {
       reason: 'room',
     })
     const [last] = await store.getMessages('s', { after: 5 })
-    await store.hideMessages('s', [last!.id])
-    const [, byHand] = await store.listCompactions('s')
-    await store.undoCompaction('s', byHand!.id, { actor: 'bob' })
-    await store.pin('s', [last!.id])
+    await store.compactions.hide('s', [last!.id])
+    const [, manual] = await store.listCompactions('s')
+    await store.undoCompaction('s', manual!.id, { actor: 'bob' })
+    await store.messages.pin('s', [last!.id])
 
     const page = readStrictly(await whole(exportHtml(store, 's')))
     const hidden = byId(page, 'm-3')
@@ -190,7 +190,7 @@ describe('the page of a session', () => {
     await expect(whole(exportHtml(store, 'none', { colour: 1 } as never))).rejects.toMatchObject({
       code: 'INVALID_INPUT',
     })
-    await store.createSession({ id: 'empty' })
+    await store.sessions.create({ id: 'empty' })
     expect(elementsOf(readStrictly(await whole(exportHtml(store, 'empty'))), 'article')).toEqual([])
     await store.close()
   })
@@ -210,7 +210,7 @@ it('keeps any text in its place', async () => {
   const pageOf = async (id: string, text: string): Promise<Element> => {
     // A title that is longer than the heading is a fact of its own.
     const title = `t${text}`.replace(/[\0\ud800-\udfff]/g, '').slice(0, 80)
-    await store.createSession({ id, title, model: 'm' })
+    await store.sessions.create({ id, title, model: 'm' })
     await store.append(id, [
       { role: 'user', content: `x${text}`, createdAt: 0 },
       {

@@ -179,10 +179,10 @@ it('marks what was rewound, hidden manually, truncated, pinned and shown differe
     { role: 'assistant', content: 'Third.' },
   ])
   const rows = await store.getMessages('s')
-  await store.pin('s', [rows[0]!.id])
+  await store.messages.pin('s', [rows[0]!.id])
   await store.rewind('s', { from: { messageId: rows[6]!.id } })
   await store.compactSession('s', { stages: [{ stage: 'clear_tool_results', keep: 0 }], targetTokens: 1 })
-  await store.hideMessages('s', [rows[1]!.id])
+  await store.compactions.hide('s', [rows[1]!.id])
   const text = await whole(exportMarkdown(store, 's', { hidden: 'show' }))
   const numbers = (await store.listCompactions('s')).map(
     ({ kind, params }) => `${kind}${params.rewind === true ? ' rewind' : ''}`,
@@ -211,7 +211,7 @@ it('keeps any text in its place', async () => {
   await fc.assert(
     fc.asyncProperty(hostileText, async (text) => {
       const id = `s${++count}`
-      await store.createSession({ id, title: `t${text}`.replace(/[\0\ud800-\udfff]/g, '') })
+      await store.sessions.create({ id, title: `t${text}`.replace(/[\0\ud800-\udfff]/g, '') })
       await store.append(id, [
         { role: 'user', content: text },
         {

@@ -3,6 +3,8 @@ import { fromUIMessages } from '../../src/adapters/ai-sdk/from-ui-messages.ts'
 import { fromModelMessages, toModelMessages } from '../../src/adapters/ai-sdk/model-messages.ts'
 import { toUIMessages } from '../../src/adapters/ai-sdk/to-ui-messages.ts'
 import { fromAnthropic, toAnthropic } from '../../src/adapters/anthropic/index.ts'
+import { fromChatMessages } from '../../src/adapters/flat/from-chat-messages.ts'
+import { toChatMessages } from '../../src/adapters/flat/to-chat-messages.ts'
 import { fromGemini, toGemini } from '../../src/adapters/google/index.ts'
 import { fromLangChain } from '../../src/adapters/langchain/from-langchain.ts'
 import { toLangChainStored } from '../../src/adapters/langchain/to-langchain.ts'
@@ -14,13 +16,7 @@ import {
 } from '../../src/adapters/openai/index.ts'
 import { fromAgentItems } from '../../src/adapters/openai-agents/from-items.ts'
 import { toAgentItems } from '../../src/adapters/openai-agents/to-items.ts'
-import {
-  fromChatMessages,
-  type Message,
-  openStore,
-  toChatMessages,
-  validateHistory,
-} from '../../src/index.ts'
+import { type Message, openStore, validateHistory } from '../../src/index.ts'
 import { exportView } from '../../src/transfer/export-view.ts'
 import { VIEW_FORMATS, type ViewFormat } from '../../src/transfer/view-formats.ts'
 import { BEGIN, EVERY_PART, PNG, storeWith, whole } from './sessions.ts'
@@ -103,7 +99,7 @@ describe.each(Object.entries(THERE_AND_BACK))('%s', (format, [read, write]) => {
 
   it('is an empty list for a session without messages', async () => {
     const store = await openStore(':memory:')
-    await store.createSession({ id: 's' })
+    await store.sessions.create({ id: 's' })
     const document = JSON.parse(await whole(exportView(store, 's', { format: view })))
     expect(document.messages ?? document.contents ?? document).toEqual([])
     expect(await whole(exportView(store, 's', { format: view, lines: true }))).toBe('')

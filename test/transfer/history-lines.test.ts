@@ -5,7 +5,7 @@ import {
   type CheckedHistory,
   checkHistory,
   type RestoredHistory,
-  recogniseHistory,
+  recognizeHistory,
   restoreFrom,
 } from '../../src/transfer/history-lines.ts'
 import { linesOf, numbered } from '../history/support.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
   await store.append('a', chat(3))
   await store.compactSession('a', { range: { from: 1, to: 2 }, summary: 'before' })
   await store.append('b', [say('user', CANARY), say('assistant', 'yes')])
-  await store.updateSession('b', { title: 'Second' })
+  await store.sessions.update('b', { title: 'Second' })
   first = await linesOf(store, 'a')
   second = await linesOf(store, 'b')
   expect([first.length, second.length]).toEqual([12, 5])
@@ -56,7 +56,7 @@ async function refused(lines: readonly string[]): Promise<object> {
   expect(code).toBe('HISTORY_REFUSED')
   return problem
 }
-const sessions = async (): Promise<string[]> => (await other.listSessions()).map(({ id }) => id)
+const sessions = async (): Promise<string[]> => (await other.sessions.list()).map(({ id }) => id)
 
 describe('the lines of histories', () => {
   it('are checked without a store', async () => {
@@ -180,12 +180,12 @@ describe('the lines of histories', () => {
 describe('a file', () => {
   const head = (values: unknown[]) => ({ name: 'x.jsonl', shape: 'lines' as const, values })
 
-  it('is recognised by its first line', () => {
-    expect(recogniseHistory(head(first.map((line) => JSON.parse(line) as unknown)))).toBe(true)
-    expect(recogniseHistory(head([{ type: 'header', format: 'another' }]))).toBe(false)
-    expect(recogniseHistory(head([{ type: 'session', version: 3 }]))).toBe(false)
-    expect(recogniseHistory(head([]))).toBe(false)
-    expect(recogniseHistory(head(['undertext history']))).toBe(false)
+  it('is recognized by its first line', () => {
+    expect(recognizeHistory(head(first.map((line) => JSON.parse(line) as unknown)))).toBe(true)
+    expect(recognizeHistory(head([{ type: 'header', format: 'another' }]))).toBe(false)
+    expect(recognizeHistory(head([{ type: 'session', version: 3 }]))).toBe(false)
+    expect(recognizeHistory(head([]))).toBe(false)
+    expect(recognizeHistory(head(['undertext history']))).toBe(false)
   })
 })
 

@@ -30,7 +30,7 @@ it.skipIf(codingSession === undefined)('a coding session of Anthropic’s', asyn
   expect(toAnthropic(view).messages).toEqual(lines)
   await expectSessionAccepted(store, 'coding-session.anthropic')
   expect(view[0]!.createdAt).toBe(Date.parse(lines[0]!.timestamp))
-  expect((await store.verifySession('coding-session.anthropic')).findings).toEqual([])
+  expect((await store.sessions.verify('coding-session.anthropic')).findings).toEqual([])
 })
 
 it.skipIf(airlineSupport === undefined)('a hundred conversations of OpenAI’s, a line each', async () => {

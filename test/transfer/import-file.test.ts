@@ -30,7 +30,7 @@ async function textsOf(sessionId: string): Promise<unknown[]> {
       : content.map((part) => (part.type === 'text' ? part.text : part.type)),
   )
 }
-const sessionIds = async (): Promise<string[]> => (await store.listSessions()).map(({ id }) => id).toSorted()
+const sessionIds = async (): Promise<string[]> => (await store.sessions.list()).map(({ id }) => id).toSorted()
 
 async function failure(work: Promise<unknown>): Promise<UndertextError> {
   const error = await work.then(
@@ -85,7 +85,7 @@ describe('a file with one conversation', () => {
       },
     })
     expect(await textsOf('my.chat')).toEqual(['question 0', 'answer 0', 'question 1', 'answer 1'])
-    expect((await store.verifySession('my.chat')).findings).toEqual([])
+    expect((await store.sessions.verify('my.chat')).findings).toEqual([])
   })
 
   it('adds nothing when it is imported again, and its end when it has grown', async () => {
@@ -113,8 +113,8 @@ describe('a file with one conversation', () => {
   it('goes under the name, for the owner and with the actor that are given', async () => {
     const path = await fileWith('chat.jsonl', turns(1))
     await load(path, { session: 'mine', owner: 'ann', actor: 'cli', reason: 'to keep' })
-    expect(await store.getSession('mine')).toMatchObject({ owner: 'ann' })
-    const [entry] = await store.getAuditLog('mine')
+    expect(await store.sessions.get('mine')).toMatchObject({ owner: 'ann' })
+    const [entry] = await store.sessions.audit('mine')
     expect(entry).toMatchObject({ event: 'imported', actor: 'cli', detail: { reason: 'to keep' } })
   })
 
@@ -138,7 +138,7 @@ describe('a file with one conversation', () => {
     await store.append('chat', [{ role: 'user', content: 'something else' }])
     const refused = await load(path, { dryRun: true })
     expect(refused.conversations[0]).toMatchObject({ status: 'refused', code: 'IMPORT_DIVERGED' })
-    expect((await store.getSession('chat')).messageCount).toBe(5)
+    expect((await store.sessions.get('chat')).messageCount).toBe(5)
   })
 })
 
@@ -261,7 +261,7 @@ describe('a bad place', () => {
       '{"__proto__":{"a":1},"title":"T","messages":[{"role":"user","content":"x","__proto__":{"b":2}}]}'
     const path = await fileWith('chat.json', text)
     expect((await load(path)).conversations[0]).toMatchObject({ status: 'imported', messages: 1 })
-    const { title, metadata } = await store.getSession('chat')
+    const { title, metadata } = await store.sessions.get('chat')
     expect(title).toBe('T')
     expect(JSON.stringify(metadata)).toContain('"__proto__":{"a":1}')
   })
@@ -351,7 +351,7 @@ describe('a file with several conversations', () => {
       { sessionId: 'talk', status: 'unchanged' },
       { sessionId: 'talk/a', status: 'imported', branchOf: 'talk', messages: 2 },
     ])
-    expect(await store.getSession('talk')).toMatchObject({ title: 'T', provider: 'openai' })
+    expect(await store.sessions.get('talk')).toMatchObject({ title: 'T', provider: 'openai' })
     expect(await textsOf('talk/a')).toEqual([['q'], ['one']])
   })
 })
@@ -373,14 +373,14 @@ describe('a file whose name gives no hint', () => {
     const path = await fileWith('chat.jsonl', turns(1))
     const error = await failure(load(path, { source: 'pi', checkSource: true }))
     expect(error).toMatchObject({
-      code: 'FILE_UNRECOGNISED',
+      code: 'FILE_UNRECOGNIZED',
       facts: { looks: expect.stringContaining('a value a line') },
     })
     expect(await load(path, { source: 'messages', checkSource: true })).toMatchObject({ source: 'messages' })
     expect(await load(path, { checkSource: true, session: 'other' })).toMatchObject({ source: 'messages' })
     const history = await fileWith('x.jsonl', [{ type: 'header', format: 'undertext history' }])
     expect(await failure(load(history, { source: 'messages', checkSource: true }))).toMatchObject({
-      code: 'FILE_UNRECOGNISED',
+      code: 'FILE_UNRECOGNIZED',
     })
   })
 })
@@ -408,7 +408,7 @@ describe('a file that is no transcript', () => {
   ])('%s is refused by what it looks like', async (name, content, looks) => {
     const path = await fileWith(name, content)
     const error = await failure(load(path))
-    expect(error.code).toBe('FILE_UNRECOGNISED')
+    expect(error.code).toBe('FILE_UNRECOGNIZED')
     expect(error.facts).toEqual({ file: path, looks })
     expect(error.message).not.toContain('secret')
   })
@@ -433,19 +433,25 @@ describe('a file that is no transcript', () => {
 })
 
 describe('while it is read', () => {
+  /** The store, whose imports go through `through`. */
+  const importing = (through: Store['sessions']['import']): Pick<Store, 'sessions'> => ({
+    sessions: Object.assign(Object.create(store.sessions) as Store['sessions'], {
+      get: store.sessions.get.bind(store.sessions),
+      import: through,
+    }),
+  })
   /** Calls `then` once, between the check and the writing. */
   const between = (then: () => Promise<void>) => {
     const waiting: Promise<void>[] = []
     return {
-      wrapped: {
-        getSession: store.getSession.bind(store),
-        restoreSession: store.restoreSession.bind(store),
-        importSession: async (...args: Parameters<Store['importSession']>) => {
-          if (waiting.length === 0) waiting.push(then())
-          await waiting[0]
-          return store.importSession(...args)
-        },
-      },
+      wrapped: importing(async (...args: readonly never[]) => {
+        if (waiting.length === 0) waiting.push(then())
+        await waiting[0]
+        return (store.sessions.import as (...given: readonly never[]) => Promise<never>).call(
+          store.sessions,
+          ...args,
+        )
+      }),
     }
   }
 
@@ -478,15 +484,14 @@ describe('while it is read', () => {
     const linesWith = (last: string): string =>
       [...begin, { id: 'last', messages: [user(last)] }].map((each) => `${JSON.stringify(each)}\n`).join('')
     const path = await fileWith('many.jsonl', linesWith('one'))
-    const wrapped = {
-      getSession: store.getSession.bind(store),
-      restoreSession: store.restoreSession.bind(store),
-      importSession: async (...args: Parameters<Store['importSession']>) => {
-        const done = await store.importSession(...args)
-        await writeFile(path, linesWith('two'))
-        return done
-      },
-    }
+    const wrapped = importing(async (...args: readonly never[]) => {
+      const done = await (store.sessions.import as (...given: readonly never[]) => Promise<never>).call(
+        store.sessions,
+        ...args,
+      )
+      await writeFile(path, linesWith('two'))
+      return done
+    })
     const error = await failure(importFile(wrapped, path))
     expect(error.code).toBe('FILE_CHANGED')
     expect(error.facts).toEqual({ file: path, imported: 1 })
@@ -567,7 +572,7 @@ describe('a file of a form that only resembles a known one', () => {
     const path = await fileWith('talk.jsonl', lines)
     const { code, facts } = await failure(load(path))
     expect([code, facts]).toEqual([
-      'FILE_UNRECOGNISED',
+      'FILE_UNRECOGNIZED',
       {
         file: path,
         looks: `a session of ${agent}, but none of its messages can be read; they have the fields ${fields}`,
@@ -581,7 +586,7 @@ describe('a title', () => {
   const titleOf = async (content: unknown) => {
     const path = await fileWith('talk.jsonl', [{ role: 'user', content }, assistant('Yes.')])
     await load(path)
-    return (await store.getSession('talk')).title
+    return (await store.sessions.get('talk')).title
   }
   it.each([
     ['the first text', 'Fix the\nbuild', 'Fix the build'],

@@ -25,19 +25,19 @@ async function talk(id: string, turns: number): Promise<void> {
     { role: 'assistant' as const, content: `answer ${i}` },
   ]).flat()
   const { messages: appended } = await old.append(id, messages)
-  await old.hideMessages(id, [appended[0]!.id, appended[1]!.id])
+  await old.compactions.hide(id, [appended[0]!.id, appended[1]!.id])
 }
 
 /** A file with the histories of sessions. */
 async function exported(...ids: readonly string[]): Promise<string> {
   const path = join(await folder(), 'old.jsonl')
   let text = ''
-  for (const id of ids) for await (const line of historyLines(old.exportSession(id))) text += line
+  for (const id of ids) for await (const line of historyLines(old.sessions.export(id))) text += line
   await writeFile(path, text)
   return path
 }
 
-const sessionIds = async (): Promise<string[]> => (await store.listSessions()).map(({ id }) => id).toSorted()
+const sessionIds = async (): Promise<string[]> => (await store.sessions.list()).map(({ id }) => id).toSorted()
 
 it('restores the sessions of a file as they were, and once', async () => {
   await talk('a', 3)
@@ -59,12 +59,12 @@ it('restores the sessions of a file as they were, and once', async () => {
 
 it('restores them for the given owner, not that of the file, from a file and from a stream', async () => {
   await talk('a', 2)
-  await old.updateSession('a', { owner: 'ann' })
+  await old.sessions.update('a', { owner: 'ann' })
   const path = await exported('a')
   await importFile(store, path, { owner: 'bob' })
   await importStream(store, createReadStream(path), { owner: 'cid', session: 'b' })
   await importFile(store, path, { session: 'c' })
-  const owners = (await store.listSessions()).map(({ id, owner }) => `${id} ${owner}`)
+  const owners = (await store.sessions.list()).map(({ id, owner }) => `${id} ${owner}`)
   expect(owners.toSorted()).toEqual(['a bob', 'b cid', 'c ann'])
   const again = await importFile(store, path, { owner: 'bob' })
   expect(again.conversations).toMatchObject([{ status: 'unchanged' }])
@@ -152,17 +152,18 @@ it('finds what another import restored of the same file meanwhile', async () => 
   const path = await exported('a')
   let messages = 0
   const racing = {
-    importSession: store.importSession.bind(store),
-    getSession: store.getSession.bind(store),
-    restoreSession: (records: AsyncIterable<HistoryRecord>, options?: RestoreOptions) => {
-      const passed = async function* () {
-        for await (const record of records) {
-          if (record.type === 'message' && ++messages === 2) await importFile(store, path)
-          yield record
+    sessions: Object.assign(Object.create(store.sessions), {
+      get: store.sessions.get.bind(store.sessions),
+      import: (records: AsyncIterable<HistoryRecord>, options?: RestoreOptions) => {
+        const passed = async function* () {
+          for await (const record of records) {
+            if (record.type === 'message' && ++messages === 2) await importFile(store, path)
+            yield record
+          }
         }
-      }
-      return store.restoreSession(passed(), options)
-    },
+        return store.sessions.import(passed(), options)
+      },
+    }),
   }
   const { conversations } = await importFile(racing as never, path)
   expect(conversations).toMatchObject([{ sessionId: 'a', status: 'unchanged', messages: 0, existing: 6 }])

@@ -41,12 +41,12 @@ it('reports what failed, and stores nothing of it', async () => {
     code: 'FILE_UNREADABLE',
     facts: { file: 'upload' },
   })
-  await expect(importStream(store, stream('no talk'))).rejects.toMatchObject({ code: 'FILE_UNRECOGNISED' })
+  await expect(importStream(store, stream('no talk'))).rejects.toMatchObject({ code: 'FILE_UNRECOGNIZED' })
   await expect(importStream(store, stream(), { called: '' })).rejects.toMatchObject({ code: 'INVALID_INPUT' })
   const aborted = AbortSignal.abort()
   await expect(importStream(store, stream(), { signal: aborted })).rejects.toMatchObject({
     code: 'IMPORT_ABORTED',
   })
-  expect(await store.listSessions()).toEqual([])
+  expect(await store.sessions.list()).toEqual([])
   await store.close()
 })

@@ -27,16 +27,16 @@ it('imports more than its memory holds, unseen until it is whole, while others w
   const seen = new Set<number>()
   while (!isOver) {
     await store.append('other', [{ role: 'user', content: `${++appended}` }])
-    const large = (await store.listSessions()).find(({ id }) => id === 'large')
+    const large = (await store.sessions.list()).find(({ id }) => id === 'large')
     seen.add(large?.messageCount ?? 0)
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
   const { totals, heap } = await work
   expect(totals).toMatchObject({ imported: 1, messages, problems: 0 })
   expect(heap).toBeLessThan(48 * MEGABYTE)
-  expect((await store.getSession('other')).messageCount).toBe(appended)
+  expect((await store.sessions.get('other')).messageCount).toBe(appended)
   expect(appended).toBeGreaterThan(10)
   // Nobody saw a part of it.
   expect([...seen].filter((count) => count !== 0 && count !== messages)).toEqual([])
-  expect((await store.getSession('large')).messageCount).toBe(messages)
+  expect((await store.sessions.get('large')).messageCount).toBe(messages)
 })

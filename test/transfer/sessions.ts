@@ -14,7 +14,7 @@ export async function whole(pieces: AsyncIterable<string>): Promise<string> {
 /** A store in memory with one session of these messages, a second apart. */
 export async function storeWith(messages: readonly NewMessage[], title = 'Rounding'): Promise<Store> {
   const store = await openStore(':memory:')
-  await store.createSession({ id: 's', title, provider: 'anthropic', model: 'claude-sonnet-4' })
+  await store.sessions.create({ id: 's', title, provider: 'anthropic', model: 'claude-sonnet-4' })
   await store.append(
     's',
     messages.map((message, index) => ({ createdAt: BEGIN + index * 1_000, ...message })),

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { beforeTurn } from '../../src/compat/index.ts'
 import { type CompactOptions, openStore, type Store } from '../../src/index.ts'
 import { call, result, say, units } from '../support/conversation.ts'
 
@@ -33,13 +34,13 @@ async function live(
 ): Promise<Lived> {
   const store = await openStore(':memory:', { estimator: 'neurolink', env: false })
   opened.push(store)
-  await store.createSession({ id: S, ...GPT4 })
+  await store.sessions.create({ id: S, ...GPT4 })
   const runs: number[] = []
   const heldBack: number[] = []
   let overflows = 0
   for (let at = 0; at < turns; at++) {
     await store.append(S, turnOf(at))
-    const { run, stats } = await store.beforeTurn(S, { compaction })
+    const { run, stats } = await beforeTurn(store, S, { compaction })
     if (run?.compacted) runs.push(at)
     if (run?.reason === 'SAVES_TOO_LITTLE') heldBack.push(at)
     if (!stats!.withinBudget) overflows += 1

@@ -1,11 +1,6 @@
 import { expect, it } from 'vitest'
-import {
-  assistantMessage,
-  type ContextStrategy,
-  compactBeforeTurn,
-  systemMessage,
-  userMessage,
-} from '../../src/index.ts'
+import { assistantMessage, compactBeforeTurn, systemMessage, userMessage } from '../../src/compat/index.ts'
+import type { ContextStrategy } from '../../src/index.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 
 type Said = { readonly role: string; readonly content: string }

@@ -189,7 +189,7 @@ describe('a run', () => {
     const hiding = {
       ...aborting,
       async summarize() {
-        await store.hideMessages('s', ids)
+        await store.compactions.hide('s', ids)
         return { text: 'Short.' }
       },
     }
@@ -217,7 +217,7 @@ describe('a run', () => {
       usesModel: false,
       async summarize() {
         asked += 1
-        if (asked === 1) await store.hideMessages('s', ids)
+        if (asked === 1) await store.compactions.hide('s', ids)
         return { text: 'Short.' }
       },
     }
@@ -267,13 +267,13 @@ describe('a hook before the commit', () => {
   ])('vetoes when it %s', async (_, hook) => {
     vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     const before = await store.getEffectiveHistory('s')
-    const audit = await store.getAuditLog('s')
-    store.onBeforeCompaction(hook)
+    const audit = await store.sessions.audit('s')
+    store.compactions.onBefore(hook)
     const run = (await store.compactSession('s', config))!
     expect(run).toMatchObject({ compacted: false, reason: 'VETOED', stagesUsed: [], compactions: [] })
     expect([run.tokensSaved, run.tokensAfter]).toEqual([0, run.tokensBefore])
     expect(await store.getEffectiveHistory('s')).toEqual(before)
-    expect(await store.getAuditLog('s')).toEqual(audit)
+    expect(await store.sessions.audit('s')).toEqual(audit)
     expect(await store.listCompactions('s')).toEqual([])
     expect(phases()).toEqual(['started', 'stage', 'failed'])
     expect(heard.at(-1)).toMatchObject({ code: 'VETOED' })
@@ -282,10 +282,10 @@ describe('a hook before the commit', () => {
 
   it('receives what would be done, and allows it with any other result', async () => {
     const told: unknown[] = []
-    const away = store.onBeforeCompaction((about) => {
+    const away = store.compactions.onBefore((about) => {
       told.push(about)
     })
-    store.onBeforeCompaction(() => 'no')
+    store.compactions.onBefore(() => 'no')
     const run = (await store.compactSession('s', config))!
     const [one] = run.compactions
     expect(told).toEqual([
@@ -316,15 +316,15 @@ describe('a hook before the commit', () => {
 
   it('is not asked when nothing would change, nor after one that vetoed', async () => {
     const second = vi.fn()
-    store.onBeforeCompaction(() => false)
-    store.onBeforeCompaction(second)
+    store.compactions.onBefore(() => false)
+    store.compactions.onBefore(second)
     await store.compactSession('s', { targetTokens: 1_000_000 })
     expect((await store.compactSession('s', config))!.reason).toBe('VETOED')
     expect(second).not.toHaveBeenCalled()
   })
 
   it('can veto a summary that was paid for: the cost is noted, the view is as it was', async () => {
-    const away = store.onBeforeCompaction(() => false)
+    const away = store.compactions.onBefore(() => false)
     const before = await store.getEffectiveHistory('s')
     const run = await store.compactSession('s', { ...SUMMARIZE, summarizer: model('Short.') })
     expect(run!.reason).toBe('VETOED')
@@ -332,7 +332,7 @@ describe('a hook before the commit', () => {
     expect(await store.listCompactions('s')).toMatchObject([
       { status: 'aborted', error: 'VETOED', cost: 0.01 },
     ])
-    expect((await store.verifySession('s')).findings).toEqual([])
+    expect((await store.sessions.verify('s')).findings).toEqual([])
     away()
     expect((await store.compactSession('s', { ...SUMMARIZE, summarizer: model('Short.') }))!.compacted).toBe(
       true,
@@ -341,14 +341,14 @@ describe('a hook before the commit', () => {
 
   it('can veto a preview, which can be applied later', async () => {
     const preview = await store.previewCompaction('s', config)
-    const away = store.onBeforeCompaction(() => false)
+    const away = store.compactions.onBefore(() => false)
     expect((await store.compactSession('s', preview!))!.reason).toBe('VETOED')
     away()
     expect((await store.compactSession('s', preview!))!.compacted).toBe(true)
   })
 
   it('that never resolves is abandoned with the signal', async () => {
-    store.onBeforeCompaction(() => new Promise(() => undefined))
+    store.compactions.onBefore(() => new Promise(() => undefined))
     const before = await store.getEffectiveHistory('s')
     expectFailure(
       await failureOf(() => store.compactSession('s', { ...config, signal: AbortSignal.timeout(20) })),
@@ -359,7 +359,7 @@ describe('a hook before the commit', () => {
 
   it('that compacts the same session is refused, not waited for', async () => {
     let inner: unknown
-    store.onBeforeCompaction(async () => {
+    store.compactions.onBefore(async () => {
       inner = await failureOf(() => store.compactSession('s', { targetTokens: 10 }))
     })
     expect((await store.compactSession('s', config))!.compacted).toBe(true)

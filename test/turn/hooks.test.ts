@@ -1,19 +1,16 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
+  type AfterTurnOptions,
+  afterTurn,
+  type BeforeTurnOptions,
+  beforeTurn,
   everyNTurns,
   not,
   onTokenThreshold,
   PersistentContext,
   SystemInjector,
 } from '../../src/compat/index.ts'
-import {
-  type AfterTurnOptions,
-  type BeforeTurnOptions,
-  openStore,
-  type Store,
-  type StoreEvents,
-  type Summarizer,
-} from '../../src/index.ts'
+import { openStore, type Store, type StoreEvents, type Summarizer } from '../../src/index.ts'
 import { Warnings } from '../../src/store/requests/turn-hooks.ts'
 import { call, chat, say, units } from '../support/conversation.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
@@ -59,7 +56,7 @@ describe('before a turn', () => {
 
   it('reports how full the context is, and does nothing to a session that has room', async () => {
     await store.append('s', three(50))
-    const turn = await store.beforeTurn('s', { maxOutputTokens: 127_400 })
+    const turn = await beforeTurn(store, 's', { maxOutputTokens: 127_400 })
     // 6 × 50 of 600.
     expect(turn.usage).toEqual({ tokens: 300, availableTokens: 600, ratio: 0.5, percent: 50 })
     expect(turn).toMatchObject({
@@ -77,9 +74,9 @@ describe('before a turn', () => {
   })
 
   it('returns for a session without messages, and for an unknown one', async () => {
-    await store.createSession({ id: 'empty' })
+    await store.sessions.create({ id: 'empty' })
     for (const id of ['empty', 'unknown']) {
-      const turn = await store.beforeTurn(id, { system: 'Be brief.' })
+      const turn = await beforeTurn(store, id, { system: 'Be brief.' })
       expect(turn).toMatchObject({ usage: null, stats: null, tokensBefore: 0, systemPrompt: 'Be brief.' })
     }
   })
@@ -87,10 +84,10 @@ describe('before a turn', () => {
   it('warns once per crossing, of the highest level reached, and again after usage fell', async () => {
     const add = async (tokens: number): Promise<number | undefined> => {
       await store.append('s', [say('user', 'x'.repeat(4 * (tokens - 10)))])
-      return (await store.beforeTurn('s', of1000)).warning?.level
+      return (await beforeTurn(store, 's', of1000)).warning?.level
     }
     expect(await add(599)).toBeUndefined()
-    await store.purgeSession('s')
+    await store.sessions.purge('s')
     expect(await add(600)).toBe(0.6)
     expect(await add(10)).toBeUndefined()
     expect(await add(189)).toBeUndefined()
@@ -98,13 +95,13 @@ describe('before a turn', () => {
     expect(await add(500)).toBeUndefined()
     // Down to 600 of 1,000: the upper level is armed again, the lower is not.
     const ids = (await store.getMessages('s')).map(({ id }) => id)
-    const hidden = await store.hideMessages('s', ids.slice(1))
-    expect((await store.beforeTurn('s', of1000)).warning).toBeNull()
+    const hidden = await store.compactions.hide('s', ids.slice(1))
+    expect((await beforeTurn(store, 's', of1000)).warning).toBeNull()
     await store.undoCompaction('s', hidden.id)
-    expect((await store.beforeTurn('s', of1000)).warning?.level).toBe(0.8)
+    expect((await beforeTurn(store, 's', of1000)).warning?.level).toBe(0.8)
     // And a new session that jumps over both hears of the upper one.
     await store.append('t', [say('user', 'x'.repeat(4 * 990))])
-    expect((await store.beforeTurn('t', of1000)).warning).toEqual({
+    expect((await beforeTurn(store, 't', of1000)).warning).toEqual({
       sessionId: 't',
       level: 0.8,
       percent: 100,
@@ -116,8 +113,8 @@ describe('before a turn', () => {
 
   it('warns at the levels it is given', async () => {
     await store.append('s', three(50))
-    expect((await store.beforeTurn('s', { ...of1000, warningLevels: [] })).warning).toBeNull()
-    expect((await store.beforeTurn('s', { ...of1000, warningLevels: [0.9, 0.3, 0.1] })).warning?.level).toBe(
+    expect((await beforeTurn(store, 's', { ...of1000, warningLevels: [] })).warning).toBeNull()
+    expect((await beforeTurn(store, 's', { ...of1000, warningLevels: [0.9, 0.3, 0.1] })).warning?.level).toBe(
       0.3,
     )
   })
@@ -127,11 +124,11 @@ describe('before a turn', () => {
     const summarizer = spy()
     const compaction = { ...SUMMARIZE, summarizer }
     const due = { contextWindowTarget: 2_100, warningLevels: [0.8], compaction }
-    const idle = await store.beforeTurn('s', { ...due, threshold: 1 })
-    const off = await store.beforeTurn('s', { ...due, threshold: 0.5, auto: false })
+    const idle = await beforeTurn(store, 's', { ...due, threshold: 1 })
+    const off = await beforeTurn(store, 's', { ...due, threshold: 0.5, auto: false })
     expect([idle.compacted, off.compacted, summarizer.calls]).toEqual([false, false, 0])
 
-    const turn = await store.beforeTurn('s', { ...due, threshold: 0.9 })
+    const turn = await beforeTurn(store, 's', { ...due, threshold: 0.9 })
     // 11.5 for the system message, 40 × 50, and a character more in each of the last 22.
     expect(turn.tokensBefore).toBe(2_017)
     expect([turn.compacted, summarizer.calls]).toEqual([true, 1])
@@ -148,16 +145,16 @@ describe('before a turn', () => {
     expect((await store.getEffectiveHistory('s'))[0]).toMatchObject({ role: 'system', content: 'Rules.' })
     // It fell below the level, so the level is armed.
     await store.undoCompaction('s', turn.run!.runId)
-    expect((await store.beforeTurn('s', { ...due, auto: false })).warning?.level).toBe(0.8)
+    expect((await beforeTurn(store, 's', { ...due, auto: false })).warning?.level).toBe(0.8)
   })
 
   it('is due at 0.8 of the available input', async () => {
     await store.append('s', [...three(100), say('user', units(189))])
     const available = { compaction: SUMMARIZE, maxOutputTokens: 127_000 }
     // 600 + 199 of 1,000.
-    expect((await store.beforeTurn('s', available)).compacted).toBe(false)
+    expect((await beforeTurn(store, 's', available)).compacted).toBe(false)
     await store.append('s', [say('assistant', '')])
-    const turn = await store.beforeTurn('s', available)
+    const turn = await beforeTurn(store, 's', available)
     expect(turn.tokensBefore).toBe(809)
     expect(turn.compacted).toBe(true)
   })
@@ -174,18 +171,18 @@ describe('before a turn', () => {
       .addRule(onTokenThreshold(600), 'Context is long.')
     const dump = await store.getMessages('s')
     const options = { system: 'Be kind.', persistentContext, injector }
-    const fifth = await store.beforeTurn('s', { ...options, turnNumber: 5 })
+    const fifth = await beforeTurn(store, 's', { ...options, turnNumber: 5 })
     expect(fifth.systemPrompt).toBe('Be kind.\n\n## Role\nEngineer.\n\nKeep it short.\n\nContext is long.')
     expect(fifth.injected).toEqual(['Keep it short.', 'Context is long.'])
     // It counts: 10, and a fourth of 8 + 17 + 14 + 16 characters and three times two breaks, rounded down.
     expect(fifth.stats!.breakdown.systemPrompt).toBe(10 + 15)
-    const sixth = await store.beforeTurn('s', { ...options, turnNumber: 6 })
+    const sixth = await beforeTurn(store, 's', { ...options, turnNumber: 6 })
     expect(sixth.injected).toEqual(['Context is long.'])
     expect(await store.getMessages('s')).toEqual(dump)
-    expect(await store.beforeTurn('s', { persistentContext: new PersistentContext() })).not.toHaveProperty(
+    expect(await beforeTurn(store, 's', { persistentContext: new PersistentContext() })).not.toHaveProperty(
       'systemPrompt',
     )
-    expect((await store.beforeTurn('none', { injector, turnNumber: 5 })).systemPrompt).toBe('Keep it short.')
+    expect((await beforeTurn(store, 'none', { injector, turnNumber: 5 })).systemPrompt).toBe('Keep it short.')
   })
 
   it('injects for the request that goes out, not for the one that was too long', async () => {
@@ -193,7 +190,7 @@ describe('before a turn', () => {
     const injector = new SystemInjector()
       .addRule(onTokenThreshold(1_500), 'Context is long.')
       .addRule(not(onTokenThreshold(1_500)), 'There is room.')
-    const turn = await store.beforeTurn('s', {
+    const turn = await beforeTurn(store, 's', {
       injector,
       turnNumber: 1,
       contextWindowTarget: 2_000,
@@ -215,10 +212,10 @@ describe('both hooks, turn by turn', () => {
     const options = { contextWindowTarget: 1_000, auto: false }
     for (let turnNumber = 1; turnNumber <= 6; turnNumber++) {
       await store.append('s', [say('user', units(5))])
-      await store.beforeTurn('s', { ...options, persistentContext })
+      await beforeTurn(store, 's', { ...options, persistentContext })
       // Other levels, and none, forget nothing.
-      await store.beforeTurn('s', { ...options, persistentContext, warningLevels: [] })
-      await store.afterTurn('s', { ...options, messages: [say('assistant', units(5))] })
+      await beforeTurn(store, 's', { ...options, persistentContext, warningLevels: [] })
+      await afterTurn(store, 's', { ...options, messages: [say('assistant', units(5))] })
     }
     expect(heard.filter((event) => event.startsWith('warning'))).toHaveLength(1)
   })
@@ -233,14 +230,14 @@ describe('after a turn', () => {
       complete.push(event)
     })
     await store.append('s', [say('user', 'Hello?')])
-    const turn = await store.afterTurn('s', {
+    const turn = await afterTurn(store, 's', {
       messages: [say('assistant', 'Hello.')],
       stopReason: 'end_turn',
     })
     expect(turn).toMatchObject({ next: 'final', final: true, compacted: false, run: null })
     expect(complete).toEqual([{ sessionId: 's', position: 2, stopReason: 'end_turn' }])
     expect(await store.getEffectiveHistory('s')).toMatchObject([{ role: 'user' }, { content: 'Hello.' }])
-    await store.afterTurn('s')
+    await afterTurn(store, 's')
     expect(complete[1]).toEqual({ sessionId: 's', position: 2 })
   })
 
@@ -253,7 +250,7 @@ describe('after a turn', () => {
         provider: 'anthropic',
         data: { type: 'compaction', content: 'So far.' },
       } as const
-      const turn = await store.afterTurn('s', {
+      const turn = await afterTurn(store, 's', {
         ...of1000,
         messages: [{ role: 'assistant', content: [block] }],
         stopReason,
@@ -272,7 +269,7 @@ describe('after a turn', () => {
 
   it.each(['tool_use', 'tool_calls', 'tool-calls'])('waits for tools after %s', async (stopReason) => {
     await store.append('s', three(200))
-    const turn = await store.afterTurn('s', { ...of1000, messages: [call('c', 'read')], stopReason })
+    const turn = await afterTurn(store, 's', { ...of1000, messages: [call('c', 'read')], stopReason })
     expect(turn).toMatchObject({ next: 'tools', final: false, compacted: false })
     expect(heard).toEqual([])
   })
@@ -281,7 +278,7 @@ describe('after a turn', () => {
     'is final after "%s"',
     async (stopReason) => {
       await store.append('s', three(20))
-      expect((await store.afterTurn('s', { stopReason })).next).toBe('final')
+      expect((await afterTurn(store, 's', { stopReason })).next).toBe('final')
       expect(heard).toEqual(['complete'])
     },
   )
@@ -291,15 +288,15 @@ describe('after a turn', () => {
     const options = { ...of1000, threshold: 0.75, compaction: { ...SUMMARIZE, summarizer } }
     await store.append('s', three(100))
     expect(
-      (await store.afterTurn('s', { ...options, messages: [say('assistant', units(139))] })).compacted,
+      (await afterTurn(store, 's', { ...options, messages: [say('assistant', units(139))] })).compacted,
     ).toBe(false)
     heard = []
-    const turn = await store.afterTurn('s', { ...options, messages: [say('assistant', units(0).padEnd(4))] })
+    const turn = await afterTurn(store, 's', { ...options, messages: [say('assistant', units(0).padEnd(4))] })
     // 749 and 11.
     expect(turn).toMatchObject({ tokensBefore: 760, compacted: true, final: true })
     expect(summarizer.calls).toBe(1)
     expect(heard).toEqual(['complete', 'started', 'stage', 'completed'])
-    const off = await store.afterTurn('s', { ...options, auto: false, threshold: 0 })
+    const off = await afterTurn(store, 's', { ...options, auto: false, threshold: 0 })
     expect(off.compacted).toBe(false)
   })
 
@@ -310,7 +307,7 @@ describe('after a turn', () => {
       ends.push(event)
     })
     await store.append('s', chat(20, 40))
-    const turn = await store.afterTurn('s', { ...of1000, compaction: { ...SUMMARIZE, summarizer } })
+    const turn = await afterTurn(store, 's', { ...of1000, compaction: { ...SUMMARIZE, summarizer } })
     expect(turn.compacted).toBe(true)
     expect(turn.run).toMatchObject({ stagesUsed: ['truncate'], failed: [{ status: 'failed' }] })
     expect(ends.at(-1)).toMatchObject({ phase: 'completed', fallback: 'truncate', failedSummaries: 1 })
@@ -324,10 +321,10 @@ describe('after a turn', () => {
     const summarizer = spy(['The first.', 'The second.'])
     const options = { ...of1000, compaction: { ...SUMMARIZE, summarizer, target: 0.5 } }
     await store.append('s', three(110))
-    const first = await store.afterTurn('s', { ...options, messages: three(40) })
+    const first = await afterTurn(store, 's', { ...options, messages: three(40) })
     await store.append('s', three(60))
-    const between = await store.afterTurn('s', options)
-    const second = await store.afterTurn('s', { ...options, messages: three(60) })
+    const between = await afterTurn(store, 's', options)
+    const second = await afterTurn(store, 's', { ...options, messages: three(60) })
     expect([first.compacted, between.compacted, second.compacted]).toEqual([true, false, true])
     // It stays above what was left after the first, and is summarized all the same.
     expect(between.tokensBefore).toBeGreaterThan(first.tokensAfter)
@@ -342,16 +339,16 @@ describe('after a turn', () => {
     await store.append('s', three(200))
     const signal = AbortSignal.abort()
     const options = { ...of1000, messages: [say('assistant', 'Done.')], compaction: { ...SUMMARIZE, signal } }
-    expectFailure(await failureOf(() => store.afterTurn('s', options)), 'ABORTED')
-    expect((await store.getSession('s')).messageCount).toBe(7)
+    expectFailure(await failureOf(() => afterTurn(store, 's', options)), 'ABORTED')
+    expect((await store.sessions.get('s')).messageCount).toBe(7)
   })
 })
 
 it('tells an application of both moments, in order', async () => {
   await store.append('s', chat(20, 40))
   const options = { contextWindowTarget: 2_500, compaction: { ...SUMMARIZE, summarizer: spy() } }
-  await store.beforeTurn('s', options)
-  await store.afterTurn('s', { ...options, messages: [say('assistant', 'Done.')], stopReason: 'stop' })
+  await beforeTurn(store, 's', options)
+  await afterTurn(store, 's', { ...options, messages: [say('assistant', 'Done.')], stopReason: 'stop' })
   expect(heard).toEqual(['warning 0.8', 'started', 'stage', 'completed', 'complete'])
 })
 
@@ -369,7 +366,7 @@ describe('bad options', () => {
     ['a turn below 0', { injector, turnNumber: -1 }],
     ['a misspelled setting of the compaction', { compaction: { enablePrunes: true } }],
   ])('refuses %s before a turn', async (what, options) => {
-    expectFailure(await failureOf(() => store.beforeTurn('s', options)), 'INVALID_INPUT', what)
+    expectFailure(await failureOf(() => beforeTurn(store, 's', options)), 'INVALID_INPUT', what)
   })
 
   it.each<[string, object]>([
@@ -378,7 +375,7 @@ describe('bad options', () => {
     ['messages that cannot be', { messages: [{ role: 'robot', content: '' }] }],
     ['warnings', { warningLevels: [0.5] }],
   ])('refuses %s after a turn', async (what, options) => {
-    expectFailure(await failureOf(() => store.afterTurn('s', options as never)), 'INVALID_INPUT', what)
+    expectFailure(await failureOf(() => afterTurn(store, 's', options as never)), 'INVALID_INPUT', what)
   })
 })
 

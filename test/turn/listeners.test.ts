@@ -156,7 +156,7 @@ describe('listeners', () => {
     ['an event called constructor', (s) => s.once('constructor' as never, () => undefined)],
     ['a listener that is none', (s) => s.on('compaction', 5 as never)],
     ['off without a listener', (s) => s.off('compaction', undefined as never)],
-    ['a hook that is none', (s) => s.onBeforeCompaction({} as never)],
+    ['a hook that is none', (s) => s.compactions.onBefore({} as never)],
   ])('refuses %s', async (what, act) => {
     const store = await openStore(':memory:')
     expectFailure(await failureOf(() => act(store)), 'INVALID_INPUT', what)
@@ -178,7 +178,7 @@ describe('a verb', () => {
       await store.undoCompaction('s', run.runId),
       await store.redoCompaction('s', run.runId),
       await store.getEffectiveHistory('s'),
-      await store.verifySession('s'),
+      await store.sessions.verify('s'),
     ]
     await store.close()
     // Ids of messages are the session's incarnation and a place.

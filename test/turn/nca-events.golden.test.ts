@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { NCA_AUTO_SUMMARIZE_THRESHOLD } from '../../src/compat/index.ts'
+import { afterTurn, beforeTurn, NCA_AUTO_SUMMARIZE_THRESHOLD } from '../../src/compat/index.ts'
 import { type NewMessage, openStore, type Summarizer } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
 import { readGolden } from '../support/golden.ts'
@@ -78,12 +78,12 @@ describe('nca-events', () => {
     const summarizer: Summarizer = { name: 'spy', usesModel: true, summarize: () => ({ text }) }
     const contextWindowTarget = config.context_window_target
     await store.append('s', conversation(tokensBeforeTurn))
-    const before = await store.beforeTurn('s', { contextWindowTarget, warningLevels: [0.8], auto: false })
+    const before = await beforeTurn(store, 's', { contextWindowTarget, warningLevels: [0.8], auto: false })
     expect(before.tokensBefore).toBe(tokensBeforeTurn)
 
     at = 'afterTurn'
     const messages = added(tokensAfterTurn - tokensBeforeTurn)
-    const after = await store.afterTurn('s', {
+    const after = await afterTurn(store, 's', {
       contextWindowTarget,
       ...(messages.length > 0 && { messages }),
       threshold: (config.auto_summarize_threshold ?? NCA_AUTO_SUMMARIZE_THRESHOLD) / 100,

@@ -7,7 +7,7 @@ import { failureOf } from '../support/failures.ts'
 let store: Store
 beforeEach(async () => {
   store = await openStore(':memory:', { env: false })
-  await store.createSession({ id: 's', owner: 'anna' })
+  await store.sessions.create({ id: 's', owner: 'anna' })
 })
 afterEach(() => store.close())
 
@@ -27,8 +27,8 @@ it('stores, recalls and forgets memories as notes of an owner', async () => {
     ...{ key: 'port', metadata: { by: 'agent' }, createdAt: expect.any(Number) },
   })
   await memory.store({ type: 'summary', content: 'They spoke of ports.', sessionId: 'c2' })
-  const note = await store.remember('A port in Portugal.', { owner: 'anna' })
-  expect((await store.recall(undefined, { owner: 'anna' })).map(({ metadata }) => metadata)).toEqual([
+  const note = await store.notes.add('A port in Portugal.', { owner: 'anna' })
+  expect((await store.notes.list({ owner: 'anna' })).map(({ metadata }) => metadata)).toEqual([
     undefined,
     { type: 'summary', sessionId: 'c2' },
     { by: 'agent', type: 'fact', sessionId: 'c1' },
@@ -41,12 +41,12 @@ it('stores, recalls and forgets memories as notes of an owner', async () => {
   expect(await memory.recall('zebra', 5)).toEqual([])
   expect(await memory.forget({ type: 'fact' })).toBe(1)
   expect(await memory.forget({ type: 'fact' })).toBe(0)
-  expect(await store.recall('8080', { owner: 'anna' })).toEqual([])
+  expect(await store.notes.list({ query: '8080', owner: 'anna' })).toEqual([])
   expect(await memory.forget()).toBe(2)
 })
 
 it('of a session recalls those of its owner too, and forgets only its own', async () => {
-  await store.remember('Anna drinks tea.', { owner: 'anna' })
+  await store.notes.add('Anna drinks tea.', { owner: 'anna' })
   const memory = notesMemory(store, { session: 's' })
   await memory.store({ type: 'fact', content: 'The tea is cold.' })
   expect(await memory.recall('tea', 5)).toHaveLength(2)
@@ -69,7 +69,7 @@ it('is the memory of a HistoryManager: summaries of one conversation are recalle
     ...{ history: [], currentTurn: [say('user', 'How are invoices rounded?')], budget: 1 },
   })
   expect(systemMessage).toBe('Relevant context from memory:\n- [summary] The invoice was rounded down.\n')
-  const [note] = await store.recall(undefined, { owner: 'anna' })
+  const [note] = await store.notes.list({ owner: 'anna' })
   expect(note).toMatchObject({ metadata: { type: 'summary', sessionId: 'c1' } })
 })
 

@@ -1,11 +1,7 @@
 import { expect, it } from 'vitest'
-import {
-  openStore,
-  PRESET_NAMES,
-  type Settings,
-  type Summarizer,
-  type SummaryRequest,
-} from '../../src/index.ts'
+import { afterTurn, beforeTurn } from '../../src/compat/index.ts'
+import { openStore, type Settings, type Summarizer, type SummaryRequest } from '../../src/index.ts'
+import { PRESET_NAMES } from '../../src/store/config/settings.ts'
 import { saying } from '../plain/support.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 
@@ -24,13 +20,13 @@ it('nca summarizes by itself, after the turn: a summary, then the newest message
   await using store = await openStore(':memory:', { env: false, config: { preset: 'nca' }, summarizer })
   // 1,000 characters are 250 tokens and 10: 90 messages take 23,400 of the target's 32,000, less than 75 %.
   await store.append(S, chat(45, 250))
-  expect(await store.afterTurn(S, { stopReason: 'end_turn' })).toMatchObject({
+  expect(await afterTurn(store, S, { stopReason: 'end_turn' })).toMatchObject({
     final: true,
     compacted: false,
   })
   // 94 messages take 24,440: 76 %.
   await store.append(S, chat(2, 250))
-  const after = await store.afterTurn(S, { stopReason: 'end_turn' })
+  const after = await afterTurn(store, S, { stopReason: 'end_turn' })
   expect(after).toMatchObject({ final: true, compacted: true })
   expect(asked).toHaveLength(1)
   const view = await store.getEffectiveHistory(S)
@@ -58,7 +54,7 @@ it('a summarizer that fails leaves the window of the newest, and the event names
   store.on('compaction', (event) => {
     if (event.phase === 'completed' || event.phase === 'failed') ends.push(event)
   })
-  const { run } = await store.afterTurn(S)
+  const { run } = await afterTurn(store, S)
   expect(run!.failed).toMatchObject([{ status: 'failed', error: 'Error' }])
   const view = await store.getEffectiveHistory(S)
   expect(view.map(({ role }) => role)[0]).toBe('system')
@@ -83,17 +79,17 @@ it.each(PRESET_NAMES)(
     await store.append(S, chat(40, 250))
     const whole = await store.getEffectiveHistory(S)
     expect((await store.getContextStats(S))!.shouldCompact).toBe(true)
-    expect((await store.beforeTurn(S)).compacted).toBe(false)
-    expect((await store.afterTurn(S)).compacted).toBe(false)
+    expect((await beforeTurn(store, S)).compacted).toBe(false)
+    expect((await afterTurn(store, S)).compacted).toBe(false)
     expect((await store.compactSession(S, { trigger: 'auto' }))!.compacted).toBe(false)
     await expect(store.prepareRequest(S)).rejects.toMatchObject({ code: 'CONTEXT_BUDGET_EXCEEDED' })
-    expect(await store.whenIdle(S)).toBe(true)
+    expect(await store.jobs.whenIdle(S)).toBe(true)
     expect(await store.getEffectiveHistory(S)).toEqual(whole)
     expect(await store.listCompactions(S)).toEqual([])
     expect(summarizer.asked).toEqual([])
 
-    await store.compactInBackground(S)
-    await store.whenIdle(S)
+    await store.jobs.start(S)
+    await store.jobs.whenIdle(S)
     const made = await store.listCompactions(S)
     expect(made.length).toBeGreaterThan(0)
     await store.undoCompaction(S, made[0]!.runId)
@@ -106,10 +102,10 @@ it('with auto beside it a full session is shortened automatically, without a sum
   const config: Settings = { preset: 'nca', summarizer, enableAutoSummarize: false, auto: true }
   await using store = await openStore(':memory:', { env: false, config })
   await store.append(S, chat(50, 250))
-  expect((await store.afterTurn(S)).compacted).toBe(true)
+  expect((await afterTurn(store, S)).compacted).toBe(true)
   expect(summarizer.asked).toEqual([])
-  await store.createSession({ id: 'quiet', config: { auto: false } })
-  expect((await store.getConfig('quiet')).sources.auto).toBe('session')
+  await store.sessions.create({ id: 'quiet', config: { auto: false } })
+  expect((await store.sessions.config('quiet')).sources.auto).toBe('session')
 })
 
 /** Calls with outputs of so many units each. */
@@ -133,13 +129,13 @@ it('pruning that suffices is all there is: no model, nothing hidden, in each of 
     const runs = {
       // 65,000 are available. 15 outputs of 4,600 tokens: by default four stay (16,250 are protected), of 26,000 that are the target; with
       // neurolink nine (40,000), of 52,000.
-      before: async () => (await store.beforeTurn('before')).run,
-      after: async () => (await store.afterTurn('after')).run,
+      before: async () => (await beforeTurn(store, 'before')).run,
+      after: async () => (await afterTurn(store, 'after')).run,
       asked: () => store.compactSession('asked'),
       prepared: async () => (await store.prepareRequest('prepared')).run,
       job: async () => {
-        await store.compactInBackground('job')
-        await store.whenIdle('job')
+        await store.jobs.start('job')
+        await store.jobs.whenIdle('job')
         return { stagesUsed: (await store.listCompactions('job')).map(({ kind }) => kind) }
       },
     }
@@ -183,7 +179,7 @@ it.each([
     await using store = await openStore(':memory:', { env: false, config })
     await store.append(S, messages)
     expect((await store.getContextStats(S))!.usageRatio).toBeGreaterThanOrEqual(0.8)
-    await store.beforeTurn(S)
+    await beforeTurn(store, S)
     expect((await store.listCompactions(S)).map(({ kind }) => kind)).toEqual(kinds)
     expect(summarizer.asked).toHaveLength(exit === 'summarize' ? 1 : 0)
     const { usageRatio } = (await store.getContextStats(S))!

@@ -7,7 +7,8 @@ import {
   type PromptMessage,
   prepareForSummary,
 } from '../../src/compat/index.ts'
-import { type Message, openStore, snippetSummarizer } from '../../src/index.ts'
+import { snippetSummarizer } from '../../src/core/summarizers/snippets.ts'
+import { type Message, openStore } from '../../src/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 import { readGolden } from '../support/golden.ts'

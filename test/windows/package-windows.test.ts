@@ -124,17 +124,17 @@ it("the caller's tables come first, then what a provider's error named, then the
   const window = async (model: string): Promise<Window> =>
     (await store.getContextStats('s', 'openai', model))!.contextWindow
   expect(await window('gpt-5')).toMatchObject({ tokens: 300_000, source: 'store' })
-  await store.learnLimit({ provider: 'openai', model: 'gpt-5', tokens: 350_000 })
+  await store.limits.set({ provider: 'openai', model: 'gpt-5', tokens: 350_000 })
   expect(await window('gpt-5')).toMatchObject({ tokens: 300_000, source: 'store' })
   // What the provider itself named is better known than what a table says, in both directions.
   const learnt = async (model: string, tokens: number): Promise<Window> => {
-    await store.learnLimit({ provider: 'anthropic', model, tokens })
+    await store.limits.set({ provider: 'anthropic', model, tokens })
     return (await store.getContextStats('s', 'anthropic', model))!.contextWindow
   }
   expect(await learnt('claude-sonnet-4-0', 150_000)).toEqual({ tokens: 150_000, source: 'learned' })
   expect(await learnt('claude-sonnet-4-5', 500_000)).toEqual({ tokens: 500_000, source: 'learned' })
   // And proof against a table of the caller's that says too much.
-  await store.learnLimit({ provider: 'openai', model: 'gpt-5', tokens: 250_000 })
+  await store.limits.set({ provider: 'openai', model: 'gpt-5', tokens: 250_000 })
   expect(await window('gpt-5')).toEqual({ tokens: 250_000, source: 'learned' })
 })
 

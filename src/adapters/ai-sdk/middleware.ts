@@ -49,7 +49,7 @@ export type UndertextStore = Pick<
   Store,
   | 'append'
   | 'getMessages'
-  | 'hideMessages'
+  | 'compactions'
   | 'listCompactions'
   | 'recordResponse'
   | 'undoCompaction'

@@ -65,7 +65,7 @@ function spanOf({ coverage }: Compaction): readonly [from: number, to: number] {
 /** How to handle an application that continues a conversation before its end. */
 export type OnDivergence = 'setAside' | 'append' | 'error'
 
-type ReadingStore = Pick<Store, 'getMessages' | 'listCompactions' | 'hideMessages'>
+type ReadingStore = Pick<Store, 'getMessages' | 'listCompactions' | 'compactions'>
 
 /** A prompt compared with the session. */
 type SessionReading = {
@@ -152,14 +152,14 @@ export async function setAside(
  * application still works on it, and nothing is hidden.
  */
 export async function hideRows(
-  store: Pick<Store, 'hideMessages'>,
+  store: Pick<Store, 'compactions'>,
   sessionId: string,
   rows: readonly StoredMessage[],
   why: Why,
   actor: string | undefined,
 ): Promise<string | undefined> {
   const hide = async (ids: readonly string[]): Promise<string> =>
-    (await store.hideMessages(sessionId, ids, { ...causeOf(why), ...defined({ actor }) })).id
+    (await store.compactions.hide(sessionId, ids, { ...causeOf(why), ...defined({ actor }) })).id
   const ids = rows.map(({ id }) => id)
   try {
     return await hide(ids)

@@ -49,16 +49,7 @@ export type FoldSessionSummary = (
 /** The store methods that the adapter needs. */
 export type TranscriptStore = Pick<
   Store,
-  | 'append'
-  | 'archiveSession'
-  | 'createSession'
-  | 'getCompaction'
-  | 'getMessages'
-  | 'getSession'
-  | 'listSessions'
-  | 'rewind'
-  | 'undoCompaction'
-  | 'updateSession'
+  'append' | 'sessions' | 'compactions' | 'getMessages' | 'rewind' | 'undoCompaction'
 >
 
 /*
@@ -291,7 +282,7 @@ export function keptOf({ metadata }: Pick<Session, 'metadata'>): JsonObject {
  * kept.
  */
 export async function keepIn(store: TranscriptStore, id: string, fields: JsonObject): Promise<void> {
-  const session = await store.getSession(id)
+  const session = await store.sessions.get(id)
   const kept = { ...keptOf(session), ...fields }
-  await store.updateSession(id, { metadata: { ...session.metadata, [CLAUDE_AGENT_SDK]: kept } })
+  await store.sessions.update(id, { metadata: { ...session.metadata, [CLAUDE_AGENT_SDK]: kept } })
 }

@@ -57,7 +57,7 @@ async function load(): Promise<FoldSessionSummary> {
 }
 
 const optionsSchema = z.strictObject({
-  store: storeSchema<TranscriptStore>('append', 'getMessages', 'listSessions', 'rewind', 'undoCompaction'),
+  store: storeSchema<TranscriptStore>('append', 'getMessages', 'sessions', 'rewind', 'undoCompaction'),
   actor: nameSchema.optional(),
   foldSessionSummary: z
     .custom<FoldSessionSummary>((value) => typeof value === 'function', 'must be a function')
@@ -77,7 +77,7 @@ export type SessionStoreOptions = {
   readonly foldSessionSummary?: FoldSessionSummary
 }
 
-/** Page size of `listSessions`. */
+/** Page size of `sessions.list`. */
 const PAGE = 1_000
 /** How often a deletion is retried after a concurrent append. */
 const MOST_TRIES = 10
@@ -126,11 +126,12 @@ export class UndertextSessionStore {
       const session = await this.#ensure(transcript)
       const model = session.model === undefined ? modelIn(given) : undefined
       const change = { ...(session.owner === undefined && { owner }), ...(model !== undefined && { model }) }
-      if (Object.keys(change).length > 0) await store.updateSession(id, change, { owner })
+      if (Object.keys(change).length > 0) await store.sessions.update(id, change, { owner })
       await appendNew(store, transcript, session, messages)
-      const now = await store.getSession(id)
+      const now = await store.sessions.get(id)
       // Without visible rows, it was deleted again meanwhile.
-      if (now.archivedAt !== undefined && !(await isHidden(store, now))) await store.archiveSession(id, false)
+      if (now.archivedAt !== undefined && !(await isHidden(store, now)))
+        await store.sessions.archive(id, false)
     })
   }
 
@@ -156,7 +157,7 @@ export class UndertextSessionStore {
   }
 
   /**
-   * Returns the SDK's summaries of the sessions that `listSessions` lists. Entries appended since the last call
+   * Returns the SDK's summaries of the sessions that `sessions.list` lists. Entries appended since the last call
    * are read and folded in, including those of other writers. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` if no
    * `foldSessionSummary` was given and none can be loaded.
    */
@@ -209,7 +210,7 @@ export class UndertextSessionStore {
       if (mark?.compactionId === undefined || mark.deletion !== deletion) continue
       await this.#store.undoCompaction(id, mark.compactionId, { both: true, ...this.#authorship() })
       if ((await this.#lastDeletion(id)) === undefined) await keepIn(this.#store, id, { deleted: false })
-      await this.#store.archiveSession(id, false)
+      await this.#store.sessions.archive(id, false)
     }
     return deletion !== undefined
   }
@@ -227,10 +228,10 @@ export class UndertextSessionStore {
           reason: 'SessionStore.delete',
           params: DELETED,
         })
-        await this.#store.archiveSession(id)
+        await this.#store.sessions.archive(id)
         // Entries were appended before it was archived: they make it a session again.
-        const { messageCount } = await this.#store.getSession(id)
-        if (messageCount > position) await this.#store.archiveSession(id, false)
+        const { messageCount } = await this.#store.sessions.get(id)
+        if (messageCount > position) await this.#store.sessions.archive(id, false)
         return
       } catch (error) {
         if (!isUndertextError(error, 'POSITION_CONFLICT') || tries === MOST_TRIES) throw error
@@ -255,7 +256,7 @@ export class UndertextSessionStore {
     const listed: Listed[] = []
     let after: SessionInList | undefined
     do {
-      const sessions: SessionInList[] = await this.#store.listSessions({
+      const sessions: SessionInList[] = await this.#store.sessions.list({
         owner,
         archived,
         limit: PAGE,
@@ -273,14 +274,14 @@ export class UndertextSessionStore {
 
   async #ensure({ id, key, owner }: Transcript): Promise<Session> {
     const store = ownedStore(this.#store, owner)
-    const session = await unlessUnknown(this.#store.getSession(id))
-    if (session !== undefined) return store.getSession(id)
+    const session = await unlessUnknown(this.#store.sessions.get(id))
+    if (session !== undefined) return store.sessions.get(id)
     const metadata = { [CLAUDE_AGENT_SDK]: { key: { ...key } } }
     try {
-      return await this.#store.createSession({ id, owner, provider: 'anthropic', metadata })
+      return await this.#store.sessions.create({ id, owner, provider: 'anthropic', metadata })
     } catch (error) {
       if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
-      return store.getSession(id)
+      return store.sessions.get(id)
     }
   }
 

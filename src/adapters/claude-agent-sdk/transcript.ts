@@ -125,7 +125,7 @@ export async function marksAmong(
 }
 
 async function isDeletion(store: TranscriptStore, sessionId: string, compactionId: string): Promise<boolean> {
-  const { params } = await store.getCompaction(sessionId, compactionId)
+  const { params } = await store.compactions.get(sessionId, compactionId)
   return params.by === DELETED.by && params.why === DELETED.why
 }
 

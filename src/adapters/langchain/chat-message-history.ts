@@ -32,13 +32,7 @@ import { LANGCHAIN } from './types.ts'
 export type HistoryStore = RecoveringStore &
   Pick<
     Store,
-    | 'append'
-    | 'compactSession'
-    | 'forkSession'
-    | 'getMessages'
-    | 'needsCompaction'
-    | 'renderHistory'
-    | 'rewind'
+    'append' | 'compactSession' | 'sessions' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'
   >
 
 /** The session of a history, how it is shown, and how messages are converted. */
@@ -160,7 +154,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    * no answer. The last messages that this object returned are not written again either when they are, unchanged, before new ones:
    * `RunnableWithMessageHistory` passes them when the history became shorter while the model worked.
    *
-   * Throws `INVALID_INPUT` for invalid messages, and for a `RemoveMessage`, because nothing is removed here: `hideMessages` and
+   * Throws `INVALID_INPUT` for invalid messages, and for a `RemoveMessage`, because nothing is removed here: `compactions.hide` and
    * `rewind` of the store hide messages, and can be undone.
    */
   override async addMessages(messages: BaseMessage[]): Promise<void> {
@@ -210,7 +204,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
 
   /**
    * Copies the session, as it is or as it was after or before the newest message with an `id`, and returns the history of the copy, with
-   * the same options (`forkSession` of the store).
+   * the same options (`sessions.fork` of the store).
    *
    * Throws `SESSION_NOT_FOUND` before the first message was added, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for an unknown id,
    * `INVALID_INPUT`.
@@ -219,7 +213,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const { at, sessionId: id, title } = check(forkSchema, options, 'fork')
     const { conversion, store, ...kept } = this.#options
     const moment = at && (await this.#momentBeside(at))
-    const { id: sessionId } = await store.forkSession(kept.sessionId, defined({ at: moment, id, title }))
+    const { id: sessionId } = await store.sessions.fork(kept.sessionId, defined({ at: moment, id, title }))
     await noteSession(store, sessionId, { owner: kept.owner })
     return new UndertextChatMessageHistory({ ...kept, ...conversion, store, sessionId })
   }

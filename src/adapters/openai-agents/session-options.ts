@@ -15,7 +15,7 @@ export type SessionStore = RecoveringStore &
     Store,
     | 'append'
     | 'compactSession'
-    | 'forkSession'
+    | 'sessions'
     | 'getEffectiveHistory'
     | 'getMessages'
     | 'listCompactions'

@@ -105,7 +105,7 @@ export async function rewriteHistory(
       else if (details.operationId !== undefined) {
         await createIfMissing(store, sessionId)
         // Of another owner it exists, and stays unknown.
-        await store.getSession(sessionId)
+        await store.sessions.get(sessionId)
       } else if (decide([], originals) === undefined) return
       else throw error
     }
@@ -130,7 +130,7 @@ async function fetchOriginals(
 /** A transaction is recorded in its session, so the session must exist. */
 async function createIfMissing(store: SessionStore, sessionId: string): Promise<void> {
   try {
-    await store.createSession({ id: sessionId })
+    await store.sessions.create({ id: sessionId })
   } catch (error) {
     if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
   }

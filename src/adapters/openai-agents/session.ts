@@ -177,7 +177,7 @@ export class UndertextSession {
 
   /**
    * Copies the session, as it is or as it was after or before an item, and returns the copy as a session with the same options
-   * (`forkSession` of the store). Ids of operations of `applyHistoryTransaction` are not copied.
+   * (`sessions.fork` of the store). Ids of operations of `applyHistoryTransaction` are not copied.
    *
    * Throws `SESSION_NOT_FOUND` before the first item was added, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for an unknown id, and
    * `INVALID_INPUT` for a place where there is no item.
@@ -185,7 +185,7 @@ export class UndertextSession {
   async fork(options: SessionForkOptions = {}): Promise<UndertextSession> {
     const { at, sessionId: id, title } = check(sessionForkSchema, options, 'fork')
     const moment = at && (await this.#momentBeside(at))
-    const { id: sessionId } = await this.#store.forkSession(this.#id, defined({ at: moment, id, title }))
+    const { id: sessionId } = await this.#store.sessions.fork(this.#id, defined({ at: moment, id, title }))
     await noteSession(this.#store, sessionId, { owner: this.#options.owner })
     return new UndertextSession({ ...this.#options, store: this.#store, sessionId })
   }
@@ -374,7 +374,7 @@ export class UndertextSession {
   }
 
   #session(): Promise<Session | undefined> {
-    return unlessUnknown(this.#store.getSession(this.#id))
+    return unlessUnknown(this.#store.sessions.get(this.#id))
   }
 
   #authorship(method: string): Pick<RewindOptions, 'reason' | 'params'> & {

@@ -86,7 +86,7 @@ export async function chat(
 /** The session to continue, looked up before anything else is opened or asked. */
 async function knownSession(context: Context, given: string): Promise<Session> {
   const store = await context.open('change')
-  return store.getSession(await context.session(store, given))
+  return store.sessions.get(await context.session(store, given))
 }
 
 async function settingsOf(
@@ -113,7 +113,8 @@ async function begin(
 ): Promise<void> {
   const { sessionId, backend } = conversation
   const { kind, title, provider, model } = backend
-  const messages = known === undefined ? 0 : (await store.countMessages(known.id)).messages
+  const messages =
+    known === undefined ? 0 : (await store.sessions.get(known.id, { counts: true })).counts.messages
   reporter.session({ sessionId, isNew: known === undefined, messages, backend: kind, provider, model })
   if (!isTyped) return
   const { err, style } = context

@@ -63,7 +63,7 @@ export async function compact(context: Context, session: string, options: Compac
 /** Explains the silence while a model thinks. */
 function announceModelCall({ err, style, json }: Context): void {
   if (err.isTerminal && !json)
-    writeLines(err, [style.dim('A model is asked for the summary; Ctrl-C stops it.')])
+    writeLines(err, [style.dim('Asking the model for a summary… Press Ctrl-C to cancel.')])
 }
 
 async function previewOptionsOf(context: Context, options: CompactOptions): Promise<PreviewOptions> {

@@ -27,7 +27,7 @@ export async function showDiff(
   const store = await context.open('read')
   const id = await context.session(store, givenSession)
   const target = await context.compaction(store, id, givenId)
-  const { estimator, provider = 'openai' } = await store.getSession(id)
+  const { estimator, provider = 'openai' } = await store.sessions.get(id)
   const tokens = await tokenCounter(estimator, provider)
   const comparison = await compare(store, id, target, now, tokens)
   const { out, style } = context
@@ -53,7 +53,7 @@ async function showDiffOfMoments(
     await momentOf(context, store, id, given[1]),
   ]
   if (from === undefined) throw new CliError('WRONG_USE', 'The first moment of a diff is a past one.')
-  const diff = await store.diffViews(id, from, to)
+  const diff = await store.messages.diff(id, from, to)
   if (context.json) {
     const changes = diff.changes.map(({ position = null, compactionId = null, parts = [], ...change }) => ({
       ...change,
@@ -62,7 +62,7 @@ async function showDiffOfMoments(
     await context.pourJson({ session: id, ...diff, changes })
     return EXIT.done
   }
-  const { estimator, provider = 'openai' } = await store.getSession(id)
+  const { estimator, provider = 'openai' } = await store.sessions.get(id)
   const { out, style } = context
   const shown = { out, style, full, tokens: await tokenCounter(estimator, provider) }
   const figures = (which: 'before' | 'after'): string =>

@@ -211,7 +211,7 @@ function versionOf(name: string): string | null {
 /** The settings for all sessions. A store in memory reads them as any other does. */
 async function settingsIn(env: Context['env']): Promise<Report['settings']> {
   const store = await openStore(':memory:', { env: knownVariables(env) })
-  const { settings, sources } = await store.getConfig()
+  const { settings, sources } = await store.sessions.config()
   await store.close()
   return SETTING_NAMES.flatMap((name) => {
     const value = settings[name]

@@ -157,7 +157,7 @@ function exportOf(
   const { hidden, images, cutOutputs, lines, rendered, full, at } = options
   switch (format) {
     case 'history':
-      return historyLines(store.exportSession(session))
+      return historyLines(store.sessions.export(session))
     case 'markdown':
       return exportMarkdown(store, session, { hidden, images, cutOutputs })
     case 'html':

@@ -25,7 +25,7 @@ export async function fork(
   const store = await context.open('change')
   const origin = await context.session(store, given)
   const moment = at === undefined ? undefined : await momentOf(context, store, origin, at)
-  const made = await store.forkSession(origin, { at: moment, id, title, actor })
+  const made = await store.sessions.fork(origin, { at: moment, id, title, actor })
   const position = made.forkedFrom!.position
   if (context.json) context.printJson({ session: made.id, forkedFrom: origin, position })
   else {
@@ -43,7 +43,7 @@ export async function bringBack(
   const { out, style } = context
   const store = await context.open('change')
   const session = await context.session(store, given)
-  const brought = await store.bringBack(session, { text, actor, reason })
+  const brought = await store.sessions.bringBack(session, { text, actor, reason })
   if (context.json) context.printJson({ fork: session, ...brought, summarizer: brought.summarizer ?? null })
   else {
     const done = `Brought back: message ${brought.position} of session ${safeLine(brought.sessionId)} has the conclusion of ${safeLine(session)}.`
@@ -64,7 +64,7 @@ export async function tree(context: Context, given: string | undefined): Promise
       : [
           await nodeOf(
             store,
-            await rootOf(store, await store.getSession(await context.session(store, given))),
+            await rootOf(store, await store.sessions.get(await context.session(store, given))),
           ),
         ]
   if (context.json) context.printJson({ sessions: nodes.map(nodeJson) })
@@ -94,14 +94,14 @@ async function nodesOf(store: Store): Promise<Node[]> {
 
 async function rootOf(store: Store, session: Session): Promise<Session> {
   let root = session
-  while (root.forkedFrom !== undefined) root = await store.getSession(root.forkedFrom.sessionId)
+  while (root.forkedFrom !== undefined) root = await store.sessions.get(root.forkedFrom.sessionId)
   return root
 }
 
 /** `parents`: the ids of the sessions with forks, where they are known. */
 async function nodeOf(store: Store, session: Session, parents?: ReadonlySet<string>): Promise<Node> {
-  const forks = parents?.has(session.id) === false ? [] : await store.listForks(session.id)
-  const { messages } = await store.countMessages(session.id)
+  const forks = parents?.has(session.id) === false ? [] : await store.sessions.forks(session.id)
+  const { messages } = (await store.sessions.get(session.id, { counts: true })).counts
   return { session, messages, forks: await Promise.all(forks.map((one) => nodeOf(store, one, parents))) }
 }
 

@@ -85,7 +85,7 @@ async function storeFor(context: Context, { dryRun }: ImportOptions): Promise<St
   return isNew ? openStore(':memory:', { env: false }) : context.open('read')
 }
 
-/** Unrecognised files of a folder that are kept for the report. */
+/** Unrecognized files of a folder that are kept for the report. */
 const MOST_NAMED = 20
 
 class ImportRun {
@@ -168,13 +168,13 @@ class ImportRun {
     }
   }
 
-  /** Imports the recognised files of a folder. */
+  /** Imports the recognized files of a folder. */
   async #folder(path: string): Promise<boolean> {
     const progress = await this.#context.progress(`${path}: looking`)
     const { json, err, signal } = this.#context
     const total = err.isTerminal && !json ? await countFiles(this.#at(path), this.#follow) : 0
     let isWhole = false
-    const found = { files: 0, unrecognised: 0, named: [] as { path: string; looks: string }[] }
+    const found = { files: 0, unrecognized: 0, named: [] as { path: string; looks: string }[] }
     try {
       for await (const entry of filesIn(this.#at(path), this.#follow)) {
         if (entry.kind === 'folder') continue
@@ -187,9 +187,9 @@ class ImportRun {
           progress.at((at + shareOf(now)) / total, `${path}: ${count(at + 1)} of ${count(total)} files`),
         )
         if (entry.kind === 'file') found.files += 1
-        if ('failure' in outcome && outcome.failure.code === 'FILE_UNRECOGNISED') {
+        if ('failure' in outcome && outcome.failure.code === 'FILE_UNRECOGNIZED') {
           const { looks } = outcome.failure.facts as { readonly looks: string }
-          found.unrecognised += 1
+          found.unrecognized += 1
           if (found.named.length < MOST_NAMED) found.named.push({ path: outcome.path, looks })
         } else if (!this.#report(outcome, true)) return false
       }

@@ -63,7 +63,7 @@ export async function readTimeline(store: Store, sessionId: string): Promise<Tim
   const compactions = await store.listCompactions(sessionId)
   const audit: AuditEntry[] = []
   for (;;) {
-    const page = await store.getAuditLog(sessionId, { after: audit.at(-1)?.no ?? 0, limit: PAGE })
+    const page = await store.sessions.audit(sessionId, { after: audit.at(-1)?.no ?? 0, limit: PAGE })
     for (const entry of page) audit.push(entry)
     if (page.length < PAGE) return timelineOf(compactions, audit)
   }

@@ -1,6 +1,6 @@
 import { readQuery } from '../../core/search/query.ts'
 import type { Note } from '../../storage/storage.ts'
-import type { RecalledNote } from '../../store/notes.ts'
+import type { ListedNote } from '../../store/notes.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
@@ -57,7 +57,8 @@ async function listNotes(context: Context, options: NotesOptions): Promise<numbe
   const { search, key, all = false, limit } = options
   const store = await context.open('read')
   const scope = await scopeOf(context, store, options)
-  const found = await store.recall(search, {
+  const found = await store.notes.list({
+    query: search,
     ...scope,
     ...(key !== undefined && { key }),
     ...{ all, limit: limit + 1 },
@@ -83,7 +84,7 @@ async function addNote(context: Context, text: string, options: NotesOptions): P
     throw wrongUse('Whose note is it? Name --session or --owner.')
   const { key, source, actor, reason } = options
   const store = await context.open('change')
-  const note = await store.remember(text, {
+  const note = await store.notes.add(text, {
     ...(await scopeOf(context, store, options)),
     ...{ key, source, actor, reason },
   })
@@ -98,7 +99,7 @@ async function forgetNote(context: Context, given: string, options: NotesOptions
   const id = await noteNamed(context, store, given, options)
   if (purge && !(await context.confirm(`Remove the text of note ${safeLine(id)} for good?`)))
     throw new CliError('DECLINED', 'Nothing was removed.', { hint: '--yes removes it without asking.' })
-  const { changed, removed, filesCleared } = await store.forget(id, { purge, actor, reason })
+  const { changed, removed, filesCleared } = await store.notes.forget(id, { purge, actor, reason })
   if (context.json)
     context.printJson({ noteId: id, changed, removed, ...(filesCleared === false && { filesCleared }) })
   else if (!changed) writeLines(context.out, ['Nothing to forget: it is not in use already.'])
@@ -118,7 +119,7 @@ async function noteNamed(
 ): Promise<string> {
   if (/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(given) || given === '') return given
   const scope = await scopeOf(context, store, options)
-  const all = await store.recall(undefined, { ...scope, all: true, limit: 10_000 })
+  const all = await store.notes.list({ ...scope, all: true, limit: 10_000 })
   const found = all.filter(({ id }) => id.startsWith(given) || id.endsWith(given)).map(({ id }) => id)
   if (found.length <= 1) return found[0] ?? shownTyped(given)
   throw new CliError(
@@ -151,7 +152,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'SINCE', isExtra: true },
 ]
 
-function write({ out, style }: Context, found: readonly RecalledNote[], more: boolean): void {
+function write({ out, style }: Context, found: readonly ListedNote[], more: boolean): void {
   if (found.length === 0) {
     writeLines(out, ['No note.'])
     return

@@ -24,8 +24,8 @@ export async function purge(
       `There is no session ${JSON.stringify(given)}, only one that begins so, and nothing was removed.`,
       { facts: { given, session }, hint: `With --yes the whole id is needed: ${session}` },
     )
-  const { title } = await store.getSession(session)
-  const { messages } = await store.countMessages(session)
+  const { title } = await store.sessions.get(session)
+  const { messages } = (await store.sessions.get(session, { counts: true })).counts
   const compactions = (await store.listCompactions(session)).length
   const name = title === undefined ? session : `${session} (${shownTitle(title)})`
   await agree(
@@ -33,7 +33,11 @@ export async function purge(
     session,
     `${counted(messages, 'message')} and ${counted(compactions, 'compaction')} of session ${name} will be removed for good.`,
   )
-  const removed = await store.purgeSession(session, { reason, actor, ...(forks !== undefined && { forks }) })
+  const removed = await store.sessions.purge(session, {
+    reason,
+    actor,
+    ...(forks !== undefined && { forks }),
+  })
   if (context.json) context.printJson({ session, ...removed })
   else {
     const parts = `${counted(removed.messages, 'message')}, ${counted(removed.compactions, 'compaction')}, ${counted(removed.blobs, 'stored file')}`

@@ -29,7 +29,7 @@ export async function showRequests(
   else {
     const key =
       options.answer === undefined ? await findRequest(store, id, request!) : { answer: options.answer }
-    await show(context, await store.getRequest(id, key), options)
+    await show(context, await store.requests.get(id, key), options)
   }
   return EXIT.done
 }
@@ -55,7 +55,7 @@ async function list(
 ): Promise<void> {
   const { out, style } = context
   const from = after === undefined ? {} : { after: await findRequest(store, id, after) }
-  const found = await store.listRequests(id, { limit: limit + 1, ...from })
+  const found = await store.requests.list(id, { limit: limit + 1, ...from })
   const page = found.slice(0, limit)
   if (context.json) {
     context.printJson({ session: id, requests: page.map(requestJson), more: found.length > limit })

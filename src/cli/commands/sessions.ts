@@ -50,7 +50,12 @@ export async function listSessions(context: Context, options: SessionsOptions): 
 async function listed(store: Store, session: ListedSession): Promise<Listed> {
   const { id, messageCount } = session
   const tokens = messageCount === 0 ? 0 : await tokensIn(store, id)
-  return { ...session, tokens, counts: await store.countMessages(id), parent: parentOf(session) }
+  return {
+    ...session,
+    tokens,
+    counts: (await store.sessions.get(id, { counts: true })).counts,
+    parent: parentOf(session),
+  }
 }
 
 /** The tokens of the view; `undefined` when the session was counted by an estimator that is not available here. */

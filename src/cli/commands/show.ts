@@ -12,7 +12,7 @@ import type { CompactionKind } from '../../core/model/plan.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import { positionWords } from '../../transfer/document/options.ts'
-import { standsFor } from '../../transfer/document/session-document.ts'
+import { coveredPositions } from '../../transfer/document/session-document.ts'
 import { sessionRows, spokenRows } from '../../transfer/session-rows.ts'
 import type { Context, Output, Style } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
@@ -40,7 +40,7 @@ type Entry = {
   readonly content: string | readonly Part[]
   readonly hidden: HiddenBy | undefined
   /** Positions that a summary or marker replaces. */
-  readonly standsFor: readonly PositionRange[]
+  readonly positions: readonly PositionRange[]
   /** The compaction that inserted the row. */
   readonly insertedBy: string | undefined
 }
@@ -63,10 +63,10 @@ export async function showSession(context: Context, given: string, options: Show
     throw new CliError('WRONG_USE', '--limit and --tail exclude each other.')
   const store = await context.open('read')
   const id = await context.session(store, given)
-  const session = await store.getSession(id)
+  const session = await store.sessions.get(id)
   const compactions = await store.listCompactions(id)
   const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
-  const { time: _, ...moment } = at === undefined ? { time: 0 } : await store.getMoment(id, at)
+  const { time: _, ...moment } = at === undefined ? { time: 0 } : await store.messages.moment(id, at)
   const entries = readEntries(store, session, compactions, { ...options, at })
   if (context.json) {
     const view = full ? 'full' : 'effective'
@@ -74,10 +74,17 @@ export async function showSession(context: Context, given: string, options: Show
     await context.pourJson({ session: id, view, ...past, messages: mapped(entries, entryJson) })
   } else {
     await context.page(
-      printedRows(context, session, await store.countMessages(id), entries, compactions, options),
+      printedRows(
+        context,
+        session,
+        (await store.sessions.get(id, { counts: true })).counts,
+        entries,
+        compactions,
+        options,
+      ),
     )
   }
-  const { viewEpoch } = await store.getSession(id)
+  const { viewEpoch } = await store.sessions.get(id)
   if (viewEpoch !== session.viewEpoch)
     context.err.write(
       context.style.yellow(
@@ -131,7 +138,7 @@ async function* mapped<T, U>(values: AsyncIterable<T>, change: (value: T) => U):
 
 function entryReader(compactions: readonly Compaction[], original: boolean): (row: StoredMessage) => Entry {
   const byId = new Map(compactions.map((one) => [one.id, one] as const))
-  const positionsOf = standsFor(compactions)
+  const positionsOf = coveredPositions(compactions)
   return (row) => {
     const insertedBy = row.condenseId ?? row.truncationId
     const by = insertedBy === undefined || row.hidden ? undefined : byId.get(insertedBy)
@@ -139,7 +146,7 @@ function entryReader(compactions: readonly Compaction[], original: boolean): (ro
       row,
       content: original ? row.content : viewContent(row),
       hidden: hiddenBy(row, byId),
-      standsFor: by === undefined ? [] : positionsOf(by),
+      positions: by === undefined ? [] : positionsOf(by),
       insertedBy,
     }
   }
@@ -153,7 +160,7 @@ function hiddenBy(row: StoredMessage, compactions: ReadonlyMap<string, Compactio
   return { compaction: id, kind: found?.kind, at: retired ? found?.changedAt : found?.createdAt, retired }
 }
 
-function entryJson({ row, content, hidden, standsFor, insertedBy }: Entry) {
+function entryJson({ row, content, hidden, positions, insertedBy }: Entry) {
   const { id, kind, role, position = null, createdAt, pinned, replacedParts = [] } = row
   const { compaction, kind: by = null, at = null, retired: undone } = hidden ?? {}
   const why = brokenOff(row)
@@ -166,7 +173,7 @@ function entryJson({ row, content, hidden, standsFor, insertedBy }: Entry) {
     pinned,
     hidden: hidden === undefined ? null : { compaction, kind: by, at, undone },
     replacedParts,
-    standsFor,
+    positions,
     insertedBy: insertedBy ?? null,
     ...(why !== undefined && { brokenOff: why }),
     content,
@@ -222,10 +229,10 @@ function headingStyle({ kind, role }: StoredMessage, style: Style): (text: strin
   return (text) => style.bold(colour(text))
 }
 
-function headingOf({ row, insertedBy, standsFor, hidden }: Entry, { out, shortId }: Shown): string {
+function headingOf({ row, insertedBy, positions, hidden }: Entry, { out, shortId }: Shown): string {
   const { kind, position, role, createdAt, replacedParts = [], pinned } = row
   const by = insertedBy === undefined ? '' : ` by ${shortId(insertedBy)}`
-  const of = standsFor.length === 0 ? '' : ` of ${positionWords(standsFor)}`
+  const of = positions.length === 0 ? '' : ` of ${positionWords(positions)}`
   const why = brokenOff(row)
   return [
     kind === 'message' ? `${position} · ${role}` : `── ${kind}${of}${by}`,

@@ -24,7 +24,7 @@ export async function showStats(
   const request = await requestOf(context, options)
   const store = await context.open('read')
   const id = await context.session(store, given)
-  const { settings } = await store.getConfig(id)
+  const { settings } = await store.sessions.config(id)
   const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
   const models: RequestFigures[] = []
   for (const name of options.model ?? [undefined]) {
@@ -32,9 +32,9 @@ export async function showStats(
     const stats = await store.getContextStats(id, provider, model, { ...request, ...(at && { at }) })
     if (stats !== null) models.push(requestFigures(stats, settings))
   }
-  const session = await store.getSession(id)
-  const counts = await store.countMessages(id)
-  const usage = await store.getUsage(id)
+  const session = await store.sessions.get(id)
+  const counts = (await store.sessions.get(id, { counts: true })).counts
+  const usage = await store.requests.usage(id)
   if (context.json) {
     const { hidden, activeCompactions: compactionsInForce } = session
     context.printJson({

@@ -51,9 +51,9 @@ async function change(
   const before = await figuresOf(store, session)
   const outcome = await run(store, session, id)
   const after = await figuresOf(store, session)
-  const { changed, compactionIds, rows, parts, turnedWith = [], notTurned = [] } = outcome
+  const { changed, compactionIds, rows, parts, alsoChanged = [], unchanged = [] } = outcome
   if (context.json) {
-    const turned = { compactions: compactionIds, turnedWith, notTurned }
+    const turned = { compactions: compactionIds, alsoChanged, unchanged }
     const reasoning = {
       invalidatedReasoning: outcome.invalidatedReasoning ?? null,
       restoredReasoning: outcome.restoredReasoning ?? null,
@@ -62,8 +62,8 @@ async function change(
     return EXIT.done
   }
   const compactions = new Map<string, Compaction>()
-  for (const one of [...compactionIds, ...turnedWith])
-    compactions.set(one, await store.getCompaction(session, one))
+  for (const one of [...compactionIds, ...alsoChanged])
+    compactions.set(one, await store.compactions.get(session, one))
   writeLines(context.out, outcomeLines(context, verb, outcome, compactions, before, after))
   return EXIT.done
 }
@@ -84,12 +84,12 @@ function outcomeLines(
   before: Figures,
   after: Figures,
 ): string[] {
-  const { changed, compactionIds, turnedWith = [], notTurned = [] } = outcome
+  const { changed, compactionIds, alsoChanged = [], unchanged = [] } = outcome
   const reasoning = reasoningText(outcome)
-  const unchanged = notTurned.flatMap((one) => sentence(whyUnchanged(verb, one), out))
+  const reasons = unchanged.flatMap((one) => sentence(whyUnchanged(verb, one), out))
   if (!changed) {
     const why = verb === 'undo' ? ' it is undone already, or never was in force.' : ' it is in force already.'
-    return [...sentence(`Nothing to ${verb}:${unchanged.length > 0 ? '' : why}`, out), ...unchanged]
+    return [...sentence(`Nothing to ${verb}:${reasons.length > 0 ? '' : why}`, out), ...reasons]
   }
   return [
     ...compactionIds.flatMap((id) => {
@@ -100,12 +100,12 @@ function outcomeLines(
           : `Redone: ${kindName(one)} ${id} (${workOf(one)})`
       return sentence(text, out, style.green)
     }),
-    ...turnedWith.flatMap((id) => {
+    ...alsoChanged.flatMap((id) => {
       const one = compactions.get(id)!
       const state = one.status === 'active' ? 'in force again' : 'out of force again'
       return sentence(`With the rewind: ${kindName(one)} ${id} is ${state}.`, out)
     }),
-    ...unchanged,
+    ...reasons,
     ...sentence(
       `The view: ${count(before.visible)} → ${counted(after.visible, 'row')}, ${fromTo(before.tokens, after.tokens)}.`,
       out,
@@ -117,7 +117,7 @@ function outcomeLines(
 /** A redo of a run restores what the last undo of the run removed; a compaction that was never in force is neither undone nor redone. */
 function whyUnchanged(
   verb: 'undo' | 'redo',
-  { compactionId, status }: NonNullable<UndoOutcome['notTurned']>[number],
+  { compactionId, status }: NonNullable<UndoOutcome['unchanged']>[number],
 ): string {
   if (status !== 'undone') return `${compactionId} was never in force (${status}).`
   if (verb === 'undo') return `${compactionId} is not in force.`

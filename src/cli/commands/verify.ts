@@ -30,8 +30,8 @@ export async function verify(
     // A check blocks the thread; Ctrl-C is handled between two of them.
     await setImmediate()
     context.signal.throwIfAborted()
-    const { findings, repaired } = await store.verifySession(session, { repair })
-    const left = repaired ? (await store.verifySession(session)).findings : findings
+    const { findings, repaired } = await store.sessions.verify(session, { repair })
+    const left = repaired ? (await store.sessions.verify(session)).findings : findings
     verified.push({ session, findings, repaired, left: left.length })
   }
   const left = verified.reduce((sum, one) => sum + one.left, 0)

@@ -92,7 +92,7 @@ export type StrategyResult = {
   /** One entry for each strategy that was applied, in order; empty when everything fit. */
   readonly steps: StrategyStep[]
   /** The summaries in `messages`, each with the indexes of the messages that it replaces. */
-  readonly summaries: { readonly text: string; readonly standsFor: readonly number[] }[]
+  readonly summaries: { readonly text: string; readonly positions: readonly number[] }[]
 }
 
 /** The methods of a strategy over plain arrays. */
@@ -186,8 +186,8 @@ export function strategyOf<S extends Stage>(
         tokensBefore,
         tokensAfter,
         steps,
-        summaries: after.flatMap(({ summary: text, origins: standsFor }) =>
-          text === undefined ? [] : [{ text, standsFor }],
+        summaries: after.flatMap(({ summary: text, origins: positions }) =>
+          text === undefined ? [] : [{ text, positions }],
         ),
       }
     },

@@ -274,7 +274,7 @@ export type ViewMessage = Message & {
   /** Indexes of the parts that show a replacement. */
   readonly replacedParts?: readonly number[]
   /** On request: the positions of the log that this entry represents, in order. */
-  readonly standsFor?: readonly PositionRange[]
+  readonly positions?: readonly PositionRange[]
 }
 
 /** One row as it is stored, hidden or not, with its tags. Its content is the original. */

@@ -179,7 +179,7 @@ function decodeRows({ p = [], i = [] }: Pick<Encoded, 'p' | 'i'>): RowSet {
   return { positions: p, inserted: i.map(([anchor, ordinal]) => ({ anchor, ordinal })) }
 }
 
-/** The kinds of findings of `verifySession`. */
+/** The kinds of findings of `sessions.verify`. */
 export type FindingCode =
   | 'TAG_CYCLE'
   | 'ORPHAN_TAG'

@@ -141,19 +141,20 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
     return
   }
   node.isOurs = name === 'UndertextError'
-  node.codes.push(...CODE_KEYS.flatMap(code))
+  for (const one of CODE_KEYS.flatMap(code)) node.codes.push(one)
   for (const key of STATUS_KEYS) node.status ??= httpStatus(get(key))
   const metadata = get('$metadata')
   if (typeof metadata === 'object' && metadata !== null)
     node.status ??= httpStatus(read(metadata, 'httpStatusCode'))
   node.group.status ??= node.status
-  if (node.group.codes.length < MAX_ENTRIES) node.group.codes.push(...node.codes)
+  if (node.group.codes.length < MAX_ENTRIES) for (const one of node.codes) node.group.codes.push(one)
   node.provider = PROVIDER_KEYS.flatMap(code)[0]
   if (typeof metadata === 'object' && name !== 'ModelError') node.provider ??= 'bedrock'
   const loc = get('loc')
   const path = isList(loc) ? entriesOf(loc).filter((step) => /^(?:string|number)$/.test(typeof step)) : []
   const place = path.join('.')
-  node.params.push(...code('param'), ...(place !== '' && place.length <= MAX_CODE_LENGTH ? [place] : []))
+  for (const one of code('param')) node.params.push(one)
+  if (place !== '' && place.length <= MAX_CODE_LENGTH) node.params.push(place)
   const url = get('url')
   if (typeof url === 'string') {
     node.host = /^https?:\/\/([^/?#@\s]{1,200})/i.exec(url.slice(0, 300))?.[1]?.toLowerCase()

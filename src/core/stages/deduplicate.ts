@@ -183,14 +183,14 @@ function supersededReads(
   const survivors: FileRead[] = []
   const superseded: { read: FileRead; by: FileRead }[] = []
   for (const read of [...reads].sort((a, b) => b.index - a.index || b.result.part - a.result.part)) {
-    const by = survivors.find((later) => standsFor(later, read, writes))
+    const by = survivors.find((later) => canReplace(later, read, writes))
     if (by !== undefined && canBeReplaced(view, read)) superseded.push({ read, by })
     else survivors.push(read)
   }
   return superseded
 }
 
-function standsFor(later: FileRead, read: FileRead, writes: Writes): boolean {
+function canReplace(later: FileRead, read: FileRead, writes: Writes): boolean {
   return (
     coversRange(later.range, read.range) &&
     (later.preview === undefined || (read.preview !== undefined && coversRange(read.range, later.range))) &&

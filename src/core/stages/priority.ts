@@ -48,7 +48,7 @@ export const priorityShape = {
    * the rest always fits beside system messages and protected classes.
    */
   keepNewest: z.enum(['turn', 'request', 'nothing']).optional(),
-  /** Other scores, such as those of `getImportance` with the application's scorer. Messages without one get the default score. */
+  /** Other scores, such as those of `messages.importance` with the application's scorer. Messages without one get the default score. */
   scores: z
     .array(z.object({ messageIds: z.array(z.string()).readonly(), importance: z.number().min(0).max(1) }))
     .readonly()

@@ -70,7 +70,7 @@ export const sessions = undertext.table(
     sizeLarge: long('size_large').notNull().default(0),
     hiddenCondensed: long('hidden_condensed').notNull().default(0),
     hiddenTruncated: long('hidden_truncated').notNull().default(0),
-    hiddenByHand: long('hidden_by_hand').notNull().default(0),
+    hiddenManual: long('hidden_manual').notNull().default(0),
     retired: long().notNull().default(0),
     activeCompactions: long('active_compactions').notNull().default(0),
     undoneAutomatic: long('undone_automatic').notNull().default(0),

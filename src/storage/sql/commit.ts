@@ -72,9 +72,9 @@ function parentColumn(kind: CompactionKind): 'condense_parent' | 'truncation_par
 }
 
 /** The counter of the rows that a kind of compaction hides. */
-function hiddenCounter(kind: CompactionKind): 'hidden_condensed' | 'hidden_truncated' | 'hidden_by_hand' {
+function hiddenCounter(kind: CompactionKind): 'hidden_condensed' | 'hidden_truncated' | 'hidden_manual' {
   if (isCondensing(kind)) return 'hidden_condensed'
-  return kind === 'manual' ? 'hidden_by_hand' : 'hidden_truncated'
+  return kind === 'manual' ? 'hidden_manual' : 'hidden_truncated'
 }
 
 /**

@@ -405,7 +405,7 @@ export function* readFiguresAt(sql: Sql, session: { readonly no: number }, point
     hidden: {
       condensed: hiddenBy(isCondensing),
       truncated: hiddenBy((kind) => !isCondensing(kind) && kind !== 'manual'),
-      byHand: hiddenBy((kind) => kind === 'manual'),
+      manual: hiddenBy((kind) => kind === 'manual'),
     },
     activeCompactions: inForce.length,
   }

@@ -182,7 +182,7 @@ export function* writeRecounted(
 }
 
 export const COUNTERS = `messages, inserted, visible, ${SIZE_COLUMNS.join(', ')}, hidden_condensed,
-  hidden_truncated, hidden_by_hand, retired, active_compactions`
+  hidden_truncated, hidden_manual, retired, active_compactions`
 
 const IN_SESSION = 'session = ?'
 

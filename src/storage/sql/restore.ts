@@ -228,7 +228,7 @@ export function* writeSettled(sql: Sql, restoring: Restoring, counted: Row): Wor
   const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
   yield* sql.run(
     `update undertext_sessions set messages = ?, inserted = ?, visible = ?, ${SIZE_COLUMNS.map((name) => `${name} = ?`).join(', ')},
-         hidden_condensed = ?, hidden_truncated = ?, hidden_by_hand = ?, retired = ?,
+         hidden_condensed = ?, hidden_truncated = ?, hidden_manual = ?, retired = ?,
          active_compactions = ?, version = ?, view_epoch = ?, undone_automatic = ?, archived_at = ?, updated_at = ? where {family} no = ?`,
     ...counted,
     version,

@@ -29,7 +29,7 @@ export type StoredSession = Session & {
 }
 
 /** The columns that stats need. */
-const FIGURES = `provider, model, config, estimator, messages, visible, ${SIZE_COLUMNS.join(', ')}, hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, undone_automatic`
+const FIGURES = `provider, model, config, estimator, messages, visible, ${SIZE_COLUMNS.join(', ')}, hidden_condensed, hidden_truncated, hidden_manual, active_compactions, view_epoch, undone_automatic`
 const FIGURE_NAMES = FIGURES.split(',').map((name) => name.trim())
 /** The same of the alias `s`. */
 export const FIGURES_OF_S = FIGURE_NAMES.map((name) => `s.${name}`).join(', ')
@@ -102,7 +102,7 @@ export function decodeFigures(row: Row, name: string): SessionFigures {
     hidden: {
       condensed: number(AFTER_SIZES),
       truncated: number(AFTER_SIZES + 1),
-      byHand: number(AFTER_SIZES + 2),
+      manual: number(AFTER_SIZES + 2),
     },
     activeCompactions: number(AFTER_SIZES + 3),
     viewEpoch: number(AFTER_SIZES + 4),

@@ -30,11 +30,11 @@ export function* undoWhile(
     const nesting = storedNesting(sql, session.no)
     const turning = new Turning(sql, session, { ...authorship, cascade: false, both: false })
     const wanted = new Set<string>(kinds)
-    const turnedWith = new Set<string>()
+    const alsoChanged = new Set<string>()
     const rollBack = function* (): Work<void> {
       yield* sql.run('rollback to one_step')
       yield* sql.run('release one_step')
-      turning.turnedWith.length = turnedWith.size
+      turning.alsoChanged.length = alsoChanged.size
     }
     const undone = new Set<StoredCompaction>()
     const blocked: string[] = []
@@ -43,7 +43,7 @@ export function* undoWhile(
     // A session that does not pass now does not pass with more rows.
     for (const compaction of passes(before, readings) ? inForce : []) {
       // A rewind that was undone here has undone or redone some of these.
-      if (!wanted.has(compaction.kind) || turnedWith.has(compaction.id)) continue
+      if (!wanted.has(compaction.kind) || alsoChanged.has(compaction.id)) continue
       if (!(yield* isFree(planUndo(id, nesting, [compaction], false)))) {
         blocked.push(compaction.id)
         continue
@@ -63,11 +63,11 @@ export function* undoWhile(
       }
       yield* sql.run('release one_step')
       undone.add(compaction)
-      for (const turned of turning.turnedWith.slice(turnedWith.size)) turnedWith.add(turned)
+      for (const turned of turning.alsoChanged.slice(alsoChanged.size)) alsoChanged.add(turned)
       after = figures
     }
     return {
-      ...outcome([...undone], turning.turnedWith),
+      ...outcome([...undone], turning.alsoChanged),
       changed: undone.size > 0,
       readings,
       before,

@@ -52,7 +52,7 @@ export function* undo(sql: Sql, id: string, target: string, request: UndoRequest
     if (!request.both) yield* refuseMoved(sql, session, undone)
     yield* turning.countAutomatic(undone, 1)
     const left = targets.filter(({ status }) => status !== 'active' && status !== 'undone')
-    return outcome(undone, turning.turnedWith, left)
+    return outcome(undone, turning.alsoChanged, left)
   })
 }
 
@@ -81,7 +81,7 @@ export function* redo(
     for (const compaction of redone) yield* turning.redo(compaction, estimators)
     yield* turning.countAutomatic(redone, -1)
     const left = targets.filter((one) => one.status !== 'active' && !includesNo(redone, one))
-    return outcome(redone, turning.turnedWith, left)
+    return outcome(redone, turning.alsoChanged, left)
   })
 }
 
@@ -122,7 +122,7 @@ export function* refuseMoved(
 /** Undoes and redoes compactions within one transaction, rewinds together with what they undid and redid. */
 export class Turning {
   /** Ids of the compactions that rewinds undid or redid. */
-  readonly turnedWith: string[] = []
+  readonly alsoChanged: string[] = []
   readonly #sql: Sql
   readonly #session: StoredSession
   readonly #request: UndoRequest
@@ -250,7 +250,7 @@ export class Turning {
   /** The run whose undo included it is kept for the undo of the rewind. */
   *#recordTurned(compaction: StoredCompaction, event: 'undone' | 'redone', rewind: string): Work<void> {
     yield* this.#record(compaction, event, compaction.undoneWithRun, rewind)
-    this.turnedWith.push(compaction.id)
+    this.alsoChanged.push(compaction.id)
   }
 
   /** Writes the new status and its entry in the audit. */
@@ -381,7 +381,7 @@ function* redoOne(
 
 export function outcome(
   turned: readonly StoredCompaction[],
-  turnedWith: readonly string[] = [],
+  alsoChanged: readonly string[] = [],
   left: readonly StoredCompaction[] = [],
 ): UndoOutcome {
   return {
@@ -389,7 +389,7 @@ export function outcome(
     compactionIds: turned.map(({ id }) => id),
     rows: turned.reduce((sum, { rowsHidden }) => sum + rowsHidden, 0),
     parts: turned.reduce((sum, { partsReplaced }) => sum + partsReplaced, 0),
-    ...(turnedWith.length > 0 && { turnedWith }),
-    ...(left.length > 0 && { notTurned: left.map(({ id, status }) => ({ compactionId: id, status })) }),
+    ...(alsoChanged.length > 0 && { alsoChanged }),
+    ...(left.length > 0 && { unchanged: left.map(({ id, status }) => ({ compactionId: id, status })) }),
   }
 }

@@ -139,9 +139,9 @@ export function* decodeView(
     const rare = row[6] === null ? undefined : rares.get(row)
     const message = decodeViewRow(context, row, rare)
     if (provenance === undefined) return message
-    const standsFor: readonly PositionRange[] =
+    const positions: readonly PositionRange[] =
       message.position === undefined ? provenance(rare![2]!) : [[message.position, message.position]]
-    return { ...message, standsFor }
+    return { ...message, positions }
   })
 }
 

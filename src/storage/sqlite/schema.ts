@@ -51,7 +51,7 @@ export const sessions = sqliteTable(
     sizeLarge: integer('size_large').notNull().default(0),
     hiddenCondensed: integer('hidden_condensed').notNull().default(0),
     hiddenTruncated: integer('hidden_truncated').notNull().default(0),
-    hiddenByHand: integer('hidden_by_hand').notNull().default(0),
+    hiddenManual: integer('hidden_manual').notNull().default(0),
     retired: integer().notNull().default(0),
     activeCompactions: integer('active_compactions').notNull().default(0),
     /** Automatic compactions that a user undid since the last one. With any, usage over the threshold alone triggers none. */

@@ -162,7 +162,7 @@ export async function repairParts(
   return run.steps[0]!.id
 }
 
-/** The checked options of `recordProviderCompaction`. */
+/** The checked options of `compactions.recordProvider`. */
 export type ProviderRecord = Authorship & {
   readonly messageId: string | undefined
   /** A block of no message, and the first message that it does not cover; `undefined` if it covers all. */
@@ -192,7 +192,7 @@ export type ProviderRecord = Authorship & {
  */
 export type BlockOutcome = 'recorded' | 'known' | 'nothing-before' | 'hidden' | 'none'
 
-/** The result of `recordProviderCompaction`. */
+/** The result of `compactions.recordProvider`. */
 export type ProviderCompactionResult = {
   /** Whether anything was written. */
   readonly recorded: boolean

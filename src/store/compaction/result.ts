@@ -90,7 +90,7 @@ export type IdleReason =
   | 'NO_PROGRESS'
   /** A summary, by a summarizer or a stage, was not accepted, and there was nothing else to do. */
   | 'SUMMARY_FAILED'
-  /** A hook refused the commit; see `onBeforeCompaction`. */
+  /** A hook refused the commit; see `compactions.onBefore`. */
   | 'VETOED'
   /** It would save less than `minimumSavings`, and the request fits without it. */
   | 'SAVES_TOO_LITTLE'

@@ -78,10 +78,10 @@ export type ContextStats = {
   readonly provider: string
   readonly model?: string
   readonly estimator: string
-  /** The length of the log, which is its last position: silent messages are included. `countMessages` leaves them out. */
+  /** The length of the log, which is its last position: silent messages are included. `sessions.get` leaves them out. */
   readonly storedMessages: number
   /** Hidden messages, by what hid them. */
-  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
+  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly manual: number }
   /** Sizes of the view by category, in the estimator's units. */
   readonly sizes: Sizes
   readonly activeCompactions: number
@@ -129,7 +129,7 @@ export type MeasuredTokens = {
   readonly at: number
   /** Whether it is of the current view, appended messages aside. Otherwise it is used for no figure. */
   readonly isCurrent: boolean
-  /** It is less than half of what the request must have contained, so it is used for no figure. See `recordUsage`. */
+  /** It is less than half of what the request must have contained, so it is used for no figure. See `requests.recordUsage`. */
   readonly isFarBelow?: true
 }
 

@@ -5,7 +5,7 @@ import type { ChosenModel } from '../config/model.ts'
 import type { CheckedStats, CheckedUndoIfFits } from '../config/store-options.ts'
 import type { ContextStats } from './stats.ts'
 
-/** The result of `undoIfFits`. */
+/** The result of `undoCompaction`. */
 export type UndoIfFitsResult = UndoOutcome & {
   /** Maximum tokens of the whole request afterwards: the target's share of the available input. */
   readonly limitTokens: number

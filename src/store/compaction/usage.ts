@@ -11,7 +11,7 @@ import type {
 } from '../../storage/storage.ts'
 import type { UsageWarning } from '../events.ts'
 
-/** The result of `recordUsage`. */
+/** The result of `requests.recordUsage`. */
 export type UsageResult = {
   /** False when nothing was reported, the view of `viewEpoch` no longer exists, or the session has no messages. */
   readonly recorded: boolean
@@ -79,7 +79,7 @@ function isRemoved(before: number | undefined, after: number | undefined): boole
   return before !== undefined && after === undefined
 }
 
-/** The result of `recordOverflow`. */
+/** The result of `limits.learn`. */
 export type OverflowResult =
   | { readonly isOverflow: false }
   | {

@@ -35,7 +35,7 @@ const ONE_SCOPE = 'must name either a session or an owner'
 
 const sourceSchema = z.strictObject({ sessionId: nameSchema, messageId: nameSchema })
 
-export const rememberSchema = z
+export const addNoteSchema = z
   .strictObject({
     /** The session whose note it is. */
     session: scopeShape.session,
@@ -61,7 +61,7 @@ export const rememberSchema = z
     `owner and key together must not be longer than ${MAX_NAME_BYTES} bytes in UTF-8`,
   )
 
-export const recallSchema = z
+export const listNotesSchema = z
   .strictObject({
     /** The notes of a session, and those of its owner. */
     session: nameSchema.optional(),
@@ -69,6 +69,8 @@ export const recallSchema = z
     owner: ownerOption,
     /** Only notes of this key. */
     key: nameSchema.optional(),
+    /** Only notes that contain its words, best first. */
+    query: noteQuerySchema,
     /** Maximum number of notes. */
     limit: z.int().positive().max(10_000).default(20),
     /** Whether replaced and forgotten notes are included. */
@@ -76,15 +78,15 @@ export const recallSchema = z
   })
   .refine(hasOneScope, ONE_SCOPE)
 
-export const forgetSchema = z.strictObject({
+export const forgetNoteSchema = z.strictObject({
   /** Whether the text is removed for good, with the notes of its key before it. Otherwise it stays stored and is no longer recalled. */
   purge: z.boolean().default(false),
   ...authorshipSchema.shape,
 })
 
-/** Options of `remember`. */
-export type RememberOptions = z.input<typeof rememberSchema>
-/** Options of `recall`. */
-export type RecallOptions = z.input<typeof recallSchema>
-/** Options of `forget`. */
-export type ForgetOptions = z.input<typeof forgetSchema>
+/** Options of `notes.add`. */
+export type AddNoteOptions = z.input<typeof addNoteSchema>
+/** Options of `notes.list`. */
+export type ListNotesOptions = z.input<typeof listNotesSchema>
+/** Options of `notes.forget`. */
+export type ForgetNoteOptions = z.input<typeof forgetNoteSchema>

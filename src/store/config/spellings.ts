@@ -117,7 +117,7 @@ export function withOwnNames(value: object, reading: Reading): { settings: Field
       if (one === undefined) continue
       const name = isOfNca || snake ? camelCase(key) : key
       const inner = path === '' ? name : `${path}.${name}`
-      if (TABLES.has(inner) && isObject(one) && (!isMixed || isOurs(inner, one))) {
+      if (inner !== '' && TABLES.has(inner) && isObject(one) && (!isMixed || isOurs(inner, one))) {
         const rest = walk(one, inner, `${written}${key}.`)
         if (Object.keys(rest).length > 0) others.push([key, rest])
         continue

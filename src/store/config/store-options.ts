@@ -52,8 +52,15 @@ export const forOwnerSchema = z.strictObject({
   /** A session of another owner is treated as an unknown one; a session without an owner is not. */
   owner: ownerOption,
 })
-/** Options of `getSession` and `updateSession`. */
+/** Options of `sessions.update`. */
 export type ForOwnerOptions = z.input<typeof forOwnerSchema>
+export const getSessionSchema = z.strictObject({
+  ...forOwnerSchema.shape,
+  /** Whether the messages, the rows of the view that are sent, and the silent messages are counted too. */
+  counts: z.boolean().default(false),
+})
+/** Options of `sessions.get`. */
+export type GetSessionOptions = z.input<typeof getSessionSchema>
 /** Maximum length of a search: SQLite accepts no pattern of more than 50,000 bytes. */
 const MAX_SEARCH_LENGTH = 10_000
 
@@ -108,11 +115,6 @@ const codeSchema = z.string().regex(/^[\w.:-]{1,64}$/, 'must be 1 to 64 letters,
 /** Codes, so that a program finds its own compactions again without reading a sentence. */
 const causeSchema = z.strictObject({ by: codeSchema, why: codeSchema })
 export const hideSchema = z.strictObject({ params: causeSchema.optional(), ...authorshipSchema.shape })
-export const newestSchema = z.strictObject({
-  /** Whether to look among archived sessions instead of the others. */
-  archived: z.boolean().default(false),
-})
-
 export const bringBackSchema = z.strictObject({
   /** The conclusion; default: the summarizer of the fork's settings writes it. */
   text: z.string().min(1).optional(),
@@ -131,7 +133,7 @@ export const forkSchema = z.strictObject({
 export const purgeSchema = z.strictObject({
   /**
    * Whether the files are cleared before the purge returns. With `false`, for purging many sessions, the next purge without it,
-   * `verifySession` or closing the store clears them.
+   * `sessions.verify` or closing the store clears them.
    */
   clearFiles: z.boolean().default(true),
   /** What happens to forks: they stay, with all that they need, or they are purged too, with their own forks. */
@@ -191,11 +193,18 @@ export const toolCallsSchema = z.strictObject({
   after: z.int().nonnegative().default(0),
   limit: z.int().positive().max(100_000).default(1_000),
 })
-export const expandSchema = z.strictObject({ depth: z.int().positive().default(1) })
-export const sourcesSchema = z.strictObject({
+const expandTreeSchema = z.strictObject({
+  /** The levels of summaries that are opened. */
+  depth: z.int().positive().default(1),
+  flat: z.literal(false).optional(),
+})
+const expandFlatSchema = z.strictObject({
+  /** Whether to return the messages of the log through all levels instead. */
+  flat: z.literal(true),
   after: z.int().nonnegative().default(0),
   limit: z.int().positive().optional(),
 })
+export const expandSchema = z.union([expandFlatSchema, expandTreeSchema])
 export const historySchema = z.strictObject({ provenance: z.boolean().default(false), ...atShape })
 export const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
 export const undoSchema = z.strictObject({
@@ -209,7 +218,7 @@ export const statsSchema = z.strictObject({
   ...atShape,
   ...requestSchema.shape,
 })
-/** Kinds that `undoIfFits` does not undo: those made by users or for providers, and shortened outputs, which save room by design. */
+/** Kinds that `undoCompaction` does not undo: those made by users or for providers, and shortened outputs, which save room by design. */
 const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider', 'preview', 'repair'])
 export const undoIfFitsSchema = z.strictObject({
   ...modelShape,
@@ -335,7 +344,7 @@ export const idsSchema = z.array(nameSchema).min(1, 'must name at least one mess
 export type SessionInput = z.input<typeof createSchema>
 /** The changed fields of a session. Absent fields stay as they are; `null` removes a value. */
 export type SessionChange = z.input<typeof updateSchema>
-/** Options of `listSessions`. */
+/** Options of `sessions.list`. */
 export type ListSessionsOptions = z.input<typeof listSchema>
 /** Options of `search`. */
 export type SearchOptions = z.input<typeof searchSchema>
@@ -344,27 +353,27 @@ export type CheckedSearch = z.output<typeof searchSchema>
 export type AppendOptions = z.input<typeof appendSchema>
 /** Options of `getMessages`. Without options, all messages are returned in order. */
 export type GetMessagesOptions = z.input<typeof messagesSchema>
-/** Options of `getToolOutput`. */
+/** Options of `messages.toolOutput`. */
 export type ToolOutputOptions = z.input<typeof toolOutputSchema>
-/** Options of `listToolCalls`. */
+/** Options of `messages.toolCalls`. */
 export type ListToolCallsOptions = z.input<typeof toolCallsSchema>
-/** Options of `expand`. */
-export type ExpandOptions = z.input<typeof expandSchema>
-/** Options of `getSources`. */
-export type GetSourcesOptions = z.input<typeof sourcesSchema>
+/** Options of `messages.expand`. */
+export type ExpandOptions = z.input<typeof expandTreeSchema>
+/** Options of `messages.expand` for a list of messages. */
+export type ExpandFlatOptions = z.input<typeof expandFlatSchema>
 /** Options of `getEffectiveHistory`. */
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 /** Who made a change and why, for the audit. */
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
 /** Which program hides messages, and why, as codes: `params` of its compaction has them. */
 export type Cause = z.output<typeof causeSchema>
-/** Options of `hideMessages`. */
+/** Options of `compactions.hide`. */
 export type HideOptions = z.input<typeof hideSchema>
-/** Options of `bringBack`. */
+/** Options of `sessions.bringBack`. */
 export type BringBackOptions = z.output<typeof bringBackSchema>
-/** Options of `forkSession`. */
+/** Options of `sessions.fork`. */
 export type ForkOptions = z.input<typeof forkSchema>
-/** Options of `purgeSession`. */
+/** Options of `sessions.purge`. */
 export type PurgeOptions = z.input<typeof purgeSchema>
 /** A provider's report of the tokens of a request. */
 export type UsageInput = z.input<typeof usageSchema> & NeurolinkRequest
@@ -380,7 +389,7 @@ export type ProviderCompactionInput = z.input<typeof providerCompactionSchema>
 export type UndoOptions = z.input<typeof undoSchema>
 /** Options of `redo`. */
 export type RedoOptions = z.input<typeof redoSchema>
-/** Options of `undoIfFits`. */
+/** Options of `undoCompaction`. */
 export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema> & NeurolinkRequest
 export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 /** Options of `getContextStats` and `needsCompaction`. */
@@ -390,17 +399,30 @@ export type CheckedStats = Readonly<z.output<typeof statsSchema>>
 export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings & NeurolinkRequest
 /** Options of `previewCompaction`: those of `compactSession`, and whether a preview may call a model for its summaries. */
 export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
-/** Options of `listRequests`. */
+/** Options of `requests.list`. */
 export type ListRequestsOptions = z.input<typeof requestsSchema>
-/** Options of `listJobs`. */
+export const cancelSchema = z
+  .strictObject({
+    /** The id of a job. */
+    job: nameSchema.optional(),
+    /** The session whose open job is meant. */
+    session: nameSchema.optional(),
+  })
+  .refine(
+    ({ job, session }) => (job === undefined) !== (session === undefined),
+    'must name either a job or a session',
+  )
+/** The job that `jobs.cancel` cancels: by its id, or the open one of a session. */
+export type CancelOptions = z.input<typeof cancelSchema>
+/** Options of `jobs.list`. */
 export type ListJobsOptions = z.input<typeof listJobsSchema>
-/** Options of `whenIdle`. */
+/** Options of `jobs.whenIdle`. */
 export type IdleOptions = z.input<typeof idleSchema>
 /** Options of `close`. */
 export type CloseOptions = z.input<typeof closeSchema>
 /** Options of `listCompactions`. */
 export type ListCompactionsOptions = z.input<typeof compactionsSchema>
-/** Options of `getAuditLog`. */
+/** Options of `sessions.audit`. */
 export type AuditLogOptions = z.input<typeof auditSchema>
-/** Options of `verifySession`. */
+/** Options of `sessions.verify`. */
 export type VerifyOptions = z.input<typeof verifySchema>

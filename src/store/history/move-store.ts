@@ -43,7 +43,7 @@ export const MOVE_PROBLEMS = [
   'PURGED_THERE',
   /** A name is too long for the indexes of PostgreSQL. */
   'NAME_TOO_LONG',
-  /** `verifySession` finds something in it. */
+  /** `sessions.verify` finds something in it. */
   'UNSOUND',
   /** The copy is not equal. */
   'MISMATCH',

@@ -30,7 +30,7 @@ export const restoreSchema = z.strictObject({
   owner: importOwnerOption,
   signal: z.instanceof(AbortSignal).optional(),
 })
-/** Options of `restoreSession`. */
+/** Options of `sessions.import`. */
 export type RestoreOptions = z.input<typeof restoreSchema>
 
 /** What a restore did. */
@@ -49,7 +49,7 @@ export type RestoreHost = {
   readonly admit: (session: HistoryHead['session'], sessionId: string) => void
 }
 
-/** See `restoreSession` of the store. */
+/** See `sessions.import` of the store. */
 export async function restoreSession(
   host: RestoreHost,
   records: HistoryRecords,

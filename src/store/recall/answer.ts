@@ -33,6 +33,9 @@ export type Ask<S extends z.ZodType, A extends RecallAnswer = RecallAnswer> = {
  * The answer of a tool. A mistake of the model becomes an answer that says what to do; a failure of the store, and a scope of the
  * application that is wrong, throws.
  */
+/** The label of the input in errors. The sentence leaves it out: the model knows which tool it called, and by which name. */
+const INPUT = 'input'
+
 export async function answered<S extends z.ZodType, A extends RecallAnswer>(
   store: Store,
   given: RecallScope,
@@ -50,9 +53,9 @@ export async function answered<S extends z.ZodType, A extends RecallAnswer>(
     return problemAnswer(error.code, 'Nothing of this conversation is stored.')
   }
   try {
-    return await work(scope, check(schema, input, tool), maxTokens)
+    return await work(scope, check(schema, input, INPUT), maxTokens)
   } catch (error) {
-    const sentence = sentenceOf(error, scope.names)
+    const sentence = sentenceOf(error, scope.names)?.replaceAll(`${INPUT}: `, '')
     if (sentence === undefined) throw error
     return problemAnswer((error as UndertextError).code, headWithin(scope, sentence, maxTokens - 8), scope)
   }

@@ -83,7 +83,7 @@ async function remember(scope: Scope, { text, key, about }: Given): Promise<Reca
   if (isOwners && owner === undefined)
     throw wrong('This session has no owner: remember the note about the session.')
   const whose = isOwners ? { owner: owner! } : { session: base.id }
-  const note = await store.remember(text, { ...whose, ...(key !== undefined && { key }), actor: MODEL })
+  const note = await store.notes.add(text, { ...whose, ...(key !== undefined && { key }), actor: MODEL })
   const answer = remarkAnswer(scope, { code: 'remembered', noteId: note.id })
   return { ...answer, notes: [shownNote(note, note.text, 0)] }
 }
@@ -94,7 +94,7 @@ async function forget(scope: Scope, { noteId }: Given): Promise<RecallAnswer> {
   const known = await notesOf(scope, { limit: MOST })
   if (!known.some(({ id }) => id === noteId))
     throw wrong(`There is no such note in use. ${names.notes} lists the notes and their ids.`)
-  await scope.store.forget(noteId, { actor: MODEL })
+  await scope.store.notes.forget(noteId, { actor: MODEL })
   return remarkAnswer(scope, { code: 'forgotten' })
 }
 
@@ -112,7 +112,7 @@ async function notesOf(
   if (base === undefined && owner === undefined)
     throw wrong('Notes belong to a session or an owner, and this tool has neither.')
   const whose = base === undefined ? { owner: owner! } : { session: base.id }
-  return store.recall(query, { ...whose, limit, ...(key !== undefined && { key }) })
+  return store.notes.list({ query, ...whose, limit, ...(key !== undefined && { key }) })
 }
 
 /** The number of notes before a page; or a note, and a place in its text. */

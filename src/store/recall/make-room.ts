@@ -157,7 +157,7 @@ async function planOf(
     rows.findLast((row) => row.anchor < position && !isKept(row))
   const covering = rows.find(({ anchor }) => anchor > upToPosition)
   if (covering?.kind === 'summary') {
-    const [first, last] = (await store.expand(sessionId, covering.id)).positions
+    const [first, last] = (await store.messages.expand(sessionId, covering.id)).positions
     if (first <= upToPosition) {
       const whole = lastBefore(first)
       const ends = whole === undefined ? `${last}` : `${whole.anchor}, ${last}`

@@ -111,7 +111,7 @@ async function open(
     return openText(scope, id, row, text, { from: cursorPlace(text, offset), end }, maxTokens)
   }
   if (callId !== undefined) {
-    const { call, result } = await scope.store.getToolOutput(
+    const { call, result } = await scope.store.messages.toolOutput(
       id,
       callId,
       position === undefined ? {} : { position },
@@ -227,11 +227,11 @@ async function below(
   readonly more: boolean
 }> {
   if (levels === 'all') {
-    const sources = await store.getSources(sessionId, summaryId, { after, limit: PAGE + 1 })
+    const sources = await store.messages.expand(sessionId, summaryId, { flat: true, after, limit: PAGE + 1 })
     const rows = sources.slice(0, PAGE)
     return { rows, marks: rows.map(({ anchor }) => anchor), more: sources.length > PAGE }
   }
-  const { children = [] } = await store.expand(sessionId, summaryId)
+  const { children = [] } = await store.messages.expand(sessionId, summaryId)
   const page = children.slice(after, after + PAGE)
   const rows: StoredMessage[] = []
   for (const child of page)

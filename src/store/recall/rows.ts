@@ -50,13 +50,13 @@ export async function messageAt(store: Store, sessionId: string, position: numbe
 
 /** A row by its id. Throws `MESSAGE_NOT_FOUND`. */
 export async function rowNamed(store: Store, sessionId: string, messageId: string): Promise<StoredMessage> {
-  const { position } = await store.getMoment(sessionId, { afterMessage: messageId })
+  const { position } = await store.messages.moment(sessionId, { afterMessage: messageId })
   const at = (rows: readonly StoredMessage[]): StoredMessage | undefined =>
     rows.find(({ id }) => id === messageId)
   const message = at(await rowsBetween(store, sessionId, position, position))
   if (message !== undefined) return message
   // A summary names the moment of its compaction; it is stored after the last message that it covers.
-  const { positions } = await store.expand(sessionId, messageId)
+  const { positions } = await store.messages.expand(sessionId, messageId)
   const summary = at(await rowsBetween(store, sessionId, positions[1], positions[1]))
   if (summary !== undefined) return summary
   throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId, messageId })

@@ -43,7 +43,7 @@ const scopeSchema = z.union([
 export type RecallScope = z.input<typeof scopeSchema>
 
 export const boundsSchema = z.strictObject({
-  /** The most tokens of an answer, by the estimator of the session. */
+  /** The maximum tokens per answer, by the estimator of the session. */
   maxTokens: z.int().min(LEAST_MAX_TOKENS).max(MOST_MAX_TOKENS).default(DEFAULT_MAX_TOKENS),
 })
 /** The bounds of an answer. */
@@ -84,7 +84,7 @@ export async function scopeNow(store: Store, given: RecallScope, names: Names = 
   const checked = checkScope(given, 'scope')
   const { session, sessions, owner } =
     typeof checked === 'string' ? { session: checked, sessions: undefined, owner: undefined } : checked
-  const base = session === undefined ? undefined : await store.getSession(session)
+  const base = session === undefined ? undefined : await store.sessions.get(session)
   const whose = base?.owner ?? owner
   const listed = Array.isArray(sessions) ? await ofSameOwner(store, base, whose, sessions) : []
   const searched: Scope['searched'] =
@@ -149,7 +149,7 @@ async function ofSameOwner(
 
 async function findSession(store: Store, id: string): Promise<Session | undefined> {
   try {
-    return await store.getSession(id)
+    return await store.sessions.get(id)
   } catch (error) {
     if (isUndertextError(error, 'SESSION_NOT_FOUND') || isUndertextError(error, 'INVALID_INPUT'))
       return undefined

@@ -107,11 +107,11 @@ export type PreparedRequest = {
    * differs, and for models that do not check it.
    */
   readonly changed?: ChangedFrame
-  /** The epoch of the view in the request, as in `getSession`. */
+  /** The epoch of the view in the request, as in `sessions.get`. */
   readonly viewEpoch: number
   /** Whether automatic runs are allowed for this request, in the background too. */
   readonly auto: boolean
-  /** Tokens of the messages that are not stored, by the estimator; for `recordUsage`. */
+  /** Tokens of the messages that are not stored, by the estimator; for `requests.recordUsage`. */
   readonly pendingTokens: number
   /** What was repaired for it after a refusal, in order; absent when nothing was. */
   readonly repairs?: readonly RequestRepair[]

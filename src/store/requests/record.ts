@@ -88,7 +88,7 @@ export type RecordedResponse = {
   /** Why no usage was recorded although one was given: the messages are recorded all the same. */
   readonly usageProblem?: 'unreadable'
   /**
-   * The recorded request, for `getRequest`. Absent when no `request` was given, when all messages were stored already, and when it
+   * The recorded request, for `requests.get`. Absent when no `request` was given, when all messages were stored already, and when it
    * could not be recorded: its tools cannot be expressed as JSON, or the session was purged since it was prepared.
    */
   readonly requestId?: string
@@ -114,7 +114,7 @@ export async function figuresOf(
   return parsed(figuresSchema, await readUsage(usage, modelOfResponse(response).provider))
 }
 
-/** The argument of `recordUsage` for a response. */
+/** The argument of `requests.recordUsage` for a response. */
 export function usageOfResponse(
   response: CheckedResponse,
   usage: z.output<typeof figuresSchema>,
@@ -146,7 +146,7 @@ export function nextRequestOf({ request }: CheckedResponse): CheckedStats {
   })
 }
 
-/** What `recordUsage` takes. */
+/** What `requests.recordUsage` takes. */
 export type UsageReportInput =
   | (UsageInput & {
       /** The request, as `prepareRequest` returned it, to be recorded with its usage. */

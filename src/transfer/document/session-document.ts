@@ -4,7 +4,7 @@ import type { PositionRange, StoredMessage } from '../../core/messages/message.t
 import { shownTitle, titleFrom } from '../../core/messages/title.ts'
 import { mergeRanges } from '../../core/model/expansion.ts'
 import type { Sizes } from '../../core/tokens/measure.ts'
-import type { AuditEntry, Compaction } from '../../storage/storage.ts'
+import type { AuditEntry, Compaction, MessageCounts, Session } from '../../storage/storage.ts'
 import type { ContextStats } from '../../store/compaction/stats.ts'
 import type { Store } from '../../store/store.ts'
 import { counted, type DocumentSettings, figure, positionWords, time } from './options.ts'
@@ -53,7 +53,7 @@ export function headingOf(
 
 /** The facts of the session itself; a title that is longer than the heading is one of them. */
 export function sessionFacts(
-  { session, counts, stats, compactions }: SessionDocument,
+  { session, stats, compactions }: SessionDocument,
   exportedAt: number | undefined,
 ): Fact[] {
   const { title = '' } = session
@@ -67,8 +67,8 @@ export function sessionFacts(
     { name: 'Created', words: time(session.createdAt) },
     { name: 'Changed', words: time(session.updatedAt) },
     ...fact('Archived', session.archivedAt === undefined ? '' : time(session.archivedAt)),
-    { name: 'Messages', words: `${figure(counts.messages)} in the log` },
-    { name: 'Sent now', words: `${figure(counts.visible)} messages, summaries and markers included` },
+    { name: 'Messages', words: `${figure(session.counts.messages)} in the log` },
+    { name: 'Sent now', words: `${figure(session.counts.visible)} messages, summaries and markers included` },
     ...fact('Hidden', hiddenWords(session.hidden)),
     ...fact('Tokens', stats === undefined ? '' : tokenWords(stats)),
     ...fact(
@@ -81,14 +81,14 @@ export function sessionFacts(
   ]
 }
 
-function hiddenWords({ condensed, truncated, byHand }: Session['hidden']): string {
+function hiddenWords({ condensed, truncated, manual }: Session['hidden']): string {
   const causes = [
     { count: condensed, words: 'by summaries' },
     { count: truncated, words: 'by truncation' },
-    { count: byHand, words: 'manually' },
+    { count: manual, words: 'manually' },
   ].filter(({ count }) => count > 0)
   if (causes.length === 0) return ''
-  const hidden = `${figure(condensed + truncated + byHand)} messages`
+  const hidden = `${figure(condensed + truncated + manual)} messages`
   if (causes.length === 1) return `${hidden} ${causes[0]!.words}`
   return `${hidden}: ${causes.map(({ count, words }) => `${figure(count)} ${words}`).join(', ')}`
 }
@@ -108,14 +108,14 @@ function given(name: string, value: string | undefined): Fact[] {
 }
 
 /** The facts of a compaction, besides its number, kind and status. */
-export function compactionFacts({ compaction, changes, standsFor }: DocumentCompaction): Fact[] {
+export function compactionFacts({ compaction, changes, positions }: DocumentCompaction): Fact[] {
   const { partsReplaced, tokensBefore, tokensAfter, cost } = compaction
   return [
     { name: 'Made', words: `${time(compaction.createdAt)}, ${compaction.trigger}` },
     ...given('By', compaction.actor),
     ...given('Why', compaction.reason),
-    ...(standsFor.length > 0
-      ? [{ name: 'Hides', words: positionWords(standsFor), position: standsFor[0]![0] }]
+    ...(positions.length > 0
+      ? [{ name: 'Hides', words: positionWords(positions), position: positions[0]![0] }]
       : []),
     ...fact('Shows differently', partsReplaced === 0 ? '' : counted(partsReplaced, 'part')),
     { name: 'Tokens', words: `${figure(tokensBefore)} before, ${figure(tokensAfter)} after` },
@@ -140,16 +140,13 @@ export function compactionName({ number, compaction }: DocumentCompaction): stri
 export function rowName(row: StoredMessage, by: DocumentCompaction | undefined): string {
   if (row.kind === 'message') return `${row.position} · ${row.role}`
   const word = row.kind === 'summary' ? 'Summary' : 'Marker'
-  return by === undefined || by.standsFor.length === 0 ? word : `${word} of ${positionWords(by.standsFor)}`
+  return by === undefined || by.positions.length === 0 ? word : `${word} of ${positionWords(by.positions)}`
 }
 
 /** The methods of a store that a document needs. */
-export type DocumentStore = Pick<
-  Store,
-  'getSession' | 'countMessages' | 'getMessages' | 'listCompactions' | 'getAuditLog' | 'getContextStats'
->
+export type DocumentStore = Pick<Store, 'sessions' | 'getMessages' | 'listCompactions' | 'getContextStats'>
 
-type Session = Awaited<ReturnType<DocumentStore['getSession']>>
+type CountedSession = Session & { readonly counts: MessageCounts }
 
 /** A compaction with its number in a document and its history. */
 export type DocumentCompaction = {
@@ -159,13 +156,12 @@ export type DocumentCompaction = {
   /** When it was undone, redone, or ended, oldest first. */
   readonly changes: readonly Pick<AuditEntry, 'event' | 'at' | 'actor'>[]
   /** The positions of the log that it hides, including those of the summaries below it. */
-  readonly standsFor: readonly PositionRange[]
+  readonly positions: readonly PositionRange[]
 }
 
 /** The contents of a document before the conversation. */
 export type SessionDocument = {
-  readonly session: Session
-  readonly counts: Awaited<ReturnType<DocumentStore['countMessages']>>
+  readonly session: CountedSession
   /** Absent for a session without messages, and when the store does not have its estimator. */
   readonly stats: ContextStats | undefined
   readonly compactions: readonly DocumentCompaction[]
@@ -174,21 +170,19 @@ export type SessionDocument = {
 
 /** Reads the contents before the conversation. Throws `SESSION_NOT_FOUND`. */
 export async function readDocument(store: DocumentStore, sessionId: string): Promise<SessionDocument> {
-  const session = await store.getSession(sessionId)
-  const counts = await store.countMessages(sessionId)
+  const session = await store.sessions.get(sessionId, { counts: true })
   const stats = await statsOf(store, session)
   const listed = await store.listCompactions(sessionId)
   const changes = listed.length === 0 ? new Map<string, never>() : await changesOf(store, sessionId)
-  const positionsOf = standsFor(listed)
+  const positionsOf = coveredPositions(listed)
   const compactions = listed.map((compaction, index) => ({
     number: index + 1,
     compaction,
     changes: changes.get(compaction.id) ?? [],
-    standsFor: positionsOf(compaction),
+    positions: positionsOf(compaction),
   }))
   return {
     session,
-    counts,
     stats,
     compactions,
     byId: new Map(compactions.map((one) => [one.compaction.id, one])),
@@ -206,7 +200,7 @@ async function statsOf(store: DocumentStore, session: Session): Promise<ContextS
 
 /** Whether the session has changed since the beginning of the export. */
 export async function hasChanged(store: DocumentStore, session: Session): Promise<boolean> {
-  const now = await store.getSession(session.id)
+  const now = await store.sessions.get(session.id)
   return now.version !== session.version || now.incarnation !== session.incarnation
 }
 
@@ -218,7 +212,7 @@ async function changesOf(
 ): Promise<ReadonlyMap<string, Pick<AuditEntry, 'event' | 'at' | 'actor'>[]>> {
   const changes = new Map<string, Pick<AuditEntry, 'event' | 'at' | 'actor'>[]>()
   for (let after = 0; ; ) {
-    const entries = await store.getAuditLog(sessionId, { after, limit: AUDIT_PAGE })
+    const entries = await store.sessions.audit(sessionId, { after, limit: AUDIT_PAGE })
     for (const { event, at, actor, compactionId } of entries) {
       if (compactionId === undefined || event === 'created' || event === 'started') continue
       listIn(changes, compactionId).push({ event, at, actor })
@@ -263,7 +257,7 @@ export function statusWords({ status }: Compaction): string {
  * Returns a function that lists the positions of the log that a compaction hides, through all summaries beneath it. `compactions` are
  * those of one session.
  */
-export function standsFor(
+export function coveredPositions(
   compactions: readonly Compaction[],
 ): (compaction: Compaction) => readonly PositionRange[] {
   const byOrdinal = new Map(compactions.map((one) => [one.coverage.inserted?.ordinal, one]))

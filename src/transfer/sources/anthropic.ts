@@ -16,7 +16,7 @@ const FORM: TranscriptForm = {
 export const anthropic: Source = {
   name: 'anthropic',
   title: 'a transcript of Anthropic’s (Messages)',
-  recognises: (head) => {
+  recognizes: (head) => {
     const shape = transcriptShape(head)
     if (shape === undefined) return false
     const isOnly = [...shape.forms].every((form) => form === 'anthropic')

@@ -22,7 +22,7 @@ const FORM: TreeForm = {
 export const chatgpt: Source = {
   name: 'chatgpt',
   title: 'an export of ChatGPT',
-  recognises: ({ values }) => {
+  recognizes: ({ values }) => {
     const trees = values.filter((value) => isObject(value) && isObject(value.mapping)).length
     return trees > 0 && trees * 2 >= values.length
   },

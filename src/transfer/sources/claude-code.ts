@@ -25,11 +25,11 @@ import { blockTexts } from './transcript.ts'
 export const claudeCode: Source = {
   name: 'claude-code',
   title: 'a session of Claude Code',
-  recognises,
+  recognizes,
   read,
 }
 
-function recognises({ shape, values }: Head): boolean {
+function recognizes({ shape, values }: Head): boolean {
   return shape === 'lines' && values.some((value) => isObject(value) && isEntry(value))
 }
 

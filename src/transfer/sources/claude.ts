@@ -22,7 +22,7 @@ const FORM: TreeForm = {
 export const claude: Source = {
   name: 'claude',
   title: 'an export of Claude',
-  recognises: ({ values }) => {
+  recognizes: ({ values }) => {
     const talks = values.filter((value) => isObject(value) && Array.isArray(value.chat_messages)).length
     return talks > 0 && talks * 2 >= values.length
   },

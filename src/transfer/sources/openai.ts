@@ -20,7 +20,7 @@ const FORM: TranscriptForm = {
 export const openai: Source = {
   name: 'openai',
   title: 'a transcript of OpenAI’s (Chat Completions or Responses)',
-  recognises: (head) => {
+  recognizes: (head) => {
     const shape = transcriptShape(head)
     if (shape === undefined || shape.hasSystem) return false
     const [first] = head.values

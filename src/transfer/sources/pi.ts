@@ -192,7 +192,7 @@ function useOf({ type, message }: JsonObject): ToolUse | undefined {
 export const pi: Source = {
   name: PI,
   title: 'a session of pi',
-  recognises: ({ shape, values: [first] }) =>
+  recognizes: ({ shape, values: [first] }) =>
     shape === 'lines' && isObject(first) && first.type === 'session' && typeof first.id === 'string',
   read,
 }

@@ -128,7 +128,7 @@ const TAGS = [
 export const roo: Source = {
   name: 'roo',
   title: 'a task of Roo Code',
-  recognises,
+  recognizes,
   isBeside: ({ name, shape, values }) =>
     name === SHOWN || (shape === 'list' && isShownList(values)) ? WHAT_WAS_SHOWN : undefined,
   read: (input) => read(input, 'roo'),
@@ -141,7 +141,7 @@ export const roo: Source = {
 export const cline: Source = {
   name: 'cline',
   title: 'a task of Cline',
-  recognises: ({ name, shape, values }) => isTaskFile(name) && shape === 'list' && isOfCline(values),
+  recognizes: ({ name, shape, values }) => isTaskFile(name) && shape === 'list' && isOfCline(values),
   read: (input) => read(input, 'cline'),
 }
 
@@ -151,7 +151,7 @@ function isOfCline(values: readonly unknown[]): boolean {
   return messages.length > 0 && !messages.some(isTagged)
 }
 
-function recognises({ name, shape, values }: Head): boolean {
+function recognizes({ name, shape, values }: Head): boolean {
   if (isTaskFile(name)) return true
   return shape === 'list' && values.some((value) => isObject(value) && isTagged(value))
 }

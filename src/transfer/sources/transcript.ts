@@ -22,7 +22,7 @@ const FORM: TranscriptForm = {
 export const messages: Source = {
   name: 'messages',
   title: 'messages with a role and a content',
-  recognises: (head) => {
+  recognizes: (head) => {
     const shape = transcriptShape(head)
     return shape !== undefined && !shape.forms.has('gemini')
   },

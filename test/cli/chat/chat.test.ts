@@ -53,7 +53,7 @@ describe('undertext chat without a terminal', () => {
 
   async function inStore<T>(work: (store: Store, id: string) => Promise<T>): Promise<T> {
     const store = await openStore(db, { env: false })
-    const [session] = await store.listSessions()
+    const [session] = await store.sessions.list()
     const answer = await work(store, session?.id ?? '')
     await store.close()
     return answer
@@ -94,7 +94,7 @@ describe('undertext chat without a terminal', () => {
       'The model reached the limit of output tokens before it wrote a word; see --max-tokens.',
     ])
     expect(await endedBy('content_filter')).toEqual([7, 'A filter of the provider withheld the answer.'])
-    expect(await inStore(async (store) => (await store.listSessions()).length)).toBe(0)
+    expect(await inStore(async (store) => (await store.sessions.list()).length)).toBe(0)
   })
 
   it('makes room with /compact for what --max-tokens leaves', async () => {
@@ -132,7 +132,7 @@ describe('undertext chat without a terminal', () => {
     const { out, exit } = await chat(['@', '--url', server.openaiUrl, '--message', 'more'], '')
     expect([out, exit]).toEqual(['Second.\n', 0])
     expect(await contents()).toEqual(['/help', 'First.', 'more', 'Second.'])
-    expect(await inStore((store, id) => store.getSession(id))).toMatchObject({
+    expect(await inStore((store, id) => store.sessions.get(id))).toMatchObject({
       title: 'A talk',
       provider: 'openai',
       model: 'm',
@@ -166,7 +166,7 @@ describe('undertext chat without a terminal', () => {
 
   it('recovers from an overflow with a shorter history, and reports it', async () => {
     await openStore(db, { env: false }).then(async (store) => {
-      await store.createSession({ id: 's', provider: 'openai', model: 'm' })
+      await store.sessions.create({ id: 's', provider: 'openai', model: 'm' })
       for (let at = 0; at < 20; at++)
         await store.append('s', [
           { role: 'user', content: `Question ${at}: ${'some words and more '.repeat(20)}` },
@@ -312,7 +312,7 @@ describe('undertext chat without a terminal', () => {
 
   it('leaves no session without a message', async () => {
     await chat(['--echo'], '')
-    expect(await inStore(async (store) => store.listSessions())).toEqual([])
+    expect(await inStore(async (store) => store.sessions.list())).toEqual([])
   })
 
   it('ends with 130 when it is interrupted', async () => {
@@ -321,6 +321,6 @@ describe('undertext chat without a terminal', () => {
     setTimeout(() => own.abort(), 50)
     const { exit } = await chat(atServer(), 'hi\n', own.signal)
     expect(exit).toBe(130)
-    expect(await inStore(async (store) => store.listSessions())).toEqual([])
+    expect(await inStore(async (store) => store.sessions.list())).toEqual([])
   })
 })

@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { STAGES } from '../../../src/cli/options.ts'
 import { STAGE_NAMES } from '../../../src/core/stages/registry.ts'
-import { openStore, SqliteStore, type Store } from '../../../src/index.ts'
+import { openStore, type Store } from '../../../src/index.ts'
 import { stagesSchema } from '../../../src/store/config/stages.ts'
+import { SqliteStore } from '../../../src/store/open.ts'
 import { runCli } from '../../support/cli-run.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
 import { newFolder } from '../../support/temporary.ts'
@@ -26,13 +27,13 @@ describe('undertext compact', () => {
     count += 1
     db = join(folder, `${count}.db`)
     await inStore(async (store) => {
-      await store.createSession({ id: 'talk', provider: 'openai', model: 'gpt-4' })
+      await store.sessions.create({ id: 'talk', provider: 'openai', model: 'gpt-4' })
       for (let at = 1; at <= 12; at++)
         await store.append('talk', [
           { role: 'user', content: `Question ${at}: ${'some words of mine '.repeat(10)}` },
           { role: 'assistant', content: `Answer ${at}: ${'many words of yours '.repeat(10)}` },
         ])
-      await store.createSession({ id: 'empty' })
+      await store.sessions.create({ id: 'empty' })
     })
   })
 
@@ -123,7 +124,7 @@ describe('undertext compact', () => {
   it('writes an id that a shell would read in its own way so that it can be typed', async () => {
     const text = 'some words of mine '.repeat(100)
     await inStore(async (store) => {
-      await store.createSession({ id: '-x; y', provider: 'openai', model: 'gpt-4' })
+      await store.sessions.create({ id: '-x; y', provider: 'openai', model: 'gpt-4' })
       for (let at = 1; at <= 6; at++)
         await store.append('-x; y', [
           { role: 'user', content: text },

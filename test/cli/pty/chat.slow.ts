@@ -122,7 +122,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     chat.type(CTRL_C)
     expect(await chat.exit()).toBe(0)
     const store = await openStore(db, { readonly: true })
-    const [{ id } = { id: '' }] = await store.listSessions()
+    const [{ id } = { id: '' }] = await store.sessions.list()
     const rows = await store.getMessages(id)
     expect(rows.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
     expect(rows[1]?.content).toMatch(/^This answer/)
@@ -168,7 +168,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     chat.type(CTRL_D)
     expect(await chat.exit()).toBe(0)
     const store = await openStore(db, { readonly: true })
-    const [{ id } = { id: '' }] = await store.listSessions()
+    const [{ id } = { id: '' }] = await store.sessions.list()
     expect((await store.getMessages(id)).map(({ content }) => content)).toEqual([
       'are you there?',
       'Now it works.',
@@ -192,7 +192,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     expect(await chat.exit()).toBe(0)
     expect(chat.marksPastes).toBe(false)
     const store = await openStore(db, { readonly: true })
-    const [{ id } = { id: '' }] = await store.listSessions()
+    const [{ id } = { id: '' }] = await store.sessions.list()
     expect((await store.getMessages(id)).map(({ content }) => content)).toEqual([
       'one\ntwo\nthree',
       'one\ntwo\nthree',

@@ -34,7 +34,7 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
     count += 1
     db = join(program.folder, `compact-${count}.db`)
     const store = await openStore(db, { env: false })
-    await store.createSession({ id: 'outputs', provider: 'anthropic', model: 'claude-sonnet-4-5' })
+    await store.sessions.create({ id: 'outputs', provider: 'anthropic', model: 'claude-sonnet-4-5' })
     for (let at = 1; at <= 10; at++) {
       const toolCallId = `call_${at}`
       const value = Array.from({ length: 1_500 }, (_, line) => `line ${line} of ${at}: ${line * 7919}`).join(
@@ -58,7 +58,7 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
 
   async function activeCompactions(): Promise<number> {
     const store = await openStore(db, { readonly: true })
-    const { activeCompactions } = await store.getSession('outputs')
+    const { activeCompactions } = await store.sessions.get('outputs')
     await store.close()
     return activeCompactions
   }
@@ -151,7 +151,7 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
     const hostile =
       '\x1b[2J\x1b[H\x1b]0;owned\x07\x1b]8;;https://evil.example\x07x\x1b]8;;\x07\x1b]52;c;aGk=\x07\x1b[6n\x9b2J\u202eoverride'
     const store = await openStore(db, { env: false })
-    await store.createSession({ id: 'hostile', title: hostile, provider: 'x\x1b[31m', model: hostile })
+    await store.sessions.create({ id: 'hostile', title: hostile, provider: 'x\x1b[31m', model: hostile })
     await store.append('hostile', [
       { role: 'user', content: hostile },
       {

@@ -6,7 +6,8 @@ import {
   isContextOverflowError,
   parseProviderOverflowDetails,
 } from '../../../src/compat/overflow.ts'
-import { ContextBudgetExceededError, isUndertextError, UndertextError } from '../../../src/index.ts'
+import { ContextBudgetExceededError } from '../../../src/core/errors.ts'
+import { isUndertextError, UndertextError } from '../../../src/index.ts'
 
 const TEXT = 'prompt is too long: 210000 tokens > 200000 maximum'
 const FIGURES = { provider: 'anthropic', actualTokens: 210_000, budgetTokens: 200_000, limitKind: 'window' }

@@ -36,7 +36,7 @@ describe.each(TABLE)('%s: %s', (provider, phrase) => {
   })
 })
 
-it('recognises "input is too long" as Bedrock or Anthropic, by the hint (S3-275, C-28)', () => {
+it('recognizes "input is too long" as Bedrock or Anthropic, by the hint (S3-275, C-28)', () => {
   expect(getContextOverflowProvider('input is too long')).toBe('bedrock')
   expect(getContextOverflowProvider('input is too long', { provider: 'anthropic' })).toBe('anthropic')
   expect(getContextOverflowProvider('input is too long', { provider: 'amazon-bedrock' })).toBe('bedrock')

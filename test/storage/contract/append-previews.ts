@@ -21,7 +21,7 @@ const TURN = [say('user', units(1)), call('c1', 'run'), result('c1', LOG)]
 export function describeAppendPreviews({ open, openBoth, keeps }: Contract): void {
   const withLimit = async (config: object = { maxToolOutputLines: 8 }): Promise<Store> => {
     const store = await open()
-    await store.createSession({ id: S, config: config as never })
+    await store.sessions.create({ id: S, config: config as never })
     return store
   }
 
@@ -35,7 +35,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
         content: [{ output: { value: LOG } }],
         replacedParts: [0],
       })
-      expect((await store.getToolOutput(S, 'c1')).output).toEqual({ type: 'text', value: LOG })
+      expect((await store.messages.toolOutput(S, 'c1')).output).toEqual({ type: 'text', value: LOG })
       const [before, after] = [historyTokens(1 + CALL + 250, 3), historyTokens(1 + CALL + 44, 3)]
       const [compaction, ...more] = await store.listCompactions(S)
       expect(more).toEqual([])
@@ -55,7 +55,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       })
       const stats = (await store.getContextStats(S, 'openai'))!
       expect(stats.breakdown.conversationHistory).toBe(after)
-      expect((await store.getSession(S)).activeCompactions).toBe(1)
+      expect((await store.sessions.get(S)).activeCompactions).toBe(1)
     })
 
     test('are one compaction of the append, undone and redone byte for byte', async () => {
@@ -104,11 +104,11 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
         say('user', 'x'),
         say('assistant', 'x'),
       ])
-      const { viewEpoch } = await store.getSession(S)
+      const { viewEpoch } = await store.sessions.get(S)
       const range = { from: 1, to: 2 }
       const planned = (await store.previewCompaction(S, { range, summary: 'in short' }))!
       await store.append(S, TURN)
-      expect((await store.getSession(S)).viewEpoch).toBe(viewEpoch)
+      expect((await store.sessions.get(S)).viewEpoch).toBe(viewEpoch)
       expect((await store.compactSession(S, planned))!.compacted).toBe(true)
     })
 
@@ -142,7 +142,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       await refusal(over('prune'), 'PENDING_TOOL_CALLS')
       const id = await over('preview')
       await store.undoCompaction(S, id)
-      await store.pin(S, [(await store.getMessages(S))[2]!.id])
+      await store.messages.pin(S, [(await store.getMessages(S))[2]!.id])
       await refusal(over('preview'), 'ILLEGAL_BOUNDARY')
       await refusal(store.redoCompaction(S, id), 'INPUT_NOT_VISIBLE')
     })
@@ -159,7 +159,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
         expect(validateHistory(messages, provider)).toEqual([])
         expect(JSON.stringify(messages)).toContain('Stored in full')
       }
-      const [one] = await store.listToolCalls(S)
+      const [one] = await store.messages.toolCalls(S)
       expect(one).toMatchObject({ shown: 'replaced', status: 'ok' })
     })
 
@@ -180,14 +180,14 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       const store = await withLimit()
       const options = { previewToolOutputs: 'no' } as never
       await refusal(store.append(S, TURN, options), 'INVALID_INPUT')
-      await refusal(store.updateSession(S, { config: options }), 'INVALID_INPUT')
-      expect((await store.getSession(S)).messageCount).toBe(0)
+      await refusal(store.sessions.update(S, { config: options }), 'INVALID_INPUT')
+      expect((await store.sessions.get(S)).messageCount).toBe(0)
     })
 
     test('are previewed under auto: false when the call asks for it', async () => {
       const store = await withLimit({ maxToolOutputLines: 8, auto: false, previewToolOutputs: false })
       const { preview } = await store.append(S, TURN, { previewToolOutputs: true })
-      expect(await store.getCompaction(S, preview!.compactionId)).toMatchObject({ trigger: 'manual' })
+      expect(await store.compactions.get(S, preview!.compactionId)).toMatchObject({ trigger: 'manual' })
     })
 
     test('by the limits of the store where a session has none, also for a session that the append creates', async () => {
@@ -200,7 +200,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       ])
       expect(preview!.parts).toBe(1)
       expect((await texts(store, 'new'))[2]!.split('\n')).toHaveLength(2_001)
-      await store.createSession({ id: 'own', config: { maxToolOutputLines: 3_000 } })
+      await store.sessions.create({ id: 'own', config: { maxToolOutputLines: 3_000 } })
       expect(
         await store.append('own', [say('user', 'x'), call('c1', 'run'), result('c1', large)]),
       ).not.toHaveProperty('preview')
@@ -245,7 +245,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
             targetTokens: 0,
           }),
         (store: Store) =>
-          store.recordProviderCompaction(S, {
+          store.compactions.recordProvider(S, {
             appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 1 }],
           }),
       ]) {
@@ -253,7 +253,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
         await store.append(S, [...TURN, say('assistant', units(1))])
         await clear(store)
         expect((await texts(store))[2]).not.toContain('line')
-        if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+        if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
       }
     })
 
@@ -265,7 +265,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       const shown = await texts(store)
       expect(shown).toHaveLength(2)
       const [summary] = await store.getEffectiveHistory(S)
-      const children = (await store.expand(S, summary!.id)).children!
+      const children = (await store.messages.expand(S, summary!.id)).children!
       expect(JSON.stringify(children)).toContain('line 050')
       await store.undoCompaction(S, (await store.listCompactions(S)).at(-1)!.id)
       expect((await texts(store))[2]).toBe(LOG)
@@ -274,18 +274,18 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
     test('stay previewed when the session moves to a larger window, unless previews are named', async () => {
       const store = await withLimit()
       const { preview } = await store.append(S, TURN)
-      expect((await store.undoIfFits(S)).changed).toBe(false)
-      expect((await store.undoIfFits(S, { kinds: ['preview'] })).compactionIds).toEqual([
+      expect((await store.undoCompaction(S, { ifFits: {} })).changed).toBe(false)
+      expect((await store.undoCompaction(S, { ifFits: { kinds: ['preview'] } })).compactionIds).toEqual([
         preview!.compactionId,
       ])
     })
 
     test('are in the audit, in order, and purged with the session', async () => {
       const { store, reopen } = await openBoth()
-      await store.createSession({ id: S, config: { maxToolOutputLines: 8 } })
+      await store.sessions.create({ id: S, config: { maxToolOutputLines: 8 } })
       const { preview } = await store.append(S, TURN)
       if (keeps.audit) {
-        const [entry] = await store.getAuditLog(S)
+        const [entry] = await store.sessions.audit(S)
         expect(entry).toMatchObject({
           event: 'created',
           compactionId: preview!.compactionId,
@@ -295,8 +295,8 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       }
       const again = (await reopen?.()) ?? store
       expect((await texts(again))[2]).toBe(shownAs('c1'))
-      if (keeps.verify) expect((await again.verifySession(S)).findings).toEqual([])
-      expect(await again.purgeSession(S)).toMatchObject({ messages: 3, compactions: 1 })
+      if (keeps.verify) expect((await again.sessions.verify(S)).findings).toEqual([])
+      expect(await again.sessions.purge(S)).toMatchObject({ messages: 3, compactions: 1 })
     })
   })
 }

@@ -32,7 +32,7 @@ export function describeAppend({ open, openBoth }: Contract): void {
       await refusal(store.append(S, [say('user', 'a'), { role: 'user' } as never]), 'INVALID_INPUT')
       expect(await everything(store)).toEqual(before)
       await refusal(store.append('new', taken.concat(taken)), 'MESSAGE_ID_TAKEN')
-      await refusal(store.getSession('new'), 'SESSION_NOT_FOUND')
+      await refusal(store.sessions.get('new'), 'SESSION_NOT_FOUND')
       expect((await store.append(S, [say('user', 'a')])).position).toBe(2)
     })
 
@@ -40,7 +40,7 @@ export function describeAppend({ open, openBoth }: Contract): void {
       const store = await open()
       const error = await refusal(store.append(S, chat(1), { expectedPosition: 3 }), 'POSITION_CONFLICT')
       expect(error.facts).toEqual({ sessionId: S, expected: 3, actual: 0 })
-      await refusal(store.getSession(S), 'SESSION_NOT_FOUND')
+      await refusal(store.sessions.get(S), 'SESSION_NOT_FOUND')
       await store.append(S, chat(1), { expectedPosition: 0 })
       await refusal(store.append(S, chat(1), { expectedPosition: 0 }), 'POSITION_CONFLICT')
       expect((await store.append(S, chat(1), { expectedPosition: 2 })).position).toBe(4)
@@ -67,7 +67,7 @@ export function describeAppend({ open, openBoth }: Contract): void {
         store.append(S, chat(1), { expectedPosition: 0 }),
       ])
       expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-      expect((await store.getSession(S)).messageCount).toBe(2)
+      expect((await store.sessions.get(S)).messageCount).toBe(2)
     })
 
     test("keeps the caller's ids and times", async () => {
@@ -163,13 +163,13 @@ export function describeAppend({ open, openBoth }: Contract): void {
         [1, true],
       ])
       expect(position).toBe(2)
-      expect((await store.getSession(S)).messageCount).toBe(2)
+      expect((await store.sessions.get(S)).messageCount).toBe(2)
     })
 
     test('a key whose message was hidden manually appends again', async () => {
       const store = await open()
       const [id] = await appendAll(store, [keyed('hello', 'k'), ...chat(4)])
-      const hidden = await store.hideMessages(S, [id!])
+      const hidden = await store.compactions.hide(S, [id!])
       const again = await store.append(S, [keyed('another body', 'k')])
       expect(again.messages).toMatchObject([{ position: 10, existing: false }])
       expect((await store.append(S, [keyed('another body', 'k')])).messages).toMatchObject([
@@ -200,7 +200,7 @@ export function describeAppend({ open, openBoth }: Contract): void {
           content: [{ type: 'tool-result', toolCallId: 'x', output: { type: 'text', value: 'y' } }],
         },
       ])
-      expect((await store.getSession(S)).messageCount).toBe(1)
+      expect((await store.sessions.get(S)).messageCount).toBe(1)
     })
 
     test('what a caller changes later changes nothing stored', async () => {

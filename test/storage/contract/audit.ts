@@ -23,7 +23,7 @@ export function describeAudit({ open, keeps }: Contract): void {
         reason: 'too full',
       })
       const [compaction] = await store.listCompactions(S)
-      const { incarnation } = await store.getSession(S)
+      const { incarnation } = await store.sessions.get(S)
       expect(compaction).toMatchObject({
         id: run!.compactions[0]!.id,
         runId: run!.runId,
@@ -46,7 +46,7 @@ export function describeAudit({ open, keeps }: Contract): void {
           openCalls: false,
         },
       })
-      expect(await store.getCompaction(S, compaction!.id)).toEqual(compaction)
+      expect(await store.compactions.get(S, compaction!.id)).toEqual(compaction)
       if (!keeps.audit) return
       expect(compaction).toMatchObject({
         model: 'big-1',
@@ -71,8 +71,8 @@ export function describeAudit({ open, keeps }: Contract): void {
       ])
       expect(await store.listCompactions(S, { runId: second!.runId })).toHaveLength(1)
       expect(await store.listCompactions(S, { runId: 'nobody' })).toEqual([])
-      await refusal(store.getCompaction(S, 'nobody'), 'COMPACTION_NOT_FOUND')
-      await refusal(store.getCompaction(S, first!.runId), 'COMPACTION_NOT_FOUND')
+      await refusal(store.compactions.get(S, 'nobody'), 'COMPACTION_NOT_FOUND')
+      await refusal(store.compactions.get(S, first!.runId), 'COMPACTION_NOT_FOUND')
       await refusal(store.listCompactions('nobody'), 'SESSION_NOT_FOUND')
     })
 
@@ -97,12 +97,12 @@ export function describeAudit({ open, keeps }: Contract): void {
     test.skipIf(!keeps.audit)('logs what happened, in pages', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(6))
-      await store.pin(S, [ids[10]!], { actor: 'anna', reason: 'dear' })
+      await store.messages.pin(S, [ids[10]!], { actor: 'anna', reason: 'dear' })
       const run = await store.compactSession(S, { range: { from: 1, to: 8 }, summary: 'x', actor: 'bert' })
       const id = run!.compactions[0]!.id
       await store.undoCompaction(S, run!.runId, { actor: 'carl', reason: 'wrong' })
       await store.redoCompaction(S, id)
-      const log = await store.getAuditLog(S)
+      const log = await store.sessions.audit(S)
       expect(log.map(({ event, compactionId, runId, actor }) => [event, compactionId, runId, actor])).toEqual(
         [
           ['pinned', undefined, undefined, 'anna'],
@@ -120,10 +120,10 @@ export function describeAudit({ open, keeps }: Contract): void {
       })
       expect(log[3]!.detail).toMatchObject({ reason: 'wrong', rows: 8 })
       expect(log.every(({ at }) => Math.abs(at - Date.now()) < 60_000)).toBe(true)
-      expect(await store.getAuditLog(S, { limit: 2 })).toEqual(log.slice(0, 2))
-      expect(await store.getAuditLog(S, { after: log[1]!.no, limit: 2 })).toEqual(log.slice(2, 4))
-      expect(await store.getAuditLog(S, { after: log.at(-1)!.no })).toEqual([])
-      await refusal(store.getAuditLog('nobody'), 'SESSION_NOT_FOUND')
+      expect(await store.sessions.audit(S, { limit: 2 })).toEqual(log.slice(0, 2))
+      expect(await store.sessions.audit(S, { after: log[1]!.no, limit: 2 })).toEqual(log.slice(2, 4))
+      expect(await store.sessions.audit(S, { after: log.at(-1)!.no })).toEqual([])
+      await refusal(store.sessions.audit('nobody'), 'SESSION_NOT_FOUND')
     })
 
     test.skipIf(!keeps.audit)('contains no text of the conversation', async () => {
@@ -131,7 +131,7 @@ export function describeAudit({ open, keeps }: Contract): void {
       await appendAll(store, [say('user', 'SECRET'), ...chat(6), say('assistant', 'SECRET')])
       await store.compactSession(S, { range: { from: 1, to: 7 }, summary: 'A SECRET.' })
       await store.compactSession(S, { ...ONLY.truncate, targetTokens: 100 })
-      expect(JSON.stringify(await store.getAuditLog(S))).not.toContain('SECRET')
+      expect(JSON.stringify(await store.sessions.audit(S))).not.toContain('SECRET')
       expect(JSON.stringify(await store.listCompactions(S))).not.toContain('SECRET')
     })
 
@@ -143,16 +143,16 @@ export function describeAudit({ open, keeps }: Contract): void {
         Array.from({ length: 10_000 }, (_, at) => say(at % 2 === 0 ? 'user' : 'assistant', 'x')),
       )
       const odd = ids.filter((_, at) => at % 2 === 1)
-      await store.pin(S, odd)
-      await store.hideMessages(
+      await store.messages.pin(S, odd)
+      await store.compactions.hide(
         S,
         ids.filter((_, at) => at % 4 === 0),
       )
-      await store.unpin(S, odd)
+      await store.messages.unpin(S, odd)
       const run = await store.compactSession(S, { range: { from: 1, to: 10_000 }, summary: 'x' })
       await store.undoCompaction(S, run!.runId)
       await store.redoCompaction(S, run!.runId)
-      for (const entry of await store.getAuditLog(S))
+      for (const entry of await store.sessions.audit(S))
         expect(JSON.stringify(entry).length, entry.event).toBeLessThan(4_096)
     })
 
@@ -163,8 +163,8 @@ export function describeAudit({ open, keeps }: Contract): void {
         store,
         ids.map((id) => ({ ...say('user', 'x'), id })),
       )
-      await store.pin(S, ids)
-      expect(JSON.stringify((await store.getAuditLog(S))[0]).length).toBeLessThan(4_096)
+      await store.messages.pin(S, ids)
+      expect(JSON.stringify((await store.sessions.audit(S))[0]).length).toBeLessThan(4_096)
     })
   })
 
@@ -174,11 +174,11 @@ export function describeAudit({ open, keeps }: Contract): void {
       await appendAll(store, chat(6))
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'x' })
       const before = await store.getContextStats(S)
-      expect((await store.reestimate(S)).estimator).toBe('neurolink')
+      expect((await store.sessions.reestimate(S)).estimator).toBe('neurolink')
       expect(await store.getContextStats(S)).toEqual(before)
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
-      await refusal(store.reestimate('nobody'), 'SESSION_NOT_FOUND')
-      await refusal(store.reestimate(S, 'other'), 'ESTIMATOR_UNKNOWN')
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
+      await refusal(store.sessions.reestimate('nobody'), 'SESSION_NOT_FOUND')
+      await refusal(store.sessions.reestimate(S, 'other'), 'ESTIMATOR_UNKNOWN')
     })
   })
 }

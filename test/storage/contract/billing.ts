@@ -9,15 +9,20 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await store.append(S, [say('user', units(100))])
       const claude = { provider: 'anthropic', model: 'claude-sonnet-4' }
-      await store.recordUsage(S, { ...claude, inputTokens: 10, cacheCreationTokens: 900, outputTokens: 50 })
-      await store.recordUsage(S, {
+      await store.requests.recordUsage(S, {
+        ...claude,
+        inputTokens: 10,
+        cacheCreationTokens: 900,
+        outputTokens: 50,
+      })
+      await store.requests.recordUsage(S, {
         ...claude,
         inputTokens: 20,
         cacheReadTokens: 900,
         cacheCreationTokens: 70,
       })
-      await store.recordUsage(S, { inputTokens: 1_000, outputTokens: 7 })
-      const usage = await store.getUsage(S)
+      await store.requests.recordUsage(S, { inputTokens: 1_000, outputTokens: 7 })
+      const usage = await store.requests.usage(S)
       expect(usage.total).toEqual({
         requests: 3,
         inputTokens: 1_030,
@@ -58,12 +63,12 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
     test('count what is stale for the figures: it was billed all the same', async () => {
       const store = await open()
       await store.append(S, [say('user', units(100)), say('assistant', units(100)), say('user', units(9))])
-      const { viewEpoch } = (await store.getSession(S))!
-      await store.recordUsage(S, { inputTokens: 5, cacheReadTokens: 300, viewEpoch })
-      await store.hideMessages(S, [(await store.getMessages(S))[1]!.id])
-      const stale = await store.recordUsage(S, { inputTokens: 9, cacheReadTokens: 0, viewEpoch })
+      const { viewEpoch } = (await store.sessions.get(S))!
+      await store.requests.recordUsage(S, { inputTokens: 5, cacheReadTokens: 300, viewEpoch })
+      await store.compactions.hide(S, [(await store.getMessages(S))[1]!.id])
+      const stale = await store.requests.recordUsage(S, { inputTokens: 9, cacheReadTokens: 0, viewEpoch })
       expect(stale.recorded).toBe(false)
-      const [model] = (await store.getUsage(S)).models
+      const [model] = (await store.requests.usage(S)).models
       // What it says of the cache is of a view that is gone.
       expect(model).toMatchObject({
         requests: 2,
@@ -76,9 +81,9 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
     test('do not keep the cache figures of an earlier request when the last one has none', async () => {
       const store = await open()
       await store.append(S, [say('user', units(100))])
-      await store.recordUsage(S, { inputTokens: 5, cacheReadTokens: 300 })
-      await store.recordUsage(S, { inputTokens: 400, cacheReadTokens: null })
-      const [model] = (await store.getUsage(S)).models
+      await store.requests.recordUsage(S, { inputTokens: 5, cacheReadTokens: 300 })
+      await store.requests.recordUsage(S, { inputTokens: 400, cacheReadTokens: null })
+      const [model] = (await store.requests.usage(S)).models
       expect(model).toMatchObject({ requests: 2, cacheReadTokens: 300 })
       expect(model).not.toHaveProperty('lastCacheReadTokens')
     })
@@ -87,9 +92,9 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await store.append(S, [say('user', units(100))])
       await store.append('other', [say('user', units(100))])
-      await store.recordUsage('other', { inputTokens: 40 })
-      await store.recordUsage(S, { inputTokens: 0 })
-      await store.recordOverflow(S, 'prompt is too long: 9000 tokens > 8000 maximum')
+      await store.requests.recordUsage('other', { inputTokens: 40 })
+      await store.requests.recordUsage(S, { inputTokens: 0 })
+      await store.limits.learn(S, 'prompt is too long: 9000 tokens > 8000 maximum')
       const none = {
         requests: 0,
         inputTokens: 0,
@@ -99,17 +104,17 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
         cost: 0,
         unpricedRequests: 0,
       }
-      expect(await store.getUsage(S)).toEqual({
+      expect(await store.requests.usage(S)).toEqual({
         currency: 'USD',
         total: none,
         models: [],
         summaries: { total: { requests: 0, inputTokens: 0, outputTokens: 0, cost: 0 }, models: [] },
       })
-      expect((await store.getUsage('other')).total.inputTokens).toBe(40)
-      await store.purgeSession('other')
-      await refusal(store.getUsage('other'), 'SESSION_NOT_FOUND')
+      expect((await store.requests.usage('other')).total.inputTokens).toBe(40)
+      await store.sessions.purge('other')
+      await refusal(store.requests.usage('other'), 'SESSION_NOT_FOUND')
       await store.append('other', [say('user', 'again')])
-      expect((await store.getUsage('other')).total).toEqual(none)
+      expect((await store.requests.usage('other')).total).toEqual(none)
     })
 
     test('tell what the summaries cost, by summarizer and model', async () => {
@@ -131,7 +136,7 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
         expect(run?.compacted).toBe(true)
       }
       const bill = { requests: 2, inputTokens: 2_100, outputTokens: 10, cost: 0.75 }
-      const { total, summaries } = await store.getUsage(S)
+      const { total, summaries } = await store.requests.usage(S)
       expect(total.requests).toBe(0)
       expect(summaries).toEqual({ total: bill, models: [{ summarizer: 'mine', model: 'm', ...bill }] })
     })
@@ -140,18 +145,21 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
       const { store, reopen } = await openBoth()
       if (reopen === undefined || !keeps.audit) return
       await store.append(S, [say('user', units(100))])
-      await store.recordUsage(S, { inputTokens: 5, cacheReadTokens: 300, outputTokens: 2 })
-      const before = await store.getUsage(S)
-      expect(await (await reopen()).getUsage(S)).toEqual(before)
+      await store.requests.recordUsage(S, { inputTokens: 5, cacheReadTokens: 300, outputTokens: 2 })
+      const before = await store.requests.usage(S)
+      expect(await (await reopen()).requests.usage(S)).toEqual(before)
     })
 
     test('refuse figures that cannot be', async () => {
       const store = await open()
       await store.append(S, [say('user', 'hi')])
       for (const outputTokens of [-1, 0.5, Number.NaN, '5'])
-        await refusal(store.recordUsage(S, { inputTokens: 5, outputTokens } as never), 'INVALID_INPUT')
-      await refusal(store.recordOverflow(S, 'x', { outputTokens: 5 } as never), 'INVALID_INPUT')
-      expect((await store.getUsage(S)).models).toEqual([])
+        await refusal(
+          store.requests.recordUsage(S, { inputTokens: 5, outputTokens } as never),
+          'INVALID_INPUT',
+        )
+      await refusal(store.limits.learn(S, 'x', { outputTokens: 5 } as never), 'INVALID_INPUT')
+      expect((await store.requests.usage(S)).models).toEqual([])
     })
   })
 }

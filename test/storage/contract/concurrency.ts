@@ -41,28 +41,28 @@ export function describeConcurrency({ open, keeps }: Contract): void {
       expect(done!.messages).toEqual(await store.getEffectiveHistory(S))
       // The figures are those of what the run did: 21 characters of summary are 6 units.
       expect(done!.tokensAfter).toBe(historyTokens(40 + 6, 5))
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     const disturbances: Record<string, (store: Awaited<ReturnType<typeof open>>, ids: string[]) => unknown> =
       {
-        'a message is hidden': (store, ids) => store.hideMessages(S, [ids[2]!]),
-        'a message is pinned': (store, ids) => store.pin(S, [ids[2]!]),
+        'a message is hidden': (store, ids) => store.compactions.hide(S, [ids[2]!]),
+        'a message is pinned': (store, ids) => store.messages.pin(S, [ids[2]!]),
         'an undo brings messages back': async (store) => {
           const [hidden] = await store.listCompactions(S)
           await store.undoCompaction(S, hidden!.id)
         },
         'the session is purged and made anew': async (store) => {
-          await store.purgeSession(S)
+          await store.sessions.purge(S)
           await appendAll(store, chat(6))
         },
-        'the session is purged': (store) => store.purgeSession(S),
+        'the session is purged': (store) => store.sessions.purge(S),
       }
     for (const [name, disturb] of Object.entries(disturbances)) {
       test(`${name}: the plan is stale and nothing is changed`, async () => {
         const store = await open()
         const ids = await appendAll(store, chat(6))
-        await store.hideMessages(S, [ids[4]!, ids[5]!])
+        await store.compactions.hide(S, [ids[4]!, ids[5]!])
         const model = waitingModel()
         const run = store.compactSession(S, { ...summarize, summarizer: model.summarizer })
         await model.asked
@@ -72,7 +72,7 @@ export function describeConcurrency({ open, keeps }: Contract): void {
         model.answer()
         await refusal(run, 'STALE_PLAN')
         if (before === undefined) {
-          await refusal(store.getSession(S), 'SESSION_NOT_FOUND')
+          await refusal(store.sessions.get(S), 'SESSION_NOT_FOUND')
           return
         }
         expect(await standing(store)).toEqual(before)
@@ -85,7 +85,7 @@ export function describeConcurrency({ open, keeps }: Contract): void {
         // And the way is free again.
         const again = await store.compactSession(S, { ...summarize, summarizer: fakeModel() })
         expect(again!.compacted).toBe(true)
-        if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+        if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
       })
     }
 
@@ -95,8 +95,8 @@ export function describeConcurrency({ open, keeps }: Contract): void {
       const model = waitingModel()
       const run = store.compactSession(S, { ...summarize, summarizer: model.summarizer })
       await model.asked
-      await store.pin(S, [ids[10]!])
-      await store.hideMessages(S, [ids[8]!])
+      await store.messages.pin(S, [ids[10]!])
+      await store.compactions.hide(S, [ids[8]!])
       model.answer()
       expect((await run)!.compacted).toBe(true)
       expect(await shape(store)).toEqual(['summary', 10, 11, 12])
@@ -258,7 +258,7 @@ export function describeConcurrency({ open, keeps }: Contract): void {
     test('what an accepted summary cost is noted though the run ended in an error', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(8, 100))
-      await store.pin(S, [ids[6]!])
+      await store.messages.pin(S, [ids[6]!])
       const controller = new AbortController()
       let asked = 0
       const summarizer = fakeModel(() => {
@@ -329,7 +329,7 @@ export function describeConcurrency({ open, keeps }: Contract): void {
         if (keeps.audit) {
           expect(await store.listCompactions(S)).toMatchObject([{ status, error, rowsInserted: 0 }])
           expect(JSON.stringify(await store.listCompactions(S))).not.toContain('CANARY')
-          expect(JSON.stringify(await store.getAuditLog(S))).not.toContain('CANARY')
+          expect(JSON.stringify(await store.sessions.audit(S))).not.toContain('CANARY')
         }
         const next = await store.compactSession(S, {
           ...summarize,
@@ -338,7 +338,7 @@ export function describeConcurrency({ open, keeps }: Contract): void {
           summarizer: fakeModel(answer),
         })
         expect(next).toMatchObject({ compacted: true, stagesUsed: ['truncate'], reachedTarget: true })
-        if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+        if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
       })
     }
 
@@ -432,13 +432,13 @@ export function describeConcurrency({ open, keeps }: Contract): void {
           pruneProtectTokens: 0,
           pruneMinimumSavings: 0,
         }),
-        store.pin(S, [ids[2]!]),
+        store.messages.pin(S, [ids[2]!]),
         store.append(S, [say('user', 'more')]),
-        store.hideMessages(S, [ids[0]!]),
+        store.compactions.hide(S, [ids[0]!]),
         store.compactSession(S, { ...ONLY.truncate, targetTokens: 300 }),
       ])
       expect((await texts(store)).at(-1)).toBe('more')
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
       for (const { id } of (await store.listCompactions(S)).reverse())
         await store.undoCompaction(S, id, { cascade: true })
       expect(await shape(store)).toEqual(Array.from({ length: 21 }, (_, at) => at + 1))
@@ -448,7 +448,7 @@ export function describeConcurrency({ open, keeps }: Contract): void {
       const store = await open()
       const ids = await appendAll(store, LOOPS)
       const before = await everything(store)
-      await refusal(store.hideMessages(S, [ids[1]!]), 'ILLEGAL_BOUNDARY')
+      await refusal(store.compactions.hide(S, [ids[1]!]), 'ILLEGAL_BOUNDARY')
       await refusal(store.compactSession(S, { range: { from: 2, to: 2 }, summary: 'x' }), 'ILLEGAL_BOUNDARY')
       expect(await everything(store)).toEqual(before)
     })

@@ -6,7 +6,7 @@ import { S } from './support.ts'
 
 async function recordsOf(store: Store, id = S): Promise<HistoryRecord[]> {
   const records: HistoryRecord[] = []
-  for await (const record of store.exportSession(id)) records.push(record)
+  for await (const record of store.sessions.export(id)) records.push(record)
   return records
 }
 
@@ -17,13 +17,13 @@ export function describeHistories({ open, keeps }: Contract): void {
       const [store, other] = [await open(), await open()]
       await store.append(S, chat(6, 100))
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'so far' })
-      await other.restoreSession(await recordsOf(store))
+      await other.sessions.import(await recordsOf(store))
       const next = (await other.compactSession(S, { range: { from: 5, to: 8 }, summary: 'more' }))!
       expect(next.compacted).toBe(true)
       expect(await other.listCompactions(S)).toHaveLength(2)
       await other.undoCompaction(S, next.runId!)
       expect(await other.getEffectiveHistory(S)).toEqual(await store.getEffectiveHistory(S))
-      expect((await other.verifySession(S)).findings).toEqual([])
+      expect((await other.sessions.verify(S)).findings).toEqual([])
     })
 
     it('are restored from an export, and continue as the original would', async () => {
@@ -34,11 +34,11 @@ export function describeHistories({ open, keeps }: Contract): void {
         result('c', units(500)),
       ])
       await store.append(S, chat(6))
-      await store.pin(S, ['own'])
+      await store.messages.pin(S, ['own'])
       const run = (await store.compactSession(S, { range: { from: 4, to: 7 }, summary: 'so far' }))!
-      await store.hideMessages(S, [(await store.getMessages(S)).at(-1)!.id])
+      await store.compactions.hide(S, [(await store.getMessages(S)).at(-1)!.id])
       const records = await recordsOf(store)
-      expect(await other.restoreSession(records)).toEqual({
+      expect(await other.sessions.import(records)).toEqual({
         ...{ sessionId: S, existing: false, messages: 15, compactions: 2 },
       })
       for (const one of [store, other]) {
@@ -48,8 +48,8 @@ export function describeHistories({ open, keeps }: Contract): void {
       }
       expect(await other.getMessages(S)).toEqual(await store.getMessages(S))
       expect(await other.getEffectiveHistory(S)).toEqual(await store.getEffectiveHistory(S))
-      expect((await other.verifySession(S)).findings).toEqual([])
-      expect(await other.restoreSession(await recordsOf(store), { id: 'copy' })).toMatchObject({
+      expect((await other.sessions.verify(S)).findings).toEqual([])
+      expect(await other.sessions.import(await recordsOf(store), { id: 'copy' })).toMatchObject({
         existing: false,
       })
       const idsOf = async (id: string) => (await other.getEffectiveHistory(id)).map((row) => row.id)
@@ -63,10 +63,10 @@ export function describeHistories({ open, keeps }: Contract): void {
       const store = await open()
       await store.append(S, chat(3))
       const records = await recordsOf(store)
-      expect(await store.restoreSession(records)).toMatchObject({ existing: true })
+      expect(await store.sessions.import(records)).toMatchObject({ existing: true })
       await store.append(S, chat(1))
-      await expect(store.restoreSession(records)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
-      expect((await store.getSession(S)).messageCount).toBe(8)
+      await expect(store.sessions.import(records)).rejects.toMatchObject({ code: 'SESSION_EXISTS' })
+      expect((await store.sessions.get(S)).messageCount).toBe(8)
     })
 
     it('are not restored from a forged history', async () => {
@@ -75,11 +75,11 @@ export function describeHistories({ open, keeps }: Contract): void {
       const records = (await recordsOf(store)).filter(
         (record) => record.type !== 'message' || record.position !== 4,
       )
-      await expect(other.restoreSession(records)).rejects.toMatchObject({
+      await expect(other.sessions.import(records)).rejects.toMatchObject({
         code: 'HISTORY_REFUSED',
         facts: { line: 6, why: 'position must be 4' },
       })
-      expect(await other.listSessions()).toEqual([])
+      expect(await other.sessions.list()).toEqual([])
     })
   })
 }

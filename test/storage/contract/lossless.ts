@@ -124,7 +124,7 @@ export function describeLossless({ open, openBoth, keeps }: Contract): void {
           const given = messages.map(bodyOf)
           expect(isDeepStrictEqual(rows.map(bodyOf), given)).toBe(true)
           expect(isDeepStrictEqual((await store.getEffectiveHistory(id)).map(bodyOf), given)).toBe(true)
-          if (keeps.verify) expect((await store.verifySession(id)).findings).toEqual([])
+          if (keeps.verify) expect((await store.sessions.verify(id)).findings).toEqual([])
         }),
         { numRuns: 150 },
       )

@@ -11,11 +11,11 @@ export function describeMoments({ open, keeps }: Contract): void {
       const whole = await store.getEffectiveHistory(S)
       const result = await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'Short.' })
       const compacted = await store.getEffectiveHistory(S)
-      const { id, runId } = await store.getCompaction(S, result!.compactions[0]!.id)
-      const made = (await store.getAuditLog(S)).at(-1)!.no
+      const { id, runId } = await store.compactions.get(S, result!.compactions[0]!.id)
+      const made = (await store.sessions.audit(S)).at(-1)!.no
       await appendAll(store, [say('user', 'more')])
       await store.undoCompaction(S, id)
-      const undone = (await store.getAuditLog(S)).at(-1)!.no
+      const undone = (await store.sessions.audit(S)).at(-1)!.no
 
       const viewAt = async (at: Moment) => store.getEffectiveHistory(S, { at })
       for (const at of [{ afterMessage: 8 }, { afterMessage: ids[7]! }, { beforeCompaction: id }])
@@ -44,7 +44,7 @@ export function describeMoments({ open, keeps }: Contract): void {
         rows: await store.getMessages(S, { shown: true }),
       }
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'Short.' })
-      await store.pin(S, [before.rows[7]!.id])
+      await store.messages.pin(S, [before.rows[7]!.id])
       const at = { afterMessage: 8 }
       const point = { position: 8, auditNo: 0 }
       expect(await store.renderHistory(S, { at })).toEqual({ ...before.rendering, moment: point })
@@ -53,9 +53,9 @@ export function describeMoments({ open, keeps }: Contract): void {
         moment: point,
       })
       expect(await store.getMessages(S, { shown: true, at })).toEqual(before.rows)
-      expect(await store.getMoment(S, at)).toEqual({ ...point, time: before.rows[7]!.createdAt })
+      expect(await store.messages.moment(S, at)).toEqual({ ...point, time: before.rows[7]!.createdAt })
       // By pages and without hidden rows, like the rows of today.
-      const { no } = (await store.getAuditLog(S)).at(-1)!
+      const { no } = (await store.sessions.audit(S)).at(-1)!
       for (const page of [
         { visible: true },
         { after: 2, limit: 4 },
@@ -74,7 +74,7 @@ export function describeMoments({ open, keeps }: Contract): void {
         result('c', units(4_000)),
         say('assistant', 'ok'),
       ]
-      await store.updateSession((await store.createSession({ id: S })).id, {
+      await store.sessions.update((await store.sessions.create({ id: S })).id, {
         config: { maxToolOutputBytes: 400 },
       })
       const { preview } = await store.append(S, messages)
@@ -119,7 +119,7 @@ export function describeMoments({ open, keeps }: Contract): void {
         targetTokens: 0,
       }))!
       await appendAll(store, [say('user', 'new')])
-      const diff = await store.diffViews(S, { beforeCompaction: id })
+      const diff = await store.messages.diff(S, { beforeCompaction: id })
       const short = diff.changes.map(({ change, position, kind, compactionId }) => [
         ...[change, position ?? kind, compactionId],
       ])
@@ -135,7 +135,7 @@ export function describeMoments({ open, keeps }: Contract): void {
       expect(diff.rows).toEqual({ before: 10, after: 9 })
       expect(diff.tokens.after).toBe((await store.getContextStats(S))!.breakdown.conversationHistory)
       // The other way round.
-      const back = await store.diffViews(S, { afterMessage: 11 }, { beforeCompaction: id })
+      const back = await store.messages.diff(S, { afterMessage: 11 }, { beforeCompaction: id })
       expect(back.changes.map(({ change }) => change)).toEqual([
         ...['changed', 'appeared', 'appeared', 'appeared', 'disappeared', 'disappeared'],
       ])
@@ -146,8 +146,8 @@ export function describeMoments({ open, keeps }: Contract): void {
       const store = await open()
       await appendAll(store, chat(1))
       await appendAll(store, chat(1), 'other')
-      await store.hideMessages('other', [(await store.getMessages('other'))[0]!.id])
-      const [entry] = await store.getAuditLog('other')
+      await store.compactions.hide('other', [(await store.getMessages('other'))[0]!.id])
+      const [entry] = await store.sessions.audit('other')
       const view = (at: unknown) => store.getEffectiveHistory(S, { at: at as Moment })
       await refusal(view({ afterMessage: 3 }), 'MESSAGE_NOT_FOUND')
       await refusal(view({ beforeMessage: 'nobody' }), 'MESSAGE_NOT_FOUND')
@@ -157,7 +157,7 @@ export function describeMoments({ open, keeps }: Contract): void {
       await refusal(view({ afterMessage: 0 }), 'INVALID_INPUT')
       await refusal(view({ afterMessage: 1, audit: 1 }), 'INVALID_INPUT')
       await refusal(view({}), 'INVALID_INPUT')
-      await refusal(store.getMoment('nobody', { time: 0 }), 'SESSION_NOT_FOUND')
+      await refusal(store.messages.moment('nobody', { time: 0 }), 'SESSION_NOT_FOUND')
       expect(await store.getContextStats('nobody', undefined, undefined, { at: { time: 0 } })).toBe(null)
     })
   })

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Note, RecallOptions, Store } from '../../../src/index.ts'
+import type { ListNotesOptions, Note, Store } from '../../../src/index.ts'
 import { chat } from '../../support/conversation.ts'
 import { ModelNotes } from '../../support/model-notes.ts'
 import { SEED } from '../../support/seed.ts'
 import { appendAll, type Contract, refusal, S } from './support.ts'
 
-const texts = async (store: Store, options: RecallOptions, query?: string): Promise<string[]> =>
-  (await store.recall(query, options)).map(({ text }) => text)
+const texts = async (store: Store, options: ListNotesOptions, query?: string): Promise<string[]> =>
+  (await store.notes.list({ query, ...options })).map(({ text }) => text)
 
 export function describeNotes({ openBoth, keeps }: Contract): void {
   describe('notes', () => {
@@ -17,13 +17,13 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
       const opened = await openBoth()
       store = opened.store
       reopen = opened.reopen
-      await store.createSession({ id: S, owner: 'anna' })
-      await store.createSession({ id: 'other' })
+      await store.sessions.create({ id: S, owner: 'anna' })
+      await store.sessions.create({ id: 'other' })
     })
 
     test('of a session are recalled there, newest first', async () => {
       const before = Date.now()
-      const note = await store.remember('The tests run with vitest.', {
+      const note = await store.notes.add('The tests run with vitest.', {
         session: S,
         metadata: { type: 'fact' },
         actor: 'bert',
@@ -38,18 +38,18 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
         state: 'current',
       })
       expect(note.createdAt).toBeGreaterThanOrEqual(before - 1)
-      const second = await store.remember('The port is 8080.', { session: S })
-      expect(await store.recall(undefined, { session: S })).toEqual([second, note])
-      expect(await store.recall('', { session: S, limit: 1 })).toEqual([second])
-      expect(await store.recall(undefined, { session: 'other' })).toEqual([])
+      const second = await store.notes.add('The port is 8080.', { session: S })
+      expect(await store.notes.list({ session: S })).toEqual([second, note])
+      expect(await store.notes.list({ query: '', session: S, limit: 1 })).toEqual([second])
+      expect(await store.notes.list({ session: 'other' })).toEqual([])
       const again = (await reopen?.()) ?? store
-      expect(await again.recall(undefined, { session: S })).toEqual([second, note])
+      expect(await again.notes.list({ session: S })).toEqual([second, note])
     })
 
     test('of an owner apply to all sessions of that owner, and to no other', async () => {
-      await store.remember('Anna writes TypeScript.', { owner: 'anna' })
-      await store.remember('Bert writes Rust.', { owner: 'bert' })
-      await store.remember('This session is about the parser.', { session: S })
+      await store.notes.add('Anna writes TypeScript.', { owner: 'anna' })
+      await store.notes.add('Bert writes Rust.', { owner: 'bert' })
+      await store.notes.add('This session is about the parser.', { session: S })
       expect(await texts(store, { owner: 'anna' })).toEqual(['Anna writes TypeScript.'])
       expect(await texts(store, { owner: 'bert' })).toEqual(['Bert writes Rust.'])
       expect(await texts(store, { session: S })).toEqual([
@@ -57,16 +57,19 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
         'Anna writes TypeScript.',
       ])
       expect(await texts(store, { session: 'other' })).toEqual([])
-      await store.updateSession(S, { owner: 'bert' })
+      await store.sessions.update(S, { owner: 'bert' })
       expect(await texts(store, { session: S }, 'who writes?')).toEqual(['Bert writes Rust.'])
       expect(await texts(store, { owner: 'nobody' })).toEqual([])
     })
 
     test('are found by their words, the best first', async () => {
-      await store.remember('The database runs on port 5432.', { session: S })
-      await store.remember('Deployments happen on Fridays.', { owner: 'anna' })
-      await store.remember('The port of the database changed after the deployment.', { session: S, key: 'a' })
-      const found = await store.recall('Which port does the database use?', { session: S })
+      await store.notes.add('The database runs on port 5432.', { session: S })
+      await store.notes.add('Deployments happen on Fridays.', { owner: 'anna' })
+      await store.notes.add('The port of the database changed after the deployment.', {
+        session: S,
+        key: 'a',
+      })
+      const found = await store.notes.list({ query: 'Which port does the database use?', session: S })
       expect(found).toHaveLength(2)
       expect(found[0]!.score).toBeGreaterThanOrEqual(found[1]!.score!)
       expect(await texts(store, { session: S }, 'deployment friday')).toEqual([
@@ -79,95 +82,98 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
     })
 
     test('of one key replace each other, and the former ones stay stored', async () => {
-      const first = await store.remember('The plan is A.', { session: S, key: 'plan' })
-      const second = await store.remember('The plan is B.', { session: S, key: 'plan' })
-      await store.remember('The plan is C.', { owner: 'anna', key: 'plan' })
-      const other = await store.remember('The plan is D.', { session: 'other', key: 'plan' })
+      const first = await store.notes.add('The plan is A.', { session: S, key: 'plan' })
+      const second = await store.notes.add('The plan is B.', { session: S, key: 'plan' })
+      await store.notes.add('The plan is C.', { owner: 'anna', key: 'plan' })
+      const other = await store.notes.add('The plan is D.', { session: 'other', key: 'plan' })
       expect(await texts(store, { session: S })).toEqual(['The plan is C.', 'The plan is B.'])
       expect(await texts(store, { session: S }, 'plan A')).not.toContain('The plan is A.')
-      expect((await store.recall(undefined, { session: S, key: 'plan', all: true })).slice(1)).toEqual([
+      expect((await store.notes.list({ session: S, key: 'plan', all: true })).slice(1)).toEqual([
         second,
         { ...first, state: 'replaced' },
       ])
-      expect(await store.recall(undefined, { session: 'other', key: 'plan' })).toEqual([other])
-      expect(await store.recall(undefined, { session: S, key: 'none' })).toEqual([])
+      expect(await store.notes.list({ session: 'other', key: 'plan' })).toEqual([other])
+      expect(await store.notes.list({ session: S, key: 'none' })).toEqual([])
     })
 
     test('that are equal under one key are stored once', async () => {
-      const first = await store.remember('x', { session: S, key: 'k', metadata: { a: 1, b: 2 } })
-      expect(await store.remember('x', { session: S, key: 'k', metadata: { b: 2, a: 1 } })).toEqual(first)
-      await store.remember('x', { session: S, key: 'k', metadata: { a: 2 } })
-      await store.remember('x', { session: S })
-      await store.remember('x', { session: S })
+      const first = await store.notes.add('x', { session: S, key: 'k', metadata: { a: 1, b: 2 } })
+      expect(await store.notes.add('x', { session: S, key: 'k', metadata: { b: 2, a: 1 } })).toEqual(first)
+      await store.notes.add('x', { session: S, key: 'k', metadata: { a: 2 } })
+      await store.notes.add('x', { session: S })
+      await store.notes.add('x', { session: S })
       expect(await texts(store, { session: S, all: true })).toEqual(['x', 'x', 'x', 'x'])
     })
 
     test('that are forgotten stay stored, and are no longer recalled', async () => {
-      const note = await store.remember('The key is under the mat.', { session: S, key: 'k' })
-      expect(await store.forget(note.id)).toEqual({ changed: true, removed: 0 })
-      expect(await store.forget(note.id)).toEqual({ changed: false, removed: 0 })
+      const note = await store.notes.add('The key is under the mat.', { session: S, key: 'k' })
+      expect(await store.notes.forget(note.id)).toEqual({ changed: true, removed: 0 })
+      expect(await store.notes.forget(note.id)).toEqual({ changed: false, removed: 0 })
       expect(await texts(store, { session: S })).toEqual([])
       expect(await texts(store, { session: S }, 'key')).toEqual([])
-      expect(await store.recall('key', { session: S, all: true })).toEqual([
+      expect(await store.notes.list({ query: 'key', session: S, all: true })).toEqual([
         { ...note, state: 'forgotten', score: expect.any(Number) },
       ])
-      const later = await store.remember('The key is in the safe.', { session: S, key: 'k' })
-      expect(await store.recall(undefined, { session: S })).toEqual([later])
-      await refusal(store.forget('nothing'), 'NOTE_NOT_FOUND')
+      const later = await store.notes.add('The key is in the safe.', { session: S, key: 'k' })
+      expect(await store.notes.list({ session: S })).toEqual([later])
+      await refusal(store.notes.forget('nothing'), 'NOTE_NOT_FOUND')
     })
 
     test('are removed for good by a purge, with those of their key before them', async () => {
-      const first = await store.remember('one', { owner: 'anna', key: 'k' })
-      const second = await store.remember('two', { owner: 'anna', key: 'k' })
-      const third = await store.remember('three', { owner: 'anna', key: 'k' })
-      const other = await store.remember('other', { owner: 'anna' })
-      expect(await store.forget(second.id, { purge: true })).toMatchObject({ changed: true, removed: 2 })
-      expect(await store.recall(undefined, { owner: 'anna', all: true })).toEqual([other, third])
-      expect(await store.forget(other.id, { purge: true })).toMatchObject({ removed: 1 })
+      const first = await store.notes.add('one', { owner: 'anna', key: 'k' })
+      const second = await store.notes.add('two', { owner: 'anna', key: 'k' })
+      const third = await store.notes.add('three', { owner: 'anna', key: 'k' })
+      const other = await store.notes.add('other', { owner: 'anna' })
+      expect(await store.notes.forget(second.id, { purge: true })).toMatchObject({
+        changed: true,
+        removed: 2,
+      })
+      expect(await store.notes.list({ owner: 'anna', all: true })).toEqual([other, third])
+      expect(await store.notes.forget(other.id, { purge: true })).toMatchObject({ removed: 1 })
       // A loop over all notes meets those again that went with a later one of their key.
       for (const { id } of [first, second, other]) {
-        expect(await store.forget(id)).toEqual({ changed: false, removed: 0 })
-        expect(await store.forget(id, { purge: true })).toEqual({ changed: false, removed: 0 })
+        expect(await store.notes.forget(id)).toEqual({ changed: false, removed: 0 })
+        expect(await store.notes.forget(id, { purge: true })).toEqual({ changed: false, removed: 0 })
       }
-      await refusal(store.forget('nothing', { purge: true }), 'NOTE_NOT_FOUND')
-      const fourth = await store.remember('four', { owner: 'anna', key: 'k' })
-      expect(await store.recall(undefined, { owner: 'anna' })).toEqual([fourth])
+      await refusal(store.notes.forget('nothing', { purge: true }), 'NOTE_NOT_FOUND')
+      const fourth = await store.notes.add('four', { owner: 'anna', key: 'k' })
+      expect(await store.notes.list({ owner: 'anna' })).toEqual([fourth])
     })
 
     test('of a session are removed with it; those of its owner stay', async () => {
       const [message] = await appendAll(store, chat(1))
-      const note = await store.remember('mine', { session: S })
+      const note = await store.notes.add('mine', { session: S })
       const source = { sessionId: S, messageId: message! }
-      const theirs = await store.remember('theirs', { owner: 'anna', source })
-      await store.purgeSession(S)
-      await refusal(store.recall(undefined, { session: S }), 'SESSION_NOT_FOUND')
-      await refusal(store.forget(note.id), 'NOTE_NOT_FOUND')
-      await store.createSession({ id: S, owner: 'anna' })
-      expect(await store.recall(undefined, { session: S, all: true })).toEqual([theirs])
+      const theirs = await store.notes.add('theirs', { owner: 'anna', source })
+      await store.sessions.purge(S)
+      await refusal(store.notes.list({ session: S }), 'SESSION_NOT_FOUND')
+      await refusal(store.notes.forget(note.id), 'NOTE_NOT_FOUND')
+      await store.sessions.create({ id: S, owner: 'anna' })
+      expect(await store.notes.list({ session: S, all: true })).toEqual([theirs])
     })
 
     test('name the message that they are from', async () => {
       const [message] = await appendAll(store, chat(1))
       const source = { sessionId: S, messageId: message! }
-      expect(await store.remember('a', { session: S, source: message! })).toMatchObject({ source })
-      expect(await store.remember('b', { session: 'other', source })).toMatchObject({ source })
-      expect(await store.remember('c', { owner: 'anna', source })).toMatchObject({ source })
-      await refusal(store.remember('d', { session: S, source: 'none' }), 'MESSAGE_NOT_FOUND')
-      await refusal(store.remember('d', { session: 'other', source: message! }), 'MESSAGE_NOT_FOUND')
+      expect(await store.notes.add('a', { session: S, source: message! })).toMatchObject({ source })
+      expect(await store.notes.add('b', { session: 'other', source })).toMatchObject({ source })
+      expect(await store.notes.add('c', { owner: 'anna', source })).toMatchObject({ source })
+      await refusal(store.notes.add('d', { session: S, source: 'none' }), 'MESSAGE_NOT_FOUND')
+      await refusal(store.notes.add('d', { session: 'other', source: message! }), 'MESSAGE_NOT_FOUND')
       const nowhere = { sessionId: 'nowhere', messageId: message! }
-      await refusal(store.remember('d', { owner: 'anna', source: nowhere }), 'SESSION_NOT_FOUND')
+      await refusal(store.notes.add('d', { owner: 'anna', source: nowhere }), 'SESSION_NOT_FOUND')
       expect(await texts(store, { owner: 'anna', all: true })).toEqual(['c'])
     })
 
     test('hold any text', async () => {
       const text = 'NUL \0, a lone \ud800, quotes " \' and\nlines, 日本語 🎉'
-      const note = await store.remember(text, { owner: 'anna', metadata: { '\0': '\ud800' } })
-      expect(await store.recall(undefined, { owner: 'anna' })).toEqual([note])
+      const note = await store.notes.add(text, { owner: 'anna', metadata: { '\0': '\ud800' } })
+      expect(await store.notes.list({ owner: 'anna' })).toEqual([note])
       expect(note.text).toBe(text)
     })
 
     test('beyond the setting are stored and not recalled', async () => {
-      for (let n = 1; n <= 130; n++) await store.remember(`note ${n}`, { owner: 'anna' })
+      for (let n = 1; n <= 130; n++) await store.notes.add(`note ${n}`, { owner: 'anna' })
       const found = await texts(store, { owner: 'anna', limit: 1_000 })
       expect([found.length, found[0], found.at(-1)]).toEqual([128, 'note 130', 'note 3'])
       expect(await texts(store, { owner: 'anna', limit: 1_000, all: true })).toHaveLength(130)
@@ -178,17 +184,17 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
       const two = (await reopen?.()) ?? store
       const wrote = await Promise.all(
         Array.from({ length: 8 }, (_, n) =>
-          (n % 2 === 0 ? store : two).remember(`version ${n}`, { owner: 'carl', key: 'k' }),
+          (n % 2 === 0 ? store : two).notes.add(`version ${n}`, { owner: 'carl', key: 'k' }),
         ),
       )
-      expect(await store.recall(undefined, { owner: 'carl' })).toHaveLength(1)
-      const all = await store.recall(undefined, { owner: 'carl', all: true })
+      expect(await store.notes.list({ owner: 'carl' })).toHaveLength(1)
+      const all = await store.notes.list({ owner: 'carl', all: true })
       expect(all.map(({ id }) => id).sort()).toEqual(wrote.map(({ id }) => id).sort())
     })
 
     test('of an unknown session are refused', async () => {
-      await refusal(store.remember('x', { session: 'nobody' }), 'SESSION_NOT_FOUND')
-      await refusal(store.recall(undefined, { session: 'nobody' }), 'SESSION_NOT_FOUND')
+      await refusal(store.notes.add('x', { session: 'nobody' }), 'SESSION_NOT_FOUND')
+      await refusal(store.notes.list({ session: 'nobody' }), 'SESSION_NOT_FOUND')
     })
 
     test('leave the view and the log as they are', async () => {
@@ -198,29 +204,29 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
         await store.getEffectiveHistory(S),
         await store.getContextStats(S),
       ]
-      const note = await store.remember('x', { session: S })
-      await store.forget(note.id, { purge: true })
+      const note = await store.notes.add('x', { session: S })
+      await store.notes.forget(note.id, { purge: true })
       expect([
         await store.getMessages(S),
         await store.getEffectiveHistory(S),
         await store.getContextStats(S),
       ]).toEqual(before)
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test.skipIf(!keeps.audit)('leave ids and numbers in the audit, and no text', async () => {
-      const first = await store.remember('SECRET', {
+      const first = await store.notes.add('SECRET', {
         session: S,
         key: 'SECRET',
         actor: 'bert',
         reason: 'asked',
       })
-      const second = await store.remember('SECRET 2', { session: S, key: 'SECRET' })
-      await store.remember('SECRET 3', { owner: 'anna' })
-      await store.forget(second.id, { actor: 'carl', reason: 'wrong' })
-      await store.forget(second.id)
-      await store.forget(second.id, { purge: true })
-      const log = await store.getAuditLog(S)
+      const second = await store.notes.add('SECRET 2', { session: S, key: 'SECRET' })
+      await store.notes.add('SECRET 3', { owner: 'anna' })
+      await store.notes.forget(second.id, { actor: 'carl', reason: 'wrong' })
+      await store.notes.forget(second.id)
+      await store.notes.forget(second.id, { purge: true })
+      const log = await store.sessions.audit(S)
       expect(log.map(({ event, actor, detail }) => [event, actor, detail])).toEqual([
         ['remembered', 'bert', { noteId: first.id, reason: 'asked' }],
         ['remembered', undefined, { noteId: second.id, replaces: first.id }],
@@ -256,8 +262,8 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
             () => {},
           )
           for (const scope of scopes)
-            for (const { id } of await store.recall(undefined, { ...scope, all: true, limit: 1_000 }))
-              await store.forget(id, { purge: true }).catch(() => {})
+            for (const { id } of await store.notes.list({ ...scope, all: true, limit: 1_000 }))
+              await store.notes.forget(id, { purge: true }).catch(() => {})
           for (const [n, { at, key, forgets, which }] of steps.entries()) {
             const scope = scopes[at]!
             if (forgets !== undefined && known.length > 0) {
@@ -271,7 +277,7 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
                   return (error as { code: string }).code
                 }
               }
-              expect(await outcome(() => store.forget(id, { purge: request.purge }))).toEqual(
+              expect(await outcome(() => store.notes.forget(id, { purge: request.purge }))).toEqual(
                 await outcome(() => model.forget(id, request)),
               )
               continue
@@ -279,14 +285,14 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
             // The third of the keys is no key.
             const name = key === 2 ? undefined : `k${key}`
             const text = `text ${n % 4}`
-            const note = await store.remember(text, { ...scope, ...(name !== undefined && { key: name }) })
+            const note = await store.notes.add(text, { ...scope, ...(name !== undefined && { key: name }) })
             const given = { id: note.id, text, key: name, metadata: undefined, source: undefined }
             expect(model.remember(scope, given, { actor: undefined, reason: undefined }).id).toBe(note.id)
             known.push(note)
           }
           for (const scope of scopes)
             for (const all of [false, true]) {
-              const found = await store.recall(undefined, { ...scope, all, limit: 1_000 })
+              const found = await store.notes.list({ ...scope, all, limit: 1_000 })
               const expected = model.list(scope, { limit: 1_000, all, key: undefined })
               const facts = (notes: readonly Note[]): unknown =>
                 notes.map(({ createdAt: _, ...note }) => note).sort((a, b) => (a.id < b.id ? -1 : 1))

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { CompactionPreview, type CompactionResult } from '../../../src/index.ts'
+import type { CompactionResult } from '../../../src/index.ts'
+import { CompactionPreview } from '../../../src/store/compaction/result.ts'
 import { call, chat, result, say, units } from '../../support/conversation.ts'
 import {
   appendAll,
@@ -72,17 +73,17 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
         const store = await open()
         await appendAll(store, BUSY)
         const before = await everything(store)
-        const { version } = await store.getSession(S)
+        const { version } = await store.sessions.get(S)
         const preview = await store.previewCompaction(S, config)
         expect(preview!.compacted).toBe(name !== 'nothing')
         expect(await everything(store)).toEqual(before)
-        expect((await store.getSession(S)).version).toBe(version)
-        expect(await store.getAuditLog(S)).toEqual([])
+        expect((await store.sessions.get(S)).version).toBe(version)
+        expect(await store.sessions.audit(S)).toEqual([])
         const applied = await store.compactSession(S, preview!)
         expect(common(applied!)).toEqual(common(preview!))
         expect(await store.getEffectiveHistory(S)).toEqual(preview!.messages)
         expect((await store.getContextStats(S))!.breakdown.conversationHistory).toBe(preview!.tokensAfter)
-        if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+        if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
       })
 
       test(`of ${name} returns what compactSession does`, async () => {
@@ -114,7 +115,7 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
 
     test('null for a session without messages and for an unknown one', async () => {
       const store = await open()
-      await store.createSession({ id: S })
+      await store.sessions.create({ id: S })
       expect(await store.previewCompaction(S)).toBeNull()
       expect(await store.previewCompaction('unknown')).toBeNull()
     })
@@ -146,10 +147,10 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
         const preview = await store.previewCompaction(S, { range: { from: 3, to: 4 }, summary: 'x' })
         await appendAll(store, [result('a', 'late')])
         // A change elsewhere makes the plan be checked again; the answer must be the same.
-        if (pinned) await store.pin(S, [ids[9]!])
+        if (pinned) await store.messages.pin(S, [ids[9]!])
         await store.compactSession(S, preview!)
         expect(await shape(store)).toEqual([1, 2, 'summary', 5, 6, 7, 8, 9, 10, 11])
-        if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+        if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
       }
     })
 
@@ -158,8 +159,8 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
       const ids = await appendAll(store, chat(8))
       const config = { range: { from: 3, to: 8 }, summary: 'In short.' }
       const changes: Record<string, () => Promise<unknown>> = {
-        pinned: () => store.pin(S, [ids[4]!]),
-        hidden: () => store.hideMessages(S, [ids[4]!]),
+        pinned: () => store.messages.pin(S, [ids[4]!]),
+        hidden: () => store.compactions.hide(S, [ids[4]!]),
         condensed: () => store.compactSession(S, { range: { from: 5, to: 8 }, summary: 'x' }),
       }
       for (const [name, change] of Object.entries(changes)) {
@@ -169,7 +170,7 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
         const error = await refusal(store.compactSession(S, preview!), 'STALE_PLAN')
         expect(error.facts.messageIds, name).toContain(ids[4])
         expect(await everything(store), name).toEqual(before)
-        await store.unpin(S, [ids[4]!])
+        await store.messages.unpin(S, [ids[4]!])
         for (const { id, status } of await store.listCompactions(S))
           if (status === 'active') await store.undoCompaction(S, id)
       }
@@ -178,7 +179,7 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
     test('something that came to light within its span makes it stale', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(8))
-      const hidden = await store.hideMessages(S, [ids[4]!, ids[5]!])
+      const hidden = await store.compactions.hide(S, [ids[4]!, ids[5]!])
       const preview = await store.previewCompaction(S, { range: { from: 3, to: 8 }, summary: 'In short.' })
       await store.undoCompaction(S, hidden.id)
       const error = await refusal(store.compactSession(S, preview!), 'STALE_PLAN')
@@ -189,12 +190,12 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       const ids = await appendAll(store, chat(8))
       const preview = await store.previewCompaction(S, { range: { from: 3, to: 8 }, summary: 'In short.' })
-      await store.pin(S, [ids[0]!])
-      await store.hideMessages(S, [ids[12]!, ids[13]!])
-      await store.updateSession(S, { model: 'gpt-4' })
+      await store.messages.pin(S, [ids[0]!])
+      await store.compactions.hide(S, [ids[12]!, ids[13]!])
+      await store.sessions.update(S, { model: 'gpt-4' })
       await store.compactSession(S, preview!)
       expect(await shape(store)).toEqual([1, 2, 'summary', 9, 10, 11, 12, 15, 16])
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test('rows that others inserted meanwhile do not disturb it', async () => {
@@ -213,7 +214,7 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
       await store.compactSession(S, preview!).catch((error: unknown) => {
         expect(error).toMatchObject({ code: 'STALE_PLAN' })
       })
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test('cannot be applied twice', async () => {
@@ -242,7 +243,7 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
         } catch (error) {
           expect(error).toMatchObject({ name: 'UndertextError', code: 'STALE_PLAN' })
         }
-        if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+        if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
         if (second) await store.undoCompaction(S, second.runId)
         expect(await standing(store)).toEqual(original)
       }
@@ -270,7 +271,7 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await appendAll(store, BUSY)
       const preview = await store.previewCompaction(S, configs.truncate)
-      await store.purgeSession(S)
+      await store.sessions.purge(S)
       await refusal(store.compactSession(S, preview!), 'STALE_PLAN')
       await appendAll(store, BUSY)
       const before = await everything(store)

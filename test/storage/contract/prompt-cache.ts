@@ -44,11 +44,15 @@ export function describePromptCache({ open, keeps }: Contract): void {
     test('goes by what the provider reported of the cache', async () => {
       const { store } = await filled()
       const options: CompactOptions = { ...TRUNCATES, targetTokens: 1_500 }
-      await store.recordUsage(S, { inputTokens: 1_000, cacheReadTokens: 800, cacheCreationTokens: 485 })
+      await store.requests.recordUsage(S, {
+        inputTokens: 1_000,
+        cacheReadTokens: 800,
+        cacheCreationTokens: 485,
+      })
       const seen = (await store.previewCompaction(S, options))!.firstChanged!
       // 2,285 reported of 19 messages estimated at 2,285 and 24 for the conversation: nothing is unseen, no ratio is known.
       expect(seen).toMatchObject({ source: 'reported', cachedTokens: 1_285, tokensGivenUp: 1_285 - KEPT })
-      await store.recordUsage(S, { inputTokens: 2_285, cacheReadTokens: 0, cacheCreationTokens: 0 })
+      await store.requests.recordUsage(S, { inputTokens: 2_285, cacheReadTokens: 0, cacheCreationTokens: 0 })
       expect((await store.previewCompaction(S, options))!.firstChanged).toMatchObject({
         source: 'reported',
         cachedTokens: 0,
@@ -59,12 +63,12 @@ export function describePromptCache({ open, keeps }: Contract): void {
     test('forgets what was reported with the view it is of, and of other models', async () => {
       const { store, ids } = await filled()
       const options: CompactOptions = { ...TRUNCATES, targetTokens: 1_200 }
-      await store.recordUsage(S, { inputTokens: 2_285, cacheReadTokens: 0 })
+      await store.requests.recordUsage(S, { inputTokens: 2_285, cacheReadTokens: 0 })
       expect((await store.previewCompaction(S, { ...options, model: 'gpt-4o' }))!.firstChanged!.source).toBe(
         'assumed',
       )
       expect((await store.previewCompaction(S, options))!.firstChanged!.source).toBe('reported')
-      await store.hideMessages(S, [ids[10]!])
+      await store.compactions.hide(S, [ids[10]!])
       expect((await store.previewCompaction(S, options))!.firstChanged!.source).toBe('assumed')
     })
 
@@ -143,7 +147,7 @@ export function describePromptCache({ open, keeps }: Contract): void {
     test('of what stays on both sides of a gap, is the smaller part', async () => {
       const store = await open()
       const ids = await appendAll(store, THINKING)
-      await store.pin(S, [ids[3]!])
+      await store.messages.pin(S, [ids[3]!])
       // The second block stays; the third and fourth go; the fifth and its redacted one stay. Without a gap these are sent, not the second: 10 units × 1.23 × 1.15 = 14.1.
       const run = await store.compactSession(S, { ...CHECKS, stages: ['drop_reasoning'], targetTokens: 0 })
       expect(run!.compactions[0]!.partsReplaced).toBe(4)
@@ -208,7 +212,7 @@ export function describePromptCache({ open, keeps }: Contract): void {
     test('is not made automatically, and writes nothing', async () => {
       const store = await open()
       await appendAll(store, TALK)
-      const before = await store.getSession(S)
+      const before = await store.sessions.get(S)
       const run = await store.compactSession(S, { ...LITTLE, trigger: 'auto' })
       expect(run).toMatchObject({
         compacted: false,
@@ -219,7 +223,7 @@ export function describePromptCache({ open, keeps }: Contract): void {
         reachedTarget: false,
         fits: true,
       })
-      expect(await store.getSession(S)).toEqual(before)
+      expect(await store.sessions.get(S)).toEqual(before)
       expect(await store.listCompactions(S)).toEqual([])
       const preview = await store.previewCompaction(S, { ...LITTLE, trigger: 'auto' })
       expect(preview).toMatchObject({ compacted: false, reason: 'SAVES_TOO_LITTLE', compactions: [] })
@@ -248,7 +252,7 @@ export function describePromptCache({ open, keeps }: Contract): void {
       expect((await store.previewCompaction(S, more))!.reason).toBe('SAVES_TOO_LITTLE')
       expect((await store.previewCompaction(S, just))!.compacted).toBe(true)
       // Where nothing is cached, nothing is given up: what is saved is what counts.
-      await store.recordUsage(S, { inputTokens: 2_285, cacheReadTokens: 0, cacheCreationTokens: 0 })
+      await store.requests.recordUsage(S, { inputTokens: 2_285, cacheReadTokens: 0, cacheCreationTokens: 0 })
       const plain = (await store.previewCompaction(S, { ...options, minimumSavings: 0 }))!.tokensSaved
       expect((await store.previewCompaction(S, { ...options, minimumSavings: plain }))!.compacted).toBe(true)
     })

@@ -59,7 +59,7 @@ async function appendOnly(store: Store, messages: readonly NewMessage[]): Promis
 
 export function describeProvider({ open, openBoth, keeps }: Contract): void {
   const sound = async (store: Store): Promise<void> => {
-    if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+    if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
   }
 
   describe("a provider's compaction block", () => {
@@ -78,7 +78,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
           role: 'assistant',
           content: [block(units(7, 's'))],
           condenseId: id,
-          standsFor: [[2, 4]],
+          positions: [[2, 4]],
         },
         {
           kind: 'message',
@@ -99,7 +99,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       expect(await tokensOf(store)).toBe(historyTokens(3 + 7 + 8 + 2, 3))
       expect(recorded.tokensAfter).toBe(historyTokens(3 + 7 + 8 + 2, 3))
       expect(recorded.tokensBefore).toBe(historyTokens(3 + 5 + 4 + 2 + 6 + 7 + 8 + 2, 5))
-      expect(await store.getCompaction(S, id!)).toMatchObject({
+      expect(await store.compactions.get(S, id!)).toMatchObject({
         kind: 'provider',
         status: 'active',
         trigger: 'provider',
@@ -165,13 +165,17 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       const retired = (await store.getMessages(S)).find(({ kind }) => kind === 'summary')
       expect(retired).toMatchObject({ hidden: true, retiredBy: id, condenseId: id })
       // Recording again does not undo the undo.
-      const again = await store.recordProviderCompaction(S)
+      const again = await store.compactions.recordProvider(S)
       expect(again).toMatchObject({ recorded: false, block: 'known', compactionIds: [] })
       await store.redoCompaction(S, id)
       expect(await standing(store)).toEqual(compacted)
       await sound(store)
       if (!keeps.audit) return
-      expect((await store.getAuditLog(S)).map(({ event }) => event)).toEqual(['created', 'undone', 'redone'])
+      expect((await store.sessions.audit(S)).map(({ event }) => event)).toEqual([
+        'created',
+        'undone',
+        'redone',
+      ])
     })
 
     test('that was not recorded is not sent; recording it later works, once', async () => {
@@ -182,16 +186,16 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       const { messages } = await store.renderHistory(S, { provider: 'anthropic' })
       expect(validateHistory(messages, 'anthropic')).toEqual([])
       expect(JSON.stringify(messages)).not.toContain('compaction')
-      const first = await store.recordProviderCompaction(S, { messageId: id!, actor: 'me', reason: 'late' })
+      const first = await store.compactions.recordProvider(S, { messageId: id!, actor: 'me', reason: 'late' })
       expect(first.block).toBe('recorded')
-      expect(await store.getCompaction(S, first.compactionIds[0]!)).toMatchObject({
+      expect(await store.compactions.get(S, first.compactionIds[0]!)).toMatchObject({
         actor: 'me',
         reason: 'late',
       })
       expect(await shape(store)).toEqual([1, 'summary', 5, 6, 7, 8])
       const state = await everything(store)
-      expect(await store.recordProviderCompaction(S)).toMatchObject({ recorded: false, block: 'known' })
-      expect(await store.recordProviderCompaction(S, { messageId: id! })).toMatchObject({ block: 'known' })
+      expect(await store.compactions.recordProvider(S)).toMatchObject({ recorded: false, block: 'known' })
+      expect(await store.compactions.recordProvider(S, { messageId: id! })).toMatchObject({ block: 'known' })
       expect(await everything(store)).toEqual(state)
     })
 
@@ -199,7 +203,10 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await appendAll(store, BEFORE)
       await appendOnly(store, [ANSWER])
-      const both = await Promise.all([store.recordProviderCompaction(S), store.recordProviderCompaction(S)])
+      const both = await Promise.all([
+        store.compactions.recordProvider(S),
+        store.compactions.recordProvider(S),
+      ])
       expect(both.map(({ block: outcome }) => outcome).sort()).toEqual(['known', 'recorded'])
       expect(await store.listCompactions(S)).toHaveLength(1)
     })
@@ -209,7 +216,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
     test('leaves pinned messages, and shows them after it', async () => {
       const store = await open()
       const ids = await appendAll(store, BEFORE)
-      await store.pin(S, [ids[1]!])
+      await store.messages.pin(S, [ids[1]!])
       await store.append(S, [ANSWER])
       expect(await shape(store)).toEqual([1, 2, 'summary', 5])
       await appendAll(store, [result('c2', 'ok')])
@@ -232,7 +239,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       await appendAll(store, [say('user', 'a'), call('x', 'run'), say('user', 'b'), say('assistant', 'c')])
       const [holder] = await appendOnly(store, [assistant(block('In short.'), text('d'))])
       await appendAll(store, [result('x', 'late')])
-      await store.recordProviderCompaction(S, { messageId: holder! })
+      await store.compactions.recordProvider(S, { messageId: holder! })
       expect(await shape(store)).toEqual([2, 'summary', 5, 6])
       const { messages } = await store.renderHistory(S, { provider: 'anthropic' })
       expect(validateHistory(messages, 'anthropic')).toEqual([])
@@ -332,7 +339,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       }
       const answer = await store.append(S, [say('user', 'a'), assistant(failed, text('b'))])
       expect(answer).not.toHaveProperty('providerCompaction')
-      expect(await store.recordProviderCompaction(S)).toMatchObject({ recorded: false, block: 'none' })
+      expect(await store.compactions.recordProvider(S)).toMatchObject({ recorded: false, block: 'none' })
       const { messages } = await store.renderHistory(S, { provider: 'anthropic' })
       expect(toAnthropic(messages).messages[1]).toEqual({
         role: 'assistant',
@@ -384,13 +391,13 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await appendAll(store, chat(2))
       const [holder] = await appendOnly(store, [assistant(block('x'), text('y'))])
-      await store.hideMessages(S, [holder!])
-      expect(await store.recordProviderCompaction(S, { messageId: holder! })).toMatchObject({
+      await store.compactions.hide(S, [holder!])
+      expect(await store.compactions.recordProvider(S, { messageId: holder! })).toMatchObject({
         block: 'hidden',
       })
-      await refusal(store.recordProviderCompaction(S, { messageId: 'nobody' }), 'MESSAGE_NOT_FOUND')
-      await refusal(store.recordProviderCompaction('nobody'), 'SESSION_NOT_FOUND')
-      await refusal(store.recordProviderCompaction(S, { message: 'x' } as never), 'INVALID_INPUT')
+      await refusal(store.compactions.recordProvider(S, { messageId: 'nobody' }), 'MESSAGE_NOT_FOUND')
+      await refusal(store.compactions.recordProvider('nobody'), 'SESSION_NOT_FOUND')
+      await refusal(store.compactions.recordProvider(S, { message: 'x' } as never), 'INVALID_INPUT')
     })
 
     test('as Anthropic sends it comes through the converter', async () => {
@@ -438,7 +445,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await appendAll(store, work())
       const edit = { type: 'clear_tool_uses_20250919', cleared_tool_uses: 2, cleared_input_tokens: 40 }
-      const recorded = await store.recordProviderCompaction(S, {
+      const recorded = await store.compactions.recordProvider(S, {
         appliedEdits: [edit],
         excludeTools: ['look'],
       })
@@ -449,7 +456,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       })
       const cleared = [PRUNE_PLACEHOLDER, units(20), PRUNE_PLACEHOLDER, units(20)]
       expect(await shownResults(store)).toEqual(cleared)
-      const compaction = await store.getCompaction(S, recorded.compactionIds[0]!)
+      const compaction = await store.compactions.get(S, recorded.compactionIds[0]!)
       expect(compaction).toMatchObject({
         kind: 'provider',
         trigger: 'provider',
@@ -458,13 +465,13 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       })
       await sound(store)
       // The provider is sent placeholders now, and counts them again.
-      const more = await store.recordProviderCompaction(S, {
+      const more = await store.compactions.recordProvider(S, {
         appliedEdits: [{ ...edit, cleared_tool_uses: 3 }],
         excludeTools: ['look'],
       })
       expect(more).toMatchObject({ recorded: true, edits: [{ reported: 3, applied: 3 }] })
       expect(await shownResults(store)).toEqual([...cleared.slice(0, 3), PRUNE_PLACEHOLDER])
-      expect(await store.recordProviderCompaction(S, { appliedEdits: [edit] })).toMatchObject({
+      expect(await store.compactions.recordProvider(S, { appliedEdits: [edit] })).toMatchObject({
         recorded: true,
       })
       await store.undoCompaction(S, recorded.runId!)
@@ -476,8 +483,8 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
     test('report when there are fewer results than the provider cleared, and leave pinned ones', async () => {
       const store = await open()
       const ids = await appendAll(store, work())
-      await store.pin(S, [ids[2]!])
-      const recorded = await store.recordProviderCompaction(S, {
+      await store.messages.pin(S, [ids[2]!])
+      const recorded = await store.compactions.recordProvider(S, {
         appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 9 }],
       })
       expect(recorded.edits).toEqual([{ type: 'clear_tool_uses_20250919', reported: 9, applied: 4 }])
@@ -488,7 +495,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await appendAll(store, work())
       const edits = [{ type: 'clear_thinking_20251015', cleared_thinking_turns: 1 }]
-      const recorded = await store.recordProviderCompaction(S, { appliedEdits: edits })
+      const recorded = await store.compactions.recordProvider(S, { appliedEdits: edits })
       expect(recorded).toMatchObject({ recorded: true, edits: [{ reported: 1, applied: 1 }] })
       const reasoning = async (): Promise<string[]> =>
         (await store.getEffectiveHistory(S)).flatMap(({ content }) =>
@@ -497,9 +504,9 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
             : content.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])),
         )
       expect(await reasoning()).toEqual(['', '', units(4, 'r')])
-      await store.recordProviderCompaction(S, { appliedEdits: [{ ...edits[0]!, clearedThinkingTurns: 5 }] })
+      await store.compactions.recordProvider(S, { appliedEdits: [{ ...edits[0]!, clearedThinkingTurns: 5 }] })
       const all = [{ type: 'clear_thinking_20251015', cleared_thinking_turns: 5 }]
-      expect(await store.recordProviderCompaction(S, { appliedEdits: all })).toMatchObject({
+      expect(await store.compactions.recordProvider(S, { appliedEdits: all })).toMatchObject({
         recorded: false,
         edits: [{ reported: 5, applied: 1 }],
       })
@@ -513,7 +520,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await appendAll(store, work())
       const [holder] = await appendOnly(store, [assistant(block(units(3)), text('d'))])
-      const recorded = await store.recordProviderCompaction(S, {
+      const recorded = await store.compactions.recordProvider(S, {
         messageId: holder!,
         appliedEdits: [
           { type: 'clear_tool_uses_20250919', clearedToolUses: 1 },

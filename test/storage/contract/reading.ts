@@ -57,7 +57,7 @@ export function describeReading({ open, keeps }: Contract): void {
 
     test('of an empty session nothing, of an unknown one an error', async () => {
       const store = await open()
-      await store.createSession({ id: S })
+      await store.sessions.create({ id: S })
       expect(await store.getMessages(S)).toEqual([])
       expect(await store.getEffectiveHistory(S, { provenance: true })).toEqual([])
       expect((await store.renderHistory(S)).messages).toEqual([])
@@ -71,12 +71,12 @@ export function describeReading({ open, keeps }: Contract): void {
     test('goes down to the originals, through summaries of summaries', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(6))
-      await store.hideMessages(S, [ids[2]!])
+      await store.compactions.hide(S, [ids[2]!])
       await store.compactSession(S, { range: { from: 2, to: 5 }, summary: 'Inner.' })
       await store.compactSession(S, { range: { from: 1, to: 8 }, summary: 'Outer.' })
       const view = await store.getEffectiveHistory(S, { provenance: true })
       // 3 was hidden by hand before, so the summary does not stand for it.
-      expect(view.map(({ standsFor }) => standsFor)).toEqual([
+      expect(view.map(({ positions }) => positions)).toEqual([
         [
           [1, 2],
           [4, 8],
@@ -86,7 +86,7 @@ export function describeReading({ open, keeps }: Contract): void {
         [[11, 11]],
         [[12, 12]],
       ])
-      expect((await store.getEffectiveHistory(S))[0]).not.toHaveProperty('standsFor')
+      expect((await store.getEffectiveHistory(S))[0]).not.toHaveProperty('positions')
     })
   })
 
@@ -94,8 +94,8 @@ export function describeReading({ open, keeps }: Contract): void {
     test('count what they change', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(3))
-      expect(await store.pin(S, [ids[0]!, ids[1]!, ids[0]!])).toBe(2)
-      expect(await store.pin(S, [ids[0]!, ids[2]!])).toBe(1)
+      expect(await store.messages.pin(S, [ids[0]!, ids[1]!, ids[0]!])).toBe(2)
+      expect(await store.messages.pin(S, [ids[0]!, ids[2]!])).toBe(1)
       expect((await store.getMessages(S)).map(({ pinned }) => pinned)).toEqual([
         true,
         true,
@@ -104,12 +104,12 @@ export function describeReading({ open, keeps }: Contract): void {
         false,
         false,
       ])
-      expect(await store.unpin(S, [ids[0]!, ids[3]!])).toBe(1)
-      const { version } = await store.getSession(S)
-      expect(await store.unpin(S, [ids[0]!])).toBe(0)
-      expect((await store.getSession(S)).version).toBe(version)
+      expect(await store.messages.unpin(S, [ids[0]!, ids[3]!])).toBe(1)
+      const { version } = await store.sessions.get(S)
+      expect(await store.messages.unpin(S, [ids[0]!])).toBe(0)
+      expect((await store.sessions.get(S)).version).toBe(version)
       if (keeps.audit) {
-        const log = await store.getAuditLog(S)
+        const log = await store.sessions.audit(S)
         expect(log.map(({ event, detail }) => [event, detail?.count])).toEqual([
           ['pinned', 2],
           ['pinned', 1],
@@ -122,19 +122,19 @@ export function describeReading({ open, keeps }: Contract): void {
       const store = await open()
       const ids = await appendAll(store, chat(3))
       const before = await everything(store)
-      const error = await refusal(store.pin(S, [ids[0]!, 'nobody']), 'MESSAGE_NOT_FOUND')
+      const error = await refusal(store.messages.pin(S, [ids[0]!, 'nobody']), 'MESSAGE_NOT_FOUND')
       expect(error.facts).toEqual({ sessionId: S, messageId: 'nobody' })
       expect(await everything(store)).toEqual(before)
-      await refusal(store.pin('nobody', ['x']), 'SESSION_NOT_FOUND')
+      await refusal(store.messages.pin('nobody', ['x']), 'SESSION_NOT_FOUND')
     })
 
     test('may be put on what is hidden and on summaries', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(6))
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'x' })
-      expect(await store.pin(S, [ids[0]!])).toBe(1)
+      expect(await store.messages.pin(S, [ids[0]!])).toBe(1)
       const [summary] = await store.getEffectiveHistory(S)
-      expect(await store.pin(S, [summary!.id])).toBe(1)
+      expect(await store.messages.pin(S, [summary!.id])).toBe(1)
       await refusal(store.compactSession(S, { range: { from: 1, to: 8 }, summary: 'y' }), 'ILLEGAL_BOUNDARY')
     })
   })
@@ -144,14 +144,14 @@ export function describeReading({ open, keeps }: Contract): void {
       const store = await open()
       const ids = await appendAll(store, chat(4))
       const before = await standing(store)
-      const hidden = await store.hideMessages(S, [ids[5]!, ids[2]!, ids[2]!], {
+      const hidden = await store.compactions.hide(S, [ids[5]!, ids[2]!, ids[2]!], {
         actor: 'anna',
         reason: 'wrong',
       })
       expect(hidden).toMatchObject({ kind: 'manual', status: 'active', rowsHidden: 2, rowsInserted: 0 })
       expect(hidden).toMatchObject({ actor: 'anna', reason: 'wrong', trigger: 'manual', insertedIds: [] })
       expect(await shape(store)).toEqual([1, 2, 4, 5, 7, 8])
-      expect((await store.getContextStats(S))!.hidden).toEqual({ condensed: 0, truncated: 0, byHand: 2 })
+      expect((await store.getContextStats(S))!.hidden).toEqual({ condensed: 0, truncated: 0, manual: 2 })
       expect((await store.getMessages(S))[2]).toMatchObject({ hidden: true, truncationParent: hidden.id })
       await store.undoCompaction(S, hidden.id)
       expect(await standing(store)).toEqual(before)
@@ -173,7 +173,7 @@ export function describeReading({ open, keeps }: Contract): void {
       const parted = async (...at: number[]): Promise<unknown> =>
         (
           await refusal(
-            store.hideMessages(
+            store.compactions.hide(
               S,
               at.map((index) => ids[index]!),
             ),
@@ -185,7 +185,7 @@ export function describeReading({ open, keeps }: Contract): void {
       expect(await parted(1, 2)).toEqual([ids[3]])
       // The same id again is another pair: by position first.
       expect(await parted(6)).toEqual([ids[7]])
-      await store.hideMessages(S, [ids[1]!, ids[2]!, ids[3]!])
+      await store.compactions.hide(S, [ids[1]!, ids[2]!, ids[3]!])
       expect(await shape(store)).toEqual([1, 5, 6, 7, 8, 9])
     })
 
@@ -205,9 +205,9 @@ export function describeReading({ open, keeps }: Contract): void {
         result('b', 'B'),
         say('assistant', 'done'),
       ])
-      const error = await refusal(store.hideMessages(S, [ids[3]!, ids[4]!]), 'ILLEGAL_BOUNDARY')
+      const error = await refusal(store.compactions.hide(S, [ids[3]!, ids[4]!]), 'ILLEGAL_BOUNDARY')
       expect(error.facts.messageIds).toEqual([ids[1], ids[2]])
-      await store.hideMessages(S, [ids[1]!, ids[2]!, ids[3]!, ids[4]!])
+      await store.compactions.hide(S, [ids[1]!, ids[2]!, ids[3]!, ids[4]!])
     })
 
     test('what must stay stays', async () => {
@@ -218,26 +218,26 @@ export function describeReading({ open, keeps }: Contract): void {
         say('user', 'go'),
         call('a', 'run'),
       ])
-      await store.pin(S, [ids[1]!])
+      await store.messages.pin(S, [ids[1]!])
       await store.compactSession(S, { range: { from: 4, to: 7 }, summary: 'x' })
       const summary = (await store.getEffectiveHistory(S)).find(({ kind }) => kind === 'summary')!
       const before = await everything(store)
-      await refusal(store.hideMessages(S, [ids[0]!]), 'ILLEGAL_BOUNDARY')
-      await refusal(store.hideMessages(S, [ids[1]!]), 'ILLEGAL_BOUNDARY')
-      await refusal(store.hideMessages(S, [summary.id]), 'ILLEGAL_BOUNDARY')
-      const waiting = await refusal(store.hideMessages(S, [ids[10]!]), 'PENDING_TOOL_CALLS')
+      await refusal(store.compactions.hide(S, [ids[0]!]), 'ILLEGAL_BOUNDARY')
+      await refusal(store.compactions.hide(S, [ids[1]!]), 'ILLEGAL_BOUNDARY')
+      await refusal(store.compactions.hide(S, [summary.id]), 'ILLEGAL_BOUNDARY')
+      const waiting = await refusal(store.compactions.hide(S, [ids[10]!]), 'PENDING_TOOL_CALLS')
       expect(waiting.facts.messageIds).toEqual([ids[10]])
-      await refusal(store.hideMessages(S, [ids[2]!, 'nobody']), 'MESSAGE_NOT_FOUND')
-      await refusal(store.hideMessages('nobody', ['x']), 'SESSION_NOT_FOUND')
+      await refusal(store.compactions.hide(S, [ids[2]!, 'nobody']), 'MESSAGE_NOT_FOUND')
+      await refusal(store.compactions.hide('nobody', ['x']), 'SESSION_NOT_FOUND')
       expect(await everything(store)).toEqual(before)
     })
 
     test('what is hidden already is refused as stale', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(4))
-      await store.hideMessages(S, [ids[2]!])
+      await store.compactions.hide(S, [ids[2]!])
       const before = await everything(store)
-      const error = await refusal(store.hideMessages(S, [ids[2]!, ids[3]!]), 'STALE_PLAN')
+      const error = await refusal(store.compactions.hide(S, [ids[2]!, ids[3]!]), 'STALE_PLAN')
       expect(error.facts.messageIds).toEqual([ids[2]])
       expect(await everything(store)).toEqual(before)
     })
@@ -247,7 +247,7 @@ export function describeReading({ open, keeps }: Contract): void {
       await appendAll(store, chat(8))
       await store.compactSession(S, { ...ONLY.truncate, targetTokens: 200 })
       const marker = (await store.getEffectiveHistory(S)).find(({ kind }) => kind === 'marker')!
-      await store.hideMessages(S, [marker.id])
+      await store.compactions.hide(S, [marker.id])
       expect(await shape(store)).not.toContain('marker')
     })
   })
@@ -258,7 +258,7 @@ export function describeReading({ open, keeps }: Contract): void {
       expect(await store.getContextStats('nobody')).toBeNull()
       expect(await store.needsCompaction('nobody')).toBe(false)
       expect(await store.compactSession('nobody')).toBeNull()
-      await store.createSession({ id: S })
+      await store.sessions.create({ id: S })
       expect(await store.getContextStats(S)).toBeNull()
       expect(await store.needsCompaction(S)).toBe(false)
       expect(await store.compactSession(S)).toBeNull()
@@ -356,7 +356,7 @@ export function describeReading({ open, keeps }: Contract): void {
 
     test("use the session's own provider and model", async () => {
       const store = await open()
-      await store.createSession({ id: S, provider: 'openai', model: 'gpt-4' })
+      await store.sessions.create({ id: S, provider: 'openai', model: 'gpt-4' })
       await appendAll(store, chat(1))
       expect(await store.getContextStats(S)).toMatchObject({ model: 'gpt-4', availableInputTokens: 5_324 })
       // Another provider does not get this one's model.
@@ -405,12 +405,12 @@ export function describeReading({ open, keeps }: Contract): void {
     test('report what is hidden by what', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(9))
-      await store.hideMessages(S, [ids[16]!])
+      await store.compactions.hide(S, [ids[16]!])
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'x' })
       await store.compactSession(S, { ...ONLY.truncate, targetTokens: 200 })
       const stats = await store.getContextStats(S)
       const rows = await store.getMessages(S)
-      expect(stats!.hidden.byHand).toBe(1)
+      expect(stats!.hidden.manual).toBe(1)
       expect(stats!.hidden.condensed).toBe(4)
       expect(stats!.hidden.truncated).toBe(rows.filter(({ hidden }) => hidden).length - 5)
       expect(stats).toMatchObject({ storedMessages: 18, activeCompactions: 3 })

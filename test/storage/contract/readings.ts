@@ -17,7 +17,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
         measured: null,
         calibration: { ratio: 1, samples: 0 },
       })
-      expect(await store.recordUsage(S, { inputTokens: 1_400 })).toEqual({
+      expect(await store.requests.recordUsage(S, { inputTokens: 1_400 })).toEqual({
         recorded: true,
         provider: 'openai',
         estimator: 'neurolink',
@@ -44,7 +44,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
       expect((await store.getContextStats(S))!.fixed).toEqual({ tokens: 0, source: 'none' })
       const system = units(100) // 115 + 4
       const tools = [{ name: 'x'.repeat(89) }] // 100 characters of JSON: 25
-      await store.recordUsage(S, { model: 'small', inputTokens: ASKED + 144, system, tools })
+      await store.requests.recordUsage(S, { model: 'small', inputTokens: ASKED + 144, system, tools })
       // Of another model, whose reports are unknown: the estimate and the fixed part of the session.
       const whole = historyTokens(1_010, 2)
       expect(await store.getContextStats(S)).toMatchObject({
@@ -72,10 +72,10 @@ export function describeReadings({ open, openBoth }: Contract): void {
       await store.append(S, [say('user', units(1_000)), say('assistant', units(10)), say('user', units(10))])
       const tools = [{ name: 'x'.repeat(39_989) }] // 40,000 characters of JSON: 10,000
       const asked = historyTokens(1_020, 3)
-      await store.recordUsage(S, { inputTokens: asked + 10_000, tools })
+      await store.requests.recordUsage(S, { inputTokens: asked + 10_000, tools })
       expect((await store.getContextStats(S))!.estimatedInputTokens).toBe(asked + 10_000)
       const [first] = await store.getMessages(S)
-      await store.hideMessages(S, [first!.id])
+      await store.compactions.hide(S, [first!.id])
       expect(await store.getContextStats(S)).toMatchObject({
         estimatedInputTokens: historyTokens(20, 2) + 10_000,
         fixed: { tokens: 10_000, source: 'last-request' },
@@ -85,7 +85,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
     test('what is appended afterwards is estimated on top of it', async () => {
       const store = await open()
       await store.append(S, [say('user', units(1_000))])
-      await store.recordUsage(S, { inputTokens: 1_500 })
+      await store.requests.recordUsage(S, { inputTokens: 1_500 })
       await store.append(S, [say('assistant', units(200))])
       const added = historyTokens(1_200, 2) - ASKED
       expect(await store.getContextStats(S)).toMatchObject({
@@ -97,14 +97,14 @@ export function describeReadings({ open, openBoth }: Contract): void {
     test('an answer that is appended already was not in the request', async () => {
       const store = await open()
       await store.append(S, [say('user', units(1_000)), say('assistant', units(200))])
-      const { estimatedTokens } = await store.recordUsage(S, { inputTokens: 1_500 })
+      const { estimatedTokens } = await store.requests.recordUsage(S, { inputTokens: 1_500 })
       expect(estimatedTokens).toBe(ASKED)
       await store.append(S, [say('user', units(50)), call('c', 'f'), result('c', units(10))])
       // Up to the result, which the next request carries; "f" is a unit and so is "{}".
-      expect((await store.recordUsage(S, { inputTokens: 2_000 })).estimatedTokens).toBe(
+      expect((await store.requests.recordUsage(S, { inputTokens: 2_000 })).estimatedTokens).toBe(
         historyTokens(1_000 + 200 + 50 + 2 + 10, 5),
       )
-      expect((await store.recordUsage(S, { inputTokens: 2_000, position: 3 })).estimatedTokens).toBe(
+      expect((await store.requests.recordUsage(S, { inputTokens: 2_000, position: 3 })).estimatedTokens).toBe(
         historyTokens(1_250, 3),
       )
     })
@@ -115,7 +115,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
         say(at % 2 === 0 ? 'user' : 'assistant', units(500)),
       )
       await store.append(S, messages)
-      await store.recordUsage(S, { inputTokens: 5_000 })
+      await store.requests.recordUsage(S, { inputTokens: 5_000 })
       // The answer at the end was not in the request.
       const sent = historyTokens(3_500, 7)
       const compacted = await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'In short.' })
@@ -127,7 +127,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
         source: 'calibrated',
         measured: { inputTokens: 5_000, isCurrent: false },
       })
-      await store.recordUsage(S, { inputTokens: 3_000 })
+      await store.requests.recordUsage(S, { inputTokens: 3_000 })
       expect(await store.getContextStats(S)).toMatchObject({
         source: 'measured+estimated',
         measured: { inputTokens: 3_000, isCurrent: true },
@@ -137,12 +137,16 @@ export function describeReadings({ open, openBoth }: Contract): void {
     test('a report that came late, of a view that is gone, is not kept', async () => {
       const store = await open()
       const { messages } = await store.append(S, [say('user', units(100)), say('user', units(100))])
-      const { viewEpoch } = await store.getSession(S)
-      await store.hideMessages(S, [messages[0]!.id])
-      expect(await store.recordUsage(S, { inputTokens: 300, viewEpoch })).toMatchObject({ recorded: false })
+      const { viewEpoch } = await store.sessions.get(S)
+      await store.compactions.hide(S, [messages[0]!.id])
+      expect(await store.requests.recordUsage(S, { inputTokens: 300, viewEpoch })).toMatchObject({
+        recorded: false,
+      })
       expect(await store.getContextStats(S)).toMatchObject({ measured: null, source: 'estimated' })
-      const now = await store.getSession(S)
-      expect(await store.recordUsage(S, { inputTokens: 300, viewEpoch: now.viewEpoch })).toMatchObject({
+      const now = await store.sessions.get(S)
+      expect(
+        await store.requests.recordUsage(S, { inputTokens: 300, viewEpoch: now.viewEpoch }),
+      ).toMatchObject({
         recorded: true,
       })
     })
@@ -154,7 +158,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
       // F5: twenty reports of 1.3 times the estimate.
       const model = { provider: 'openai', model: 'gpt-4o' }
       for (let at = 0; at < 20; at++)
-        await store.recordUsage(S, { ...model, inputTokens: Math.round(1.3 * ASKED) })
+        await store.requests.recordUsage(S, { ...model, inputTokens: Math.round(1.3 * ASKED) })
       const raw = historyTokens(4_000, 1)
       const check = async (over: typeof store): Promise<void> => {
         const stats = await over.getContextStats('other', 'openai', 'gpt-4o')
@@ -177,7 +181,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
       await store.append(S, [say('user', units(1_000))])
       await store.append('other', [say('user', units(1_000))])
       for (const times of [1, 1, 1, 1, 100])
-        await store.recordUsage(S, { provider: 'openai', inputTokens: times * ASKED })
+        await store.requests.recordUsage(S, { provider: 'openai', inputTokens: times * ASKED })
       expect((await store.getContextStats(S))!.estimatedInputTokens).toBeLessThanOrEqual(2 * ASKED)
       expect((await store.getContextStats('other', 'openai'))!.estimatedInputTokens).toBe(ASKED)
       // It says what was reported all the same.
@@ -193,7 +197,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
       for (let at = 0; at < turns.length; at += 2) {
         await store.append(S, [turns[at]!])
         const estimated = (await store.getContextStats(S))!.estimated
-        await store.recordUsage(S, { inputTokens: 2 * estimated })
+        await store.requests.recordUsage(S, { inputTokens: 2 * estimated })
         await store.append(S, [turns[at + 1]!])
       }
       expect((await store.getContextStats(S))!.calibration.ratio).toBe(2)
@@ -208,7 +212,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
     test('providers go by one name; cache reads and writes belong to the input', async () => {
       const store = await open()
       await store.append(S, [say('user', units(1_000))])
-      const { inputTokens, provider } = await store.recordUsage(S, {
+      const { inputTokens, provider } = await store.requests.recordUsage(S, {
         provider: ' Google ',
         model: 'gemini-2.5-pro',
         inputTokens: 100,
@@ -223,11 +227,11 @@ export function describeReadings({ open, openBoth }: Contract): void {
 
     test('reports are refused where they cannot be', async () => {
       const store = await open()
-      await refusal(store.recordUsage('nobody', { inputTokens: 1 }), 'SESSION_NOT_FOUND')
+      await refusal(store.requests.recordUsage('nobody', { inputTokens: 1 }), 'SESSION_NOT_FOUND')
       await store.append(S, [say('user', 'x')])
       for (const inputTokens of [-1, 1.5, Number.NaN, 2_000_000_000, undefined as never])
-        await refusal(store.recordUsage(S, { inputTokens }), 'INVALID_INPUT')
-      await refusal(store.recordUsage(S, { inputTokens: 1, input: 2 } as never), 'INVALID_INPUT')
+        await refusal(store.requests.recordUsage(S, { inputTokens }), 'INVALID_INPUT')
+      await refusal(store.requests.recordUsage(S, { inputTokens: 1, input: 2 } as never), 'INVALID_INPUT')
       expect((await store.getContextStats(S))!.measured).toBeNull()
     })
 
@@ -235,7 +239,9 @@ export function describeReadings({ open, openBoth }: Contract): void {
       const store = await open()
       await store.append(S, [say('user', units(1_000))])
       for (let at = 0; at < 3; at++)
-        expect((await store.recordUsage(S, { inputTokens: 0, cacheReadTokens: null })).recorded).toBe(false)
+        expect(
+          (await store.requests.recordUsage(S, { inputTokens: 0, cacheReadTokens: null })).recorded,
+        ).toBe(false)
       expect(await store.getContextStats(S)).toMatchObject({
         estimatedInputTokens: ASKED,
         measured: null,
@@ -246,8 +252,8 @@ export function describeReadings({ open, openBoth }: Contract): void {
     test('a purge takes the reports of the session with it', async () => {
       const store = await open()
       await store.append(S, [say('user', units(1_000))])
-      await store.recordUsage(S, { inputTokens: 1_500 })
-      await store.purgeSession(S)
+      await store.requests.recordUsage(S, { inputTokens: 1_500 })
+      await store.sessions.purge(S)
       await store.append(S, [say('user', units(1_000))])
       expect((await store.getContextStats(S))!.measured).toBeNull()
     })
@@ -260,32 +266,34 @@ export function describeReadings({ open, openBoth }: Contract): void {
       const windowOf = async (over: typeof store, model = 'gpt-4o'): Promise<unknown> =>
         (await over.getContextStats(S, 'openai', model))!.contextWindow
       expect(await windowOf(store)).toEqual({ tokens: 128_000, source: 'package', entry: 'gpt-4o' })
-      expect(await store.learnLimit({ provider: 'OpenAI', model: 'gpt-4o', tokens: 100_000 })).toBe(100_000)
-      expect(await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 110_000 })).toBe(100_000)
-      await store.learnLimit({ provider: 'openai', model: 'gpt-4', tokens: 50_000 })
+      expect(await store.limits.set({ provider: 'OpenAI', model: 'gpt-4o', tokens: 100_000 })).toBe(100_000)
+      expect(await store.limits.set({ provider: 'openai', model: 'gpt-4o', tokens: 110_000 })).toBe(100_000)
+      await store.limits.set({ provider: 'openai', model: 'gpt-4', tokens: 50_000 })
       for (const over of reopen === undefined ? [store] : [store, await reopen()]) {
         expect(await windowOf(over)).toEqual({ tokens: 100_000, source: 'learned' })
         expect(await windowOf(over, 'gpt-4')).toEqual({ tokens: 50_000, source: 'learned' })
         // 100,000 less 35 % for the answer.
         expect((await over.getContextStats(S, 'openai', 'gpt-4o'))!.availableInputTokens).toBe(65_000)
-        expect(await over.listLimits()).toMatchObject([
+        expect(await over.limits.list()).toMatchObject([
           { provider: 'openai', model: 'gpt-4', tokens: 50_000 },
           { provider: 'openai', model: 'gpt-4o', tokens: 100_000 },
         ])
       }
-      expect(await store.forgetLimit('openai', 'gpt-4o')).toBe(true)
-      expect(await store.forgetLimit('openai', 'gpt-4o')).toBe(false)
+      expect(await store.limits.forget('openai', 'gpt-4o')).toBe(true)
+      expect(await store.limits.forget('openai', 'gpt-4o')).toBe(false)
       expect(await windowOf(store)).toMatchObject({ tokens: 128_000 })
     })
 
     test('one is forgotten when a larger request went through', async () => {
       const store = await open()
       await store.append(S, [say('user', units(70_000))])
-      await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 70_000 })
+      await store.limits.set({ provider: 'openai', model: 'gpt-4o', tokens: 70_000 })
       const model = { provider: 'openai', model: 'gpt-4o' }
-      expect((await store.recordUsage(S, { ...model, inputTokens: 69_000 })).limitRefuted).toBe(false)
-      expect((await store.recordUsage(S, { ...model, inputTokens: 80_000 })).limitRefuted).toBe(true)
-      expect(await store.listLimits()).toEqual([])
+      expect((await store.requests.recordUsage(S, { ...model, inputTokens: 69_000 })).limitRefuted).toBe(
+        false,
+      )
+      expect((await store.requests.recordUsage(S, { ...model, inputTokens: 80_000 })).limitRefuted).toBe(true)
+      expect(await store.limits.list()).toEqual([])
     })
 
     test('an overflow error teaches the limit it names, and the size', async () => {
@@ -299,7 +307,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
         { status: 400, code: 'context_length_exceeded' },
       )
       const model = { provider: 'openai', model: 'gpt-4o' }
-      expect(await store.recordOverflow(S, error, model)).toMatchObject({
+      expect(await store.limits.learn(S, error, model)).toMatchObject({
         isOverflow: true,
         reading: { provider: 'openai', kind: 'tokens', tokens: 121_000, limit: 100_000 },
         usage: { recorded: true, inputTokens: 121_000, estimatedTokens: asked, limitRefuted: false },
@@ -315,8 +323,8 @@ export function describeReadings({ open, openBoth }: Contract): void {
       }
       // A second overflow names no limit and does not take the first one away.
       const bare = new Error('prompt is too long: 130000 tokens')
-      expect(await store.recordOverflow(S, bare, model)).toMatchObject({ isOverflow: true })
-      expect(await store.listLimits()).toMatchObject([{ tokens: 100_000 }])
+      expect(await store.limits.learn(S, bare, model)).toMatchObject({ isOverflow: true })
+      expect(await store.limits.list()).toMatchObject([{ tokens: 100_000 }])
     })
 
     test('a limit of the input alone leaves the window as it is', async () => {
@@ -324,7 +332,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
       await store.append(S, [say('user', units(100))])
       const model = { provider: 'google-ai', model: 'gemini-2.5-pro' }
       const error = 'The input token count (600000) exceeds the maximum number of tokens allowed (500000).'
-      expect(await store.recordOverflow(S, error, model)).toMatchObject({
+      expect(await store.limits.learn(S, error, model)).toMatchObject({
         learnedLimit: { tokens: 500_000, kind: 'input' },
       })
       expect(await store.getContextStats(S, model.provider, model.model)).toMatchObject({
@@ -337,17 +345,17 @@ export function describeReadings({ open, openBoth }: Contract): void {
         maxOutputTokens: 1_000_000,
       }))!
       expect(availableInputTokens).toBe(48_576)
-      expect(await store.recordUsage(S, { ...model, inputTokens: 510_000 })).toMatchObject({
+      expect(await store.requests.recordUsage(S, { ...model, inputTokens: 510_000 })).toMatchObject({
         limitRefuted: true,
       })
-      expect(await store.listLimits()).toEqual([])
+      expect(await store.limits.list()).toEqual([])
     })
 
     test('the provider of the error counts where none is given', async () => {
       const store = await open()
       await store.append(S, [say('user', units(100))])
-      await store.recordOverflow(S, 'prompt is too long: 210000 tokens > 200000 maximum')
-      expect(await store.listLimits()).toMatchObject([{ provider: 'anthropic', tokens: 200_000 }])
+      await store.limits.learn(S, 'prompt is too long: 210000 tokens > 200000 maximum')
+      expect(await store.limits.list()).toMatchObject([{ provider: 'anthropic', tokens: 200_000 }])
     })
 
     test('an error that is no overflow teaches nothing, and neither does a figure that cannot be', async () => {
@@ -359,30 +367,30 @@ export function describeReadings({ open, openBoth }: Contract): void {
           status: 429,
         },
       )
-      expect(await store.recordOverflow(S, limited)).toEqual({ isOverflow: false })
-      expect(await store.recordOverflow(S, undefined)).toEqual({ isOverflow: false })
+      expect(await store.limits.learn(S, limited)).toEqual({ isOverflow: false })
+      expect(await store.limits.learn(S, undefined)).toEqual({ isOverflow: false })
       // Two tokens are no window.
       const odd = new Error(
         "This model's maximum context length is 2 tokens. However, you requested 9 tokens",
       )
-      expect(await store.recordOverflow(S, odd)).not.toHaveProperty('learnedLimit')
-      expect(await store.listLimits()).toEqual([])
-      await refusal(store.recordOverflow('nobody', odd), 'SESSION_NOT_FOUND')
-      await refusal(store.recordOverflow(S, odd, { inputTokens: 5 } as never), 'INVALID_INPUT')
+      expect(await store.limits.learn(S, odd)).not.toHaveProperty('learnedLimit')
+      expect(await store.limits.list()).toEqual([])
+      await refusal(store.limits.learn('nobody', odd), 'SESSION_NOT_FOUND')
+      await refusal(store.limits.learn(S, odd, { inputTokens: 5 } as never), 'INVALID_INPUT')
     })
 
     test('impossible ones are refused', async () => {
       const store = await open()
       for (const tokens of [0, -5, 1.5, Number.POSITIVE_INFINITY])
-        await refusal(store.learnLimit({ provider: 'openai', tokens }), 'INVALID_INPUT')
-      await refusal(store.learnLimit({ provider: '', tokens: 5 }), 'INVALID_INPUT')
-      expect(await store.listLimits()).toEqual([])
+        await refusal(store.limits.set({ provider: 'openai', tokens }), 'INVALID_INPUT')
+      await refusal(store.limits.set({ provider: '', tokens: 5 }), 'INVALID_INPUT')
+      expect(await store.limits.list()).toEqual([])
     })
 
     test("a session's own windows go before the registry", async () => {
       const store = await open()
       const windows = { openai: { 'gpt-4o': 50_000 }, 'my-gateway': 20_000 }
-      await store.createSession({ id: S, config: { contextWindows: windows } })
+      await store.sessions.create({ id: S, config: { contextWindows: windows } })
       await store.append(S, [say('user', 'x')])
       const windowOf = async (provider: string, model?: string): Promise<unknown> =>
         (await store.getContextStats(S, provider, model))!.contextWindow
@@ -395,8 +403,8 @@ export function describeReadings({ open, openBoth }: Contract): void {
       expect(await windowOf('My-Gateway', 'any')).toMatchObject({ tokens: 20_000, source: 'session' })
       expect(await windowOf('nobody')).toEqual({ tokens: 128_000, source: 'default' })
       const wrong = { contextWindows: { openai: { 'gpt-4o': '50k' } } }
-      await refusal(store.updateSession(S, { config: wrong }), 'INVALID_INPUT')
-      await store.updateSession(S, { config: null })
+      await refusal(store.sessions.update(S, { config: wrong }), 'INVALID_INPUT')
+      await store.sessions.update(S, { config: null })
       expect(await windowOf('openai', 'gpt-4o')).toMatchObject({ tokens: 128_000 })
     })
   })

@@ -5,6 +5,7 @@ import { transcriptOf } from '../../../src/adapters/claude-agent-sdk/entry.ts'
 import { undertextSessionStore } from '../../../src/adapters/claude-agent-sdk/index.ts'
 import { UndertextChatMessageHistory } from '../../../src/adapters/langchain/index.ts'
 import { UndertextSession } from '../../../src/adapters/openai-agents/index.ts'
+import { afterTurn } from '../../../src/compat/index.ts'
 import type { HistoryRecord, ImportEvent, Store } from '../../../src/index.ts'
 import { isUndertextError } from '../../../src/index.ts'
 import { chat, say } from '../../support/conversation.ts'
@@ -39,13 +40,13 @@ const langchain = (store: Store): UndertextChatMessageHistory =>
 
 async function recordsOf(store: Store): Promise<HistoryRecord[]> {
   const records: HistoryRecord[] = []
-  for await (const record of store.exportSession(S)) records.push(record)
+  for await (const record of store.sessions.export(S)) records.push(record)
   return records
 }
 
 async function requestOf(store: Store): Promise<string> {
   const request = await store.prepareRequest(S, { auto: false })
-  return (await store.recordUsage(S, { inputTokens: 500, request })).requestId!
+  return (await store.requests.recordUsage(S, { inputTokens: 500, request })).requestId!
 }
 
 const firstId = async (store: Store): Promise<string> => (await store.getMessages(S))[0]!.id
@@ -55,8 +56,8 @@ const firstId = async (store: Store): Promise<string> => (await store.getMessage
  * what is to be. The name is that of the method, and what makes it repeatable.
  */
 export const REPETITIONS: Readonly<Record<string, Repetition>> = {
-  'createSession with an id': {
-    act: (store) => store.createSession({ id: 'new' }),
+  'sessions.create with an id': {
+    act: (store) => store.sessions.create({ id: 'new' }),
     again: 'SESSION_EXISTS',
     session: 'new',
   },
@@ -79,44 +80,48 @@ export const REPETITIONS: Readonly<Record<string, Repetition>> = {
     act: (store) => store.rewind(S, { from: 'start', append: [say('user', 'instead')], expectedPosition: 6 }),
     again: 'POSITION_CONFLICT',
   },
-  'forkSession with an id': {
-    act: (store) => store.forkSession(S, { id: 'fork' }),
+  'sessions.fork with an id': {
+    act: (store) => store.sessions.fork(S, { id: 'fork' }),
     again: 'SESSION_EXISTS',
     session: 'fork',
     needsHistories: true,
   },
-  'importSession with an id': {
-    act: (store) => store.importSession('new', IMPORTED, { source: 'elsewhere' }),
+  'sessions.import with an id': {
+    act: (store) => store.sessions.import(IMPORTED, { id: 'new', source: 'elsewhere' }),
     again: { status: 'unchanged', messages: 0 },
     session: 'new',
     needsHistories: true,
   },
   // The second result says that the session exists.
-  'restoreSession with an id': {
+  'sessions.import of records with an id': {
     arrange: recordsOf,
-    act: (store, records: readonly HistoryRecord[]) => store.restoreSession(records, { id: 'new' }),
+    act: (store, records: readonly HistoryRecord[]) => store.sessions.import(records, { id: 'new' }),
     session: 'new',
     needsHistories: true,
   },
   'recordResponse by keys': { act: (store) => store.recordResponse(S, { messages: KEYED }) },
-  'afterTurn by keys': { act: (store) => store.afterTurn(S, { messages: KEYED, auto: false }) },
-  'recordAnswer of a request': {
+  'afterTurn by keys': { act: (store) => afterTurn(store, S, { messages: KEYED, auto: false }) },
+  'requests.recordAnswer of a request': {
     arrange: requestOf,
-    act: (store, request: string) => store.recordAnswer(S, request, [5, 6]),
+    act: (store, request: string) => store.requests.recordAnswer(S, request, [5, 6]),
     needsHistories: true,
   },
-  'remember with a key': { act: (store) => store.remember('a fact', { session: S, key: 'k' }) },
-  'updateSession to the same': { act: (store) => store.updateSession(S, { title: 'T' }) },
-  'archiveSession again': { act: (store) => store.archiveSession(S) },
-  'pin again': { arrange: firstId, act: (store, id: string) => store.pin(S, [id]), again: 0 },
+  'notes.add with a key': { act: (store) => store.notes.add('a fact', { session: S, key: 'k' }) },
+  'sessions.update to the same': { act: (store) => store.sessions.update(S, { title: 'T' }) },
+  'sessions.archive again': { act: (store) => store.sessions.archive(S) },
+  'messages.pin again': {
+    arrange: firstId,
+    act: (store, id: string) => store.messages.pin(S, [id]),
+    again: 0,
+  },
   'compactSession of a preview': {
     arrange: (store) => store.previewCompaction(S, { targetTokens: 40, enableSummarize: false }),
     act: (store, preview) => store.compactSession(S, preview),
     again: 'STALE_PLAN',
   },
-  'hideMessages again': {
+  'compactions.hide again': {
     arrange: firstId,
-    act: (store, id: string) => store.hideMessages(S, [id]),
+    act: (store, id: string) => store.compactions.hide(S, [id]),
     again: 'STALE_PLAN',
   },
   'UndertextSession.applyHistoryTransaction with an operation id': {
@@ -190,7 +195,7 @@ export function describeRepetitions({ open, keeps }: Contract): void {
     const arranged = (await arrange?.(store)) as never
     const first = told(await act(store, arranged))
     const before = await everything(store, session)
-    const sessions = (await store.listSessions()).length
+    const sessions = (await store.sessions.list()).length
     const second = await act(store, arranged).then(told, (error: unknown) => {
       if (!isUndertextError(error)) throw error
       return error.code
@@ -198,6 +203,6 @@ export function describeRepetitions({ open, keeps }: Contract): void {
     if (typeof again === 'object') expect(second).toMatchObject(again as object)
     else expect(second).toEqual(again ?? first)
     expect(await everything(store, session)).toEqual(before)
-    expect(await store.listSessions()).toHaveLength(sessions)
+    expect(await store.sessions.list()).toHaveLength(sessions)
   })
 }

@@ -36,7 +36,7 @@ async function ask(
 
 async function expectSame(store: Store, all: readonly { id: string; sent: string }[], id = S): Promise<void> {
   const seen: RenderedRequest[] = []
-  for (const one of all) seen.push(await store.getRequest(id, one.id))
+  for (const one of all) seen.push(await store.requests.get(id, one.id))
   expect(seen.map(sentOf)).toEqual(all.map(({ sent }) => sent))
   expect(seen.every(({ matches, reason }) => matches && reason === undefined)).toBe(true)
 }
@@ -90,7 +90,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         messages: [call('c', 'read', { path: 'a' }), result('c', 'text')],
         usage: USAGE,
       })
-      const { incarnation } = await store.getSession(S)
+      const { incarnation } = await store.sessions.get(S)
       expect(requestId).toBe(`${incarnation}:r1`)
       const entry = {
         id: requestId,
@@ -107,8 +107,8 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         usage: USAGE,
         at: expect.any(Number),
       }
-      expect(await store.listRequests(S)).toEqual([entry])
-      const seen = await store.getRequest(S, requestId!)
+      expect(await store.requests.list(S)).toEqual([entry])
+      const seen = await store.requests.get(S, requestId!)
       const { messages, system, tools } = request
       expect(seen).toEqual({
         ...entry,
@@ -117,9 +117,9 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         matches: true,
       })
       for (const answer of [4, 5, appended.messages[1]!.id, appended.messages[2]!.id])
-        expect((await store.getRequest(S, { answer })).id).toBe(requestId)
+        expect((await store.requests.get(S, { answer })).id).toBe(requestId)
       for (const answer of [1, 3, 6]) {
-        const error = await refusal(store.getRequest(S, { answer }), 'REQUEST_NOT_FOUND')
+        const error = await refusal(store.requests.get(S, { answer }), 'REQUEST_NOT_FOUND')
         expect(error.facts).toEqual({ sessionId: S, request: String(answer) })
       }
     })
@@ -128,26 +128,26 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await store.append(S, [say('user', 'first')])
       const request = await store.prepareRequest(S, {})
-      const { requestId } = await store.recordUsage(S, { ...USAGE, request })
+      const { requestId } = await store.requests.recordUsage(S, { ...USAGE, request })
       const { messages } = await store.append(S, [say('assistant', 'one'), say('assistant', 'two')])
-      await refusal(store.getRequest(S, { answer: 2 }), 'REQUEST_NOT_FOUND')
+      await refusal(store.requests.get(S, { answer: 2 }), 'REQUEST_NOT_FOUND')
       // Not in the log, and not after the moment of the request.
       for (const range of [
         [3, 4],
         [1, 2],
       ] as const)
-        expect(await store.recordAnswer(S, requestId!, range)).toBe(false)
-      expect(await store.recordAnswer(S, requestId!, [2, 3])).toBe(true)
-      expect(await store.recordAnswer(S, requestId!, [2, 2])).toBe(false)
+        expect(await store.requests.recordAnswer(S, requestId!, range)).toBe(false)
+      expect(await store.requests.recordAnswer(S, requestId!, [2, 3])).toBe(true)
+      expect(await store.requests.recordAnswer(S, requestId!, [2, 2])).toBe(false)
       for (const { id } of messages)
-        expect(await store.getRequest(S, { answer: id })).toMatchObject({
+        expect(await store.requests.get(S, { answer: id })).toMatchObject({
           id: requestId,
           answerPositions: [2, 3],
           matches: true,
         })
-      await refusal(store.recordAnswer(S, `${requestId}0`, [2, 3]), 'REQUEST_NOT_FOUND')
-      await refusal(store.recordAnswer('other', requestId!, [2, 3]), 'SESSION_NOT_FOUND')
-      await refusal(store.recordAnswer(S, requestId!, [3, 2]), 'INVALID_INPUT')
+      await refusal(store.requests.recordAnswer(S, `${requestId}0`, [2, 3]), 'REQUEST_NOT_FOUND')
+      await refusal(store.requests.recordAnswer('other', requestId!, [2, 3]), 'SESSION_NOT_FOUND')
+      await refusal(store.requests.recordAnswer(S, requestId!, [3, 2]), 'INVALID_INPUT')
     })
 
     test('answer with what is new: a message that was known keeps the request that it had', async () => {
@@ -159,7 +159,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         await ask(store, { prompt: 'second' }, [known, say('assistant', 'new'), say('assistant', 'newer')]),
       )
       // first, known, between, second, new, newer
-      expect((await store.listRequests(S)).map(({ answerPositions }) => answerPositions)).toEqual([
+      expect((await store.requests.list(S)).map(({ answerPositions }) => answerPositions)).toEqual([
         [2, 2],
         [5, 6],
       ])
@@ -168,8 +168,8 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         [5, 1],
         [6, 1],
       ] as const)
-        expect((await store.getRequest(S, { answer })).id).toBe(ids[at]!.id)
-      for (const answer of [1, 3, 4]) await refusal(store.getRequest(S, { answer }), 'REQUEST_NOT_FOUND')
+        expect((await store.requests.get(S, { answer })).id).toBe(ids[at]!.id)
+      for (const answer of [1, 3, 4]) await refusal(store.requests.get(S, { answer }), 'REQUEST_NOT_FOUND')
     })
 
     test('are the same bytes after compactions, undos, redos, rewinds and appends, and in another process', async () => {
@@ -193,13 +193,13 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         append: [say('user', 'instead')],
       })
       expect(rewound.rowsHidden).toBe(2)
-      await store.pin(S, [(await store.getEffectiveHistory(S)).at(-1)!.id])
+      await store.messages.pin(S, [(await store.getEffectiveHistory(S)).at(-1)!.id])
       all.push(await ask(store))
       await store.compactSession(S, { stages: ['truncate'], target: 0.0001 })
       all.push(await ask(store, { prompt: 'last' }))
       await expectSame(store, all)
       if (reopen !== undefined) await expectSame(await reopen(), all)
-      expect((await store.verifySession(S)).findings).toEqual([])
+      expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test('are the same bytes whatever happens in between, in any order', async () => {
@@ -233,7 +233,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         () => store.compactSession(S, { stages: ['deduplicate'], target: 0.0001 }),
         () => store.compactSession(S, { stages: ['truncate'], target: 0.0001 }),
         async () => {
-          const { messageCount } = await store.getSession(S)
+          const { messageCount } = await store.sessions.get(S)
           const from = 1 + pick(messageCount)
           return store.compactSession(S, { range: { from, to: from + pick(4) }, summary: `sum ${number}` })
         },
@@ -244,13 +244,13 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
           const row = view[pick(view.length)]!
           await store.rewind(S, { from: { messageId: row.id }, append: [say('user', `other ${number}`)] })
         },
-        async () => store.pin(S, [(await store.getMessages(S))[pick(2)]!.id]),
+        async () => store.messages.pin(S, [(await store.getMessages(S))[pick(2)]!.id]),
       ]
       await ask(store, { prompt: 'begin' })
       for (number = 1; number <= 60; number++) await tried(steps[pick(steps.length)]!)
       expect(all.length).toBeGreaterThan(4)
       await expectSame(store, all)
-      expect((await store.verifySession(S)).findings).toEqual([])
+      expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test('hold what the log does not: a prompt that was not stored, files and bytes', async () => {
@@ -276,7 +276,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         { id: first.requestId!, sent: sentOf(request) },
         { id: second.requestId!, sent: sentOf(again) },
       ])
-      const seen = await store.getRequest(S, first.requestId!)
+      const seen = await store.requests.get(S, first.requestId!)
       expect(seen.promptPositions).toBeUndefined()
       expect(seen.prompt).toEqual(request.prompt)
       expect(seen.files).toMatchObject({
@@ -287,8 +287,8 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         dropped: [],
       })
       expect(JSON.stringify(seen.files)).not.toContain('export')
-      expect((await store.getRequest(S, second.requestId!)).promptPositions).toEqual([4, 5])
-      expect((await store.verifySession(S)).findings).toEqual([])
+      expect((await store.requests.get(S, second.requestId!)).promptPositions).toEqual([4, 5])
+      expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test('are recorded once for messages with idempotency keys, and never without a request', async () => {
@@ -309,7 +309,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         usage: USAGE,
       })
       expect(without.requestId).toBeUndefined()
-      expect(await store.listRequests(S)).toHaveLength(1)
+      expect(await store.requests.list(S)).toHaveLength(1)
     })
 
     test('come back from JSON, and without a usage', async () => {
@@ -318,7 +318,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       const request = JSON.parse(JSON.stringify(prepared)) as PreparedRequest
       const { requestId } = await store.recordResponse(S, { request, messages: [say('assistant', 'Hello')] })
       await expectSame(store, [{ id: requestId!, sent: sentOf(prepared) }])
-      expect((await store.listRequests(S))[0]).not.toHaveProperty('usage')
+      expect((await store.requests.list(S))[0]).not.toHaveProperty('usage')
     })
 
     test('say when the messages that were sent are others', async () => {
@@ -329,7 +329,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         request: changed,
         messages: [say('assistant', 'Hello')],
       })
-      expect(await store.getRequest(S, requestId!)).toMatchObject({
+      expect(await store.requests.get(S, requestId!)).toMatchObject({
         matches: false,
         reason: 'history',
         messages: request.messages,
@@ -340,18 +340,18 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await store.append(S, [say('user', 'first')])
       const request = await store.prepareRequest(S, { prompt: 'second', tools: TOOLS })
-      const { requestId } = await store.recordUsage(S, { ...USAGE, request })
+      const { requestId } = await store.requests.recordUsage(S, { ...USAGE, request })
       await store.append(S, [say('user', 'second'), say('assistant', 'Yes')])
       await expectSame(store, [{ id: requestId!, sent: sentOf(request) }])
-      expect((await store.listRequests(S))[0]).not.toHaveProperty('answerPositions')
+      expect((await store.requests.list(S))[0]).not.toHaveProperty('answerPositions')
     })
 
     test('come in pages, oldest first', async () => {
       const store = await open()
       const ids: string[] = []
       for (const prompt of ['a', 'b', 'c', 'd', 'e']) ids.push((await ask(store, { prompt })).id)
-      const idsOf = async (options: Parameters<Store['listRequests']>[1]) =>
-        (await store.listRequests(S, options)).map(({ id }) => id)
+      const idsOf = async (options: Parameters<Store['requests']['list']>[1]) =>
+        (await store.requests.list(S, options)).map(({ id }) => id)
       expect(await idsOf({ limit: 2 })).toEqual(ids.slice(0, 2))
       expect(await idsOf({ limit: 2, after: ids[1]! })).toEqual(ids.slice(2, 4))
       expect(await idsOf({ after: ids[3]! })).toEqual(ids.slice(4))
@@ -362,41 +362,41 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       const { id } = await ask(store, { prompt: 'secret', system: 'Be brief.' })
       const old = await store.prepareRequest(S, { prompt: 'more' })
-      await store.purgeSession(S)
-      await refusal(store.listRequests(S), 'SESSION_NOT_FOUND')
+      await store.sessions.purge(S)
+      await refusal(store.requests.list(S), 'SESSION_NOT_FOUND')
       const { requestId } = await store.recordResponse(S, { request: old, messages: [say('assistant', 'x')] })
       expect(requestId).toBeUndefined()
-      expect(await store.listRequests(S)).toEqual([])
-      await refusal(store.getRequest(S, id), 'REQUEST_NOT_FOUND')
-      await refusal(store.listRequests(S, { after: id }), 'REQUEST_NOT_FOUND')
+      expect(await store.requests.list(S)).toEqual([])
+      await refusal(store.requests.get(S, id), 'REQUEST_NOT_FOUND')
+      await refusal(store.requests.list(S, { after: id }), 'REQUEST_NOT_FOUND')
     })
 
     test('are exported and restored, also under another id', async () => {
       const store = await open()
       await store.append(S, [say('user', `${units(300)} first`), say('assistant', units(300))])
-      await store.pin(S, [(await store.getMessages(S))[1]!.id])
+      await store.messages.pin(S, [(await store.getMessages(S))[1]!.id])
       const all = [await ask(store, { prompt: 'second', system: 'Be brief.', tools: TOOLS })]
       await store.compactSession(S, { stages: ['truncate'], target: 0.0001 })
       all.push(await ask(store, { prompt: 'third', system: 'Be brief.', tools: TOOLS }))
       const request = await store.prepareRequest(S, { prompt: 'not stored' })
-      const usage = await store.recordUsage(S, { ...USAGE, request })
+      const usage = await store.requests.recordUsage(S, { ...USAGE, request })
       all.push({ id: usage.requestId!, sent: sentOf(request) })
       const records: HistoryRecord[] = []
-      for await (const record of store.exportSession(S)) records.push(record)
-      expect(records[0]).toMatchObject({ type: 'header', version: 2 })
+      for await (const record of store.sessions.export(S)) records.push(record)
+      expect(records[0]).toMatchObject({ type: 'header', version: 1 })
       const byType = (type: string) => records.filter((one) => one.type === type).length
       expect([byType('request'), byType('piece')]).toEqual([3, 3])
-      await store.restoreSession(records, { id: 'copy' })
-      const { incarnation } = await store.getSession('copy')
+      await store.sessions.import(records, { id: 'copy' })
+      const { incarnation } = await store.sessions.get('copy')
       const copies = all.map(({ sent }, index) => ({ sent, id: `${incarnation}:r${index + 1}` }))
       await expectSame(store, copies, 'copy')
-      await store.purgeSession(S)
+      await store.sessions.purge(S)
       await expectSame(store, copies, 'copy')
-      expect(await store.restoreSession(records)).toMatchObject({ existing: false })
+      expect(await store.sessions.import(records)).toMatchObject({ existing: false })
       await expectSame(store, all)
-      expect(await store.restoreSession(records)).toMatchObject({ existing: true })
-      expect((await store.verifySession(S)).findings).toEqual([])
-      expect((await store.verifySession('copy')).findings).toEqual([])
+      expect(await store.sessions.import(records)).toMatchObject({ existing: true })
+      expect((await store.sessions.verify(S)).findings).toEqual([])
+      expect((await store.sessions.verify('copy')).findings).toEqual([])
     })
 
     test('are refused with bad input, before anything is written', async () => {
@@ -414,17 +414,17 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       ]) {
         const given = { ...request, ...wrong } as never
         await refusal(store.recordResponse(S, { request: given, messages }), 'INVALID_INPUT')
-        await refusal(store.recordUsage(S, { ...USAGE, request: given }), 'INVALID_INPUT')
+        await refusal(store.requests.recordUsage(S, { ...USAGE, request: given }), 'INVALID_INPUT')
       }
-      expect((await store.getSession(S)).messageCount).toBe(1)
+      expect((await store.sessions.get(S)).messageCount).toBe(1)
       for (const key of ['', 7, {}, { answer: 0 }, { answer: 1.5 }, { answer: 1, id: 'x' }, null])
-        await refusal(store.getRequest(S, key as never), 'INVALID_INPUT')
-      await refusal(store.getRequest(S, { answer: 'nobody' }), 'MESSAGE_NOT_FOUND')
-      await refusal(store.getRequest('nowhere', 'x'), 'SESSION_NOT_FOUND')
-      for (const id of ['x', `${(await store.getSession(S)).incarnation}:r0`, ':r1'])
-        await refusal(store.getRequest(S, id), 'REQUEST_NOT_FOUND')
+        await refusal(store.requests.get(S, key as never), 'INVALID_INPUT')
+      await refusal(store.requests.get(S, { answer: 'nobody' }), 'MESSAGE_NOT_FOUND')
+      await refusal(store.requests.get('nowhere', 'x'), 'SESSION_NOT_FOUND')
+      for (const id of ['x', `${(await store.sessions.get(S)).incarnation}:r0`, ':r1'])
+        await refusal(store.requests.get(S, id), 'REQUEST_NOT_FOUND')
       for (const options of [{ limit: 0 }, { limit: 10_001 }, { after: '' }, { before: 'x' }])
-        await refusal(store.listRequests(S, options as never), 'INVALID_INPUT')
+        await refusal(store.requests.list(S, options as never), 'INVALID_INPUT')
     })
   })
 }

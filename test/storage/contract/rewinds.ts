@@ -23,7 +23,7 @@ export function describeRewinds({ open }: Contract): void {
       await store.rewind('a', { from: { messageId: messages[3]!.id } })
       expect(await statuses()).toEqual(['condense undone', 'manual undone', 'manual active'])
       expect((await store.getEffectiveHistory('a')).map(({ position }) => position)).toEqual([1, 2, 3])
-      expect((await store.verifySession('a')).findings).toEqual([])
+      expect((await store.sessions.verify('a')).findings).toEqual([])
       expect((await store.listCompactions('b')).map(({ status }) => status)).toEqual(['active'])
     })
 
@@ -42,9 +42,9 @@ export function describeRewinds({ open }: Contract): void {
 
       await store.undoCompaction('a', inner!.runId)
       const undone = await store.undoCompaction('a', compactionId!)
-      expect(undone.turnedWith).toBeUndefined()
+      expect(undone.alsoChanged).toBeUndefined()
       expect(await shown()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
-      expect((await store.verifySession('a')).findings).toEqual([])
+      expect((await store.sessions.verify('a')).findings).toEqual([])
 
       await store.redoCompaction('a', inner!.runId)
       expect(await shown()).toEqual(['summary', 4, 5, 6, 7, 8, 9])

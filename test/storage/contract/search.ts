@@ -11,8 +11,8 @@ async function found(store: Store, query: string, options: SearchOptions = {}): 
 
 /** Two sessions; every test knows them by heart. */
 async function filled(store: Store): Promise<void> {
-  await store.createSession({ id: 'one', owner: 'anna' })
-  await store.createSession({ id: 'two', owner: 'bert' })
+  await store.sessions.create({ id: 'one', owner: 'anna' })
+  await store.sessions.create({ id: 'two', owner: 'bert' })
   await store.append('one', [
     { ...say('user', 'Please fix the failing build of the kettle.'), createdAt: 1_000 },
     { ...call('c1', 'read_file', { path: 'src/storage/sql/view.ts' }), createdAt: 2_000 },
@@ -85,7 +85,7 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
       const store = await open()
       await filled(store)
       const { hits, complete, cursor } = await store.search('teapot')
-      const { incarnation } = await store.getSession('two')
+      const { incarnation } = await store.sessions.get('two')
       expect(hits).toEqual([
         {
           sessionId: 'two',
@@ -250,11 +250,11 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
         { ...say('user', 'A kettle for the kitchen.'), createdAt: 1_000 },
         { ...say('assistant', 'Which kettle?'), createdAt: 2_000 },
       ])
-      await store.forkSession('one', { id: 'two' })
+      await store.sessions.fork('one', { id: 'two' })
       await store.append('two', [{ ...say('user', 'The copper kettle.'), createdAt: 3_000 }])
-      await store.forkSession('two', { id: 'three' })
+      await store.sessions.fork('two', { id: 'three' })
       await store.append('one', [{ ...say('user', 'The iron kettle.'), createdAt: 4_000 }])
-      await store.updateSession('three', { owner: 'anna' })
+      await store.sessions.update('three', { owner: 'anna' })
       const all = await store.search('kettle')
       expect(all.hits.map(({ snippet }) => snippet.text).sort()).toEqual([
         'A kettle for the kitchen.',
@@ -271,7 +271,7 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
         'three:3',
       ])
       // The original is found where the fork is purged.
-      await store.purgeSession('three')
+      await store.sessions.purge('three')
       expect(await found(store, 'copper')).toEqual(['two:3'])
     })
 
@@ -282,7 +282,7 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
         'fork0',
         Array.from({ length: 30 }, (_, at) => say('user', `kettle number ${at}`)),
       )
-      for (let nth = 1; nth < 4; nth++) await store.forkSession(`fork${nth - 1}`, { id: `fork${nth}` })
+      for (let nth = 1; nth < 4; nth++) await store.sessions.fork(`fork${nth - 1}`, { id: `fork${nth}` })
       const texts: string[] = []
       let cursor: string | undefined
       do {
@@ -352,7 +352,7 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
       const store = await open()
       await filled(store)
       expect(await found(store, 'teapot')).toEqual(['two:1'])
-      await store.purgeSession('two')
+      await store.sessions.purge('two')
       expect(await found(store, 'teapot')).toEqual([])
       await store.append('two', [say('user', 'A samovar.')])
       await store.append('four', [say('user', 'A teapot.')])
@@ -366,9 +366,9 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
       await filled(store)
       expect(await found(store, 'teapot')).toEqual(['two:1'])
       const records = []
-      for await (const record of store.exportSession('two')) records.push(record)
-      await store.purgeSession('two')
-      await store.restoreSession(records)
+      for await (const record of store.sessions.export('two')) records.push(record)
+      await store.sessions.purge('two')
+      await store.sessions.import(records)
       expect(await found(store, 'teapot')).toEqual(['two:1'])
     })
 

@@ -7,7 +7,7 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
   describe('sessions', () => {
     test('are made with an id or without', async () => {
       const store = await open()
-      const named = await store.createSession({
+      const named = await store.sessions.create({
         id: S,
         owner: 'anna',
         title: 'Travel',
@@ -27,49 +27,55 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
         activeCompactions: 0,
         archivedAt: undefined,
       })
-      const first = await store.createSession()
-      const second = await store.createSession()
+      const first = await store.sessions.create()
+      const second = await store.sessions.create()
       expect(first.id).toMatch(/^[0-9a-f-]{36}$/)
       expect(first.id).not.toBe(second.id)
-      expect(await store.getSession(S)).toEqual(named)
-      await refusal(store.createSession({ id: S }), 'SESSION_EXISTS')
-      await refusal(store.getSession('nobody'), 'SESSION_NOT_FOUND')
+      expect(await store.sessions.get(S)).toEqual(named)
+      await refusal(store.sessions.create({ id: S }), 'SESSION_EXISTS')
+      await refusal(store.sessions.get('nobody'), 'SESSION_NOT_FOUND')
     })
 
     test('keep any JSON as config and metadata', async () => {
       const store = await open()
       const json = { a: [1, -0, null, '\0', { b: '\ud800' }], ['__proto__']: 1, '': {} }
-      await store.createSession({ id: S, config: json, metadata: json })
-      const { config, metadata } = await store.getSession(S)
+      await store.sessions.create({ id: S, config: json, metadata: json })
+      const { config, metadata } = await store.sessions.get(S)
       expect(config).toStrictEqual(json)
       expect(metadata).toStrictEqual(json)
     })
 
     test('are changed by what is given; null clears, what is left out stays', async () => {
       const store = await open()
-      await store.createSession({ id: S, owner: 'anna', title: 'Travel', model: 'gpt-4', metadata: { a: 1 } })
-      await store.updateSession(S, { title: 'Rome', metadata: undefined })
-      expect(await store.getSession(S)).toMatchObject({
+      await store.sessions.create({
+        id: S,
+        owner: 'anna',
+        title: 'Travel',
+        model: 'gpt-4',
+        metadata: { a: 1 },
+      })
+      await store.sessions.update(S, { title: 'Rome', metadata: undefined })
+      expect(await store.sessions.get(S)).toMatchObject({
         owner: 'anna',
         title: 'Rome',
         model: 'gpt-4',
         metadata: { a: 1 },
       })
-      const cleared = await store.updateSession(S, { title: null, model: null, metadata: null })
+      const cleared = await store.sessions.update(S, { title: null, model: null, metadata: null })
       expect(cleared).toMatchObject({ owner: 'anna' })
       expect([cleared.title, cleared.model, cleared.metadata]).toEqual([undefined, undefined, undefined])
-      await refusal(store.updateSession('nobody', { title: 'x' }), 'SESSION_NOT_FOUND')
+      await refusal(store.sessions.update('nobody', { title: 'x' }), 'SESSION_NOT_FOUND')
     })
 
     test('are listed newest first, in pages, by owner', async () => {
       const store = await open()
       // Stored out of order: the list goes by the times of the messages.
       for (const index of [3, 1, 7, 2, 6, 4, 5]) {
-        await store.createSession({ id: `s${index}`, owner: index % 2 === 0 ? 'even' : 'odd' })
+        await store.sessions.create({ id: `s${index}`, owner: index % 2 === 0 ? 'even' : 'odd' })
         await store.append(`s${index}`, [{ ...say('user', 'x'), createdAt: index * 1_000 }])
       }
-      const ids = async (options: Parameters<typeof store.listSessions>[0]): Promise<string[]> =>
-        (await store.listSessions(options)).map(({ id }) => id)
+      const ids = async (options: Parameters<typeof store.sessions.list>[0]): Promise<string[]> =>
+        (await store.sessions.list(options)).map(({ id }) => id)
       expect(await ids({})).toEqual(['s7', 's6', 's5', 's4', 's3', 's2', 's1'])
       expect(await ids({ limit: 3 })).toEqual(['s7', 's6', 's5'])
       expect(await ids({ limit: 3, after: 's5' })).toEqual(['s4', 's3', 's2'])
@@ -77,10 +83,10 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       expect(await ids({ owner: 'even' })).toEqual(['s6', 's4', 's2'])
       expect(await ids({ owner: 'even', after: 's4', limit: 1 })).toEqual(['s2'])
       expect(await ids({ owner: 'nobody' })).toEqual([])
-      await refusal(store.listSessions({ after: 'nobody' }), 'SESSION_NOT_FOUND')
-      await refusal(store.listSessions({ after: { id: 's1' } as never }), 'INVALID_INPUT')
-      await store.updateSession('s2', { title: 'Ärger mit 100%' })
-      await store.updateSession('s5', { title: 'The INVOICES of May' })
+      await refusal(store.sessions.list({ after: 'nobody' }), 'SESSION_NOT_FOUND')
+      await refusal(store.sessions.list({ after: { id: 's1' } as never }), 'INVALID_INPUT')
+      await store.sessions.update('s2', { title: 'Ärger mit 100%' })
+      await store.sessions.update('s5', { title: 'The INVOICES of May' })
       expect(await ids({ search: 'ÄRGER' })).toEqual(['s2'])
       expect(await ids({ search: 'invoices' })).toEqual(['s5'])
       expect(await ids({ search: '0%' })).toEqual(['s2'])
@@ -93,13 +99,28 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       const silent = { role: 'tool', content: [] } as const
       await store.append('a', [silent, ...chat(2), silent, say('user', 'x')])
-      expect(await store.countMessages('a')).toEqual({ messages: 5, bookkeeping: 2, visible: 5 })
+      expect((await store.sessions.get('a', { counts: true })).counts).toEqual({
+        messages: 5,
+        bookkeeping: 2,
+        visible: 5,
+      })
       // Positions 1 to 5: a silent row and four messages; the summary stands for them.
       await store.compactSession('a', { range: { from: 1, to: 5 }, summary: 'x' })
-      expect(await store.countMessages('a')).toEqual({ messages: 5, bookkeeping: 2, visible: 2 })
-      await store.createSession({ id: 'empty' })
-      expect(await store.countMessages('empty')).toEqual({ messages: 0, bookkeeping: 0, visible: 0 })
-      await refusal(store.countMessages('nobody'), 'SESSION_NOT_FOUND')
+      expect((await store.sessions.get('a', { counts: true })).counts).toEqual({
+        messages: 5,
+        bookkeeping: 2,
+        visible: 2,
+      })
+      await store.sessions.create({ id: 'empty' })
+      expect((await store.sessions.get('empty', { counts: true })).counts).toEqual({
+        messages: 0,
+        bookkeeping: 0,
+        visible: 0,
+      })
+      await refusal(
+        store.sessions.get('nobody', { counts: true }).then((found) => found.counts),
+        'SESSION_NOT_FOUND',
+      )
     })
 
     test('silent messages count no tokens and no messages, whatever hides and shows them', async () => {
@@ -123,15 +144,15 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       const ranges = { with: { from: 2, to: 6 }, without: { from: 1, to: 3 } }
       const figures = async (id: string) => {
         const { messageCount, estimated, breakdown, sizes } = (await store.getContextStats(id))!
-        const { messages, visible } = await store.countMessages(id)
+        const { messages, visible } = (await store.sessions.get(id, { counts: true })).counts
         return { messageCount, estimated, breakdown, sizes, messages, visible }
       }
       const expectSame = async () => {
         expect(await figures('with')).toEqual(await figures('without'))
         for (const id of ['with', 'without']) {
-          const { visible } = await store.countMessages(id)
-          expect((await store.getSession(id)).visibleCount).toBe(visible)
-          if (keeps.verify) expect((await store.verifySession(id)).findings).toEqual([])
+          const { visible } = (await store.sessions.get(id, { counts: true })).counts
+          expect((await store.sessions.get(id)).visibleCount).toBe(visible)
+          if (keeps.verify) expect((await store.sessions.verify(id)).findings).toEqual([])
         }
       }
       await store.append('without', said)
@@ -163,23 +184,24 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
 
     test('archived ones are listed apart; archiving twice is once', async () => {
       const store = await open()
-      await store.createSession({ id: 'a' })
-      await store.createSession({ id: 'b' })
-      const { archivedAt } = await store.archiveSession('a')
+      await store.sessions.create({ id: 'a' })
+      await store.sessions.create({ id: 'b' })
+      const { archivedAt } = await store.sessions.archive('a')
       expect(archivedAt).toBeGreaterThan(0)
-      expect((await store.archiveSession('a')).archivedAt).toBe(archivedAt)
-      expect((await store.listSessions()).map(({ id }) => id)).toEqual(['b'])
-      expect((await store.listSessions({ archived: true })).map(({ id }) => id)).toEqual(['a'])
-      if (keeps.audit) expect((await store.getAuditLog('a')).map(({ event }) => event)).toEqual(['archived'])
+      expect((await store.sessions.archive('a')).archivedAt).toBe(archivedAt)
+      expect((await store.sessions.list()).map(({ id }) => id)).toEqual(['b'])
+      expect((await store.sessions.list({ archived: true })).map(({ id }) => id)).toEqual(['a'])
+      if (keeps.audit)
+        expect((await store.sessions.audit('a')).map(({ event }) => event)).toEqual(['archived'])
       await store.append('a', chat(1))
-      expect((await store.archiveSession('a', false)).archivedAt).toBeUndefined()
-      expect((await store.listSessions()).map(({ id }) => id)).toEqual(['a', 'b'])
-      await refusal(store.archiveSession('nobody'), 'SESSION_NOT_FOUND')
+      expect((await store.sessions.archive('a', false)).archivedAt).toBeUndefined()
+      expect((await store.sessions.list()).map(({ id }) => id)).toEqual(['a', 'b'])
+      await refusal(store.sessions.archive('nobody'), 'SESSION_NOT_FOUND')
     })
 
     test('are sorted by their newest message, not by the newest write', async () => {
       const store = await open()
-      expect(await store.newestSession()).toBeUndefined()
+      expect((await store.sessions.list({ limit: 1 }))[0]?.id).toBeUndefined()
       const hour = (nth: number) => Date.UTC(2025, 0, 1, nth)
       for (const [id, nth] of [
         ['a', 3],
@@ -187,45 +209,48 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
         ['c', 1],
       ] as const)
         await store.append(id, [{ ...say('user', 'x'), createdAt: hour(nth) }])
-      await store.updateSession('a', { title: 'changed' })
-      const times = async () => (await store.listSessions()).map(({ id, newestAt }) => [id, newestAt])
+      await store.sessions.update('a', { title: 'changed' })
+      const times = async () => (await store.sessions.list()).map(({ id, newestAt }) => [id, newestAt])
       expect(await times()).toEqual([
         ['b', hour(5)],
         ['a', hour(3)],
         ['c', hour(1)],
       ])
-      expect(await store.newestSession()).toBe('b')
+      expect((await store.sessions.list({ limit: 1 }))[0]?.id).toBe('b')
       await store.append('c', [{ ...say('user', 'y'), createdAt: hour(6) }])
-      expect(await store.newestSession()).toBe('c')
-      await store.createSession({ id: 'empty' })
+      expect((await store.sessions.list({ limit: 1 }))[0]?.id).toBe('c')
+      await store.sessions.create({ id: 'empty' })
       expect((await times()).at(-1)).toEqual(['empty', 0])
-      expect(await store.newestSession()).toBe('c')
-      await store.archiveSession('c')
-      expect(await store.newestSession()).toBe('b')
-      expect(await store.newestSession({ archived: true })).toBe('c')
-      await refusal(store.newestSession({ archived: 1 } as never), 'INVALID_INPUT')
+      expect((await store.sessions.list({ limit: 1 }))[0]?.id).toBe('c')
+      await store.sessions.archive('c')
+      expect((await store.sessions.list({ limit: 1 }))[0]?.id).toBe('b')
+      expect((await store.sessions.list({ limit: 1, archived: true }))[0]?.id).toBe('c')
+      await refusal(
+        store.sessions.list({ limit: 1, archived: 1 as never }).then((found) => found[0]?.id),
+        'INVALID_INPUT',
+      )
       if (!keeps.audit) return
       // A clock that is ahead: it counts as said when it was written.
       await store.append('a', [{ ...say('user', 'z'), createdAt: Date.now() + 1e10 }])
       await new Promise((resolve) => setTimeout(resolve, 5))
       await store.append('b', [say('user', 'now')])
-      expect(await store.newestSession()).toBe('b')
+      expect((await store.sessions.list({ limit: 1 }))[0]?.id).toBe('b')
     })
 
     test('are on one page each, also when the session that ends a page receives a message', async () => {
       const store = await open()
       for (const nth of [4, 1, 3, 2, 5])
         await store.append(`s${nth}`, [{ ...say('user', 'x'), createdAt: nth * 1_000 }])
-      const first = await store.listSessions({ limit: 2 })
+      const first = await store.sessions.list({ limit: 2 })
       expect(first.map(({ id }) => id)).toEqual(['s5', 's4'])
       await store.append('s4', [{ ...say('user', 'y'), createdAt: 9_000 }])
-      const ids = async (after: Parameters<typeof store.listSessions>[0]): Promise<string[]> =>
-        (await store.listSessions(after)).map(({ id }) => id)
+      const ids = async (after: Parameters<typeof store.sessions.list>[0]): Promise<string[]> =>
+        (await store.sessions.list(after)).map(({ id }) => id)
       expect(await ids({ limit: 2, after: first[1] })).toEqual(['s3', 's2'])
       expect(await ids({ after: 's4' })).toEqual(['s5', 's3', 's2', 's1'])
       // Of equal times, the last inserted first; a page may end between them.
       for (const id of ['t1', 't2', 't3']) await store.append(id, [{ ...say('user', 'x'), createdAt: 3_000 }])
-      const [, , ...same] = await store.listSessions({ limit: 4 })
+      const [, , ...same] = await store.sessions.list({ limit: 4 })
       expect(same.map(({ id }) => id)).toEqual(['t3', 't2'])
       expect(await ids({ limit: 3, after: same[1] })).toEqual(['t1', 's3', 's2'])
       expect(await ids({ limit: 3, after: 't2' })).toEqual(['t1', 's3', 's2'])
@@ -237,34 +262,37 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       await appendAll(store, chat(2), 'other')
       const other = await store.getMessages('other')
       await store.compactSession(S, { range: { from: 1, to: 8 }, summary: 'x' })
-      const { incarnation } = await store.getSession(S)
+      const { incarnation } = await store.sessions.get(S)
       const ids = (await store.getMessages(S)).map(({ id }) => id)
-      const { filesCleared, ...removed } = await store.purgeSession(S, { actor: 'anna', reason: 'asked to' })
+      const { filesCleared, ...removed } = await store.sessions.purge(S, {
+        actor: 'anna',
+        reason: 'asked to',
+      })
       expect(removed).toEqual({ messages: 12, compactions: 1, blobs: 0 })
       // A server keeps removed rows until it vacuums.
       expect([undefined, false]).toContain(filesCleared)
-      await refusal(store.getSession(S), 'SESSION_NOT_FOUND')
-      await refusal(store.purgeSession(S), 'SESSION_NOT_FOUND')
+      await refusal(store.sessions.get(S), 'SESSION_NOT_FOUND')
+      await refusal(store.sessions.purge(S), 'SESSION_NOT_FOUND')
       expect(await store.getContextStats(S)).toBeNull()
-      expect((await store.listSessions()).map(({ id }) => id)).toEqual(['other'])
+      expect((await store.sessions.list()).map(({ id }) => id)).toEqual(['other'])
       const again = await store.append(S, [say('user', 'again')], { expectedPosition: 0 })
       expect(again.messages[0]!.position).toBe(1)
       expect(ids).not.toContain(again.messages[0]!.id)
-      expect((await store.getSession(S)).incarnation).not.toBe(incarnation)
+      expect((await store.sessions.get(S)).incarnation).not.toBe(incarnation)
       expect(await store.listCompactions(S)).toEqual([])
-      await refusal(store.pin(S, [ids[0]!]), 'MESSAGE_NOT_FOUND')
+      await refusal(store.messages.pin(S, [ids[0]!]), 'MESSAGE_NOT_FOUND')
       expect(await store.getMessages('other')).toEqual(other)
     })
 
     test('come back as they were when the store is opened again', async () => {
       const { store, reopen } = await openBoth()
       if (reopen === undefined) return
-      await store.createSession({ id: S, owner: 'anna', metadata: { a: [1] } })
+      await store.sessions.create({ id: S, owner: 'anna', metadata: { a: [1] } })
       await appendAll(store, chat(3))
-      await store.archiveSession(S)
-      const before = await store.getSession(S)
+      await store.sessions.archive(S)
+      const before = await store.sessions.get(S)
       await store.close()
-      expect(await (await reopen()).getSession(S)).toEqual(before)
+      expect(await (await reopen()).sessions.get(S)).toEqual(before)
     })
   })
 }

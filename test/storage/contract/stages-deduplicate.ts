@@ -179,7 +179,7 @@ export function describeDeduplicate({ open }: Contract): void {
           say('user', 'next'),
         ),
       )
-      await store.hideMessages(S, [ids[3]!, ids[4]!])
+      await store.compactions.hide(S, [ids[3]!, ids[4]!])
       expect(await deduplicate(store)).toMatchObject({ compacted: false, reason: 'NO_PROGRESS' })
     })
 
@@ -208,7 +208,7 @@ export function describeDeduplicate({ open }: Contract): void {
           read('c', 'src/a.ts', lines(1, 50)),
         ),
       )
-      await store.pin(S, [ids[2]!, ids[6]!])
+      await store.messages.pin(S, [ids[2]!, ids[6]!])
       await deduplicate(store)
       expect(await pointers(store)).toEqual([false, true, false])
     })
@@ -295,7 +295,7 @@ export function describeDeduplicate({ open }: Contract): void {
       const id = run!.compactions[0]!.id
       const after = await standing(store)
       await store.undoCompaction(S, id)
-      const hidden = await store.hideMessages(S, [ids[3]!, ids[4]!])
+      const hidden = await store.compactions.hide(S, [ids[3]!, ids[4]!])
       const error = await refusal(store.redoCompaction(S, id), 'INPUT_NOT_VISIBLE')
       expect(error.facts.missing).toEqual([ids[4]])
       await store.undoCompaction(S, hidden.id)

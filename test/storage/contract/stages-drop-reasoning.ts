@@ -74,7 +74,7 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
         LOOPS[8]!.content,
       ])
       expect(view[3]!.replacedParts).toEqual([0, 1])
-      expect(await store.getCompaction(S, id!)).toMatchObject({
+      expect(await store.compactions.get(S, id!)).toMatchObject({
         kind: 'prune',
         partsReplaced: 4,
         rowsHidden: 0,
@@ -82,7 +82,7 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
       const tokens = async (): Promise<number> =>
         (await store.getContextStats(S, 'openai'))!.breakdown.conversationHistory
       expect(await tokens()).toBe(historyTokens(REST + 1, 9))
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
       if (reopen) expect(await (await reopen()).getEffectiveHistory(S)).toEqual(view)
 
       await store.undoCompaction(S, id!)
@@ -90,7 +90,7 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
       expect(await tokens()).toBe(historyTokens(REST + 4 + 3 + 10 + 2 + 1, 9))
       await store.redoCompaction(S, id!)
       expect(await store.getEffectiveHistory(S)).toEqual(view)
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test('is sent to a strict provider without a trace, the open loop with its reasoning', async () => {
@@ -121,12 +121,12 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
     test('leaves a loop with a pinned message alone, and what shows a replacement', async () => {
       const store = await open()
       const ids = await appendAll(store, LOOPS)
-      await store.pin(S, [ids[3]!])
+      await store.messages.pin(S, [ids[3]!])
       const first = await applyStage(store, dropReasoning(), S)
-      expect((await store.getCompaction(S, first!)).replaced).toEqual([{ messageId: ids[5], part: 0 }])
-      await store.unpin(S, [ids[3]!])
+      expect((await store.compactions.get(S, first!)).replaced).toEqual([{ messageId: ids[5], part: 0 }])
+      await store.messages.unpin(S, [ids[3]!])
       const second = await applyStage(store, dropReasoning(), S)
-      expect((await store.getCompaction(S, second!)).partsReplaced).toBe(3)
+      expect((await store.compactions.get(S, second!)).partsReplaced).toBe(3)
       expect(await applyStage(store, dropReasoning(), S)).toBeUndefined()
     })
 
@@ -158,7 +158,7 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
       const ids = await appendAll(store, LOOPS)
       const id = await applyStage(store, dropReasoning(), S)
       await store.undoCompaction(S, id!)
-      const hidden = await store.hideMessages(S, ids.slice(5))
+      const hidden = await store.compactions.hide(S, ids.slice(5))
       const error = await refusal(store.redoCompaction(S, id!), 'INPUT_NOT_VISIBLE')
       expect(error.facts.missing).toEqual([ids[1], ids[3]])
       await store.undoCompaction(S, hidden.id)
@@ -178,7 +178,7 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
         )
       for (const isRecorded of [true, false]) {
         const store = await open()
-        await store.createSession({ id: S, ...model })
+        await store.sessions.create({ id: S, ...model })
         for (let turn = 1; turn <= 4; turn++) {
           const request = await store.prepareRequest(S, { prompt: `question ${turn}` })
           if (isRecorded) await store.recordResponse(S, { request, messages: [answer(turn)] })
@@ -213,11 +213,11 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
       const second = await applyPlanned(store, S, again)
       for (const id of [first, second]) {
         await store.undoCompaction(S, id)
-        if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+        if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
       }
       for (const id of [second, first]) {
         await store.redoCompaction(S, id)
-        if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+        if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
       }
       expect((await store.getEffectiveHistory(S))[5]!.content).toEqual([
         NOTHING,

@@ -154,7 +154,7 @@ export function describeMedia({ open, keeps }: Contract): void {
       expect((await store.getContextStats(S))!.sizes).toMatchObject({ images: 6, largeImages: 4 })
       await store.undoCompaction(S, run.runId)
       expect((await store.getContextStats(S))!.sizes).toEqual(stats.sizes)
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test('lower the limit of Claude to 20 images, and of no other model', async () => {
@@ -217,7 +217,7 @@ export function describeMedia({ open, keeps }: Contract): void {
     test('shows a text in place of the oldest down to the target; the newest and pinned ones stay', async () => {
       const store = await open()
       const [first] = await appendAll(store, pictures(8))
-      await store.pin(S, [first!])
+      await store.messages.pin(S, [first!])
       const run = (await store.compactSession(S, { ...mistral, trigger: 'auto' }))!
       expect(run.stagesUsed).toEqual(['media'])
       expect(run.fits).toBe(true)
@@ -344,7 +344,7 @@ export function describeMedia({ open, keeps }: Contract): void {
           const { images, mediaBytes } = stats.sizes
           expect({ images, mediaBytes }, `round ${round}, step ${step}`).toEqual(await onTheWire(store))
         }
-        if (keeps.verify && runs.length > 0) expect((await store.verifySession(S)).findings).toEqual([])
+        if (keeps.verify && runs.length > 0) expect((await store.sessions.verify(S)).findings).toEqual([])
       }
     })
   })

@@ -115,7 +115,7 @@ export function describePrune({ open }: Contract): void {
         result('d', 'y'.repeat(25)),
         say('assistant', 'done'),
       ])
-      await store.pin(S, [ids[4]!])
+      await store.messages.pin(S, [ids[4]!])
       await store.compactSession(S, prune)
       const all = await texts(store)
       expect([all[2], all[4], all[6], all[8]]).toEqual([A, B, 'x'.repeat(24), PRUNE_PLACEHOLDER])

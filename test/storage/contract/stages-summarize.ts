@@ -23,7 +23,7 @@ export function describeSummarize({ open, keeps }: Contract): void {
         role: 'system',
         content: 'They counted to four.',
         condenseId: run!.compactions[0]!.id,
-        standsFor: [[1, 8]],
+        positions: [[1, 8]],
       })
       expect(summary!.position).toBeUndefined()
       const rows = await store.getMessages(S)
@@ -138,7 +138,7 @@ export function describeSummarize({ open, keeps }: Contract): void {
       expect(summarizer.requests[0]!.previousSummary).toBe('First part.')
       expect(summarizer.requests[0]!.messages.map(({ kind }) => kind)).not.toContain('summary')
       const [entry] = await store.getEffectiveHistory(S, { provenance: true })
-      expect(entry!.standsFor).toEqual([[1, 16]])
+      expect(entry!.positions).toEqual([[1, 16]])
       const rows = await store.getMessages(S)
       const inner = rows.find(({ condenseId }) => condenseId === first!.compactions[0]!.id)!
       expect(inner).toMatchObject({ hidden: true, condenseParent: second!.compactions[0]!.id, anchor: 8 })
@@ -150,7 +150,7 @@ export function describeSummarize({ open, keeps }: Contract): void {
       const store = await open()
       // 8 turns of 100 units a message, so that the second range is worth a summary.
       const ids = await appendAll(store, chat(8, 100))
-      await store.pin(S, [ids[6]!])
+      await store.messages.pin(S, [ids[6]!])
       const summarizer = fakeModel(({ messages }) => `Summary of ${messages.length}.`)
       const run = await store.compactSession(S, { ...all, summarizer, keepRecentTokens: 240 })
       expect(await texts(store)).toEqual([
@@ -182,7 +182,7 @@ export function describeSummarize({ open, keeps }: Contract): void {
       expect(await shape(store)).toEqual(['summary', 8, 'summary', 15, 16])
       expect(JSON.stringify(summarizer.requests)).not.toContain('slow')
       const statusOf = async (): Promise<unknown> =>
-        (await store.listToolCalls(S)).map(({ callId, status, shown }) => [callId, status, shown])
+        (await store.messages.toolCalls(S)).map(({ callId, status, shown }) => [callId, status, shown])
       expect(await statusOf()).toEqual([['slow', 'pending', 'full']])
 
       await appendAll(store, [result('slow', 'it came')])
@@ -284,7 +284,7 @@ export function describeSummarize({ open, keeps }: Contract): void {
         say('user', 'look'),
         call('b', 'run'),
       ])
-      await store.pin(S, [ids[5]!])
+      await store.messages.pin(S, [ids[5]!])
       const before = await standing(store)
       const condense = (from: number, to: number): Promise<unknown> =>
         store.compactSession(S, { range: { from, to }, summary: 'x' })

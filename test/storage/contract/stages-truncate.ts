@@ -31,7 +31,7 @@ export function describeTruncate({ open }: Contract): void {
       await appendAll(store, chat(8, 100))
       await store.compactSession(S, truncate(700))
       const marker = (await store.getEffectiveHistory(S)).find(({ kind }) => kind === 'marker')!
-      await store.pin(S, [marker.id])
+      await store.messages.pin(S, [marker.id])
       await appendAll(store, chat(8, 100))
       const run = await store.compactSession(S, truncate(700))
       expect(run).toMatchObject({ compacted: true, reachedTarget: true })
@@ -102,7 +102,7 @@ export function describeTruncate({ open }: Contract): void {
         content: TRUNCATION_MARKER,
         isTruncationMarker: true,
         truncationId: run!.compactions[0]!.id,
-        standsFor: [[3, 8]],
+        positions: [[3, 8]],
       })
       const rows = await store.getMessages(S)
       expect(
@@ -153,7 +153,7 @@ export function describeTruncate({ open }: Contract): void {
         say('user', 'look'),
         call('a', 'run'),
       ])
-      await store.pin(S, [ids[7]!])
+      await store.messages.pin(S, [ids[7]!])
       await store.compactSession(S, truncate(0))
       // The first exchange is larger than half of no target, so only its request stays.
       expect(await shape(store)).toEqual([1, 2, 8, 'marker', 14, 15])
@@ -223,7 +223,7 @@ export function describeTruncate({ open }: Contract): void {
       expect(await shape(store)).toEqual(['summary', 17, 18])
       const [summary] = await store.getEffectiveHistory(S, { provenance: true })
       // The marker it covers stands for 3–8.
-      expect(summary!.standsFor).toEqual([[1, 16]])
+      expect(summary!.positions).toEqual([[1, 16]])
       await expect(store.undoCompaction(S, cutOff!.runId)).rejects.toMatchObject({
         code: 'HAS_ACTIVE_DEPENDENTS',
         facts: { dependents: [condensed!.compactions[0]!.id] },
@@ -313,7 +313,7 @@ export function describeTruncate({ open }: Contract): void {
         result('a', units(2_000, 'r')),
         say('assistant', 'ok'),
       ])
-      await store.pin(S, [ids[1]!])
+      await store.messages.pin(S, [ids[1]!])
       const run = await store.compactSession(S, { ...cut, truncationMarker: false })
       const all = await texts(store)
       expect(all[0]).toBe(units(200, 's'))

@@ -23,7 +23,7 @@ export type Keeps = {
   /** Audit entries, failed attempts, and what is noted of summaries. */
   readonly audit: boolean
   readonly leases: boolean
-  /** Whether `verifySession` looks at anything. */
+  /** Whether `sessions.verify` looks at anything. */
   readonly verify: boolean
   /** Whether whole sessions can be had as records and made of them. */
   readonly histories: boolean
@@ -107,7 +107,7 @@ export async function standing(store: Store, session = S): Promise<unknown> {
 
 /** Every fact of a session that a refused verb must not change. */
 export async function everything(store: Store, session = S): Promise<unknown> {
-  const { updatedAt: _updatedAt, version: _version, ...fields } = await store.getSession(session)
+  const { updatedAt: _updatedAt, version: _version, ...fields } = await store.sessions.get(session)
   return {
     fields,
     rows: await store.getMessages(session),

@@ -39,31 +39,31 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
         input: { path: 'src/a.ts', limit: 3 },
         output: { type: 'text', value: old },
       }
-      expect(await store.getToolOutput(S, 'a')).toEqual({ ...expected, shown: 'full' })
+      expect(await store.messages.toolOutput(S, 'a')).toEqual({ ...expected, shown: 'full' })
       await store.compactSession(S, {
         ...ONLY.prune,
         targetTokens: 0,
         pruneProtectTokens: 600,
         pruneMinimumSavings: 0,
       })
-      expect(await store.getToolOutput(S, 'a')).toEqual({ ...expected, shown: 'replaced' })
+      expect(await store.messages.toolOutput(S, 'a')).toEqual({ ...expected, shown: 'replaced' })
       const deduplicated = { ...ONLY.deduplicate, targetTokens: 0, deduplicateMinimumSavings: 0 }
       await store.compactSession(S, deduplicated)
-      expect(await store.getToolOutput(S, 'b')).toMatchObject({
+      expect(await store.messages.toolOutput(S, 'b')).toMatchObject({
         shown: 'replaced',
         output: { value: units(300) },
       })
-      expect(await store.getToolOutput(S, 'c')).toMatchObject({ shown: 'full' })
+      expect(await store.messages.toolOutput(S, 'c')).toMatchObject({ shown: 'full' })
       const run = await store.compactSession(S, { range: { from: 2, to: 3 }, summary: 'Read a.' })
-      expect(await store.getToolOutput(S, 'a')).toEqual({ ...expected, shown: 'hidden' })
+      expect(await store.messages.toolOutput(S, 'a')).toEqual({ ...expected, shown: 'hidden' })
       await store.compactSession(S, { range: { from: 1, to: 5 }, summary: 'Read a and b.' })
-      expect(await store.getToolOutput(S, 'a')).toEqual({ ...expected, shown: 'hidden' })
+      expect(await store.messages.toolOutput(S, 'a')).toEqual({ ...expected, shown: 'hidden' })
       await store.undoCompaction(S, run!.runId, { cascade: true })
-      expect(await store.getToolOutput(S, 'a')).toEqual({ ...expected, shown: 'replaced' })
-      await store.hideMessages(S, [ids[1]!, ids[2]!])
-      expect(await store.getToolOutput(S, 'a')).toEqual({ ...expected, shown: 'hidden' })
+      expect(await store.messages.toolOutput(S, 'a')).toEqual({ ...expected, shown: 'replaced' })
+      await store.compactions.hide(S, [ids[1]!, ids[2]!])
+      expect(await store.messages.toolOutput(S, 'a')).toEqual({ ...expected, shown: 'hidden' })
       if (reopen)
-        expect(await (await reopen()).getToolOutput(S, 'a')).toEqual({ ...expected, shown: 'hidden' })
+        expect(await (await reopen()).messages.toolOutput(S, 'a')).toEqual({ ...expected, shown: 'hidden' })
     })
 
     test('of a truncated result, and of one that was cut in an emergency [F3-03]', async () => {
@@ -78,7 +78,10 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
         ...chat(2),
       ])
       await store.compactSession(S, { ...ONLY.truncate, targetTokens: 200 })
-      expect(await store.getToolOutput(S, 'a')).toMatchObject({ shown: 'hidden', output: { value: long } })
+      expect(await store.messages.toolOutput(S, 'a')).toMatchObject({
+        shown: 'hidden',
+        output: { value: long },
+      })
       await appendAll(store, [say('user', 'one'), call('b', 'run'), result('b', long)], 'cut')
       await store.compactSession('cut', {
         enablePrune: false,
@@ -86,7 +89,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
         targetTokens: 100_000,
         maxOutputTokens: 127_000,
       })
-      const cut = await store.getToolOutput('cut', 'b')
+      const cut = await store.messages.toolOutput('cut', 'b')
       expect(cut).toMatchObject({ shown: 'replaced', output: { value: long } })
     })
 
@@ -101,18 +104,21 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
         call('x', 'third'),
       ])
       const short = async (position?: number): Promise<unknown> => {
-        const { toolName, status, output } = await store.getToolOutput(S, 'x', { position })
+        const { toolName, status, output } = await store.messages.toolOutput(S, 'x', { position })
         return [toolName, status, output && 'value' in output ? output.value : undefined]
       }
       expect(await short()).toEqual(['third', 'pending', undefined])
       for (const position of [1, 2]) expect(await short(position)).toEqual(['first', 'ok', 'one'])
       for (const position of [4, 5]) expect(await short(position)).toEqual(['second', 'failed', 'two'])
       expect(await short(6)).toEqual(['third', 'pending', undefined])
-      const pending = await store.getToolOutput(S, 'x')
+      const pending = await store.messages.toolOutput(S, 'x')
       expect(pending).not.toHaveProperty('output')
       expect(pending).not.toHaveProperty('result')
       expect(pending).toMatchObject({ tokens: 0, shown: 'full', input: {} })
-      const { facts } = await refusal(store.getToolOutput(S, 'x', { position: 3 }), 'TOOL_CALL_NOT_FOUND')
+      const { facts } = await refusal(
+        store.messages.toolOutput(S, 'x', { position: 3 }),
+        'TOOL_CALL_NOT_FOUND',
+      )
       expect(facts).toEqual({ sessionId: S, callId: 'x', position: 3 })
       // The late answer goes to the nearest open call.
       await appendAll(store, [result('x', 'three')])
@@ -123,15 +129,15 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
     test('parallel calls answered out of order, and an answer given twice', async () => {
       const store = await open()
       await appendAll(store, [calls(['p', 'one'], ['q', 'two']), outputs('q', 'p'), outputs('p')])
-      expect(await store.getToolOutput(S, 'p')).toMatchObject({
+      expect(await store.messages.toolOutput(S, 'p')).toMatchObject({
         toolName: 'one',
         call: { position: 1, part: 0 },
         result: { position: 2, part: 1 },
         output: { value: 'p says' },
       })
-      expect(await store.getToolOutput(S, 'q')).toMatchObject({ result: { position: 2, part: 0 } })
+      expect(await store.messages.toolOutput(S, 'q')).toMatchObject({ result: { position: 2, part: 0 } })
       // The second answer is found where it stands.
-      expect(await store.getToolOutput(S, 'p', { position: 3 })).toMatchObject({
+      expect(await store.messages.toolOutput(S, 'p', { position: 3 })).toMatchObject({
         toolName: 'one',
         call: { position: 1 },
         result: { position: 3 },
@@ -141,11 +147,11 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
     test('a result without its call is found, without an input', async () => {
       const store = await open()
       await appendAll(store, [result('lost', 'here', 'read')])
-      const found = await store.getToolOutput(S, 'lost')
+      const found = await store.messages.toolOutput(S, 'lost')
       expect(found).toMatchObject({ toolName: 'read', status: 'ok', output: { value: 'here' } })
       expect(found).not.toHaveProperty('call')
       expect(found).not.toHaveProperty('input')
-      expect(await store.listToolCalls(S)).toEqual([])
+      expect(await store.messages.toolCalls(S)).toEqual([])
     })
 
     test('images in an output come back byte for byte', async () => {
@@ -164,7 +170,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
         ...chat(2),
       ])
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'Looked.' })
-      expect((await store.getToolOutput(S, 'i')).output).toEqual(output)
+      expect((await store.messages.toolOutput(S, 'i')).output).toEqual(output)
     })
 
     test('ids that look like something else are ids', async () => {
@@ -175,11 +181,14 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
         odd.filter((id) => id !== '').flatMap((id) => [call(id, 'x', { path: 'y' }), result(id, `of ${id}`)]),
       )
       for (const id of odd.slice(2)) {
-        expect(await store.getToolOutput(S, id)).toMatchObject({ callId: id, output: { value: `of ${id}` } })
+        expect(await store.messages.toolOutput(S, id)).toMatchObject({
+          callId: id,
+          output: { value: `of ${id}` },
+        })
       }
-      await refusal(store.getToolOutput(S, 'y'), 'TOOL_CALL_NOT_FOUND')
-      await refusal(store.getToolOutput('nobody', 'y'), 'SESSION_NOT_FOUND')
-      await refusal(store.listToolCalls('nobody'), 'SESSION_NOT_FOUND')
+      await refusal(store.messages.toolOutput(S, 'y'), 'TOOL_CALL_NOT_FOUND')
+      await refusal(store.messages.toolOutput('nobody', 'y'), 'SESSION_NOT_FOUND')
+      await refusal(store.messages.toolCalls('nobody'), 'SESSION_NOT_FOUND')
     })
   })
 
@@ -198,7 +207,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
       await store.compactSession(S, { range: { from: 1, to: 3 }, summary: 'Went.' })
       const place = (position: number, part = 0) => ({ messageId: ids[position - 1], position, part })
       const plain = { paths: [], shown: 'full' }
-      expect(await store.listToolCalls(S)).toEqual([
+      expect(await store.messages.toolCalls(S)).toEqual([
         {
           callId: 'a',
           toolName: 'read',
@@ -241,7 +250,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
       // The nearest call of this id before the result is the rewound one.
       await appendAll(store, [outputs('x')])
       const short = async () =>
-        (await store.listToolCalls(S)).map(({ toolName, status, result }) => [
+        (await store.messages.toolCalls(S)).map(({ toolName, status, result }) => [
           toolName,
           status,
           result?.position,
@@ -250,7 +259,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
         ['one', 'ok', 4],
         ['again', 'pending', undefined],
       ])
-      expect(await store.getToolOutput(S, 'x', { position: 4 })).toMatchObject({ toolName: 'one' })
+      expect(await store.messages.toolOutput(S, 'x', { position: 4 })).toMatchObject({ toolName: 'one' })
       // A call whose result was rewound is open again.
       const { messages: late } = await store.append(S, [calls(['z', 'late']), outputs('z')])
       await store.rewind(S, { from: { messageId: late.at(-1)!.id } })
@@ -267,13 +276,13 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
         if (turn % 7 === 6) messages.push(outputs('z0', `z${turn}`))
       }
       await appendAll(store, messages)
-      const whole = await store.listToolCalls(S)
+      const whole = await store.messages.toolCalls(S)
       expect(whole).toHaveLength(90)
       expect(whole.filter(({ status }) => status === 'pending')).toHaveLength(30 - 5 + 20)
       for (const limit of [1, 4, 50]) {
         const pages = []
         for (let after = 0; ; ) {
-          const page = await store.listToolCalls(S, { after, limit })
+          const page = await store.messages.toolCalls(S, { after, limit })
           if (page.length === 0) break
           expect(page.length % 3).toBe(0)
           pages.push(...page)

@@ -27,7 +27,9 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       // Room for two and a half of them at 40 %.
       const available = Math.ceil((tokensWith(2) + 595) / 0.4)
       const pending = { maxOutputTokens: 128_000 - available }
-      const result = await store.undoIfFits(S, { ...pending, actor: 'anna', reason: 'a larger model' })
+      const result = await store.undoCompaction(S, {
+        ifFits: { ...pending, actor: 'anna', reason: 'a larger model' },
+      })
       expect(result).toMatchObject({
         changed: true,
         compactionIds: [ids[3], ids[2]],
@@ -47,10 +49,10 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       expect(await store.getContextStats(S, undefined, undefined, pending)).toEqual(result.after)
       expect(await store.needsCompaction(S, undefined, undefined, pending)).toBe(false)
       // A second time there is nothing more.
-      const again = await store.undoIfFits(S, pending)
+      const again = await store.undoCompaction(S, { ifFits: pending })
       expect(again).toMatchObject({ changed: false, compactionIds: [], next: { compactionId: ids[1] } })
       if (keeps.audit) {
-        const log = (await store.getAuditLog(S)).filter(({ event }) => event === 'undone')
+        const log = (await store.sessions.audit(S)).filter(({ event }) => event === 'undone')
         expect(log.map(({ compactionId, actor, detail }) => [compactionId, actor, detail?.reason])).toEqual([
           [ids[3], 'anna', 'a larger model'],
           [ids[2], 'anna', 'a larger model'],
@@ -73,7 +75,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
         const run = await store.compactSession(S, { range: { from: 1, to }, summary: 'So far.' })
         ids.push(run!.compactions[0]!.id)
       }
-      const result = await store.undoIfFits(S, { provider: 'openai', model: 'gpt-4.1' })
+      const result = await store.undoCompaction(S, { ifFits: { provider: 'openai', model: 'gpt-4.1' } })
       expect(result.compactionIds).toEqual([...ids].reverse())
       expect(result).not.toHaveProperty('next')
       expect(await store.getEffectiveHistory(S)).toEqual(original)
@@ -88,29 +90,37 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       const pending = { maxOutputTokens: 128_000 - available }
       // 6,000 tokens at 40 %: all 4,784 fit, and with 3,000 more of a prompt three of four summaries stay.
       const prompt = 'x'.repeat(4 * 2_600)
-      const first = await store.undoIfFits(S, { ...pending, prompt: prompt })
+      const first = await store.undoCompaction(S, { ifFits: { ...pending, prompt: prompt } })
       expect(first.before.breakdown.currentPrompt).toBe(2_990 + 4)
       expect(first.compactionIds).toHaveLength(2)
       expect(first.after.estimatedInputTokens).toBe(tokensWith(2) + 2_994)
-      expect((await store.undoIfFits(S, { ...pending, target: 0.2 })).compactionIds).toHaveLength(0)
-      expect((await store.undoIfFits(S, { ...pending, threshold: 0.2 })).compactionIds).toHaveLength(0)
-      expect((await store.undoIfFits(S, { ...pending, target: 0.27 })).compactionIds).toHaveLength(1)
-      expect((await store.undoIfFits(S, pending)).compactionIds).toHaveLength(1)
+      expect(
+        (await store.undoCompaction(S, { ifFits: { ...pending, target: 0.2 } })).compactionIds,
+      ).toHaveLength(0)
+      expect(
+        (await store.undoCompaction(S, { ifFits: { ...pending, threshold: 0.2 } })).compactionIds,
+      ).toHaveLength(0)
+      expect(
+        (await store.undoCompaction(S, { ifFits: { ...pending, target: 0.27 } })).compactionIds,
+      ).toHaveLength(1)
+      expect((await store.undoCompaction(S, { ifFits: pending })).compactionIds).toHaveLength(1)
     })
 
     test('leaves alone what was hidden manually, and what is beneath it', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(6))
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'First.' })
-      const byHand = await store.hideMessages(S, [ids[6]!])
+      const manual = await store.compactions.hide(S, [ids[6]!])
       const last = await store.compactSession(S, { range: { from: 9, to: 10 }, summary: 'Second.' })
-      const result = await store.undoIfFits(S)
+      const result = await store.undoCompaction(S, { ifFits: {} })
       expect(result.compactionIds).toHaveLength(2)
       expect(result.compactionIds[0]).toBe(last!.compactions[0]!.id)
-      expect(await store.getCompaction(S, byHand.id)).toMatchObject({ status: 'active' })
+      expect(await store.compactions.get(S, manual.id)).toMatchObject({ status: 'active' })
       expect(await shape(store)).toEqual([1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12])
-      expect((await store.undoIfFits(S, { kinds: ['manual'] })).compactionIds).toEqual([byHand.id])
-      expect((await store.undoIfFits(S, { kinds: [] })).changed).toBe(false)
+      expect((await store.undoCompaction(S, { ifFits: { kinds: ['manual'] } })).compactionIds).toEqual([
+        manual.id,
+      ])
+      expect((await store.undoCompaction(S, { ifFits: { kinds: [] } })).changed).toBe(false)
     })
 
     test('of kinds asked for, those others build on are named', async () => {
@@ -118,24 +128,24 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       const ids = await appendAll(store, chat(6))
       const inner = await store.compactSession(S, { range: { from: 2, to: 5 }, summary: 'Inner.' })
       // Its span encloses what the summary hides.
-      const byHand = await store.hideMessages(S, [ids[0]!, ids[6]!])
-      const result = await store.undoIfFits(S)
+      const manual = await store.compactions.hide(S, [ids[0]!, ids[6]!])
+      const result = await store.undoCompaction(S, { ifFits: {} })
       expect(result).toMatchObject({ changed: false, blocked: [inner!.compactions[0]!.id] })
-      const all = await store.undoIfFits(S, { kinds: ['manual', 'condense'] })
-      expect(all.compactionIds).toEqual([byHand.id, inner!.compactions[0]!.id])
+      const all = await store.undoCompaction(S, { ifFits: { kinds: ['manual', 'condense'] } })
+      expect(all.compactionIds).toEqual([manual.id, inner!.compactions[0]!.id])
     })
 
     test('when the request does not fit as it is, nothing is undone', async () => {
       const store = await open()
       await fourSummaries(store)
       const before = await store.getEffectiveHistory(S)
-      const result = await store.undoIfFits(S, { maxOutputTokens: 127_990 })
+      const result = await store.undoCompaction(S, { ifFits: { maxOutputTokens: 127_990 } })
       expect(result).toMatchObject({ changed: false, compactionIds: [], limitTokens: 4, blocked: [] })
       expect(result).not.toHaveProperty('next')
       expect(await store.getEffectiveHistory(S)).toEqual(before)
-      await store.createSession({ id: 'empty' })
-      expect(await store.undoIfFits('empty')).toMatchObject({ changed: false })
-      await refusal(store.undoIfFits('nobody'), 'SESSION_NOT_FOUND')
+      await store.sessions.create({ id: 'empty' })
+      expect(await store.undoCompaction('empty', { ifFits: {} })).toMatchObject({ changed: false })
+      await refusal(store.undoCompaction('nobody', { ifFits: {} }), 'SESSION_NOT_FOUND')
     })
   })
 }

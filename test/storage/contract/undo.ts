@@ -43,7 +43,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
         parts: 0,
       })
       expect(await standing(store)).toEqual(before)
-      expect((await store.getCompaction(S, id)).status).toBe('undone')
+      expect((await store.compactions.get(S, id)).status).toBe('undone')
       const summary = (await store.getMessages(S)).find(({ kind }) => kind === 'summary')
       expect(summary).toMatchObject({ hidden: true, retiredBy: id, condenseId: id })
       expect(await store.redoCompaction(S, id)).toEqual({
@@ -53,7 +53,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
         parts: 0,
       })
       expect(await standing(store)).toEqual(after)
-      expect((await store.getCompaction(S, id)).status).toBe('active')
+      expect((await store.compactions.get(S, id)).status).toBe('active')
     })
 
     test('a second undo and a second redo report it and write nothing', async () => {
@@ -66,14 +66,14 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       expect(await everything(store)).toEqual(active)
       await store.undoCompaction(S, id)
       const undone = await everything(store)
-      const { version } = await store.getSession(S)
-      const audit = await store.getAuditLog(S)
+      const { version } = await store.sessions.get(S)
+      const audit = await store.sessions.audit(S)
       expect(await store.undoCompaction(S, id, { cascade: true, actor: 'me', reason: 'why' })).toEqual(
         nothing,
       )
       expect(await everything(store)).toEqual(undone)
-      expect((await store.getSession(S)).version).toBe(version)
-      expect(await store.getAuditLog(S)).toEqual(audit)
+      expect((await store.sessions.get(S)).version).toBe(version)
+      expect(await store.sessions.audit(S)).toEqual(audit)
     })
 
     test('what is not there is not found', async () => {
@@ -193,7 +193,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       const store = await open()
       await appendAll(store, chat(8, 100))
       const ids = (await store.getMessages(S)).map(({ id }) => id)
-      await store.pin(S, [ids[6]!])
+      await store.messages.pin(S, [ids[6]!])
       const run = await store.compactSession(S, {
         ...ONLY.summarize,
         targetTokens: 0,
@@ -206,21 +206,21 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       expect(await store.undoCompaction(S, run!.runId)).toMatchObject({ compactionIds: [second] })
       expect(await store.redoCompaction(S, run!.runId)).toMatchObject({ compactionIds: [second] })
       expect(await standing(store)).toEqual(partly)
-      expect((await store.getCompaction(S, first!)).status).toBe('undone')
+      expect((await store.compactions.get(S, first!)).status).toBe('undone')
     })
 
     test('a run is undone all or none', async () => {
       const store = await open()
       await appendAll(store, chat(8, 100))
       const ids = (await store.getMessages(S)).map(({ id }) => id)
-      await store.pin(S, [ids[6]!])
+      await store.messages.pin(S, [ids[6]!])
       const run = await store.compactSession(S, {
         ...ONLY.summarize,
         targetTokens: 0,
         keepRecentTokens: 240,
         summarizer: fakeModel(),
       })
-      await store.unpin(S, [ids[6]!])
+      await store.messages.unpin(S, [ids[6]!])
       const outer = await condense(store, 7, 14, 'Over the second.')
       const state = await everything(store)
       const error = await refusal(store.undoCompaction(S, run!.runId), 'HAS_ACTIVE_DEPENDENTS')
@@ -264,13 +264,13 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       const ids = await appendAll(store, chat(6))
       const id = await condense(store, 3, 8)
       await store.undoCompaction(S, id)
-      await store.pin(S, [ids[4]!])
+      await store.messages.pin(S, [ids[4]!])
       const state = await everything(store)
       const error = await refusal(store.redoCompaction(S, id), 'INPUT_NOT_VISIBLE')
       expect(error.facts.compactionId).toBe(id)
       if (keeps.audit) expect(error.facts.missing).toEqual([ids[4]])
       expect(await everything(store)).toEqual(state)
-      await store.unpin(S, [ids[4]!])
+      await store.messages.unpin(S, [ids[4]!])
       expect(await store.redoCompaction(S, id)).toMatchObject({ changed: true })
     })
 
@@ -279,7 +279,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       const ids = await appendAll(store, chat(6))
       const id = await condense(store, 3, 8)
       await store.undoCompaction(S, id)
-      await store.hideMessages(S, [ids[4]!])
+      await store.compactions.hide(S, [ids[4]!])
       const error = await refusal(store.redoCompaction(S, id), 'INPUT_NOT_VISIBLE')
       if (keeps.audit) expect(error.facts.missing).toEqual([ids[4]])
     })
@@ -287,7 +287,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
     test('redo is refused when something came to light inside its span', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(6))
-      const hidden = await store.hideMessages(S, [ids[4]!, ids[5]!])
+      const hidden = await store.compactions.hide(S, [ids[4]!, ids[5]!])
       const id = await condense(store, 3, 8)
       await store.undoCompaction(S, id)
       await store.undoCompaction(S, hidden.id)
@@ -301,7 +301,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
     test('what was hidden inside the span cannot come to light under the summary', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(6))
-      const hidden = await store.hideMessages(S, [ids[4]!, ids[5]!])
+      const hidden = await store.compactions.hide(S, [ids[4]!, ids[5]!])
       const id = await condense(store, 3, 8)
       const error = await refusal(store.undoCompaction(S, hidden.id), 'HAS_ACTIVE_DEPENDENTS')
       expect(error.facts.dependents).toEqual([id])
@@ -326,19 +326,19 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       // With its result the call can be part of a summary.
       await condense(store, 1, 9)
       expect(await shape(store)).toEqual(['summary', 10])
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test('a late result that was hidden too does not part the pair when its call comes back', async () => {
       const store = await open()
       const ids = await appendAll(store, [say('user', 'go'), call('late', 'run')])
-      await refusal(store.hideMessages(S, [ids[1]!]), 'PENDING_TOOL_CALLS')
+      await refusal(store.compactions.hide(S, [ids[1]!]), 'PENDING_TOOL_CALLS')
       // Only a rewind hides an open call.
       const { compactionId } = await store.rewind(S, { from: { messageId: ids[1]! } })
       const [late] = await appendAll(store, [result('late', 'here it is'), say('user', 'more')])
-      await store.hideMessages(S, [late!])
+      await store.compactions.hide(S, [late!])
       await store.undoCompaction(S, compactionId!, { both: true })
-      if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
+      if (keeps.verify) expect((await store.sessions.verify(S)).findings).toEqual([])
     })
 
     test('the newest replacement in force shows, whatever the order of undos and redos', async () => {

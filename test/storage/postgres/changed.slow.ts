@@ -21,7 +21,7 @@ describe.skipIf(server === undefined)('tables that another process changes', () 
     )
     await store.append('s', [say('user', 'three')])
     expect(await store.getMessages('s')).toHaveLength(3)
-    expect((await store.getSession('s')).messageCount).toBe(3)
+    expect((await store.sessions.get('s')).messageCount).toBe(3)
     await store.close()
   })
 
@@ -31,12 +31,12 @@ describe.skipIf(server === undefined)('tables that another process changes', () 
     const all = async <T>(call: (n: number) => Promise<T>): Promise<T[]> =>
       Promise.all(Array.from({ length: 10 }, (_, n) => call(n)))
     const append = (n: number) => store.append(`s${n}`, [say('user', 'hi'), say('assistant', 'hello')])
-    const title = (n: number) => store.updateSession(`s${n}`, { title: 'a title' })
+    const title = (n: number) => store.sessions.update(`s${n}`, { title: 'a title' })
     // Ten connections, each with its statements prepared.
     for (let round = 0; round < 3; round++) {
       await all(append)
       await all(title)
-      await all((n) => store.getSession(`s${n}`))
+      await all((n) => store.sessions.get(`s${n}`))
     }
     await query(
       url,
@@ -45,10 +45,10 @@ describe.skipIf(server === undefined)('tables that another process changes', () 
     await all(append)
     await all(title)
     await query(url, 'alter table undertext.sessions alter column title type text')
-    const failed = await failureOf(() => store.getSession('s0'))
+    const failed = await failureOf(() => store.sessions.get('s0'))
     expectFailure(failed, 'STORE_UNAVAILABLE')
     expect(failed).toMatchObject({ message: /changed the tables \(0A000\)\. Try again/ })
-    for (const { title, messageCount } of await all((n) => store.getSession(`s${n}`)))
+    for (const { title, messageCount } of await all((n) => store.sessions.get(`s${n}`)))
       expect({ title, messageCount }).toEqual({ title: 'a title', messageCount: 8 })
     await store.close()
   })

@@ -134,7 +134,7 @@ describe.skipIf(server === undefined)('on a cluster', async () => {
     ]
     await client.query('begin')
     await client.query(`select 1 from ${schema}.sessions where family = ${family} for update`)
-    for (const write of [() => store.append(id, chat(1)), () => store.updateSession(id, { title: 'x' })]) {
+    for (const write of [() => store.append(id, chat(1)), () => store.sessions.update(id, { title: 'x' })]) {
       const begun = performance.now()
       expect(await codeOf(write())).toBe('STORE_BUSY')
       expect(performance.now() - begun).toBeLessThan(3_000)
@@ -180,8 +180,8 @@ describe.skipIf(server === undefined)('on a cluster', async () => {
     const store = await open({ schema: 'of_role' }, plain.href)
     await store.append('s', chat(1))
     expect(await soundTexts(store, 's')).toHaveLength(2)
-    await store.purgeSession('s')
-    expect(await store.listSessions()).toEqual([])
+    await store.sessions.purge('s')
+    expect(await store.sessions.list()).toEqual([])
   })
 
   it('a worker is not where a store is opened', async () => {
@@ -238,7 +238,7 @@ describe.skipIf(server === undefined)('on a cluster', async () => {
       '',
       'keyed',
     ])
-    expect((await store.verifySession(id)).findings).toEqual([])
+    expect((await store.sessions.verify(id)).findings).toEqual([])
 
     const client = new pg.Client({ connectionString: url })
     await client.connect()
@@ -359,8 +359,8 @@ function keyed(name: string): NewMessage[] {
 async function soundTexts(store: Store, id: string): Promise<string[]> {
   const rows = await store.getMessages(id)
   expect(rows.map(({ position }) => position)).toEqual(rows.map((_, index) => index + 1))
-  expect((await store.getSession(id)).messageCount).toBe(rows.length)
-  expect((await store.verifySession(id)).findings).toEqual([])
+  expect((await store.sessions.get(id)).messageCount).toBe(rows.length)
+  expect((await store.sessions.verify(id)).findings).toEqual([])
   return rows.map(({ content }) => content as string)
 }
 

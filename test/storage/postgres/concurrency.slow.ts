@@ -49,8 +49,8 @@ describe.skipIf(server === undefined)('on a server', async () => {
   const soundTexts = async (store: Store, id: string): Promise<string[]> => {
     const rows = (await store.getMessages(id)).filter(({ kind }) => kind === 'message')
     expect(rows.map(({ position }) => position)).toEqual(rows.map((_, index) => index + 1))
-    expect((await store.getSession(id)).messageCount).toBe(rows.length)
-    expect((await store.verifySession(id)).findings).toEqual([])
+    expect((await store.sessions.get(id)).messageCount).toBe(rows.length)
+    expect((await store.sessions.verify(id)).findings).toEqual([])
     return rows.map(({ content }) => content as string)
   }
 
@@ -59,7 +59,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
       const empty = await server.newDatabase()
       const stores = await Promise.all(Array.from({ length: CLIENTS }, () => openStore(empty, OPTIONS)))
       await Promise.all(stores.map((store, n) => store.append(`s${n}`, chat(1))))
-      expect(await stores[0]!.listSessions()).toHaveLength(CLIENTS)
+      expect(await stores[0]!.sessions.list()).toHaveLength(CLIENTS)
       await Promise.all(stores.map((store) => store.close()))
     })
 
@@ -119,7 +119,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
     it('create one session: one does, the others are told', async () => {
       const id = newId()
       const stores = await openMany()
-      const codes = await Promise.all(stores.map((store) => codeOf(store.createSession({ id }))))
+      const codes = await Promise.all(stores.map((store) => codeOf(store.sessions.create({ id }))))
       expect(tally(codes)).toEqual({ done: 1, SESSION_EXISTS: 15 })
       await stores[0]!.append(id, chat(1))
       expect(await soundTexts(stores[1]!, id)).toHaveLength(2)
@@ -186,7 +186,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
       )
       const winner = claims.findIndex((claim) => claim !== undefined)
       expect(claims.filter((claim) => claim !== undefined)).toHaveLength(1)
-      const stored: Job = await plain.getJob(`job ${id}`)
+      const stored: Job = await plain.jobs.get(`job ${id}`)
       expect(stored).toMatchObject({ state: 'running', attempts: 1, runId: ['one', 'two'][winner] })
     })
 
@@ -217,7 +217,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
       expect(undone.map(({ changed }) => changed).sort()).toEqual([false, true])
       expect(await plain.getEffectiveHistory(id)).toHaveLength(12)
       await soundTexts(plain, id)
-      expect((await plain.getAuditLog(id)).filter(({ event }) => event === 'undone')).toHaveLength(1)
+      expect((await plain.sessions.audit(id)).filter(({ event }) => event === 'undone')).toHaveLength(1)
     })
   })
 
@@ -244,20 +244,20 @@ describe.skipIf(server === undefined)('on a server', async () => {
       const [origin, child, sibling, grandchild] = [newId(), newId(), newId(), newId()] as const
       await store.append(origin, [...chat(10), ...images()])
       await store.compactSession(origin, { range: { from: 1, to: 4 }, summary: 'Short.' })
-      await store.forkSession(origin, { id: child })
-      await store.forkSession(origin, { id: sibling })
+      await store.sessions.fork(origin, { id: child })
+      await store.sessions.fork(origin, { id: sibling })
       await store.append(child, images())
-      await store.forkSession(child, { id: grandchild })
+      await store.sessions.fork(child, { id: grandchild })
       const [kept = child] = shuffled([child, sibling, grandchild])
-      const length = (await store.getSession(kept)).messageCount
+      const length = (await store.sessions.get(kept)).messageCount
       const forks = round % 4 === 0 && kept === sibling ? 'purge' : 'keep'
       const purged = shuffled([origin, child, sibling, grandchild].filter((id) => id !== kept))
       const works = [
         ...purged.map(
-          (id) => (one: Store) => one.purgeSession(id, { forks: id === origin ? 'keep' : forks }),
+          (id) => (one: Store) => one.sessions.purge(id, { forks: id === origin ? 'keep' : forks }),
         ),
         ...[1, 2, 3].map(() => (one: Store) => one.append(kept, images())),
-        (one: Store) => one.bringBack(kept, { text: 'Done.' }),
+        (one: Store) => one.sessions.bringBack(kept, { text: 'Done.' }),
       ]
       const outcomes = await Promise.all(
         shuffled(works).map((work, n) =>
@@ -270,9 +270,9 @@ describe.skipIf(server === undefined)('on a server', async () => {
       // A session may be gone already, or the one that it was a fork of.
       const expected = ['done', 'SESSION_NOT_FOUND', 'INVALID_INPUT']
       expect(outcomes.filter((one) => !expected.includes(one))).toEqual([])
-      expect((await store.getSession(kept)).messageCount).toBe(length + 6)
-      expect((await store.verifySession(kept)).findings).toEqual([])
-      await store.purgeSession(kept)
+      expect((await store.sessions.get(kept)).messageCount).toBe(length + 6)
+      expect((await store.sessions.verify(kept)).findings).toEqual([])
+      await store.sessions.purge(kept)
     }
     const left = await query(url, 'select 1 from undertext.blobs')
     // A server reports its counters when a connection ends.

@@ -81,14 +81,17 @@ describe.skipIf(small === undefined)('a full disk', () => {
     })
 
     const check = async (): Promise<void> => {
-      for await (const { id } of sessions()) expect((await store.verifySession(id)).findings, id).toEqual([])
+      for await (const { id } of sessions())
+        expect((await store.sessions.verify(id)).findings, id).toEqual([])
       for (const [id, position] of positions)
-        expect((await store.getSession(id)).messageCount, id).toBe(position)
-      expect((await store.getSession('batch').catch(() => ({ messageCount: 0 }))).messageCount % 400).toBe(0)
+        expect((await store.sessions.get(id)).messageCount, id).toBe(position)
+      expect((await store.sessions.get('batch').catch(() => ({ messageCount: 0 }))).messageCount % 400).toBe(
+        0,
+      )
       expect(await store.listCompactions('compacted')).toEqual([])
     }
     const sessions = async function* () {
-      yield* await store.listSessions({ limit: 200 })
+      yield* await store.sessions.list({ limit: 200 })
     }
     await check()
     await rm(ballast)

@@ -57,7 +57,7 @@ describe.each(enginesOf(await postgresServer()))('a store in %s', (_, start) => 
     const store = await open()
     await store.append('s', chat(1))
     const found = async (): Promise<string[]> =>
-      (await store.verifySession('s')).findings.map(({ code, detail }) => `${code} ${detail}`).sort()
+      (await store.sessions.verify('s')).findings.map(({ code, detail }) => `${code} ${detail}`).sort()
     expect(await found()).toEqual([])
     await database.sql(`drop trigger audit_is_kept on ${schema}.audit`)
     await database.sql(`alter table ${schema}.contents disable trigger contents_are_written_once`)

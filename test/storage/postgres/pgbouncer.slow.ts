@@ -98,7 +98,7 @@ describe.skipIf(server === undefined || program === undefined)('through PgBounce
 
   /** The texts of a session, checked. */
   const soundTexts = async (store: Store, id: string): Promise<string[]> => {
-    expect((await store.verifySession(id)).findings).toEqual([])
+    expect((await store.sessions.verify(id)).findings).toEqual([])
     const rows = (await store.getMessages(id)).filter(({ kind }) => kind === 'message')
     expect(rows.map(({ position }) => position)).toEqual(rows.map((_, index) => index + 1))
     return rows.map(({ content }) => content as string)
@@ -107,7 +107,7 @@ describe.skipIf(server === undefined || program === undefined)('through PgBounce
   describe('with four connections', () => {
     it('16 clients make the tables once', async () => {
       const stores = await openMany()
-      expect(await stores[0]!.listSessions()).toEqual([])
+      expect(await stores[0]!.sessions.list()).toEqual([])
     })
 
     it('16 clients append to one session without a gap', async () => {
@@ -165,13 +165,13 @@ describe.skipIf(server === undefined || program === undefined)('through PgBounce
     it('a session is purged', async () => {
       const store = await open()
       await store.append('purged', chat(2))
-      await store.purgeSession('purged')
+      await store.sessions.purge('purged')
       expect(await query(direct, "select 1 from undertext.names where id = 'purged'")).toEqual([])
     })
 
     it('with named statements, says to open the store without', async () => {
       const stores = [await open(through), await open(through)]
-      await stores[0]!.createSession({ id: 'named' })
+      await stores[0]!.sessions.create({ id: 'named' })
       const append = async (): Promise<void> => {
         for (let turn = 0; turn < 20; turn++)
           await Promise.all(stores.map((store) => store.append('named', [say('user', 'hi')])))

@@ -71,13 +71,13 @@ describe.skipIf(!isPossible)('a replica', async () => {
     const reading = await openStore(replica, { readonly: true, estimator: 'neurolink' })
     expect(await reading.getMessages('s')).toEqual(await primary.getMessages('s'))
     expect(await reading.getEffectiveHistory('s')).toEqual(await primary.getEffectiveHistory('s'))
-    expect(await reading.getSession('s')).toEqual(await primary.getSession('s'))
+    expect(await reading.sessions.get('s')).toEqual(await primary.sessions.get('s'))
     expect(await reading.getContextStats('s')).toEqual(await primary.getContextStats('s'))
-    expect(await reading.listSessions()).toEqual(await primary.listSessions())
+    expect(await reading.sessions.list()).toEqual(await primary.sessions.list())
     expect(await reading.listCompactions('s')).toEqual(await primary.listCompactions('s'))
-    expect(await reading.getAuditLog('s')).toEqual(await primary.getAuditLog('s'))
+    expect(await reading.sessions.audit('s')).toEqual(await primary.sessions.audit('s'))
     expect(await reading.needsCompaction('s')).toBe(false)
-    expect((await reading.verifySession('s')).findings).toEqual([])
+    expect((await reading.sessions.verify('s')).findings).toEqual([])
     expectFailure(await failureOf(() => reading.append('s', [say('user', 'x')])), 'STORE_READONLY')
     await reading.close()
 
@@ -86,7 +86,7 @@ describe.skipIf(!isPossible)('a replica', async () => {
       () => writing.append('s', [say('user', 'x')]),
       () => writing.undoCompaction('s', run!.compactions[0]!.id),
       () => writing.compactSession('s', { range: { from: 12, to: 13 }, summary: 'x' }),
-      () => writing.createSession({ id: 'new' }),
+      () => writing.sessions.create({ id: 'new' }),
     ]
     for (const call of calls) {
       const error = await failureOf(call)

@@ -76,7 +76,7 @@ describe('round trips', () => {
     ['whether compaction is due', 1, () => store.needsCompaction('s')],
     ['an undo', 4, () => store.undoCompaction('s', runId)],
     ['a redo', 8, () => store.redoCompaction('s', runId)],
-    ['a usage report', 7, () => store.recordUsage('s', { inputTokens: 100, outputTokens: 10 })],
+    ['a usage report', 7, () => store.requests.recordUsage('s', { inputTokens: 100, outputTokens: 10 })],
     ['a request that is prepared', 12, () => store.prepareRequest('s', { prompt: 'Hi', auto: false })],
     [
       'a usage report with its request',
@@ -86,12 +86,12 @@ describe('round trips', () => {
         verb = { answered: 0, trips: 0 }
         const request = await store.prepareRequest('s', { prompt: 'Hi', system: 'Be brief.', auto: false })
         verb = at
-        return store.recordUsage('s', { inputTokens: 100, outputTokens: 10, request })
+        return store.requests.recordUsage('s', { inputTokens: 100, outputTokens: 10, request })
       },
     ],
     ['an append with an id', 2, () => store.append('s', say('fourth', { id: 'own' }))],
-    ['a pin', 4, () => store.pin('s', ['own'])],
-    ['a session that is created', 4, () => store.createSession({ id: 't' })],
+    ['a pin', 4, () => store.messages.pin('s', ['own'])],
+    ['a session that is created', 4, () => store.sessions.create({ id: 't' })],
     ['a view with a summary', 1, () => store.getEffectiveHistory('s')],
   ]
 

@@ -241,7 +241,7 @@ describe.each(enginesOf(await postgresServer()))('the tables in %s', (_, start) 
       ).flat()
     // A value that is stored twice is a common one.
     for (const id of ['secret-a', 'secret-b']) {
-      await store.createSession({
+      await store.sessions.create({
         id,
         owner: 'secret-owner',
         title: 'secret-title',
@@ -264,8 +264,8 @@ describe.each(enginesOf(await postgresServer()))('the tables in %s', (_, start) 
         actor: 'secret',
       })
       await store.rewind(id, { from: 'end', operationId: 'secret', append: [say('user', 'secret')] })
-      await store.remember('secret', { session: id, key: 'secret', actor: 'secret' })
-      await store.recordUsage(id, {
+      await store.notes.add('secret', { session: id, key: 'secret', actor: 'secret' })
+      await store.requests.recordUsage(id, {
         inputTokens: 5,
         outputTokens: 5,
         provider: 'secret-provider',
@@ -274,7 +274,7 @@ describe.each(enginesOf(await postgresServer()))('the tables in %s', (_, start) 
     }
     await store.search('secretword')
     await server.sql('analyze')
-    for (const id of ['secret-a', 'secret-b']) await store.purgeSession(id)
+    for (const id of ['secret-a', 'secret-b']) await store.sessions.purge(id)
     expect(await named('secret')).toEqual([])
     expect(await server.sql('select 1 from pg_stats where schemaname = $1 limit 1', own)).toHaveLength(1)
     await store.close()

@@ -107,7 +107,7 @@ describe.concurrent('a server that says nothing', () => {
       expect(failed[0]!.error).toMatchObject({ facts: { outcome: 'unknown' } })
       unmute()
       expect((await store.getMessages('s')).filter(({ kind }) => kind === 'message')).toHaveLength(3)
-      expect((await store.verifySession('s')).findings).toEqual([])
+      expect((await store.sessions.verify('s')).findings).toEqual([])
       await store.undoCompaction('s', id)
     },
   )

@@ -13,16 +13,16 @@ export async function live(store: Store): Promise<void> {
   await store.append('plain', [
     { ...say('user', 'Hello \u0000 \ud800'), id: 'id-of-plain', idempotencyKey: 'key-of-plain' },
   ])
-  await store.updateSession('plain', { title: 'Title of plain', owner: 'anna', metadata: { a: [1] } })
-  await store.archiveSession('plain')
+  await store.sessions.update('plain', { title: 'Title of plain', owner: 'anna', metadata: { a: [1] } })
+  await store.sessions.archive('plain')
 
   await store.append('compacted', chat(8))
   await store.compactSession('compacted', { range: { from: 1, to: 4 }, summary: 'One.', actor: 'anna' })
   const second = await store.compactSession('compacted', { range: { from: 5, to: 8 }, summary: 'Two.' })
   await store.undoCompaction('compacted', second!.runId, { reason: 'too early' })
-  await store.hideMessages('compacted', [(await store.getMessages('compacted'))[11]!.id])
+  await store.compactions.hide('compacted', [(await store.getMessages('compacted'))[11]!.id])
   await store.append('compacted', chat(2))
-  await store.pin('compacted', [(await store.getMessages('compacted'))[9]!.id])
+  await store.messages.pin('compacted', [(await store.getMessages('compacted'))[9]!.id])
 
   const image = Buffer.from('a picture '.repeat(1_000)).toString('base64')
   await store.append('replaced', [
@@ -40,13 +40,13 @@ export async function live(store: Store): Promise<void> {
     pruneProtectTokens: 0,
     pruneMinimumSavings: 0,
   })
-  await store.recordUsage('replaced', {
+  await store.requests.recordUsage('replaced', {
     inputTokens: 500,
     outputTokens: 5,
     provider: 'openai',
     model: 'gpt-4o',
   })
-  await store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 90_000 })
+  await store.limits.set({ provider: 'openai', model: 'gpt-4o', tokens: 90_000 })
 
   await store.append('rewound', chat(4))
   const point = (await store.getMessages('rewound'))[5]!.id
@@ -55,18 +55,18 @@ export async function live(store: Store): Promise<void> {
   await store.rewind('branched', { from: 'end', operationId: 'again', append: [say('user', 'instead')] })
 
   await store.append('background', chat(20, 200))
-  await store.compactInBackground('background', { targetTokens: 2_000, keepRecentTokens: 500 })
-  await store.whenIdle('background')
+  await store.jobs.start('background', { targetTokens: 2_000, keepRecentTokens: 500 })
+  await store.jobs.whenIdle('background')
 
   await store.append('gone', chat(3))
-  await store.purgeSession('gone', { actor: 'anna', reason: 'asked to' })
+  await store.sessions.purge('gone', { actor: 'anna', reason: 'asked to' })
 }
 
 /** What every later version must find in the file. */
 export async function standing(store: Store): Promise<unknown> {
   const sessions = []
   for (const id of KEPT) {
-    const { title, owner, metadata, messageCount, archivedAt } = await store.getSession(id)
+    const { title, owner, metadata, messageCount, archivedAt } = await store.sessions.get(id)
     const messages = (await store.getMessages(id)).map(({ id, position, role, content, createdAt }) => ({
       ...{ id, position, role, content: digest(content), createdAt },
     }))
@@ -75,13 +75,13 @@ export async function standing(store: Store): Promise<unknown> {
         ...{ id, runId, kind, status, trigger, rowsHidden, rowsInserted, createdAt },
       }),
     )
-    const audit = (await store.getAuditLog(id)).map(({ event, compactionId }) => ({ event, compactionId }))
-    const jobs = (await store.listJobs(id)).map(({ id, state }) => ({ id, state }))
+    const audit = (await store.sessions.audit(id)).map(({ event, compactionId }) => ({ event, compactionId }))
+    const jobs = (await store.jobs.list(id)).map(({ id, state }) => ({ id, state }))
     const session = { id, title, owner, metadata, messageCount, archivedAt }
     sessions.push({ session, messages, compactions, audit, jobs })
   }
-  const limits = (await store.listLimits()).map(({ model, tokens }) => ({ model, tokens }))
-  const usage = (await store.getUsage('replaced')).total.inputTokens
+  const limits = (await store.limits.list()).map(({ model, tokens }) => ({ model, tokens }))
+  const usage = (await store.requests.usage('replaced')).total.inputTokens
   return JSON.parse(JSON.stringify({ sessions, limits, usage, views: await views(store) }))
 }
 

@@ -77,7 +77,8 @@ describe.each(['this version', ...NAMES])('the file of %s', (name) => {
     expect(await standing(store)).toEqual(stood)
     const findings = async (): Promise<unknown[]> => {
       const found = []
-      for (const { id } of await store.listSessions()) found.push(...(await store.verifySession(id)).findings)
+      for (const { id } of await store.sessions.list())
+        found.push(...(await store.sessions.verify(id)).findings)
       return found
     }
     expect(await findings()).toEqual([])
@@ -116,7 +117,7 @@ describe.each(['this version', ...NAMES])('the file of %s', (name) => {
     beNext('sqlite')
     const store = await openStore(file, { env: false })
     const ids = (await store.getMessages('plain')).map(({ id }) => id)
-    await store.purgeSession('plain')
+    await store.sessions.purge('plain')
     const bytes = readdirSync(folder)
       .map((part) => readFileSync(join(folder, part), 'latin1'))
       .join('')

@@ -87,14 +87,14 @@ it('a session of Claude Code', async () => {
     conversations: [{ status: 'extended', messages: 1, bookkeeping: 2 }],
   })
   expect(await shown('one')).toEqual(['[s2]', 'u5'])
-  expect((await store.verifySession('one')).findings).toEqual([])
+  expect((await store.sessions.verify('one')).findings).toEqual([])
 })
 
 it('a rewind that leaves a call without its result', async () => {
   const entries = [...LINE, user('u3', 'a2'), call('c1', 'u3'), user('u4', 'a2')]
   await importFile(store, fileOf('claude/two.jsonl', linesOf(entries)))
   expect(await shown('two')).toEqual(['u1', 'a1', 'u2', 'a2', 'u4'])
-  expect((await store.verifySession('two')).findings).toEqual([])
+  expect((await store.sessions.verify('two')).findings).toEqual([])
 })
 
 const said = (id: string, parentId: string | null, message: object) => ({
@@ -150,7 +150,7 @@ it('a session of pi, compacted twice', async () => {
   expect(await shown('pi-1')).toEqual(['[S1]', 'u2', 'a2', 'u3', 'a3', 'u4'])
   await undoAll('pi-1')
   expect(await shown('pi-1')).toEqual(['u1', 'a1', 'u2', 'a2', 'u3', 'a3', 'u4'])
-  expect((await store.verifySession('pi-1')).findings).toEqual([])
+  expect((await store.sessions.verify('pi-1')).findings).toEqual([])
 })
 
 it('a task of Roo Code', async () => {
@@ -183,14 +183,14 @@ it('a task of Roo Code', async () => {
     conversations: [{ status: 'extended', messages: 1 }],
   })
   expect(await shown('task-7')).toEqual(['[summary]', '%time-7', '%time-8'])
-  expect((await store.verifySession('task-7')).findings).toEqual([])
+  expect((await store.sessions.verify('task-7')).findings).toEqual([])
 
   const wrong = fileOf(
     'tasks/task-7/ui_messages.json',
     JSON.stringify([{ ts: 1, type: 'say', say: 'text', text: 'x' }]),
   )
   await expect(importFile(store, wrong)).rejects.toMatchObject({
-    code: 'FILE_UNRECOGNISED',
+    code: 'FILE_UNRECOGNIZED',
     message: expect.stringContaining('import api_conversation_history.json in the same folder'),
   })
 })

@@ -27,7 +27,7 @@ async function imported(
   const told = events.filter(
     (event) => event.type === 'message' || event.type === 'compaction' || event.type === 'fields',
   )
-  const done = await store.importSession(id, told, { source: 'test' })
+  const done = await store.sessions.import(told, { id, source: 'test' })
   const keys = new Map((await store.getMessages(id)).map((row) => [row.id, row.idempotencyKey] as const))
   await expectSessionAccepted(store, id, id, providerOfStep(sessions))
   const view = (await store.getEffectiveHistory(id)).map((row) =>

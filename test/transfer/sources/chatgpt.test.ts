@@ -118,7 +118,7 @@ describe('a conversation', () => {
     expect(messagesIn(events)[0]).toMatchObject(text('user', 'hello'))
   })
 
-  it('is recognised when it is longer than the beginning of a file that is looked at', async () => {
+  it('is recognized when it is longer than the beginning of a file that is looked at', async () => {
     const value = line(said('user', 'x'.repeat(400_000)))
     const { source } = await readFile(await fileWith('conversations.json', JSON.stringify([value])))
     expect(source).toBe('chatgpt')

@@ -357,14 +357,14 @@ it('is named after its file, or without one by its entries', async () => {
 it('knows its files by their entries', () => {
   const head = (values: unknown[]) => ({ name: 'x.jsonl', shape: 'lines' as const, values })
   for (const value of [...turn(), beside.summary, beside.snapshot, beside.boundary])
-    expect(claudeCode.recognises(head([value])), value.type).toBe(true)
+    expect(claudeCode.recognizes(head([value])), value.type).toBe(true)
   for (const value of [
     { type: 'session', id: 'x' },
     { role: 'user', content: 'x' },
     { type: 'message', id: 'x' },
   ])
-    expect(claudeCode.recognises(head([value]))).toBe(false)
-  expect(claudeCode.recognises({ ...head(turn()), shape: 'list' })).toBe(false)
+    expect(claudeCode.recognizes(head([value]))).toBe(false)
+  expect(claudeCode.recognizes({ ...head(turn()), shape: 'list' })).toBe(false)
 })
 
 it('is recognized by its first line, where its ids are beyond the part that is read', async () => {

@@ -77,7 +77,7 @@ describe('a conversation', () => {
     expect(messagesIn(events)[0]).toMatchObject(text('user', 'hello'))
   })
 
-  it('is recognised when its messages begin beyond the part that is read', async () => {
+  it('is recognized when its messages begin beyond the part that is read', async () => {
     const { chat_messages, ...rest } = talk([message('m1', 'human', 'hello')])
     const value = { ...rest, settings: 'x'.repeat(400_000), chat_messages }
     const long = talk([message('m1', 'human', 'x'.repeat(400_000))])
@@ -252,10 +252,10 @@ describe('an import', () => {
     expect(grown.conversations).toMatchObject([{ status: 'extended', messages: 1, existing: 4 }])
     const view = await store.getEffectiveHistory('talk-1')
     expect(view.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
-    const session = await store.getSession('talk-1')
+    const session = await store.sessions.get('talk-1')
     expect(session).toMatchObject({ title: 'A talk', provider: 'anthropic' })
     expect(session?.metadata).toMatchObject({ claude: { uuid: 'talk-1' } })
-    expect((await store.verifySession('talk-1')).findings).toEqual([])
+    expect((await store.sessions.verify('talk-1')).findings).toEqual([])
     await store.close()
   })
 

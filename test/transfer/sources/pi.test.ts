@@ -443,9 +443,9 @@ it('reads entries on one line, also after one that is torn, as it reads them on 
 
 it('knows its files by the header', () => {
   const head = (values: unknown[]) => ({ name: 'x.jsonl', shape: 'lines' as const, values })
-  expect(pi.recognises(head([HEADER]))).toBe(true)
-  expect(pi.recognises(head([user('u', null)]))).toBe(false)
-  expect(pi.recognises(head([]))).toBe(false)
+  expect(pi.recognizes(head([HEADER]))).toBe(true)
+  expect(pi.recognizes(head([user('u', null)]))).toBe(false)
+  expect(pi.recognizes(head([]))).toBe(false)
 })
 
 const prompt = (id: string, parentId: string | null): Entry => ({

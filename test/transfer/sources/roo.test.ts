@@ -258,24 +258,24 @@ it('refuses what Roo Code only showed, and a form it does not know', async () =>
 })
 
 it('knows its files by name and by fields', () => {
-  expect(roo.recognises(head([], NAME))).toBe(true)
-  expect(roo.recognises(head([said('user', 'a', { ts: 1 })]))).toBe(true)
-  expect(roo.recognises(head([said('user', 'a', C)]))).toBe(true)
-  expect(roo.recognises(head([{ ts: 1, type: 'ask', ask: 'x' }]))).toBe(false)
-  expect(roo.recognises(head([said('user', 'a')]))).toBe(false)
-  expect(roo.recognises(head([{ mapping: {} }]))).toBe(false)
+  expect(roo.recognizes(head([], NAME))).toBe(true)
+  expect(roo.recognizes(head([said('user', 'a', { ts: 1 })]))).toBe(true)
+  expect(roo.recognizes(head([said('user', 'a', C)]))).toBe(true)
+  expect(roo.recognizes(head([{ ts: 1, type: 'ask', ask: 'x' }]))).toBe(false)
+  expect(roo.recognizes(head([said('user', 'a')]))).toBe(false)
+  expect(roo.recognizes(head([{ mapping: {} }]))).toBe(false)
 })
 
 it('distinguishes Cline by messages without a time, or with the model that wrote them', async () => {
   const head = (values: readonly unknown[]) => ({ name: NAME, shape: 'list' as const, values })
   const modelInfo = { modelId: 'claude-x', providerId: 'anthropic', mode: 'act' }
-  expect(cline.recognises(head([said('user', 'a')]))).toBe(true)
+  expect(cline.recognizes(head([said('user', 'a')]))).toBe(true)
   expect(
-    cline.recognises(head([said('user', 'a', { ts: 1 }), said('assistant', 'b', { ts: 2, modelInfo })])),
+    cline.recognizes(head([said('user', 'a', { ts: 1 }), said('assistant', 'b', { ts: 2, modelInfo })])),
   ).toBe(true)
-  expect(cline.recognises(head([said('user', 'a', { ts: 1 })]))).toBe(false)
-  expect(cline.recognises(head([said('user', 'a'), summary('c')]))).toBe(false)
-  expect(cline.recognises({ ...head([said('user', 'a')]), name: 'copy.json' })).toBe(false)
+  expect(cline.recognizes(head([said('user', 'a', { ts: 1 })]))).toBe(false)
+  expect(cline.recognizes(head([said('user', 'a'), summary('c')]))).toBe(false)
+  expect(cline.recognizes({ ...head([said('user', 'a')]), name: 'copy.json' })).toBe(false)
 })
 
 it('reads of a task of Cline its model, its beginning and its fields', async () => {

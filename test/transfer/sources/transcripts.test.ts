@@ -120,7 +120,7 @@ it('is recognized by its messages, however much is before them', async () => {
 it('takes no message of unknown form for an empty one', async () => {
   const parts = [{ type: 'text', text: 'hello' }]
   const path = await fileWith('ui.json', JSON.stringify([{ id: 'a', role: 'user', parts }]))
-  await expect(readFile(path)).rejects.toThrow('not recognised')
+  await expect(readFile(path)).rejects.toThrow('not recognized')
   const one = await readFile(await fileWith('one.jsonl', [hello, { role: 'assistant', parts }, toolCall]))
   expect(one.events.filter(({ type }) => type === 'problem')).toEqual([
     { type: 'problem', at: { line: 2 }, why: 'message.content: must be there' },

@@ -31,12 +31,12 @@ function textOf(content: object): string {
 
 export type ReadFile = { readonly source: SourceName; readonly events: readonly SourceEvent[] }
 
-/** What a file is recognised as, and what its source tells of it. Refuses a file that is not recognised. */
+/** What a file is recognized as, and what its source tells of it. Refuses a file that is not recognized. */
 export async function readFile(path: string, branches = false): Promise<ReadFile> {
   const input = await FileInput.open(path)
   try {
     const found = await detectSource(input)
-    if (!('source' in found)) throw new Error(`not recognised: ${found.looks}`)
+    if (!('source' in found)) throw new Error(`not recognized: ${found.looks}`)
     if (found.source === 'history') throw new Error('a history has no source')
     const events: SourceEvent[] = []
     for await (const event of found.source.read(input, { branches })) events.push(event)

@@ -109,7 +109,7 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
    */
   withdraw(chatId: string, options?: WithdrawOptions): Promise<boolean>
   /**
-   * Copies a chat, as it is or as it was after or before a message, and returns the id of the new chat (`forkSession` of the store). Messages
+   * Copies a chat, as it is or as it was after or before a message, and returns the id of the new chat (`sessions.fork` of the store). Messages
    * keep their ids; those that were not stored by a chat have new ones. An edit or a regeneration in the new chat keeps the old branch.
    *
    * Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for a message that the chat does not show, `INVALID_INPUT`.
@@ -135,7 +135,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   const { onConflict, generateMessageId, actor, ...defaults } = check(chatOptionsSchema, options, 'chatStore')
   return {
     async create(session = {}) {
-      return (await store.createSession(session)).id
+      return (await store.sessions.create(session)).id
     },
     async load(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'load: chatId')
@@ -179,7 +179,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const { at, owner, ...named } = check(chatForkSchema, given, 'fork')
       const own = ownedStore(store, owner)
       const moment = at && (await momentBeside({ store: own, chatId: id }, at))
-      const fork = await own.forkSession(id, defined({ ...named, at: moment }))
+      const fork = await own.sessions.fork(id, defined({ ...named, at: moment }))
       await noteSession(own, fork.id, { owner })
       return fork.id
     },
@@ -187,7 +187,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const id = check(nameSchema, chatId, 'stats: chatId')
       const { owner, tools, system, maxOutputTokens, ...chosen } = check(chatStatsSchema, given, 'stats')
       const own = ownedStore(store, owner)
-      await own.getSession(id)
+      await own.sessions.get(id)
       const { provider, model } = namesIn(chosen)
       const definitions = await toolDefinitions(tools)
       const request = defined({ system, tools: definitions && [...definitions], maxOutputTokens })

@@ -19,19 +19,15 @@ import { groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
 export type ChatStorage = Pick<
   Store,
   | 'append'
-  | 'createSession'
-  | 'forkSession'
+  | 'sessions'
   | 'getContextStats'
   | 'getMessages'
-  | 'getSession'
-  | 'hideMessages'
+  | 'compactions'
   | 'listCompactions'
   | 'prepareRequest'
-  | 'recordAnswer'
-  | 'recordUsage'
+  | 'requests'
   | 'rewind'
   | 'undoCompaction'
-  | 'updateSession'
   | 'withOverflowRecovery'
 >
 

@@ -43,7 +43,7 @@ export type Backend = {
   /** Whose figures and rules apply; by default the session's own. */
   readonly provider?: string | undefined
   readonly model?: string | undefined
-  /** Rejects with the server's own error, so that an overflow is recognised. */
+  /** Rejects with the server's own error, so that an overflow is recognized. */
   ask(question: Question): Promise<Reply>
 }
 

@@ -90,7 +90,7 @@ async function reportAnswer(
   { reply, recorded, stop }: TurnOutcome & { readonly kind: 'answered' },
 ): Promise<void> {
   const { sessionId, autoCompact } = conversation
-  const { settings } = await store.getConfig(sessionId)
+  const { settings } = await store.sessions.config(sessionId)
   const { text, stopReason, model, usage } = reply
   const { stats, appended } = recorded
   const stopped = stop?.why

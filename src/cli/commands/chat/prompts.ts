@@ -300,7 +300,7 @@ async function readPrompt(
   { prompt, continuation, isColoured }: TerminalPromptsOptions,
 ): Promise<string | undefined> {
   const { editor } = typed
-  // The editor measures the prompt and recognises plain colours only, not our marked ones.
+  // The editor measures the prompt and recognizes plain colours only, not our marked ones.
   const look = (text: string): string => (isColoured ? `\x1b[36m${text}\x1b[39m` : text)
   try {
     for (let before = ''; ; ) {

@@ -127,8 +127,8 @@ async function stats({ store, conversation, reporter }: Chat): Promise<void> {
     return
   }
   const { estimatedInputTokens: tokens, availableInputTokens: available, breakdown, hidden } = stats
-  const { messages } = await store.countMessages(sessionId)
-  const away = hidden.condensed + hidden.truncated + hidden.byHand
+  const { messages } = (await store.sessions.get(sessionId, { counts: true })).counts
+  const away = hidden.condensed + hidden.truncated + hidden.manual
   const rows = listing(
     `${counted(stats.messageCount, 'row')} of ${counted(messages, 'message')}`,
     away > 0 && `${count(away)} hidden`,
@@ -257,15 +257,15 @@ async function defaultRun({ store, conversation }: Chat, verb: 'undo' | 'redo'):
 }
 
 function outcomeText(verb: 'undo' | 'redo', target: string, outcome: UndoOutcome & ReasoningChange): string {
-  const { changed, compactionIds, rows, parts, notTurned } = outcome
+  const { changed, compactionIds, rows, parts, unchanged } = outcome
   const name = shortIds([target, ...compactionIds]).get(target) ?? target
   if (changed) {
     const [done, reverse] = verb === 'undo' ? ['Undone', '/redo'] : ['Redone', '/undo']
     const what = `${counted(compactionIds.length, 'compaction')}: ${listing(counted(rows, 'row'), counted(parts, 'part'), reasoningText(outcome))}`
     return `${done}: ${what}. ${reverse} ${name} reverses it.`
   }
-  if (notTurned === undefined) return 'It is in that state already; nothing was changed.'
-  const states = notTurned.map(({ compactionId, status }) => `${compactionId} is ${status}`)
+  if (unchanged === undefined) return 'It is in that state already; nothing was changed.'
+  const states = unchanged.map(({ compactionId, status }) => `${compactionId} is ${status}`)
   return `Nothing was changed: ${states.join(', ')}.`
 }
 

@@ -131,9 +131,9 @@ function requestOptions(
 async function ensureStored(store: Store, conversation: Conversation): Promise<void> {
   const { sessionId, title, backend, isStored } = conversation
   const { provider, model } = backend
-  if (!isStored) await store.createSession({ id: sessionId, provider, model, title })
+  if (!isStored) await store.sessions.create({ id: sessionId, provider, model, title })
   else if (provider !== undefined || model !== undefined)
-    await store.updateSession(sessionId, {
+    await store.sessions.update(sessionId, {
       ...(provider !== undefined && { provider }),
       ...(model !== undefined && { model }),
     })

@@ -13,7 +13,7 @@ import { tokenCounter } from '../../token-counter.ts'
 /** A preview of a compaction, and what it was made for. */
 export type ShownPlan = {
   readonly sessionId: string
-  /** The provider and the model whose window counts. */
+  /** The provider and the model whose context window applies. */
   readonly provider: string
   readonly model: string | undefined
   /** The estimator of the session. */
@@ -84,7 +84,7 @@ export async function planRows(
 ): Promise<CompactionPlan> {
   // The store counted with this estimator, so it is built in.
   const tokens = (await tokenCounter(estimator, provider))!
-  const session = await store.getSession(sessionId)
+  const session = await store.sessions.get(sessionId)
   async function* view(): AsyncGenerator<ViewMessage> {
     for await (const row of spokenRows(sessionRows(store, session, { visible: true, shown: true })))
       yield { ...row, content: viewContent(row) }

@@ -117,7 +117,7 @@ function ordinalOf({ kind, id }: StoredMessage): number {
 /** The replacements of a session, those out of force too; only the session's history has them. */
 export async function storedReplacements(store: Store, sessionId: string): Promise<Replacement[]> {
   const replacements: Replacement[] = []
-  for await (const record of store.exportSession(sessionId)) {
+  for await (const record of store.sessions.export(sessionId)) {
     if (record.type !== 'replacement') continue
     const { compaction, message, part, text } = record
     replacements.push({ compactionId: compaction, messageId: message, part, text })

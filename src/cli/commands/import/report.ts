@@ -24,8 +24,8 @@ type FolderOutcome = {
   readonly path: string
   /** Files that were looked at. */
   readonly files: number
-  /** Files whose kind was not recognised. */
-  readonly unrecognised: number
+  /** Files whose kind was not recognized. */
+  readonly unrecognized: number
   /** The first of them, with what each looks like. */
   readonly named: readonly { readonly path: string; readonly looks: string }[]
 }
@@ -42,7 +42,7 @@ export type ImportReporter = {
 }
 
 /** Failures that concern one file; after any other the next file would fail too. */
-const OF_ONE_FILE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'FILE_UNRECOGNISED', 'FILE_CHANGED'])
+const OF_ONE_FILE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'FILE_UNRECOGNIZED', 'FILE_CHANGED'])
 
 /** Whether nothing can be imported after this. */
 export function isFatal(outcome: FileOutcome): outcome is FileOutcome & { failure: Failure; error: unknown } {
@@ -96,8 +96,8 @@ class Totals {
   }
 
   /** Naming a folder without any conversation is a mistake; other files beside conversations are not. */
-  addFolder({ files, unrecognised }: FolderOutcome): void {
-    if (files === unrecognised) this.#exits.add(EXIT.no)
+  addFolder({ files, unrecognized }: FolderOutcome): void {
+    if (files === unrecognized) this.#exits.add(EXIT.no)
   }
 
   get exit(): ExitCode {
@@ -247,7 +247,7 @@ function headLines(
 
 function folderLines(
   output: Output,
-  { path, files, unrecognised, named }: FolderOutcome,
+  { path, files, unrecognized, named }: FolderOutcome,
   totals: Totals,
   listed: number,
   isWhole: boolean,
@@ -255,7 +255,7 @@ function folderLines(
   const { style } = output
   const { nothingNew, messages, stored, failed, filesBefore, namedBefore } = totals
   const unlisted = totals.files - nothingNew - listed
-  const isEmpty = files === unrecognised
+  const isEmpty = files === unrecognized
   const parts = listing(
     isEmpty ? 'no conversation in any' : stored,
     nothingNew > 0 && messages > 0 && `${counted(nothingNew, 'file')} with nothing new`,
@@ -268,7 +268,7 @@ function folderLines(
     ...(unlisted > 0 ? [style.dim(`  and ${counted(unlisted, 'file')} more; --json lists all`)] : []),
     `${mark} ${path}: ${style.bold(`${counted(files, 'file')}: ${parts}`)}`,
     ...otherFiles(output, 'refused before, and unchanged since', filesBefore, namedBefore),
-    ...otherFiles(output, 'not recognised, and skipped', unrecognised, skipped),
+    ...otherFiles(output, 'not recognized, and skipped', unrecognized, skipped),
   ]
 }
 

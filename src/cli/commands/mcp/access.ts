@@ -15,7 +15,7 @@ export class Access {
 
   /** A session. Throws `SESSION_NOT_FOUND`, for a session of another owner exactly as for an unknown one. */
   async session(id: string): Promise<Session> {
-    const session = await this.store.getSession(id)
+    const session = await this.store.sessions.get(id)
     if (!this.sees(session)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
     return session
   }

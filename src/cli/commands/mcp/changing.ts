@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { Session } from '../../../storage/storage.ts'
 import type { CompactionPreview, CompactionResult } from '../../../store/compaction/result.ts'
 import type { PreviewOptions } from '../../../store/config/store-options.ts'
-import type { Store } from '../../../store/store.ts'
 import { providerAndModel, STAGES } from '../../options.ts'
 import { count, counted, fromTo, listing, mediaText, reasoningText } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
@@ -32,7 +31,7 @@ const compactInput = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe("provider/model whose window counts; default: the session's own"),
+    .describe("provider/model whose context window applies; default: the session's own"),
 })
 
 const stepShape = z.strictObject({
@@ -229,7 +228,7 @@ async function undoOrRedo(
     session_id: id,
     changed: outcome.changed,
     compaction_ids: outcome.compactionIds.slice(0, MOST_STEPS),
-    unchanged_ids: (outcome.notTurned ?? []).slice(0, MOST_STEPS).map((one) => one.compactionId),
+    unchanged_ids: (outcome.unchanged ?? []).slice(0, MOST_STEPS).map((one) => one.compactionId),
     rows: outcome.rows,
     parts: outcome.parts,
     tokens: stats?.estimatedInputTokens ?? 0,
@@ -295,14 +294,10 @@ const pinnedShape = z.strictObject({
   changed: z.int().describe('messages whose pin changed'),
 })
 
-async function setPins(
-  { access, actor }: Call,
-  given: z.output<typeof pinInput>,
-  verb: keyof Pick<Store, 'pin' | 'unpin'>,
-) {
+async function setPins({ access, actor }: Call, given: z.output<typeof pinInput>, verb: 'pin' | 'unpin') {
   const { id } = await access.session(given.session_id)
   const authorship = { actor, ...(given.reason !== undefined && { reason: given.reason }) }
-  const changed = await access.store[verb](id, given.message_ids, authorship)
+  const changed = await access.store.messages[verb](id, given.message_ids, authorship)
   return {
     data: { session_id: id, changed },
     text: `${verb === 'pin' ? 'Pinned' : 'Unpinned'}: ${counted(changed, 'message')}.`,
@@ -352,13 +347,13 @@ const forkSession = tool({
     const { store } = call.access
     const { id } = await call.access.session(given.session_id)
     const at = await readMoment(call, id, given.at)
-    const fork = await store.forkSession(id, {
+    const fork = await store.sessions.fork(id, {
       actor: call.actor,
       ...(at !== undefined && { at }),
       ...(given.title !== undefined && { title: given.title }),
     })
     const { position } = fork.forkedFrom!
-    const { messages } = await store.countMessages(fork.id)
+    const { messages } = (await store.sessions.get(fork.id, { counts: true })).counts
     const names = new Names(await countingFor(store, id), call.maxTokens)
     return {
       data: {
@@ -397,7 +392,7 @@ export function importTranscripts(importer: Importer): Tool {
     }),
     output: z.strictObject({
       files: z.int(),
-      unrecognised: z.int().describe('files of a folder that are no transcripts'),
+      unrecognized: z.int().describe('files of a folder that are no transcripts'),
       sessions: z.int().describe('sessions that are new or have grown'),
       messages: z.int(),
       failures: z.array(z.strictObject({ path: z.string(), code: z.string(), message: z.string() })),
@@ -408,7 +403,7 @@ export function importTranscripts(importer: Importer): Tool {
       const named = failures.slice(0, MOST_FAILURES)
       const scope = await countingFor(access.store)
       const names = new Names(scope, maxTokens)
-      const lead = `${counted(done.files, 'file')} read, ${count(done.unrecognised)} of them no transcripts: ${counted(done.messages, 'message')} in ${counted(done.sessions, 'session')} stored.`
+      const lead = `${counted(done.files, 'file')} read, ${count(done.unrecognized)} of them no transcripts: ${counted(done.messages, 'message')} in ${counted(done.sessions, 'session')} stored.`
       return {
         data: { ...done, failures: named, failures_in_all: failures.length },
         text: textWithin(scope, maxTokens, {

@@ -14,7 +14,7 @@ export type NotImported = { readonly path: string; readonly code: string; readon
 /** What an import did. */
 export type Imported = {
   readonly files: number
-  readonly unrecognised: number
+  readonly unrecognized: number
   readonly sessions: number
   readonly messages: number
   readonly failures: readonly NotImported[]
@@ -90,12 +90,12 @@ export class Importer {
   #sum(outcomes: readonly FileOutcome[], isFolder: boolean): Imported {
     const reports = outcomes.flatMap((one) => ('report' in one ? [one.report] : []))
     const isOther = (one: FileOutcome): boolean =>
-      isFolder && 'failure' in one && one.failure.code === 'FILE_UNRECOGNISED'
+      isFolder && 'failure' in one && one.failure.code === 'FILE_UNRECOGNIZED'
     const total = (of: (report: ImportReport) => number): number =>
       reports.reduce((sum, report) => sum + of(report), 0)
     return {
       files: outcomes.length,
-      unrecognised: outcomes.filter(isOther).length,
+      unrecognized: outcomes.filter(isOther).length,
       sessions: total(({ totals }) => totals.imported + totals.extended),
       messages: total(({ totals }) => totals.messages),
       failures: outcomes.filter((one) => !isOther(one)).flatMap((one) => this.failuresOf(one)),

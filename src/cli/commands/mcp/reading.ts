@@ -12,7 +12,8 @@ import { headWithin } from '../../../store/recall/answer.ts'
 import { framed, indented } from '../../../store/recall/render.ts'
 import { rowText } from '../../../store/recall/row-text.ts'
 import type { Scope } from '../../../store/recall/scope.ts'
-import type { Store, ViewDiff } from '../../../store/store.ts'
+import type { Store } from '../../../store/store.ts'
+import type { ViewDiff } from '../../../store/topics/messages.ts'
 import { statusWords } from '../../../transfer/document/session-document.ts'
 import { providerAndModel } from '../../options.ts'
 import { count, counted, fromTo, percent } from '../../output/figures.ts'
@@ -65,7 +66,7 @@ type ListedSession = z.output<typeof sessionShape>
 
 async function listed(store: Store, session: Session): Promise<ListedSession> {
   const { id, title = null, owner = null, provider = null, model = null, messageCount } = session
-  const { messages, visible } = await store.countMessages(id)
+  const { messages, visible } = (await store.sessions.get(id, { counts: true })).counts
   return {
     session_id: id,
     title,
@@ -116,7 +117,7 @@ const listSessions = tool({
     const { store } = access
     const after = readCursor(sessionPlace, given)
     if (after !== undefined) await access.session(after.id)
-    const page = await store.listSessions({
+    const page = await store.sessions.list({
       ...defined({ owner: access.ownerNamed(owner), archived, search, after }),
       limit: limit + 1,
     })
@@ -160,7 +161,7 @@ const getStats = tool({
       .string()
       .min(1)
       .optional()
-      .describe("provider/model whose window counts; default: the session's own"),
+      .describe("provider/model whose context window applies; default: the session's own"),
     at: moment.optional(),
   }),
   output: z.strictObject({
@@ -208,10 +209,10 @@ const getStats = tool({
     const at = await readMoment(call, id, given.at)
     const { provider, model } = providerAndModel({ model: given.model })
     const stats = await store.getContextStats(id, provider, model, { ...(at !== undefined && { at }) })
-    const { settings } = await store.getConfig(id)
+    const { settings } = await store.sessions.config(id)
     const figures = stats === null ? undefined : requestFigures(stats, settings)
-    const { total } = await store.getUsage(id)
-    const point = at === undefined ? undefined : pointOf(await store.getMoment(id, at))
+    const { total } = await store.requests.usage(id)
+    const point = at === undefined ? undefined : pointOf(await store.messages.moment(id, at))
     const hidden = stats?.hidden ?? session.hidden
     const data = {
       session: await listed(store, session),
@@ -237,7 +238,7 @@ const getStats = tool({
               breakdown: { ...figures.breakdown, free: figures.free },
               fixed: stats.fixed,
             },
-      hidden: { condensed: hidden.condensed, truncated: hidden.truncated, manual: hidden.byHand },
+      hidden: { condensed: hidden.condensed, truncated: hidden.truncated, manual: hidden.manual },
       usage: {
         requests: total.requests,
         input_tokens: total.inputTokens + total.cacheReadTokens + total.cacheCreationTokens,
@@ -304,7 +305,7 @@ const getView = tool({
     const { id } = await call.access.session(given.session_id)
     const at = await readMoment(call, id, given.at)
     const view = await store.getEffectiveHistory(id, { ...(at !== undefined && { at }) })
-    const point = at === undefined ? undefined : pointOf(await store.getMoment(id, at))
+    const point = at === undefined ? undefined : pointOf(await store.messages.moment(id, at))
     const scope = await countingFor(store, id)
     const page = pageOfView(scope, call.maxTokens, {
       view,
@@ -555,7 +556,7 @@ const diffViews = tool({
     const { id } = await call.access.session(given.session_id)
     const from = await readMoment(call, id, given.from)
     if (from === undefined) throw invalid('from must be a past moment; the second one is now by default')
-    const diff = await store.diffViews(id, from, await readMoment(call, id, given.to))
+    const diff = await store.messages.diff(id, from, await readMoment(call, id, given.to))
     const digest = digestOf(id, pointOf(diff.from), pointOf(diff.to))
     const [first, compared] = readCursor(diffCursor, given.cursor) ?? [0, digest]
     if (compared !== digest)
@@ -630,8 +631,8 @@ const listForks = tool({
     const session = await access.session(given.session_id)
     const origin = session.forkedFrom
     // A session of another owner does not exist for this client.
-    const isSeen = origin !== undefined && access.sees(await store.getSession(origin.sessionId))
-    const forks = (await store.listForks(session.id)).filter((fork) => access.sees(fork))
+    const isSeen = origin !== undefined && access.sees(await store.sessions.get(origin.sessionId))
+    const forks = (await store.sessions.forks(session.id)).filter((fork) => access.sees(fork))
     const placeOf = (fork: string): string => digestOf(session.id, fork)
     const gone = 'another session, or its fork is gone'
     const shown = await Promise.all(
@@ -639,7 +640,7 @@ const listForks = tool({
         session_id: fork.id,
         title: fork.title === undefined ? null : shownTitle(fork.title),
         position: fork.forkedFrom!.position,
-        messages: (await store.countMessages(fork.id)).messages,
+        messages: (await store.sessions.get(fork.id, { counts: true })).counts.messages,
         created_at: timeText(fork.createdAt),
       })),
     )

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { invalid, isUndertextError } from '../../../core/errors.ts'
 import { nameSchema } from '../../../core/messages/check.ts'
 import { defined } from '../../../core/messages/defined.ts'
-import { noteTextSchema } from '../../../store/config/note-options.ts'
 import { type Ask, answered } from '../../../store/recall/answer.ts'
 import type { RecallAnswer, RecalledPiece } from '../../../store/recall/data.ts'
 import { NOTES, notesInput } from '../../../store/recall/log-notes.ts'
@@ -261,7 +260,7 @@ const rememberNote = tool({
   input: z.strictObject({
     session_id: noteSession,
     owner: noteOwner,
-    text: noteTextSchema,
+    text: z.string(),
     key: notesInput.shape.key.describe('replaces the note of this key, such as "deploys"'),
   }),
   output: z.strictObject({ remembered: z.literal(true), note_id: z.string() }),

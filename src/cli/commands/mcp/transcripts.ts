@@ -69,7 +69,7 @@ async function listPage(access: Access, cursor: string | undefined) {
   let next: string | undefined
   for (;;) {
     const limit = PAGE - found.length
-    const page = await access.store.listSessions({
+    const page = await access.store.sessions.list({
       ...defined({ owner: access.owner, archived, limit: limit + 1 }),
       ...(after !== null && { after }),
     })
@@ -93,7 +93,7 @@ async function listPage(access: Access, cursor: string | undefined) {
 }
 
 async function resourceOf(store: Store, { id, title, updatedAt, archivedAt }: Session) {
-  const { messages } = await store.countMessages(id)
+  const { messages } = (await store.sessions.get(id, { counts: true })).counts
   return {
     uri: PREFIX + encodeURIComponent(id),
     name: safeLine(headOf(id, MOST_UNITS)),

@@ -169,7 +169,7 @@ export class FolderWatch {
   #report(failures: readonly NotImported[], isFatal: boolean): void {
     // Files of other kinds are no transcripts.
     for (const { path, code, message } of failures)
-      if (code !== 'FILE_UNRECOGNISED')
+      if (code !== 'FILE_UNRECOGNIZED')
         this.#once(`${isFatal ? '' : path}\n${code}`, `${path} was not imported (${code}): ${message}`)
   }
 

@@ -141,14 +141,14 @@ export function statsLines(
 }
 
 function countsText(
-  { hidden: { condensed, truncated, byHand }, activeCompactions }: Session,
+  { hidden: { condensed, truncated, manual }, activeCompactions }: Session,
   { messages, bookkeeping, visible }: MessageCounts,
 ): string {
-  const all = condensed + truncated + byHand
+  const all = condensed + truncated + manual
   const kinds = listing(
     condensed > 0 && `${count(condensed)} summarized`,
     truncated > 0 && `${count(truncated)} truncated`,
-    byHand > 0 && `${count(byHand)} manually`,
+    manual > 0 && `${count(manual)} manually`,
   )
   const counts = listing(
     counted(messages, 'message'),

@@ -193,11 +193,9 @@ export class Background {
     await Promise.race([...waited, pause(Math.min(POLL_MS, leftMs))])
   }
 
-  /** Cancels a job, or a session's open one; `undefined` when none is open. */
-  async cancel(target: string): Promise<Job | undefined> {
-    const { jobs } = this.#parts.storage
-    const job = (await jobs.job(target)) ?? (await jobs.open(target))?.job
-    return job === undefined ? undefined : this.#worker.cancel(job.id)
+  /** Cancels a job; `undefined` when it is not open. */
+  cancel(jobId: string): Promise<Job | undefined> {
+    return this.#worker.cancel(jobId)
   }
 
   forget(sessionId: string): void {

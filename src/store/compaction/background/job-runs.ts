@@ -24,7 +24,7 @@ export function storableCall(call: CheckedCall): JsonObject {
 /** The stored call of a job. One that this version refuses, because another version stored it, counts as empty. */
 export function storedCall(config: JsonObject): CheckedCall {
   try {
-    return readCall(config, 'compactInBackground')
+    return readCall(config, 'jobs.start')
   } catch (error) {
     if (!isUndertextError(error, 'INVALID_INPUT')) throw error
     return {}

@@ -340,7 +340,7 @@ export class Worker {
       return
     }
     this.#calls.delete(job.id)
-    // `cancel` has emitted the event.
+    // `jobs.cancel` has emitted the event.
     if (cause === 'cancelled' || (await this.#cancelling.get(job.id)) !== undefined) return
     const now = cause === 'purged' ? undefined : await this.#parts.storage.jobs.job(job.id)
     const code = now === undefined ? 'PURGED' : now.state === 'cancelled' ? 'CANCELLED' : 'TAKEN_OVER'
@@ -359,7 +359,7 @@ export class Worker {
     return cancelled
   }
 
-  /** Meanwhile a run that ends must not emit its end: `cancel` does. */
+  /** Meanwhile a run that ends must not emit its end: `jobs.cancel` does. */
   async #cancelStored(jobId: string): Promise<Job | undefined> {
     const cancelling = (async () => this.#parts.storage.jobs.cancel(jobId))()
     this.#cancelling.set(jobId, cancelling)

@@ -120,7 +120,7 @@ export function importNew(
   events: ImportEvents,
   options: CheckedImport,
 ): Promise<SessionImport> {
-  check(newNameSchema, sessionId, 'importSession: sessionId')
+  check(newNameSchema, sessionId, 'sessions.import: sessionId')
   const { owner, source, beforePublish } = options
   const { storage, estimator } = host
   return staged(storage, { estimator, fields: owner === undefined ? {} : { owner } }, async ({ id }) => {

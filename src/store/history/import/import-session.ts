@@ -207,7 +207,7 @@ class KnownBeginning {
   }
 }
 
-/** See `importSession` of the store. */
+/** See `sessions.import` of the store. */
 export async function importSession(
   host: ImportHost,
   sessionId: string,
@@ -216,7 +216,7 @@ export async function importSession(
 ): Promise<SessionImport> {
   // A list can be read twice.
   const events = Array.isArray(given) ? () => given as readonly ImportEvent[] : given
-  const checked = check(importSchema, options, 'importSession')
+  const checked = check(importSchema, options, 'sessions.import')
   if (checked.dryRun) return lookThrough(host, sessionId, events, checked)
   await discardDead(host.storage)
   const there = await host.storage.session(sessionId)

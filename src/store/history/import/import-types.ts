@@ -56,7 +56,7 @@ export const importSchema = z.strictObject({
     .custom<() => Promise<void> | void>((value) => typeof value === 'function', 'must be a function')
     .optional(),
 })
-/** Options of `importSession`. */
+/** Options of `sessions.import`. */
 export type ImportOptions = z.input<typeof importSchema>
 export type CheckedImport = z.output<typeof importSchema>
 
@@ -183,16 +183,16 @@ export async function* checkedEvents(
     if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId })
   }
   const list: unknown = typeof events === 'function' ? events() : events
-  if (!isIterable<ImportEvent>(list)) throw invalid('importSession: events must be iterable')
+  if (!isIterable<ImportEvent>(list)) throw invalid('sessions.import: events must be iterable')
   for await (const event of list) {
     refuseAborted()
     if (!isObject(event) || typeof event.type !== 'string')
-      throw invalid('importSession: an event is no event')
+      throw invalid('sessions.import: an event is no event')
     if (event.type === 'message') {
-      checkMessages([event.message], 'importSession: message')
-      if (event.usage != null) check(importedUsageSchema, event.usage, 'importSession: usage')
+      checkMessages([event.message], 'sessions.import: message')
+      if (event.usage != null) check(importedUsageSchema, event.usage, 'sessions.import: usage')
     } else if (event.type !== 'fields' && event.type !== 'compaction')
-      throw invalid('importSession: an event has an unknown type')
+      throw invalid('sessions.import: an event has an unknown type')
     yield event
   }
   refuseAborted()

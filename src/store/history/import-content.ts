@@ -1,0 +1,81 @@
+import { invalid } from '../../core/errors.ts'
+import { check, isIterable } from '../../core/messages/check.ts'
+import { isObject } from '../../core/messages/json.ts'
+import { recordAppended } from '../append.ts'
+import { checkId } from '../arguments.ts'
+import { createSchema } from '../config/store-options.ts'
+import type { StoreContext } from '../context.ts'
+import type { HistoryRecords } from './checked-records.ts'
+import { importSession } from './import/import-session.ts'
+import type { ImportEvents, ImportOptions, SessionImport } from './import/import-types.ts'
+import { type RestoreOptions, restoreSchema, restoreSession, type SessionRestore } from './restore-session.ts'
+
+/** The events of a conversation and where they go. */
+export type ImportInto = ImportOptions & { readonly id: string }
+
+const EVENTS: ReadonlySet<unknown> = new Set(['fields', 'message', 'compaction'])
+
+/** See `Sessions.import`: an export begins with a header, a conversation with one of its events. */
+export async function importContent(
+  context: StoreContext,
+  content: HistoryRecords | ImportEvents,
+  options: RestoreOptions | ImportInto,
+): Promise<SessionRestore | SessionImport> {
+  if (!isObject(options)) throw invalid('sessions.import: options must be an object')
+  if (typeof content === 'function') return importEvents(context, content, options)
+  if (!isIterable(content)) throw invalid('sessions.import: content must be iterable')
+  const { first, all } = await peeked(content as Iterable<unknown> | AsyncIterable<unknown>)
+  // Without a first element, the source of a conversation decides.
+  const isConversation = isObject(first) ? EVENTS.has(first.type) : 'source' in options
+  return isConversation
+    ? importEvents(context, all as ImportEvents, options)
+    : importRecords(context, all as HistoryRecords, options)
+}
+
+function importEvents(context: StoreContext, events: ImportEvents, given: object): Promise<SessionImport> {
+  const { id, ...options } = given as ImportInto
+  const host = {
+    storage: context.storage,
+    estimator: context.estimators.standard.name,
+    modelFor: (session: Parameters<StoreContext['modelFor']>[0]) => context.modelFor(session),
+    recordAppended: recordAppended.bind(undefined, context),
+  }
+  return importSession(host, checkId(id, 'sessions.import: id'), events, options)
+}
+
+function importRecords(
+  context: StoreContext,
+  records: HistoryRecords,
+  options: object,
+): Promise<SessionRestore> {
+  const checked = check(restoreSchema, options, 'sessions.import')
+  const host = {
+    storage: context.storage,
+    admit: ({ estimator, config }: { estimator: string; config?: unknown }, sessionId: string) => {
+      check(createSchema.shape.config, config, 'config')
+      context.estimatorNamed(estimator, sessionId)
+    },
+  }
+  return restoreSession(host, records, checked)
+}
+
+/** The first element of a list, and the whole list, which may be read once only. */
+async function peeked<T>(
+  list: Iterable<T> | AsyncIterable<T>,
+): Promise<{ first: T | undefined; all: Iterable<T> | AsyncIterable<T> }> {
+  if (Array.isArray(list)) return { first: list[0], all: list }
+  const iterator = Symbol.asyncIterator in list ? list[Symbol.asyncIterator]() : list[Symbol.iterator]()
+  const step = await iterator.next()
+  const all = async function* (): AsyncGenerator<T> {
+    let next = step
+    try {
+      while (next.done !== true) {
+        yield next.value
+        next = await iterator.next()
+      }
+    } finally {
+      if (next.done !== true) await iterator.return?.()
+    }
+  }
+  return { first: step.done === true ? undefined : step.value, all: all() }
+}

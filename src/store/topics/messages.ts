@@ -1,0 +1,203 @@
+import { UndertextError } from '../../core/errors.ts'
+import { headOf } from '../../core/messages/characters.ts'
+import { check } from '../../core/messages/check.ts'
+import type { StoredMessage } from '../../core/messages/message.ts'
+import type { ExpandedSummary } from '../../core/model/expansion.ts'
+import { type Moment, type MomentPoint, publicPoint } from '../../core/model/moment.ts'
+import type { ToolCall, ToolOutput } from '../../core/model/tool-calls.ts'
+import {
+  type ImportanceOptions,
+  importanceSchema,
+  type SessionImportance,
+  scoreSession,
+} from '../../core/stages/importance/scorer.ts'
+import { tokensOf } from '../../core/tokens/measure.ts'
+import type { PastFigures, ViewChange } from '../../storage/storage.ts'
+import { checkId } from '../arguments.ts'
+import {
+  type AuthorshipOptions,
+  authorshipSchema,
+  callIdSchema,
+  type ExpandFlatOptions,
+  type ExpandOptions,
+  expandSchema,
+  idsSchema,
+  type ListToolCallsOptions,
+  momentSchema,
+  type ToolOutputOptions,
+  toolCallsSchema,
+  toolOutputSchema,
+} from '../config/store-options.ts'
+import type { Services } from '../services.ts'
+
+/** What a moment names. */
+export type ResolvedMoment = MomentPoint & {
+  /** The time of the last message or entry, milliseconds since 1970; `undefined` in an empty session. */
+  readonly time: number | undefined
+}
+
+/** The difference of two views of a session. */
+export type ViewDiff = {
+  readonly from: MomentPoint
+  readonly to: MomentPoint
+  /** Rows of the two views. */
+  readonly rows: { readonly before: number; readonly after: number }
+  /** Tokens of the two views, by the session's estimator, for its provider. */
+  readonly tokens: { readonly before: number; readonly after: number }
+  /** The rows that differ, in the order of the view. */
+  readonly changes: readonly ViewChange[]
+}
+
+/** Single messages and tool calls of a session, pins, and the views of other moments. */
+export class Messages {
+  readonly #services: Services
+
+  /** @internal */
+  constructor(services: Services) {
+    this.#services = services
+  }
+
+  /** Pins messages: no compaction hides or changes them. Returns how many were not pinned before. Throws `MESSAGE_NOT_FOUND`. */
+  async pin(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<number> {
+    return this.#setPin('messages.pin', sessionId, messageIds, true, options)
+  }
+
+  /** Removes pins, with effect from the next plan on. Returns how many messages were pinned. Throws `MESSAGE_NOT_FOUND`. */
+  async unpin(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<number> {
+    return this.#setPin('messages.unpin', sessionId, messageIds, false, options)
+  }
+
+  /**
+   * Opens a summary: returns the originals that its compaction covers, in order, and opens the summaries among them down to `depth`
+   * levels (1). Each row has its positions, times and tokens, each summary its level and the number of messages it represents. With
+   * `flat` it returns the messages of the log that the summary represents through all summaries below it, with their tags; for the next
+   * page pass the last position as `after`. Works for summaries that are hidden or whose compaction was undone.
+   *
+   * Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is not a summary, `ESTIMATOR_UNKNOWN`, and `STORE_CORRUPT` when the
+   * content of a row is missing.
+   */
+  async expand(sessionId: string, summaryId: string, options: ExpandFlatOptions): Promise<StoredMessage[]>
+  async expand(sessionId: string, summaryId: string, options?: ExpandOptions): Promise<ExpandedSummary>
+  async expand(
+    sessionId: string,
+    summaryId: string,
+    options: ExpandOptions | ExpandFlatOptions = {},
+  ): Promise<ExpandedSummary | StoredMessage[]> {
+    const checked = check(expandSchema, options, 'messages.expand')
+    const id = checkId(sessionId)
+    const summary = checkId(summaryId, 'summaryId')
+    const { storage } = this.#services.context
+    if (checked.flat === true)
+      return storage.sources(id, summary, { after: checked.after, limit: checked.limit })
+    return storage.expand(id, summary, checked.depth)
+  }
+
+  /**
+   * Returns the input and the output of a tool call in full, whatever compactions did to them. Ids of calls may repeat within a
+   * session: without `position` the newest call is used, else the one whose call or result is the message at that position.
+   *
+   * Throws `TOOL_CALL_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
+   */
+  async toolOutput(sessionId: string, callId: string, options: ToolOutputOptions = {}): Promise<ToolOutput> {
+    const id = checkId(sessionId)
+    const call = check(callIdSchema, callId, 'messages.toolOutput: callId')
+    const { position } = check(toolOutputSchema, options, 'messages.toolOutput')
+    const found = await this.#services.context.storage.toolOutput(id, call, position)
+    if (found !== undefined) return found
+    const facts = { sessionId: id, callId: headOf(call, 200), ...(position !== undefined && { position }) }
+    throw new UndertextError('TOOL_CALL_NOT_FOUND', facts)
+  }
+
+  /**
+   * Lists the tool calls in the order of the log, hidden ones included: how each ended, its size, and what the view shows of its
+   * output. A page ends with the message in which `limit` (1,000) calls are reached, so it may hold a few more; for the next page
+   * pass the position of the last call's message as `after`. Results without a call are not listed. What a rewind hides is paired
+   * apart: a call is pending again when its result was rewound, and takes no result of another branch that repeats its id. Throws `ESTIMATOR_UNKNOWN`.
+   */
+  async toolCalls(sessionId: string, options: ListToolCallsOptions = {}): Promise<ToolCall[]> {
+    return this.#services.context.storage.toolCalls(
+      checkId(sessionId),
+      check(toolCallsSchema, options, 'messages.toolCalls'),
+    )
+  }
+
+  /**
+   * Scores each visible message or tool group from 0 to 1, with reasons. Hides and stores nothing: the same history gives the same
+   * scores, also after a restart. `weights` override the default weights. A `scorer` of the application may call a model; when it
+   * fails, the default scorer is used and `warning` is set. Reads every visible message.
+   */
+  async importance(sessionId: string, options: ImportanceOptions = {}): Promise<SessionImportance> {
+    const id = checkId(sessionId)
+    const checked = check(importanceSchema, options, 'messages.importance')
+    const { storage } = this.#services.context
+    // A snapshot needs a provider, but scores do not depend on it.
+    const snapshot = await storage.snapshot(id, this.#services.context.modelFor(undefined).key)
+    if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    const contents = await storage.contents(
+      id,
+      snapshot.view.rows.map(({ key }) => key),
+    )
+    return scoreSession(snapshot.view, (row) => contents.get(row.key) ?? [], checked)
+  }
+
+  /**
+   * Returns what a moment of a session names: the last position of its log, the number of the last entry of its audit, and the time of
+   * the later one.
+   *
+   * Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, `REQUEST_NOT_FOUND`, and `INVALID_INPUT` for an entry of the audit that the
+   * session does not have.
+   */
+  async moment(sessionId: string, at: Moment): Promise<ResolvedMoment> {
+    const id = checkId(sessionId)
+    const { time, ...point } = await this.#services.context.storage.past.point(
+      id,
+      check(momentSchema, at, 'messages.moment: at'),
+    )
+    return { ...publicPoint(point), time }
+  }
+
+  /**
+   * Compares the views at two moments; the second is now by default. Returns the rows that appeared, disappeared or changed, in the order
+   * of the view, the compactions responsible, and the rows and tokens of both views, by the session's estimator. Contains no text of the
+   * conversation. Throws what `messages.moment` throws, and `ESTIMATOR_UNKNOWN`.
+   */
+  async diff(sessionId: string, from: Moment, to?: Moment): Promise<ViewDiff> {
+    const id = checkId(sessionId)
+    const first = check(momentSchema, from, 'messages.diff: from')
+    const second = to === undefined ? undefined : check(momentSchema, to, 'messages.diff: to')
+    const session = await this.#services.context.requireSession(id)
+    const estimator = this.#services.context.estimatorNamed(session.estimator, id)
+    const { key } = this.#services.context.modelFor(session)
+    const diff = await this.#services.context.storage.past.diff(id, first, second)
+    const tokens = ({ visibleSizes, visibleCount }: PastFigures): number =>
+      tokensOf(visibleSizes, visibleCount, estimator, key)
+    return {
+      from: publicPoint(diff.from),
+      to: publicPoint(diff.to),
+      rows: { before: diff.before.visibleCount, after: diff.after.visibleCount },
+      tokens: { before: tokens(diff.before), after: tokens(diff.after) },
+      changes: diff.changes,
+    }
+  }
+
+  async #setPin(
+    verb: string,
+    sessionId: string,
+    messageIds: readonly string[],
+    pinned: boolean,
+    options: AuthorshipOptions,
+  ): Promise<number> {
+    const id = checkId(sessionId)
+    const ids = check(idsSchema, messageIds, `${verb}: messageIds`)
+    const { actor, reason } = check(authorshipSchema, options, verb)
+    return this.#services.context.storage.pin(id, ids, pinned, { actor, reason })
+  }
+}

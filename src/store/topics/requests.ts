@@ -1,0 +1,123 @@
+import { invalid } from '../../core/errors.ts'
+import { check, nameSchema, readable } from '../../core/messages/check.ts'
+import type { PositionRange } from '../../core/messages/message.ts'
+import { withRequestNames } from '../../core/tokens/budget.ts'
+import { listPrices } from '../../core/tokens/prices.ts'
+import { checkId } from '../arguments.ts'
+import { type SessionUsage, sessionUsage, type UsageResult } from '../compaction/usage.ts'
+import {
+  answerPositionsSchema,
+  type ListRequestsOptions,
+  requestKeySchema,
+  requestsSchema,
+  usageSchema,
+} from '../config/store-options.ts'
+import { requestSchema, type UsageReportInput } from '../requests/record.ts'
+import {
+  newRequest,
+  type RecordedRequest,
+  type RenderedRequest,
+  recordedRequest,
+  renderedRequest,
+} from '../requests/recorded.ts'
+import { reportChange } from '../requests.ts'
+import type { Services } from '../services.ts'
+import { recordUsage } from '../usage.ts'
+
+/** Requests that were sent, and what providers billed for them. */
+export class Requests {
+  readonly #services: Services
+
+  /** @internal */
+  constructor(services: Services) {
+    this.#services = services
+  }
+
+  /**
+   * Lists the recorded requests of a session, oldest first: what `recordResponse`, the middleware and the adapters recorded. A page has up
+   * to `limit` (100) requests; for the next one pass the last `id` as `after`. Throws `REQUEST_NOT_FOUND` for an `after` that is not an
+   * id of this session.
+   */
+  async list(sessionId: string, options: ListRequestsOptions = {}): Promise<RecordedRequest[]> {
+    const id = checkId(sessionId)
+    const query = check(requestsSchema, options, 'requests.list')
+    const stored = await this.#services.context.storage.requests(id, query)
+    return stored.map((one) => recordedRequest(id, one))
+  }
+
+  /**
+   * Returns a recorded request: what the model was sent. `request` is its id, or `{ answer }` with the id or the position of a message
+   * that it produced. The messages are not stored: they are rendered again from the view of that moment, and compared with the hash of what
+   * was sent. `matches` says whether they are the same bytes, and `reason` why they are not.
+   *
+   * Throws `REQUEST_NOT_FOUND`, also for a message whose request was not recorded, and `MESSAGE_NOT_FOUND` for an unknown id of a message.
+   */
+  async get(
+    sessionId: string,
+    request: string | { readonly answer: string | number },
+  ): Promise<RenderedRequest> {
+    const id = checkId(sessionId)
+    const key = check(requestKeySchema, request, 'requests.get: request')
+    const found = await this.#services.context.storage.request(id, key)
+    const view = await this.#services.context.namedView(id, found.view)
+    return this.#services.context.rendered((resizeImage) =>
+      renderedRequest(id, { ...found, view }, resizeImage),
+    )
+  }
+
+  /**
+   * Records the usage that a provider reported for a request, so that figures become exact: call it after each answer, before or after
+   * the answer is appended. The report is kept with the view it belongs to (`getContextStats` builds on it until the view changes by
+   * anything but appends), and it adjusts the ratio of the model, which all sessions share. Billed tokens are added up (`requests.usage`),
+   * also when the view of the report no longer exists.
+   *
+   * A report of more than twice, or less than half, of the expected tokens counts only as that much until the next report confirms it.
+   * A report of less than half of the estimate (after the model's ratio) cannot be of the whole request: the result and the event
+   * `usageWarning` report this, and no figure is adjusted. A report above a limit that was learned from an overflow removes that limit.
+   * Reports of 0 tokens are ignored.
+   *
+   * `request` is the result of `prepareRequest`, where the answer is stored by other calls than `recordResponse`: it is recorded for
+   * `requests.get`. `requests.recordAnswer` adds the positions of the answer when it is stored. Where the provider reported no usage, leave
+   * `inputTokens` out: the request is recorded all the same, because reasoning may be bound to it.
+   */
+  async recordUsage(sessionId: string, usage: UsageReportInput): Promise<UsageResult> {
+    const id = checkId(sessionId)
+    const { request: given, ...report } = readable('requests.recordUsage', () => ({ ...usage }))
+    const request = check(requestSchema.optional(), given, 'requests.recordUsage: request')
+    if (request !== undefined && request.sessionId !== id)
+      throw invalid('requests.recordUsage: the request is of another session')
+    const isUnreported = request !== undefined && report.inputTokens === undefined
+    const figures = isUnreported ? { ...report, inputTokens: 0 } : report
+    const checked = check(usageSchema, withRequestNames(figures), 'requests.recordUsage')
+    const result = await recordUsage(this.#services.context, id, checked, {
+      isReported: !isUnreported,
+      requestOf: (billed) => request && newRequest(request, billed),
+    })
+    reportChange(this.#services.context, id, request, result.requestId)
+    return result
+  }
+
+  /**
+   * Records the positions of a request's answer, first and last. Call it if you store answers with something other than `recordResponse`;
+   * `requests.get` with `{ answer }` then finds the request. Returns whether they were recorded: they are written once, and only for
+   * messages of the log after the moment of the request.
+   *
+   * Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `INVALID_INPUT`.
+   */
+  async recordAnswer(sessionId: string, requestId: string, answerPositions: PositionRange): Promise<boolean> {
+    const id = checkId(sessionId)
+    const request = check(nameSchema, requestId, 'requests.recordAnswer: requestId')
+    const range = check(answerPositionsSchema, answerPositions, 'requests.recordAnswer: answerPositions')
+    return this.#services.context.storage.recordAnswer(id, request, range)
+  }
+
+  /**
+   * Returns what a session was billed: the tokens that `requests.recordUsage` received, in total and by provider and model, their cost by the
+   * list prices of `@pydantic/genai-prices`, and the cost of its summaries by summarizer and model, failed calls included. Costs are
+   * US dollars, `null` when no price is known.
+   */
+  async usage(sessionId: string): Promise<SessionUsage> {
+    const recorded = await this.#services.context.storage.usage(checkId(sessionId))
+    return sessionUsage(recorded, await listPrices())
+  }
+}
