@@ -562,3 +562,28 @@ overEach('what the source undid, in an import over %s', (_, open) => {
     expect(await store.sessions.get('s')).toMatchObject({ messageCount: 0 })
   })
 })
+
+it.each([
+  ['events', { type: 'fields', title: 'x' }, { id: 's' }],
+  ['records', { type: 'header' }, { id: '' }],
+])(
+  'closes %s that it refuses for the options, having read no more than the first',
+  async (_, first, options) => {
+    await using store = await openStore(':memory:')
+    const seen: string[] = []
+    const content = async function* () {
+      try {
+        seen.push('first')
+        yield first
+        seen.push('second')
+        yield first
+      } finally {
+        seen.push('closed')
+      }
+    }
+    await expect(store.sessions.import(content() as never, options as never)).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+    })
+    expect(seen).toEqual(['first', 'closed'])
+  },
+)

@@ -24,12 +24,16 @@ export async function importContent(
   if (!isObject(options)) throw invalid('sessions.import: options must be an object')
   if (typeof content === 'function') return importEvents(context, content, options)
   if (!isIterable(content)) throw invalid('sessions.import: content must be iterable')
-  const { first, all } = await peeked(content as Iterable<unknown> | AsyncIterable<unknown>)
-  // Without a first element, the source of a conversation decides.
-  const isConversation = isObject(first) ? EVENTS.has(first.type) : 'source' in options
-  return isConversation
-    ? importEvents(context, all as ImportEvents, options)
-    : importRecords(context, all as HistoryRecords, options)
+  const { first, all, close } = await peeked(content as Iterable<unknown> | AsyncIterable<unknown>)
+  try {
+    // Without a first element, the source of a conversation decides.
+    const isConversation = isObject(first) ? EVENTS.has(first.type) : 'source' in options
+    return isConversation
+      ? await importEvents(context, all as ImportEvents, options)
+      : await importRecords(context, all as HistoryRecords, options)
+  } finally {
+    await close()
+  }
 }
 
 function importEvents(context: StoreContext, events: ImportEvents, given: object): Promise<SessionImport> {
@@ -59,23 +63,25 @@ function importRecords(
   return restoreSession(host, records, checked)
 }
 
-/** The first element of a list, and the whole list, which may be read once only. */
-async function peeked<T>(
-  list: Iterable<T> | AsyncIterable<T>,
-): Promise<{ first: T | undefined; all: Iterable<T> | AsyncIterable<T> }> {
-  if (Array.isArray(list)) return { first: list[0], all: list }
+/** The first element of a list, the whole list, which may be read once only, and what closes it when it is not read to its end. */
+async function peeked<T>(list: Iterable<T> | AsyncIterable<T>) {
+  if (Array.isArray(list)) return { first: list[0], all: list as T[], close: async () => {} }
   const iterator = Symbol.asyncIterator in list ? list[Symbol.asyncIterator]() : list[Symbol.iterator]()
-  const step = await iterator.next()
-  const all = async function* (): AsyncGenerator<T> {
-    let next = step
-    try {
-      while (next.done !== true) {
-        yield next.value
-        next = await iterator.next()
-      }
-    } finally {
-      if (next.done !== true) await iterator.return?.()
-    }
+  // As in a `for` loop: a list that throws is not closed.
+  let isOver = true
+  const next = async (): Promise<IteratorResult<T>> => {
+    isOver = true
+    const step = await iterator.next()
+    isOver = step.done === true
+    return step
   }
-  return { first: step.done === true ? undefined : step.value, all: all() }
+  let step = await next()
+  const first: T | undefined = step.done === true ? undefined : step.value
+  const all = async function* (): AsyncGenerator<T> {
+    for (; step.done !== true; step = await next()) yield step.value
+  }
+  const close = async (): Promise<void> => {
+    if (!isOver) await iterator.return?.()
+  }
+  return { first, all: all(), close }
 }

@@ -140,7 +140,7 @@ function rendered(scope: Scope, data: AnswerData, isBrief: boolean): RecallAnswe
   return { text, tokens: scope.tokensOf(text), pieces, remarks, ...defined({ notes, cursor, previous }) }
 }
 
-/** A piece without so many tokens at its end; `undefined` when it would show next to nothing. */
+/** A piece without the given number of tokens at its end; `undefined` when it would show next to nothing. */
 function shortened(
   scope: Scope,
   piece: RecalledPiece,
