@@ -107,7 +107,7 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
     const compact = start(['compact', 'outputs', '--stage', 'summarize', '--target', '0.01', ...by])
     await compact.sees('Compact now?')
     compact.type('y')
-    await compact.sees('A model is asked for the summary; Ctrl-C stops it.')
+    await compact.sees('Asking the model for a summary… Press Ctrl-C to cancel.')
     compact.type(CTRL_C)
     expect(await compact.exit()).toBe(130)
     expect(compact.text()).toContain('Interrupted; nothing was changed.')
