@@ -1,7 +1,7 @@
 import { defined } from '../messages/defined.ts'
 
 /*
- * How errors contain figures, in normalised text. The first match of each list is used.
+ * How errors contain figures, in normalized text. The first match of each list is used.
  */
 
 /*

@@ -46,7 +46,7 @@ type AttachedAgain = {
   /** Units of all copies of these files, and the saved units. */
   readonly candidateUnits: number
   readonly savedUnits: number
-  /** These files, by their normalised paths or the names of their bytes. */
+  /** These files, by their normalized paths or the names of their bytes. */
   readonly paths: ReadonlySet<string>
 }
 

@@ -60,7 +60,7 @@ type FileRead = {
   readonly result: ResultEntry
   readonly path: string
   /**
-   * The key of comparable reads: the normalised path, all other arguments except the lines, and the tool, because tools may number lines
+   * The key of comparable reads: the normalized path, all other arguments except the lines, and the tool, because tools may number lines
    * differently.
    */
   readonly group: string
