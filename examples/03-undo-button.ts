@@ -6,13 +6,7 @@
 import { openStore } from 'undertext'
 
 const store = await openStore(':memory:')
-
-async function addTurn(number: number): Promise<void> {
-  await store.append('talk', [
-    { role: 'user', content: `Question ${number}. ${'It has some words. '.repeat(20)}` },
-    { role: 'assistant', content: `Answer ${number}. ${'It has some words. '.repeat(20)}` },
-  ])
-}
+const turn = (['user', 'assistant'] as const).map((role) => ({ role, content: 'Some words. '.repeat(30) }))
 
 /** Undoes the newest change that is in force. */
 async function undo(): Promise<void> {
@@ -31,19 +25,17 @@ async function show(event: string): Promise<void> {
   console.log(`${event}: ${view.length} messages, the last one is number ${view.at(-1)?.position}`)
 }
 
-for (let number = 1; number <= 30; number++) await addTurn(number)
+for (let number = 1; number <= 30; number++) await store.append('talk', turn)
 await show('30 turns')
 // A summary takes the place of the first 50 messages.
 await store.compactSession('talk', { range: { from: 1, to: 50 } })
 await show('compacted')
-await addTurn(31)
+await store.append('talk', turn)
 await show('one more turn')
-
 // Takes the last turn back. Its first message is number 61.
 const [question] = await store.getMessages('talk', { after: 60 })
 await store.rewind('talk', { from: { messageId: question!.id } })
 await show('taken back')
-
 await undo()
 await show('undo')
 await undo()

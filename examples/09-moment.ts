@@ -12,7 +12,7 @@ for (let turn = 1; turn <= 10; turn++)
     { role: 'assistant', content: `Answer ${turn}` },
   ])
 
-// The first three turns are hidden by hand; a compaction that runs by itself has an id, too.
+// Hides the first three turns. An automatic compaction is named in the same way.
 const oldest = await store.getMessages('talk', { limit: 6 })
 const compaction = await store.compactions.hide(
   'talk',

@@ -3,8 +3,11 @@
  *
  *   npx tsx examples/12-delete.ts
  */
+import { rmSync } from 'node:fs'
 import { openStore } from 'undertext'
 
+// From an earlier run.
+rmSync('deleted.db', { force: true })
 const store = await openStore('deleted.db')
 for (const [id, owner] of [
   ['first', 'ada'],
