@@ -56,6 +56,14 @@ it('runs the stage of the application, in a composition', async () => {
   expect(out.trim().split('\n')).toEqual(['1', 'drop_thanks'])
 })
 
+it.each([
+  ['tokens.md', ['7', '128000']],
+  ['stages.md', ['']],
+  ['formats.md', ['gemini', 'Hello']],
+])('runs the example of docs/%s', async (page, printed) => {
+  expect((await runAsUser(example(page, 0))).trimEnd().split('\n')).toEqual(printed)
+})
+
 it('runs the example of settings', async () => {
   const code = example('configuration.md', 0).replace("'chats.db'", "':memory:'")
   const out = await runAsUser(`import { openStore } from 'undertext'
