@@ -18,6 +18,7 @@ import type {
 } from '../../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { audioTypeOf } from '../openai/chat-types.ts'
+import type { Shape } from '../shapes.ts'
 import {
   isEmpty,
   joinBlocks,
@@ -30,17 +31,7 @@ import {
   stringAt,
   type TextBlock,
 } from '../wire.ts'
-import {
-  AGENTS,
-  CALLS,
-  CONTENTS,
-  ITEMS,
-  MESSAGES,
-  PROVIDER,
-  parted,
-  RESULTS,
-  type Shape,
-} from './item-shapes.ts'
+import { AGENTS, CALLS, CONTENTS, ITEMS, MESSAGES, PROVIDER, parted, RESULTS } from './item-shapes.ts'
 
 /**
  * Converts items of the OpenAI Agents SDK to neutral messages, ready to be appended: one item becomes one
