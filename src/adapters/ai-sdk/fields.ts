@@ -100,7 +100,7 @@ export function messageOptions(metadata: JsonObject | undefined): ProviderOption
 }
 
 /** Provider options of a message or of a part. */
-export const options = optional((value, place) => {
+export const sdkOptions = optional((value, place) => {
   const given = object(value, place)
   if (Object.values(given).some((fields) => fields !== undefined && !isObject(fields)))
     throw invalid(`${place}: must hold objects`)

@@ -21,11 +21,11 @@ import {
   mediaData,
   nonEmpty,
   opaquePart,
-  options,
   otherFields,
   ownOf,
   partAt,
   sdkJson,
+  sdkOptions,
   sentMedia,
   sentOptions,
   withKeptFields,
@@ -42,7 +42,8 @@ type Item = Exclude<ToolResultContent, { type: 'provider' }>
 /** Converts the output of a tool to the neutral form. */
 export function outputFrom(output: unknown, provider: string): ReadOutput {
   const given = output as (SdkPart & { readonly value?: unknown }) | null | undefined
-  const given_options = given?.providerOptions
+  const options = given?.providerOptions
+  const own: JsonObject = options === undefined ? {} : { output: sdkJson(options) }
 
   switch (given?.type) {
     case 'text':
@@ -199,7 +200,7 @@ const ITEMS: { readonly [type: string]: Shapes } = {
 /** Checks and reads an output. Throws `INVALID_INPUT`. */
 export function outputAt(value: unknown, place: string, conversion: Conversion): ReadOutput {
   const given = partAt(value, place, Object.keys(OUTPUTS))
-  fields({ providerOptions: options, ...OUTPUTS[given.type] })(given, place)
+  fields({ providerOptions: sdkOptions, ...OUTPUTS[given.type] })(given, place)
   const others = otherFields(given, ['type', 'value', 'reason', 'providerOptions'], place, conversion)
   const more = nonEmpty({ outputFields: others })
   if (given.type === 'content') {
@@ -219,7 +220,7 @@ export function outputAt(value: unknown, place: string, conversion: Conversion):
 function itemAt(value: unknown, place: string, conversion: Conversion): ToolResultContent {
   const item = partAt(value, place, Object.keys(ITEMS))
   const rules = ITEMS[item.type]!
-  fields({ providerOptions: options, ...rules })(item, place)
+  fields({ providerOptions: sdkOptions, ...rules })(item, place)
   const { type, data } = item
   const read = itemFrom(item, AI_SDK)
   if (read.type === 'provider') return keptPart(item, place, conversion)
