@@ -9,7 +9,7 @@ import {
   UNREAD,
 } from '../core/messages/message.ts'
 import { wellFormedMessages } from '../core/messages/well-formed.ts'
-import { isTextBlock, joinBlocks, jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
+import { hasScheme, isTextBlock, joinBlocks, jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
 
 /*
  * What all conversions between the neutral form and another format share: how content that does not fit is
@@ -226,6 +226,5 @@ export function addressAt(value: unknown, place: string): string {
 
 /** Returns a value that is the data of a file: base64, a data URL or an address. Throws `INVALID_INPUT`. */
 export function fileDataAt(value: unknown, place: string): string {
-  const isAddress = typeof value === 'string' && /^[a-z][a-z0-9+.-]*:/i.test(value)
-  return isAddress ? addressAt(value, place) : base64At(value, place)
+  return typeof value === 'string' && hasScheme(value) ? addressAt(value, place) : base64At(value, place)
 }

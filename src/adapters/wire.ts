@@ -164,8 +164,13 @@ export function mediaOf(data: string | Uint8Array, stated: string | undefined): 
     const base64 = /;base64$/i.test(head) ? body : Buffer.from(percentDecoded(body)).toString('base64')
     return { base64, mediaType: known ?? (head.split(';', 1)[0] || imageTypeOf(base64)) }
   }
-  if (/^[a-z][a-z0-9+.-]*:/i.test(data)) return { url: data }
+  if (hasScheme(data)) return { url: data }
   return { base64: data, mediaType: known ?? imageTypeOf(data) }
+}
+
+/** Whether a text is an address with a scheme; any other text is read as base64. */
+export function hasScheme(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 100))
 }
 
 function percentDecoded(text: string): string {

@@ -3,9 +3,9 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import type { FilePart, ImagePart, ProviderOptions, ProviderPart } from '../../core/messages/message.ts'
-import { base64At, type Conversion } from '../conversion.ts'
+import { type Conversion, fileDataAt } from '../conversion.ts'
 import { object, oneOf, optional, type Shape, type Shapes, text } from '../shapes.ts'
-import { mediaOf, withoutUndefined } from '../wire.ts'
+import { keptFor, mediaOf, withoutUndefined } from '../wire.ts'
 import type { SdkPart, SdkVersion } from './types.ts'
 
 /*
@@ -84,19 +84,17 @@ export function sentOptions(options: ProviderOptions | undefined): KeptOptions {
 
 /** Our own fields of a part. */
 export function ownOf(part: { readonly providerOptions?: ProviderOptions }): JsonObject {
-  return part.providerOptions?.[AI_SDK] ?? {}
+  return keptFor(AI_SDK, part.providerOptions) ?? {}
 }
 
 /** Our own fields of a message. */
 export function ownOfMessage(metadata: JsonObject | undefined): JsonObject {
-  const own = metadata?.[AI_SDK]
-  return isObject(own) ? (own as JsonObject) : {}
+  return keptFor(AI_SDK, metadata) ?? {}
 }
 
 /** The options of a message that are kept in its metadata. */
 export function messageOptions(metadata: JsonObject | undefined): ProviderOptions | undefined {
-  const { options } = ownOfMessage(metadata)
-  return isObject(options) ? (options as ProviderOptions) : undefined
+  return keptFor('options', ownOfMessage(metadata)) as ProviderOptions | undefined
 }
 
 /** Provider options of a message or of a part. */
@@ -129,19 +127,6 @@ export function jsonAt(value: unknown, place: string, conversion: Conversion): J
   if (value !== undefined && !isDeepStrictEqual(withoutUndefined(value), json))
     conversion.note('changed', place, 'it is not JSON; its JSON form is kept')
   return json
-}
-
-/** Returns a text that is an address or base64. Throws `INVALID_INPUT` otherwise, and for a data URL with invalid base64. */
-export function addressOrBase64At(value: string, place: string): string {
-  const data = /^data:[^,]*;base64,/i.exec(value.slice(0, 1_000))
-  if (data !== null) base64At(value.slice(data[0].length), place)
-  else if (!hasScheme(value)) base64At(value, place)
-  return value
-}
-
-/** Whether a text is an address with a scheme; any other text is read as base64. */
-export function hasScheme(text: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 100))
 }
 
 /** The fields of an object except known ones, as JSON. Fields that are `undefined` count as absent. */
@@ -255,11 +240,11 @@ export function mediaFrom(
 
 /** The data of an image or a file. */
 export const mediaData: Shape = (value, place) => {
-  if (typeof value === 'string') return addressOrBase64At(value, place)
+  if (typeof value === 'string') return fileDataAt(value, place)
   if (value instanceof URL || bytesOf(value) !== undefined) return value
   const { type, data, url, text: words, reference } = isObject(value) ? value : {}
   if (type === 'data') {
-    if (typeof data === 'string') addressOrBase64At(data, `${place}.data`)
+    if (typeof data === 'string') fileDataAt(data, `${place}.data`)
     else if (bytesOf(data) === undefined) throw invalid(`${place}.data: must be base64 or bytes`)
   } else if (type === 'url') {
     if (!(url instanceof URL)) throw invalid(`${place}.url: must be a URL`)

@@ -13,13 +13,11 @@ import type {
 } from '../../core/messages/message.ts'
 import { unreadableText } from '../../core/rendering/media.ts'
 import { COMMON_MEDIA } from '../../core/tokens/providers.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { Conversion, type ConversionOptions, fileDataAt } from '../conversion.ts'
 import { fields, flag, object, oneOf, optional, type Shape, text } from '../shapes.ts'
-import { listAt, withoutUndefined } from '../wire.ts'
+import { hasScheme, listAt, withoutUndefined } from '../wire.ts'
 import {
   AI_SDK,
-  addressOrBase64At,
-  hasScheme,
   jsonAt,
   keptOptions,
   keptPart,
@@ -185,7 +183,7 @@ class RowReader {
       const data = { type: 'reference', reference: providerReference }
       this.#replace({ type, data, ...named }, part, place)
     } else if (hasScheme(url)) {
-      const data = addressOrBase64At(url, `${place}.url`)
+      const data = fileDataAt(url, `${place}.url`)
       const read = { type, data, ...named, ...keptOptions(providerMetadata) }
       const known = ['type', 'url', 'mediaType', 'filename']
       this.#show(read, this.#besides(part, read, known, 'providerMetadata', place))

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
 import type { AIMessage, BaseMessage } from '@langchain/core/messages'
 import { z } from 'zod'
-import { invalid, isUndertextError, UndertextError } from '../../core/errors.ts'
+import { invalid, isUndertextError } from '../../core/errors.ts'
 import { check, modelShape, nameSchema, ownerOption } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { canonicalJson, isObject } from '../../core/messages/json.ts'
@@ -13,11 +13,10 @@ import type { CompactOptions } from '../../store/config/store-options.ts'
 import { ownedStore } from '../../store/owned.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote, ConversionOptions } from '../conversion.ts'
-import { besideRows, forkTitleSchema, type MessagePlace, messagePlaceSchema } from '../fork-options.ts'
+import { forkBeside, forkTitleSchema, messagePlaceSchema } from '../forks.ts'
 import {
   type AnswerPlace,
   appendNamed,
-  noteSession,
   type RecoveringStore,
   recordAnswers,
   type SessionNames,
@@ -212,19 +211,11 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   async fork(options: HistoryForkOptions = {}): Promise<UndertextChatMessageHistory> {
     const { at, sessionId: id, title } = check(forkSchema, options, 'fork')
     const { conversion, store, ...kept } = this.#options
-    const moment = at && (await this.#momentBeside(at))
-    const { id: sessionId } = await store.sessions.fork(kept.sessionId, defined({ at: moment, id, title }))
-    await noteSession(store, sessionId, { owner: kept.owner })
+    const sessionId = await forkBeside(store, kept.sessionId, kept.owner, { id, title }, at, async (name) => {
+      const row = (await store.getMessages(kept.sessionId)).findLast((one) => messageIdOf(one) === name)
+      return row && [row]
+    })
     return new UndertextChatMessageHistory({ ...kept, ...conversion, store, sessionId })
-  }
-
-  async #momentBeside(place: MessagePlace): Promise<MessagePlace> {
-    const { store, sessionId } = this.#options
-    const isAfter = 'afterMessage' in place
-    const messageId = isAfter ? place.afterMessage : place.beforeMessage
-    const row = (await store.getMessages(sessionId)).findLast((one) => messageIdOf(one) === messageId)
-    if (row === undefined) throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId, messageId })
-    return besideRows([row], isAfter)
   }
 
   /**

@@ -6,7 +6,7 @@ import { storeSchema } from '../../store/arguments.ts'
 import type { CompactOptions } from '../../store/config/store-options.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote } from '../conversion.ts'
-import { forkTitleSchema } from '../fork-options.ts'
+import { forkTitleSchema } from '../forks.ts'
 import type { RecoveringStore } from '../recovering.ts'
 
 /** The store methods that a session needs. */
