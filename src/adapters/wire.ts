@@ -98,6 +98,15 @@ export function keptUnder(
   return isEmpty(fields) && !mark ? {} : { providerOptions: { [provider]: fields } }
 }
 
+/** An object with another value in a field, or without the field for `undefined`. `at` is the way to it, such as `source.data`. */
+export function replacedAt(block: object, at: string, value: unknown): object {
+  const dot = at.indexOf('.')
+  const name = dot === -1 ? at : at.slice(0, dot)
+  const { [name]: own, ...others } = block as { readonly [field: string]: unknown }
+  const now = dot === -1 ? value : replacedAt(isObject(own) ? own : {}, at.slice(dot + 1), value)
+  return now === undefined ? others : { ...others, [name]: now }
+}
+
 /** The length of each block within the joined text, and its other fields. */
 type TextLayout = readonly { readonly length: number; readonly fields?: JsonObject }[]
 
