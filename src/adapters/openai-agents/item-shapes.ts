@@ -33,7 +33,7 @@ import { objectAt, stringAt } from '../wire.ts'
  * - `content` is the layout of reasoning that was not one block;
  * - `output` is the form of a result's output: the further fields of a text in an object, `'one'` for a single
  *   image or file, null where there was none;
- * - `image` and `file` are the form in which bytes or an address were given, and its further fields.
+ * - `in` is the way to the data of an image or a file within the content, which is kept without it.
  *
  * The neutral part takes precedence: an output or input that changed since is what is sent.
  */
