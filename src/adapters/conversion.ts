@@ -129,6 +129,23 @@ export class Conversion {
     return { type: 'provider', provider, data }
   }
 
+  /**
+   * Reads the messages of a list with one function. With `lenient`, a message that is refused becomes a user message with an unread part.
+   * `first` is the index of the first message in the caller's list.
+   */
+  messages(
+    list: unknown,
+    what: string,
+    read: (message: unknown, place: string) => Message,
+    first = 0,
+  ): Message[] {
+    return listAt(list, what).map((message, i) => {
+      const place = `[${first + i}]`
+      this.at(first + i)
+      return messageRead(this.reading(message, place, () => read(message, place)))
+    })
+  }
+
   /** Reads one message out of its fields. With `lenient`, a message that is refused becomes a user message with an unread part. */
   message(value: unknown, index: number, place: string, read: (fields: JsonObject) => Message): Message {
     this.at(index)

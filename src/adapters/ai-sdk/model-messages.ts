@@ -92,12 +92,9 @@ export function fromModelMessages(
 ): NewMessage[] {
   return readable('fromModelMessages', () => {
     const conversion = new Conversion('ai-sdk ModelMessage', options)
-    return listAt(messages, 'messages').map((message, index) => {
-      conversion.at(index)
-      const place = `[${index}]`
-      const read = conversion.reading(message, place, () => fromMessage(message, place, conversion))
-      return 'role' in read ? read : { role: 'user', content: [read] }
-    })
+    return conversion.messages(messages, 'messages', (message, place) =>
+      fromMessage(message, place, conversion),
+    )
   })
 }
 

@@ -25,7 +25,6 @@ import {
   jsonMessageAt,
   keptUnder,
   listAt,
-  messageRead,
   objectAt,
   readArguments,
   replacedAt,
@@ -51,12 +50,7 @@ import { AGENTS, CALLS, CONTENTS, ITEMS, MESSAGES, PROVIDER, parted, RESULTS } f
 export function fromAgentItems(items: readonly object[], options?: ConversionOptions): Message[] {
   return readable('fromAgentItems', () => {
     const conversion = new Conversion(AGENTS, options)
-    return listAt(items, 'items').map((item, i) => {
-      const place = `[${i}]`
-      conversion.at(i)
-      const read = conversion.reading(item, place, () => fromItem(item, place, conversion))
-      return messageRead(read)
-    })
+    return conversion.messages(items, 'items', (item, place) => fromItem(item, place, conversion))
   })
 }
 
