@@ -184,9 +184,9 @@ export const CONTENTS = {
 }
 
 /** Types of contents: a provider part of this format with another type is a whole item. */
-export const CONTENT_TYPES: ReadonlySet<unknown> = new Set([
-  ...['input_text', 'input_image', 'input_file', 'audio', 'output_text', 'refusal', 'image', 'text', 'file'],
-])
+export const CONTENT_TYPES: ReadonlySet<unknown> = new Set(
+  'input_text input_image input_file audio output_text refusal image text file'.split(' '),
+)
 
 const point = { x: number, y: number }
 const action = variants({

@@ -17,7 +17,6 @@ import { forkBeside } from '../../forks.ts'
 import { noteSession, recordAnswers } from '../../recovering.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
 import { toolDefinitions, validateMessages } from '../load.ts'
-import { type LastCall, recoveringModel } from '../middleware.ts'
 import { toModelMessages } from '../model-messages.ts'
 import {
   type ChatForkOptions,
@@ -59,8 +58,8 @@ import {
   type TargetMessage,
   targetOfSave,
 } from './log.ts'
+import { type LastCall, recoveringModel, type TurnAnswers, turnAnswers } from './recovering-model.ts'
 import { type ChatRequest, lastMessageOf, readRequest, targetOfRequest } from './request.ts'
-import { type TurnAnswers, turnAnswers } from './turn-steps.ts'
 
 /** The argument of `save`. */
 export type SaveInput = {
