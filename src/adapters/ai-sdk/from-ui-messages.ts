@@ -34,11 +34,17 @@ import { deniedOutput, providerResult, type ReadOutput } from './tool-output.ts'
 import type { SdkPart, UIMessageLike } from './types.ts'
 import { derivedState, isToolPart, type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
 
-const said = fields({ providerMetadata: sdkOptions, state: optional(oneOf('streaming', 'done')) })
-const file = fields({ url: text, mediaType: text, filename: optional(text), providerMetadata: sdkOptions })
-const custom = fields({ providerMetadata: sdkOptions, kind: text })
-const reasoningFile = fields({ providerMetadata: sdkOptions, mediaType: text, url: text })
-const data = fields({ id: optional(text) })
+/* Fields of parts that are checked; others are kept as they are. */
+const saidPart = fields({ providerMetadata: sdkOptions, state: optional(oneOf('streaming', 'done')) })
+const filePart = fields({
+  url: text,
+  mediaType: text,
+  filename: optional(text),
+  providerMetadata: sdkOptions,
+})
+const customPart = fields({ providerMetadata: sdkOptions, kind: text })
+const reasoningFilePart = fields({ providerMetadata: sdkOptions, mediaType: text, url: text })
+const dataPart = fields({ id: optional(text) })
 
 /** Parts that models do not read in this form or role. */
 const KEPT_PARTS: { readonly [type: string]: Shape } = {
@@ -162,7 +168,7 @@ class RowReader {
   }
 
   #readText(part: SdkPart, place: string): void {
-    const { providerMetadata, state } = said(part, place)
+    const { providerMetadata, state } = saidPart(part, place)
     const { type } = part
     // A stop cut it, so its signature or item is no longer valid.
     if (type === 'reasoning' && state === 'streaming') {
@@ -175,7 +181,7 @@ class RowReader {
   }
 
   #readFile(part: SdkPart, place: string): void {
-    const { url, mediaType, filename, providerMetadata } = file(part, place)
+    const { url, mediaType, filename, providerMetadata } = filePart(part, place)
     const { providerReference } = part
     const type = 'file' as const
     const named = { mediaType, ...defined({ filename }) }
@@ -323,7 +329,7 @@ class RowReader {
   #keep(part: SdkPart, place: string): void {
     const shape = Object.hasOwn(KEPT_PARTS, part.type) ? KEPT_PARTS[part.type] : undefined
     if (shape !== undefined) shape(part, place)
-    else if (part.type.startsWith('data-')) data(part, place)
+    else if (part.type.startsWith('data-')) dataPart(part, place)
     else if (!isToolPart(part)) throw invalid(`${place}.type: must be that of a part of a UIMessage`)
     this.#conversion.note('kept', place, 'models do not read it; it is kept in the metadata of its message')
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject })
@@ -333,10 +339,10 @@ class RowReader {
   #keepForModels(part: SdkPart, place: string): void {
     const { type } = part
     if (type === 'custom') {
-      this.#replace({ type, kind: custom(part, place).kind }, part, place)
+      this.#replace({ type, kind: customPart(part, place).kind }, part, place)
       return
     }
-    const { mediaType, url } = reasoningFile(part, place)
+    const { mediaType, url } = reasoningFilePart(part, place)
     if (!URL.canParse(url)) throw invalid(`${place}.url: must be an address`)
     this.#replace({ type, data: { type: 'url', url: new URL(url) }, mediaType }, part, place)
   }
@@ -403,7 +409,7 @@ const STATES = [
 const CALL_FIELDS = ['type', 'toolName', 'toolCallId', 'state', 'input', 'providerExecuted', 'approval']
 const RESULT_FIELDS = ['output', 'errorText', 'resultProviderMetadata', 'preliminary']
 
-const tool = fields({
+const toolPart = fields({
   toolCallId: text,
   state: oneOf(...STATES),
   providerExecuted: optional(flag),
@@ -413,7 +419,7 @@ const tool = fields({
 /** Returns a tool's part after checking it. Throws `INVALID_INPUT`. */
 function checkToolPart(part: SdkPart, place: string) {
   if (part.type === 'dynamic-tool') text(part.toolName, `${place}.toolName`)
-  const checked = tool(part, place)
+  const checked = toolPart(part, place)
   const { state } = checked
   if (state === 'output-error') text(part.errorText, `${place}.errorText`)
   const mustHave = state === 'output-denied' || state.startsWith('approval-')

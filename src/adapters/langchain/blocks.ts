@@ -254,10 +254,10 @@ function blockAsRead(part: ImagePart | FilePart, at: string, kept: LangChainBloc
   const written = at === 'text' ? Buffer.from(String(base64), 'base64').toString() : base64
   const block = replacedAt(kept, at, written) as LangChainBlock
   const field = inner === undefined ? typeFieldOf(kept) : TYPE_FIELDS[holder]
-  const typeAt = inner === undefined ? field : `${holder}.${field}`
   const own = inner === undefined ? kept : kept[holder]
   // Another image may be shown instead, of another type.
-  if (field === undefined || typeAt === undefined || !isObject(own) || !(field in own)) return block
+  if (field === undefined || !isObject(own) || !(field in own)) return block
+  const typeAt = inner === undefined ? field : `${holder}.${field}`
   const mediaType = field === 'format' ? part.mediaType?.slice('audio/'.length) : part.mediaType
   return replacedAt(block, typeAt, mediaType) as LangChainBlock
 }

@@ -279,16 +279,11 @@ export class UndertextSession {
     const { operationId, operationBody, expected, replacement } = checkTransaction(args)
     const decide: Decide = (rows, originals) => {
       const rewrite = replaceSuffix(rows, expected, replacement, originals)
-      if (rewrite === 'other') throw new UnexpectedSuffix()
-      return rewrite
-    }
-    try {
-      await this.#rewrite('applyHistoryTransaction', decide, { operationId, operationBody })
-    } catch (error) {
-      if (!(error instanceof UnexpectedSuffix)) throw error
+      if (rewrite !== 'other') return rewrite
       const why = 'the newest items are not those expected'
       throw new UndertextError('STALE_PLAN', { sessionId: this.#id, why, messageIds: [] })
     }
+    await this.#rewrite('applyHistoryTransaction', decide, { operationId, operationBody })
   }
 
   /** Returns the history, and a receipt that allows its holder to compact it while no one else changes it. */
@@ -392,8 +387,6 @@ export class UndertextSession {
 
 /** A rewind of everything visible. */
 const EVERYTHING = { from: 'start', keepCompactions: true } as const
-
-class UnexpectedSuffix extends Error {}
 
 function itemsOf(rows: readonly ShownRow[]): AgentItem[] {
   return rows.flatMap(({ shown }) => shown)
