@@ -123,7 +123,8 @@ export function jsonBlock(block: LangChainBlock, path: string): JsonObject {
  *   where it does not follow from the parts; `without` names usual fields that were absent; `order` is the order of `tool_calls` where
  *   it is not the order of the parts; `blocks` records that `content_blocks` repeats the content, or was alone; `field` is a field of
  *   the message's own that is called `form`;
- * - `type` of a reasoning, image or file: the type of its block;
+ * - `type` of a reasoning: the type of its block;
+ * - `in` of an image or file: the way to the data within its block, which is kept without it;
  * - `call`, `block`, `from` of a call: further fields of its entry in `tool_calls`, its block in the content, and where else it was.
  *
  * The neutral part takes precedence: an output or a text changed since is written.
