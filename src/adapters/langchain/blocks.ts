@@ -112,7 +112,7 @@ type Found = {
   readonly filename?: string | undefined
 }
 
-/** Types of blocks: the field that may hold the data in an object, whether the block itself may, and the media type of a file without one. */
+/** Types of blocks: the field whose object may hold the data, whether the block itself may, and the media type of a file without one. */
 const MEDIA: { readonly [type: string]: { holder?: string; isBare?: boolean; mediaType?: string } } = {
   image_url: { holder: 'image_url' },
   input_audio: { holder: 'input_audio' },
