@@ -39,8 +39,8 @@ type RecoveringTurn = {
 
 /**
  * A model for `streamText` that sends a shorter request after an overflow, before any part of the stream is passed on, and records the
- * usage of each call. The chat stores the messages. A prompt that does not begin with the messages of the turn, because `prepareStep` changed
- * them, is sent unchanged, and only its usage is recorded.
+ * usage of each call. The chat stores the messages. A prompt that does not begin with the messages of the turn, because `prepareStep`
+ * changed them, is sent unchanged, and only its usage is recorded.
  */
 export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTurn): M {
   const { store, chatId, options, answers, lastCall } = turn
