@@ -9,7 +9,7 @@ import {
   UNREAD,
 } from '../core/messages/message.ts'
 import { wellFormedMessages } from '../core/messages/well-formed.ts'
-import { isTextBlock, joinBlocks, jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
+import { hasScheme, isTextBlock, joinBlocks, jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
 
 /*
  * What all conversions between the neutral form and another format share: how content that does not fit is
@@ -129,6 +129,23 @@ export class Conversion {
     return { type: 'provider', provider, data }
   }
 
+  /**
+   * Reads the messages of a list with one function. With `lenient`, a message that is refused becomes a user message with an unread part.
+   * `first` is the index of the first message in the caller's list.
+   */
+  messages(
+    list: unknown,
+    what: string,
+    read: (message: unknown, place: string) => Message,
+    first = 0,
+  ): Message[] {
+    return listAt(list, what).map((message, i) => {
+      const place = `[${first + i}]`
+      this.at(first + i)
+      return messageRead(this.reading(message, place, () => read(message, place)))
+    })
+  }
+
   /** Reads one message out of its fields. With `lenient`, a message that is refused becomes a user message with an unread part. */
   message(value: unknown, index: number, place: string, read: (fields: JsonObject) => Message): Message {
     this.at(index)
@@ -226,6 +243,5 @@ export function addressAt(value: unknown, place: string): string {
 
 /** Returns a value that is the data of a file: base64, a data URL or an address. Throws `INVALID_INPUT`. */
 export function fileDataAt(value: unknown, place: string): string {
-  const isAddress = typeof value === 'string' && /^[a-z][a-z0-9+.-]*:/i.test(value)
-  return isAddress ? addressAt(value, place) : base64At(value, place)
+  return typeof value === 'string' && hasScheme(value) ? addressAt(value, place) : base64At(value, place)
 }

@@ -1,5 +1,6 @@
 import { errorName, isUndertextError } from '../core/errors.ts'
 import { taken } from '../core/messages/check.ts'
+import { defined } from '../core/messages/defined.ts'
 import type { NewMessage, PositionRange } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
 import type { ReportedUsage } from '../core/tokens/provider-usage.ts'
@@ -28,32 +29,32 @@ export type SessionNames = {
 }
 
 /**
- * Records provider, model and owner of a session that has none yet; existing values are never replaced. A model
- * is recorded only together with its provider. An unknown session is ignored.
+ * Records provider, model and owner of a session that has none yet; existing values are never replaced. A model is recorded only together
+ * with its provider. An unknown session is ignored, or with `creates` created with them, so that it never exists without its owner. Throws
+ * `SESSION_NOT_FOUND` for a session of another owner.
  */
 export async function noteSession(
   store: Pick<Store, 'sessions'>,
-  sessionId: string,
-  names: SessionNames,
-): Promise<void> {
-  if (names.provider === undefined && names.owner === undefined) return
-  const session = await unlessUnknown(store.sessions.get(sessionId))
-  if (session !== undefined) await complete(store, session, names)
-}
-
-/** Sets the names that a session does not have. Throws `SESSION_NOT_FOUND` for a session of another owner. */
-async function complete(
-  store: Pick<Store, 'sessions'>,
-  session: Awaited<ReturnType<Store['sessions']['get']>>,
+  id: string,
   { provider, model, owner }: SessionNames,
+  creates = false,
 ): Promise<void> {
-  const change = {
-    ...missingNames(session, { provider, model }),
-    ...(owner !== undefined && session.owner !== owner && { owner }),
+  if (provider === undefined && owner === undefined) return
+  const session = await unlessUnknown(store.sessions.get(id))
+  if (session !== undefined) {
+    const isOwned = owner === undefined || session.owner === owner
+    const change = { ...missingNames(session, { provider, model }), ...(!isOwned && { owner }) }
+    // Of two owners who claim a session at once, the second finds none.
+    if (Object.keys(change).length > 0) await store.sessions.update(id, change, defined({ owner }))
+    return
   }
-  // Of two owners who claim a session at once, the second finds none.
-  const asked = owner === undefined ? {} : { owner }
-  if (Object.keys(change).length > 0) await store.sessions.update(session.id, change, asked)
+  if (!creates) return
+  try {
+    await store.sessions.create(defined({ id, provider, model: provider && model, owner }))
+  } catch (error) {
+    if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
+    await noteSession(store, id, { provider, model, owner })
+  }
 }
 
 /**
@@ -202,27 +203,6 @@ export async function recordAnswers(
   }
 }
 
-/**
- * Records names as `noteSession` does. An unknown session is created with them, so that it never exists without
- * its owner.
- */
-async function nameSession(
-  store: Pick<Store, 'sessions'>,
-  id: string,
-  { provider, model, owner }: SessionNames,
-): Promise<void> {
-  const names = { provider, model, owner }
-  const session = await unlessUnknown(store.sessions.get(id))
-  if (session !== undefined) return complete(store, session, names)
-  try {
-    const asked = provider !== undefined && { provider, ...(model !== undefined && { model }) }
-    await store.sessions.create({ id, ...asked, ...(owner !== undefined && { owner }) })
-  } catch (error) {
-    if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
-    await noteSession(store, id, names)
-  }
-}
-
 /** Appends to a session after its names were recorded. Messages that cannot be stored create no session. */
 export async function appendNamed(
   store: Pick<Store, 'append' | 'sessions'>,
@@ -234,7 +214,7 @@ export async function appendNamed(
   if (names.provider === undefined && names.owner === undefined) return store.append(id, messages, options)
   checkMessages(messages)
   const given = taken(messages)
-  await nameSession(store, id, names)
+  await noteSession(store, id, names, true)
   return store.append(id, given, options)
 }
 
@@ -249,7 +229,7 @@ export async function recordCallOf(
   usage: ReportedUsage | undefined,
 ): Promise<string | undefined> {
   try {
-    await nameSession(store, request.sessionId, { provider: request.provider, model: request.model, owner })
+    await noteSession(store, request.sessionId, { ...request, owner }, true)
   } catch (error) {
     process.emitWarning(`The model of a session was not recorded: ${errorName(error)}`)
   }

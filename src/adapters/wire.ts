@@ -98,6 +98,15 @@ export function keptUnder(
   return isEmpty(fields) && !mark ? {} : { providerOptions: { [provider]: fields } }
 }
 
+/** An object with another value in a field, or without the field for `undefined`. `at` is the way to it, such as `source.data`. */
+export function replacedAt(block: object, at: string, value: unknown): object {
+  const dot = at.indexOf('.')
+  const name = dot === -1 ? at : at.slice(0, dot)
+  const { [name]: own, ...others } = block as { readonly [field: string]: unknown }
+  const now = dot === -1 ? value : replacedAt(isObject(own) ? own : {}, at.slice(dot + 1), value)
+  return now === undefined ? others : { ...others, [name]: now }
+}
+
 /** The length of each block within the joined text, and its other fields. */
 type TextLayout = readonly { readonly length: number; readonly fields?: JsonObject }[]
 
@@ -164,8 +173,13 @@ export function mediaOf(data: string | Uint8Array, stated: string | undefined): 
     const base64 = /;base64$/i.test(head) ? body : Buffer.from(percentDecoded(body)).toString('base64')
     return { base64, mediaType: known ?? (head.split(';', 1)[0] || imageTypeOf(base64)) }
   }
-  if (/^[a-z][a-z0-9+.-]*:/i.test(data)) return { url: data }
+  if (hasScheme(data)) return { url: data }
   return { base64: data, mediaType: known ?? imageTypeOf(data) }
+}
+
+/** Whether a text is an address with a scheme; any other text is read as base64. */
+export function hasScheme(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 100))
 }
 
 function percentDecoded(text: string): string {

@@ -41,7 +41,7 @@ export function isEmptyObject(value: unknown): boolean {
  * A store that an adapter receives, recognized by the methods and topics that the adapter uses: a store of another copy of this package
  * passes, and so does a wrapper around one.
  */
-export function storeSchema<S extends object>(...members: readonly (keyof S & string)[]): z.ZodType<S> {
+export function storeSchema<S extends object>(...members: readonly (keyof S & string)[]): z.ZodType<S, S> {
   return z.custom<S>(
     (value) =>
       typeof value === 'object' &&

@@ -172,7 +172,9 @@ describe('fromLangChain', () => {
         type: 'file',
         data: 'AAAA',
         mediaType: 'audio/wav',
-        providerOptions: { langchain: { type: 'audio', source_type: 'base64', in: 'data' } },
+        providerOptions: {
+          langchain: { type: 'audio', source_type: 'base64', mime_type: 'audio/wav', in: 'data' },
+        },
       },
     ],
     [
@@ -181,7 +183,9 @@ describe('fromLangChain', () => {
       {
         type: 'image',
         image: 'https://x.test/a.png',
-        providerOptions: { langchain: { type: 'image_url', image_url: { detail: 'low' } } },
+        providerOptions: {
+          langchain: { type: 'image_url', image_url: { detail: 'low' }, in: 'image_url.url' },
+        },
       },
     ],
     [
@@ -191,7 +195,7 @@ describe('fromLangChain', () => {
         type: 'file',
         data: 'YWJj',
         mediaType: 'text/plain',
-        providerOptions: { langchain: { type: 'text-plain', title: 'T', in: 'text', mimeType: null } },
+        providerOptions: { langchain: { type: 'text-plain', title: 'T', in: 'text' } },
       },
     ],
     [

@@ -3,8 +3,9 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import type { FilePart, ImagePart, ProviderOptions, ProviderPart } from '../../core/messages/message.ts'
-import { base64At, type Conversion } from '../conversion.ts'
-import { mediaOf, stringAt, withoutUndefined } from '../wire.ts'
+import { type Conversion, fileDataAt } from '../conversion.ts'
+import { object, oneOf, optional, type Shape, type Shapes, text } from '../shapes.ts'
+import { keptFor, mediaOf, withoutUndefined } from '../wire.ts'
 import type { SdkPart, SdkVersion } from './types.ts'
 
 /*
@@ -46,7 +47,7 @@ export function keptOptions(given: unknown, own: JsonObject = {}): KeptOptions {
 /** `keptOptions` with the fields of a part that its rules do not name, and a mark for empty options. */
 export function keptWith(
   given: SdkPart,
-  rules: Rules,
+  rules: Shapes,
   own: JsonObject,
   place: string,
   conversion: Conversion,
@@ -83,76 +84,33 @@ export function sentOptions(options: ProviderOptions | undefined): KeptOptions {
 
 /** Our own fields of a part. */
 export function ownOf(part: { readonly providerOptions?: ProviderOptions }): JsonObject {
-  return part.providerOptions?.[AI_SDK] ?? {}
+  return keptFor(AI_SDK, part.providerOptions) ?? {}
 }
 
 /** Our own fields of a message. */
 export function ownOfMessage(metadata: JsonObject | undefined): JsonObject {
-  const own = metadata?.[AI_SDK]
-  return isObject(own) ? (own as JsonObject) : {}
+  return keptFor(AI_SDK, metadata) ?? {}
 }
 
 /** The options of a message that are kept in its metadata. */
 export function messageOptions(metadata: JsonObject | undefined): ProviderOptions | undefined {
-  const { options } = ownOfMessage(metadata)
-  return isObject(options) ? (options as ProviderOptions) : undefined
+  return keptFor('options', ownOfMessage(metadata)) as ProviderOptions | undefined
 }
 
-/** What a field must hold; `?` marks one that may be absent. */
-type Ruled = {
-  string: string
-  'string?': string | undefined
-  base64: string
-  boolean: boolean
-  'boolean?': boolean | undefined
-  'options?': object | undefined
-  object: object
-  any: unknown
-}
-export type Rules = { readonly [field: string]: keyof Ruled }
-
-/** Returns an object after checking its fields. Throws `INVALID_INPUT` for the first one that breaks its rule. */
-export function checkFields<T extends { readonly [field: string]: unknown }, const R extends Rules>(
-  value: T,
-  rules: R,
-  place: string,
-): T & { readonly [F in keyof R]: Ruled[R[F]] } {
-  for (const [field, rule] of Object.entries(rules)) checkField(value[field], rule, `${place}.${field}`)
-  return value as T & { readonly [F in keyof R]: Ruled[R[F]] }
-}
-
-function checkField(value: unknown, rule: keyof Ruled, place: string): void {
-  if (rule === 'any' || (value === undefined && rule.endsWith('?'))) return
-  switch (rule) {
-    case 'string':
-    case 'string?':
-      stringAt(value, place)
-      return
-    case 'base64':
-      base64At(value, place)
-      return
-    case 'boolean':
-    case 'boolean?':
-      if (typeof value !== 'boolean') throw invalid(`${place}: must be true or false`)
-      return
-    case 'object':
-    case 'options?':
-      if (!isObject(value)) throw invalid(`${place}: must be an object`)
-  }
-  if (rule === 'options?' && Object.values(value).some((fields) => fields !== undefined && !isObject(fields)))
+/** Provider options of a message or of a part. */
+export const sdkOptions = optional((value, place) => {
+  const given = object(value, place)
+  if (Object.values(given).some((fields) => fields !== undefined && !isObject(fields)))
     throw invalid(`${place}: must hold objects`)
-}
+  return given
+})
 
-/** A part of another origin: an object with a type. Throws `INVALID_INPUT`. */
-export function partAt(value: unknown, place: string): SdkPart {
-  if (!isObject(value)) throw invalid(`${place}: must be an object`)
-  stringAt(value.type, `${place}.type`)
-  return value as SdkPart
-}
-
-/** Throws `INVALID_INPUT` unless a value is one of some words. */
-export function checkOneOf(value: unknown, words: readonly string[], place: string): void {
-  if (!words.includes(value as string)) throw invalid(`${place}: must be one of ${words.join(', ')}`)
+/** A part of another origin: an object with a type, one of these if they are given. Throws `INVALID_INPUT`. */
+export function partAt(value: unknown, place: string, types?: readonly string[]): SdkPart {
+  const part = object(value, place) as SdkPart
+  text(part.type, `${place}.type`)
+  if (types !== undefined) oneOf(...types)(part.type, `${place}.type`)
+  return part
 }
 
 /** Converts a value as `sdkJson` does, and notes a change. Throws `INVALID_INPUT` for a value that refers to itself. */
@@ -169,19 +127,6 @@ export function jsonAt(value: unknown, place: string, conversion: Conversion): J
   if (value !== undefined && !isDeepStrictEqual(withoutUndefined(value), json))
     conversion.note('changed', place, 'it is not JSON; its JSON form is kept')
   return json
-}
-
-/** Returns a text that is an address or base64. Throws `INVALID_INPUT` otherwise, and for a data URL with invalid base64. */
-export function addressOrBase64At(value: string, place: string): string {
-  const data = /^data:[^,]*;base64,/i.exec(value.slice(0, 1_000))
-  if (data !== null) base64At(value.slice(data[0].length), place)
-  else if (!hasScheme(value)) base64At(value, place)
-  return value
-}
-
-/** Whether a text is an address with a scheme; any other text is read as base64. */
-export function hasScheme(text: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 100))
 }
 
 /** The fields of an object except known ones, as JSON. Fields that are `undefined` count as absent. */
@@ -280,13 +225,12 @@ function urlOf(url: string): URL | string {
 /** An image or a file of an application's message. A reference or a text is kept whole. Throws `INVALID_INPUT`. */
 export function mediaFrom(
   part: SdkPart,
-  rules: Rules,
+  rules: Shapes,
   place: string,
   conversion: Conversion,
 ): FilePart | ImagePart | ProviderPart {
   const field = part.type === 'image' ? 'image' : 'data'
   const { mediaType, filename } = part as { readonly mediaType?: string; readonly filename?: string }
-  checkData(part[field], `${place}.${field}`)
   const found = dataFrom(part[field])
   if (found === undefined) return keptPart(part, place, conversion)
   const kept = keptWith(part, rules, found.own, place, conversion)
@@ -294,20 +238,20 @@ export function mediaFrom(
   return { type: 'file', data: found.data, mediaType: mediaType!, ...defined({ filename }), ...kept }
 }
 
-/** Throws `INVALID_INPUT` unless a value is the data of an image or a file. */
-export function checkData(value: unknown, place: string): void {
-  if (typeof value === 'string') addressOrBase64At(value, place)
-  else if (!(value instanceof URL) && bytesOf(value) === undefined) {
-    const { type, data, url, text, reference } = isObject(value) ? value : {}
-    if (type === 'data') {
-      if (typeof data === 'string') addressOrBase64At(data, `${place}.data`)
-      else if (bytesOf(data) === undefined) throw invalid(`${place}.data: must be base64 or bytes`)
-    } else if (type === 'url') {
-      if (!(url instanceof URL)) throw invalid(`${place}.url: must be a URL`)
-    } else if (type === 'text') stringAt(text, `${place}.text`)
-    else if (!isReference(type === 'reference' ? reference : value))
-      throw invalid(`${place}: must be base64, bytes or an address`)
-  }
+/** The data of an image or a file. */
+export const mediaData: Shape = (value, place) => {
+  if (typeof value === 'string') return fileDataAt(value, place)
+  if (value instanceof URL || bytesOf(value) !== undefined) return value
+  const { type, data, url, text: words, reference } = isObject(value) ? value : {}
+  if (type === 'data') {
+    if (typeof data === 'string') fileDataAt(data, `${place}.data`)
+    else if (bytesOf(data) === undefined) throw invalid(`${place}.data: must be base64 or bytes`)
+  } else if (type === 'url') {
+    if (!(url instanceof URL)) throw invalid(`${place}.url: must be a URL`)
+  } else if (type === 'text') text(words, `${place}.text`)
+  else if (!isReference(type === 'reference' ? reference : value))
+    throw invalid(`${place}: must be base64, bytes or an address`)
+  return value
 }
 
 /** Bytes as a plain `Uint8Array`; `undefined` for other values. */

@@ -13,14 +13,11 @@ import type {
 } from '../../core/messages/message.ts'
 import { unreadableText } from '../../core/rendering/media.ts'
 import { COMMON_MEDIA } from '../../core/tokens/providers.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { listAt, stringAt, withoutUndefined } from '../wire.ts'
+import { Conversion, type ConversionOptions, fileDataAt } from '../conversion.ts'
+import { fields, flag, object, oneOf, optional, type Shape, text } from '../shapes.ts'
+import { hasScheme, listAt, withoutUndefined } from '../wire.ts'
 import {
   AI_SDK,
-  addressOrBase64At,
-  checkFields,
-  checkOneOf,
-  hasScheme,
   jsonAt,
   keptOptions,
   keptPart,
@@ -28,7 +25,7 @@ import {
   opaquePart,
   otherFields,
   partAt,
-  type Rules,
+  sdkOptions,
   sentOptions,
 } from './fields.ts'
 import { textFrom } from './model-messages.ts'
@@ -37,14 +34,26 @@ import { deniedOutput, providerResult, type ReadOutput } from './tool-output.ts'
 import type { SdkPart, UIMessageLike } from './types.ts'
 import { derivedState, isToolPart, type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
 
-/** Fields of parts that models do not read in this form or role. */
-const KEPT_PARTS: { readonly [type: string]: Rules } = {
-  'source-url': { sourceId: 'string', url: 'string' },
-  'source-document': { sourceId: 'string', mediaType: 'string', title: 'string' },
-  reasoning: { text: 'string' },
-  'step-start': {},
-  'steering-message': {},
-  file: {},
+/* Fields of parts that are checked; others are kept as they are. */
+const saidPart = fields({ providerMetadata: sdkOptions, state: optional(oneOf('streaming', 'done')) })
+const filePart = fields({
+  url: text,
+  mediaType: text,
+  filename: optional(text),
+  providerMetadata: sdkOptions,
+})
+const customPart = fields({ providerMetadata: sdkOptions, kind: text })
+const reasoningFilePart = fields({ providerMetadata: sdkOptions, mediaType: text, url: text })
+const dataPart = fields({ id: optional(text) })
+
+/** Parts that models do not read in this form or role. */
+const KEPT_PARTS: { readonly [type: string]: Shape } = {
+  'source-url': fields({ sourceId: text, url: text }),
+  'source-document': fields({ sourceId: text, mediaType: text, title: text }),
+  reasoning: fields({ text }),
+  'step-start': object,
+  'steering-message': object,
+  file: object,
 }
 
 /**
@@ -78,7 +87,7 @@ export function fromUIMessages(
 /** The rows of one message. Throws `INVALID_INPUT`. */
 export function rowsOfUIMessage(message: unknown, place: string, conversion: Conversion): NewMessage[] {
   if (!isObject(message)) throw invalid(`${place}: must be an object`)
-  const id = stringAt(message.id, `${place}.id`)
+  const id = text(message.id, `${place}.id`)
   const { role } = message
   if (role !== 'system' && role !== 'user' && role !== 'assistant')
     throw invalid(`${place}.role: must be system, user or assistant`)
@@ -159,33 +168,28 @@ class RowReader {
   }
 
   #readText(part: SdkPart, place: string): void {
-    const { type, text, state, providerMetadata } = checkFields(part, { providerMetadata: 'options?' }, place)
-    if (state !== undefined) checkOneOf(state, ['streaming', 'done'], `${place}.state`)
+    const { providerMetadata, state } = saidPart(part, place)
+    const { type } = part
     // A stop cut it, so its signature or item is no longer valid.
     if (type === 'reasoning' && state === 'streaming') {
       this.#keep(part, place)
       return
     }
-    const given = { type, text, ...defined({ providerOptions: providerMetadata }) }
+    const given = { type, text: part.text, ...defined({ providerOptions: providerMetadata }) }
     const read = textFrom(given, place, this.#role, this.#conversion)
     this.#show(read, this.#besides(part, read, ['type', 'text'], 'providerMetadata', place))
   }
 
   #readFile(part: SdkPart, place: string): void {
-    const rules = {
-      url: 'string',
-      mediaType: 'string',
-      filename: 'string?',
-      providerMetadata: 'options?',
-    } as const
-    const { url, mediaType, filename, providerMetadata, providerReference } = checkFields(part, rules, place)
+    const { url, mediaType, filename, providerMetadata } = filePart(part, place)
+    const { providerReference } = part
     const type = 'file' as const
     const named = { mediaType, ...defined({ filename }) }
     if (isObject(providerReference)) {
       const data = { type: 'reference', reference: providerReference }
       this.#replace({ type, data, ...named }, part, place)
     } else if (hasScheme(url)) {
-      const data = addressOrBase64At(url, `${place}.url`)
+      const data = fileDataAt(url, `${place}.url`)
       const read = { type, data, ...named, ...keptOptions(providerMetadata) }
       const known = ['type', 'url', 'mediaType', 'filename']
       this.#show(read, this.#besides(part, read, known, 'providerMetadata', place))
@@ -312,7 +316,7 @@ class RowReader {
   #readSteering(part: SdkPart, place: string): void {
     this.#closeStep()
     if (this.#row.parts.length > 0) this.#rows.push(this.#row)
-    const steering = stringAt(part.id, `${place}.id`)
+    const steering = text(part.id, `${place}.id`)
     const reader = new RowReader('user', this.#conversion)
     for (const [index, inner] of listAt(part.parts, `${place}.parts`).entries())
       reader.add(inner, `${place}.parts[${index}]`)
@@ -323,9 +327,9 @@ class RowReader {
 
   /** Keeps a part that models do not read in this form. */
   #keep(part: SdkPart, place: string): void {
-    const rules = Object.hasOwn(KEPT_PARTS, part.type) ? KEPT_PARTS[part.type] : undefined
-    if (rules !== undefined) checkFields(part, rules, place)
-    else if (part.type.startsWith('data-')) checkFields(part, { id: 'string?' }, place)
+    const shape = Object.hasOwn(KEPT_PARTS, part.type) ? KEPT_PARTS[part.type] : undefined
+    if (shape !== undefined) shape(part, place)
+    else if (part.type.startsWith('data-')) dataPart(part, place)
     else if (!isToolPart(part)) throw invalid(`${place}.type: must be that of a part of a UIMessage`)
     this.#conversion.note('kept', place, 'models do not read it; it is kept in the metadata of its message')
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject })
@@ -333,13 +337,12 @@ class RowReader {
 
   /** Parts of ai 7 that models receive as separate parts. */
   #keepForModels(part: SdkPart, place: string): void {
-    const { type } = checkFields(part, { providerMetadata: 'options?' }, place)
+    const { type } = part
     if (type === 'custom') {
-      const { kind } = checkFields(part, { kind: 'string' }, place)
-      this.#replace({ type, kind }, part, place)
+      this.#replace({ type, kind: customPart(part, place).kind }, part, place)
       return
     }
-    const { mediaType, url } = checkFields(part, { mediaType: 'string', url: 'string' }, place)
+    const { mediaType, url } = reasoningFilePart(part, place)
     if (!URL.canParse(url)) throw invalid(`${place}.url: must be an address`)
     this.#replace({ type, data: { type: 'url', url: new URL(url) }, mediaType }, part, place)
   }
@@ -406,24 +409,22 @@ const STATES = [
 const CALL_FIELDS = ['type', 'toolName', 'toolCallId', 'state', 'input', 'providerExecuted', 'approval']
 const RESULT_FIELDS = ['output', 'errorText', 'resultProviderMetadata', 'preliminary']
 
+const toolPart = fields({
+  toolCallId: text,
+  state: oneOf(...STATES),
+  providerExecuted: optional(flag),
+  callProviderMetadata: sdkOptions,
+})
+
 /** Returns a tool's part after checking it. Throws `INVALID_INPUT`. */
 function checkToolPart(part: SdkPart, place: string) {
-  if (part.type === 'dynamic-tool') checkFields(part, { toolName: 'string' }, place)
-  checkFields(part, { toolCallId: 'string' }, place)
-  checkOneOf(part.state, STATES, `${place}.state`)
-  const rules = {
-    toolCallId: 'string',
-    state: 'string',
-    providerExecuted: 'boolean?',
-    callProviderMetadata: 'options?',
-  } as const
-  const checked = checkFields(part, rules, place)
-  const { state, approval } = checked
-  if (state === 'output-error') checkFields(part, { errorText: 'string' }, place)
+  if (part.type === 'dynamic-tool') text(part.toolName, `${place}.toolName`)
+  const checked = toolPart(part, place)
+  const { state } = checked
+  if (state === 'output-error') text(part.errorText, `${place}.errorText`)
   const mustHave = state === 'output-denied' || state.startsWith('approval-')
-  if (approval === undefined && !mustHave) return checked
-  if (!isObject(approval)) throw invalid(`${place}.approval: must be an object`)
+  if (part.approval === undefined && !mustHave) return checked
   const isAnswered = state === 'approval-responded' || state === 'output-denied'
-  checkFields(approval, { id: 'string', approved: isAnswered ? 'boolean' : 'boolean?' }, `${place}.approval`)
+  fields({ id: text, approved: isAnswered ? flag : optional(flag) })(part.approval, `${place}.approval`)
   return checked
 }

@@ -3,7 +3,7 @@
  */
 
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from '../conversion.ts'
-export type { MessagePlace } from '../fork-options.ts'
+export type { MessagePlace } from '../forks.ts'
 export type { AnswerEnd, ChatTurn } from './chat/chat-store.ts'
 export { type ChatStore, chatStore, type SaveInput } from './chat/chat-store.ts'
 export type { ChatStorage, OnConflict, SaveResult } from './chat/log.ts'

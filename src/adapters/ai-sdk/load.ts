@@ -4,7 +4,6 @@ import { defined } from '../../core/messages/defined.ts'
 import { isObject } from '../../core/messages/json.ts'
 import { type ToolSet, toolsSchema } from '../../core/tokens/tool-definitions.ts'
 import type { LoadOptions } from './options.ts'
-import type { LanguageModelLike } from './types.ts'
 
 /**
  * Validates messages with `validateUIMessages` of the AI SDK. Its result is ignored, because it lacks unknown fields (`title` in ai 6), and
@@ -85,22 +84,8 @@ export async function toolDefinitions(tools: object | undefined): Promise<readon
 /** The functions of the AI SDK that are called here, as versions 5 to 7 have them. */
 export type AiSdk = {
   asSchema(schema: unknown): { readonly jsonSchema: unknown }
-  generateText(options: {
-    readonly model: LanguageModelLike
-    readonly system: string
-    readonly prompt: string
-    readonly maxOutputTokens: number
-    readonly temperature?: number
-    readonly maxRetries: number
-    readonly abortSignal: AbortSignal
-    readonly providerOptions?: { readonly [provider: string]: unknown }
-  }): Promise<GeneratedText>
-  validateUIMessages(options: {
-    readonly messages: unknown
-    readonly metadataSchema?: unknown
-    readonly dataSchemas?: unknown
-    readonly tools?: unknown
-  }): Promise<readonly unknown[]>
+  generateText(options: object): Promise<GeneratedText>
+  validateUIMessages(options: object): Promise<readonly unknown[]>
 }
 
 /** The fields of the result of `generateText` that are read here. */

@@ -4,14 +4,11 @@ import { defined } from '../../core/messages/defined.ts'
 import { isObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { wellFormed } from '../../core/messages/well-formed.ts'
-import type { PrepareRequestOptions } from '../../store/requests/options.ts'
 import type { PreparedRequest } from '../../store/requests/prepared.ts'
 import type { RecordedResponse } from '../../store/requests/record.ts'
 import type { Store } from '../../store/store.ts'
-import { recordCall, recordReport, withMethods } from '../recovering.ts'
 import {
   type Answer,
-  type CallHandling,
   callModel,
   isFailedFinish,
   type ModelWork,
@@ -20,8 +17,6 @@ import {
   stopReasonIn,
   usageIn,
 } from './answers.ts'
-import type { ChatStorage } from './chat/log.ts'
-import { stepsAfter, type TurnAnswers } from './chat/turn-steps.ts'
 import {
   type CheckedOptions,
   callOptions,
@@ -36,7 +31,6 @@ import {
   type SdkMessage,
   type SdkMiddleware,
   type SdkModel,
-  type SdkModelMessage,
   type SdkParams,
   versionOf,
 } from './types.ts'
@@ -260,97 +254,5 @@ async function endFailedCall({ store, options, id, fresh, position, aside }: Cal
   } catch (error) {
     // The caller gets the error of the call.
     options.onRecordError?.(error, { sessionId: id, prompt, messages: [] })
-  }
-}
-
-/** The last call of a turn. */
-export type LastCall = {
-  /** Whether its answer is complete. */
-  isWhole: boolean
-  /** Why the model stopped, in its provider's words. */
-  stopReason?: string | undefined
-}
-
-type RecoveringTurn = {
-  readonly store: ChatStorage
-  readonly chatId: string
-  /** The options of the turn's request. */
-  readonly options: PrepareRequestOptions
-  readonly request: PreparedRequest
-  /** The messages that the turn returned; later ones in a call are steps of its answer. */
-  readonly messages: readonly SdkModelMessage[]
-  readonly answers: TurnAnswers
-  readonly lastCall: LastCall
-}
-
-/**
- * A model for `streamText` that sends a shorter request after an overflow, before any part of the stream is passed on, and records the usage
- * of each call. The chat stores the messages. A prompt that does not begin with the messages of the turn, because `prepareStep` changed
- * them, is sent unchanged, and only its usage is recorded.
- */
-export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTurn): M {
-  const { store, chatId, options, answers, lastCall } = turn
-  const { provider } = namesOf(model)
-  const calling = (method: 'doGenerate' | 'doStream') => (params: SdkParams) => {
-    lastCall.isWhole = false
-    lastCall.stopReason = undefined
-    const others = params.prompt.filter(({ role }) => role !== 'system')
-    const steps = stepsAfter(turn.messages, others)
-    if (steps === undefined) return callModel(model, method, unrecorded(turn, params, provider))
-    const answered = answers.asked()
-    return callModel(model, method, {
-      send: (work) =>
-        store.withOverflowRecovery(
-          chatId,
-          async (request, attempt) => {
-            const rules = { ...options.overflow, provider: request.provider }
-            const isAsReturned = attempt === 1 && !request.compacted && request.bound === undefined
-            if (isAsReturned) return { request, result: await work(params, rules) }
-            // What was prepared with the tools of the call replaces the messages that the turn returned.
-            const { system, messages } = request
-            const prompt = [
-              ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
-              ...toSdkPrompt(messages, { version: versionOf(model), provider }),
-            ]
-            return { request, result: await work({ ...params, prompt }, rules) }
-          },
-          {
-            ...options,
-            // The tools of this call: a step may have others, and a turn that was not given its tools has none.
-            ...defined({ tools: params.tools }),
-            ...(steps.length > 0 && { prompt: fromSdkPrompt(steps, provider) }),
-            ...defined({ tools: params.tools, signal: params.abortSignal }),
-          },
-        ),
-      whole: async (answer, request) => {
-        lastCall.isWhole = true
-        lastCall.stopReason = stopReasonIn(answer.finishReason)
-        const requestId = await recordCall(store, request, usageIn(answer, provider))
-        const message = messageOfAnswer(answer, provider)
-        if (requestId !== undefined && message !== undefined) answered(requestId, message)
-      },
-      broken: async () => {},
-    })
-  }
-  return withMethods(model, { doGenerate: calling('doGenerate'), doStream: calling('doStream') })
-}
-
-/** An epoch that no view has. */
-const NO_VIEW = Number.MAX_SAFE_INTEGER
-
-/** A call with another prompt than the turn's: its usage is added up, and measures no view. */
-function unrecorded(
-  { store, request, lastCall }: RecoveringTurn,
-  params: SdkParams,
-  provider: string,
-): CallHandling {
-  const rules = { provider: request.provider }
-  return {
-    send: async (work) => ({ request, result: await work(params, rules) }),
-    whole: async (answer) => {
-      lastCall.isWhole = true
-      await recordReport(store, request, usageIn(answer, provider), { viewEpoch: NO_VIEW })
-    },
-    broken: async () => {},
   }
 }

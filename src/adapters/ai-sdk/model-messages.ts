@@ -12,17 +12,16 @@ import {
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
 import { Conversion, type ConversionOptions, isSilent, UNREAD } from '../conversion.ts'
+import { fields, flag, optional, type Shape, type Shapes, text } from '../shapes.ts'
 import { listAt, withoutUndefined } from '../wire.ts'
 import {
   AI_SDK,
-  checkData,
-  checkFields,
-  checkOneOf,
   jsonAt,
   keptOptions,
   keptPart,
   keptPartTo,
   keptWith,
+  mediaData,
   mediaFrom,
   mediaTo,
   messageOptions,
@@ -31,7 +30,7 @@ import {
   ownOf,
   ownOfMessage,
   partAt,
-  type Rules,
+  sdkOptions,
   sentOptions,
   withKeptFields,
 } from './fields.ts'
@@ -40,32 +39,33 @@ import { modelOutputTo, outputAt } from './tool-output.ts'
 import type { SdkMessageLike, SdkModelMessage, SdkPart, SdkVersion } from './types.ts'
 
 /** The roles and fields of a part, and the first version that has it. Source: `modelMessageSchema` of ai 6 and 7. */
-type PartRules = { readonly roles: readonly string[]; readonly fields: Rules; readonly since?: SdkVersion }
+type PartRules = { readonly roles: readonly string[]; readonly fields: Shapes; readonly since?: SdkVersion }
 
-const FILE: Rules = { data: 'any', mediaType: 'string', filename: 'string?' }
+const any: Shape = (value) => value
+const FILE: Shapes = { data: mediaData, mediaType: text, filename: optional(text) }
 const PARTS: { readonly [type: string]: PartRules } = {
-  text: { roles: ['user', 'assistant'], fields: { text: 'string' } },
-  image: { roles: ['user'], fields: { image: 'any', mediaType: 'string?' }, since: 'v4' },
+  text: { roles: ['user', 'assistant'], fields: { text } },
+  image: { roles: ['user'], fields: { image: mediaData, mediaType: optional(text) }, since: 'v4' },
   file: { roles: ['user', 'assistant'], fields: FILE, since: 'v4' },
-  reasoning: { roles: ['assistant'], fields: { text: 'string' } },
+  reasoning: { roles: ['assistant'], fields: { text } },
   'reasoning-file': { roles: ['assistant'], fields: FILE, since: 'v4' },
-  custom: { roles: ['assistant'], fields: { kind: 'string' }, since: 'v4' },
+  custom: { roles: ['assistant'], fields: { kind: text }, since: 'v4' },
   'tool-call': {
     roles: ['assistant'],
-    fields: { toolCallId: 'string', toolName: 'string', input: 'any', providerExecuted: 'boolean?' },
+    fields: { toolCallId: text, toolName: text, input: any, providerExecuted: optional(flag) },
   },
   'tool-result': {
     roles: ['assistant', 'tool'],
-    fields: { toolCallId: 'string', toolName: 'string', output: 'any' },
+    fields: { toolCallId: text, toolName: text, output: any },
   },
   'tool-approval-request': {
     roles: ['assistant'],
-    fields: { approvalId: 'string', toolCallId: 'string' },
+    fields: { approvalId: text, toolCallId: text },
     since: 'v3',
   },
   'tool-approval-response': {
     roles: ['tool'],
-    fields: { approvalId: 'string', approved: 'boolean', reason: 'string?' },
+    fields: { approvalId: text, approved: flag, reason: optional(text) },
     since: 'v3',
   },
 }
@@ -92,12 +92,9 @@ export function fromModelMessages(
 ): NewMessage[] {
   return readable('fromModelMessages', () => {
     const conversion = new Conversion('ai-sdk ModelMessage', options)
-    return listAt(messages, 'messages').map((message, index) => {
-      conversion.at(index)
-      const place = `[${index}]`
-      const read = conversion.reading(message, place, () => fromMessage(message, place, conversion))
-      return 'role' in read ? read : { role: 'user', content: [read] }
-    })
+    return conversion.messages(messages, 'messages', (message, place) =>
+      fromMessage(message, place, conversion),
+    )
   })
 }
 
@@ -106,7 +103,7 @@ function fromMessage(message: unknown, place: string, conversion: Conversion): N
   const { role, content, providerOptions } = message
   if (role !== 'system' && role !== 'user' && role !== 'assistant' && role !== 'tool')
     throw invalid(`${place}.role: must be system, user, assistant or tool`)
-  checkFields(message, { providerOptions: 'options?' }, place)
+  sdkOptions(providerOptions, `${place}.providerOptions`)
   const { providerOptions: options } = keptOptions(providerOptions)
   const own: JsonObject = {
     ...(options !== undefined && { options: options as JsonObject }),
@@ -135,10 +132,9 @@ type ToolFields = {
 }
 
 function modelPartFrom(given: unknown, place: string, role: string, conversion: Conversion): Part {
-  const part = partAt(given, place)
-  checkOneOf(part.type, typesIn(role), `${place}.type`)
+  const part = partAt(given, place, typesIn(role))
   const { fields: rules } = PARTS[part.type]!
-  checkFields(part, { providerOptions: 'options?', ...rules }, place)
+  fields({ providerOptions: sdkOptions, ...rules })(part, place)
   switch (part.type) {
     case 'text':
     case 'reasoning':
@@ -163,9 +159,6 @@ function modelPartFrom(given: unknown, place: string, role: string, conversion: 
       const kept = keptWith(part, rules, own, place, conversion)
       return { type: part.type, toolCallId, toolName, output, ...kept }
     }
-    case 'reasoning-file':
-      checkData(part.data, `${place}.data`)
-      return keptPart(part, place, conversion)
     default:
       return keptPart(part, place, conversion)
   }
@@ -173,16 +166,15 @@ function modelPartFrom(given: unknown, place: string, role: string, conversion: 
 
 /** Reads a text or reasoning. Anthropic's own blocks become provider parts if that loses nothing. */
 export function textFrom(part: SdkPart, place: string, role: string, conversion: Conversion): Part {
-  const rules: Rules = { text: 'string' }
-  checkFields(part, rules, place)
-  const { type, text } = part as { readonly type: 'text' | 'reasoning'; readonly text: string }
+  text(part.text, `${place}.text`)
+  const { type, text: words } = part as { readonly type: 'text' | 'reasoning'; readonly text: string }
   const read = partFrom(part, AI_SDK)
   if (read.type === 'provider' && role === 'assistant') {
     const [back] = partTo(read, { version: 'v3', provider: read.provider })
     if (isDeepStrictEqual(back, withoutUndefined(part))) return read
   }
   const own = read.type === 'text' ? ownOf(read) : {}
-  return { type, text, ...keptWith(part, rules, own, place, conversion) }
+  return { type, text: words, ...keptWith(part, { text }, own, place, conversion) }
 }
 
 /** Options of `toModelMessages`. */

@@ -4,6 +4,7 @@ import { withoutTrailing } from '../../core/messages/characters.ts'
 import { isObject } from '../../core/messages/json.ts'
 import { listIn } from '../../core/messages/lists.ts'
 import { type Message, type NewMessage, type Part, partsOf } from '../../core/messages/message.ts'
+import { hasScheme } from '../wire.ts'
 import { base64Of } from './fields.ts'
 
 /*
@@ -76,7 +77,7 @@ function textOrMediaOf(
 
 /** `undefined` for an address. */
 function base64In(data: string): string | undefined {
-  if (!/^[a-z][a-z0-9+.-]*:/i.test(data.slice(0, 100))) return data
+  if (!hasScheme(data)) return data
   const comma = /^data:/i.test(data) ? data.indexOf(',') : -1
   return comma === -1 ? undefined : data.slice(comma + 1)
 }

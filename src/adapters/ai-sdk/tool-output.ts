@@ -3,14 +3,12 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { isObject, type JsonObject } from '../../core/messages/json.ts'
 import { outputText, type ToolResultContent, type ToolResultOutput } from '../../core/messages/message.ts'
-import type { Conversion } from '../conversion.ts'
+import { base64At, type Conversion } from '../conversion.ts'
+import { fields, object, optional, rule, type Shape, type Shapes, text } from '../shapes.ts'
 import { listAt } from '../wire.ts'
 import {
   AI_SDK,
   base64Of,
-  checkData,
-  checkFields,
-  checkOneOf,
   dataFrom,
   dataTo,
   fileFrom,
@@ -20,13 +18,14 @@ import {
   keptPart,
   keptPartTo,
   keptWith,
+  mediaData,
   nonEmpty,
   opaquePart,
   otherFields,
   ownOf,
   partAt,
-  type Rules,
   sdkJson,
+  sdkOptions,
   sentMedia,
   sentOptions,
   withKeptFields,
@@ -45,6 +44,7 @@ export function outputFrom(output: unknown, provider: string): ReadOutput {
   const given = output as (SdkPart & { readonly value?: unknown }) | null | undefined
   const options = given?.providerOptions
   const own: JsonObject = options === undefined ? {} : { output: sdkJson(options) }
+
   switch (given?.type) {
     case 'text':
     case 'error-text':
@@ -162,39 +162,47 @@ function filenameOf(item: Item): { readonly filename?: string } {
  * type of an item if another one would be written.
  */
 
+const json = rule((value) => value !== undefined, 'must be a JSON value')
+
 /** Kinds of outputs, and their fields. */
-const OUTPUTS: { readonly [type: string]: Rules } = {
-  text: { value: 'string' },
-  json: {},
-  'execution-denied': { reason: 'string?' },
-  'error-text': { value: 'string' },
-  'error-json': {},
+const OUTPUTS: { readonly [type: string]: Shapes } = {
+  text: { value: text },
+  json: { value: json },
+  'execution-denied': { reason: optional(text) },
+  'error-text': { value: text },
+  'error-json': { value: json },
   content: {},
 }
 
+const fileId = rule((value) => typeof value === 'string' || isObject(value), 'must be a string or an object')
+const tagged: Shape = (value, place) => {
+  if (!isObject(value) || typeof value.type !== 'string')
+    throw invalid(`${place}: must be an object with a type`)
+  return mediaData(value, place)
+}
+
 /** Types of items, and their fields. The last five are kept whole: they refer to a file elsewhere, or only a provider knows them. */
-const ITEMS: { readonly [type: string]: Rules } = {
-  text: { text: 'string' },
-  media: { data: 'base64', mediaType: 'string' },
-  'image-data': { data: 'base64', mediaType: 'string' },
-  'file-data': { data: 'base64', mediaType: 'string', filename: 'string?' },
-  'image-url': { url: 'string' },
-  'file-url': { url: 'string', mediaType: 'string?' },
-  file: { data: 'any', mediaType: 'string', filename: 'string?' },
-  'file-id': { fileId: 'any' },
-  'image-file-id': { fileId: 'any' },
-  'file-reference': { providerReference: 'object' },
-  'image-file-reference': { providerReference: 'object' },
+const ITEMS: { readonly [type: string]: Shapes } = {
+  text: { text: text },
+  media: { data: base64At, mediaType: text },
+  'image-data': { data: base64At, mediaType: text },
+  'file-data': { data: base64At, mediaType: text, filename: optional(text) },
+  'image-url': { url: text },
+  'file-url': { url: text, mediaType: optional(text) },
+  file: { data: tagged, mediaType: text, filename: optional(text) },
+  'file-id': { fileId },
+  'image-file-id': { fileId },
+  'file-reference': { providerReference: object },
+  'image-file-reference': { providerReference: object },
   custom: {},
 }
 
 /** Checks and reads an output. Throws `INVALID_INPUT`. */
 export function outputAt(value: unknown, place: string, conversion: Conversion): ReadOutput {
-  const given = partAt(value, place)
-  checkOneOf(given.type, Object.keys(OUTPUTS), `${place}.type`)
-  checkFields(given, { providerOptions: 'options?', ...OUTPUTS[given.type] }, place)
-  const fields = otherFields(given, ['type', 'value', 'reason', 'providerOptions'], place, conversion)
-  const more = nonEmpty({ outputFields: fields })
+  const given = partAt(value, place, Object.keys(OUTPUTS))
+  fields({ providerOptions: sdkOptions, ...OUTPUTS[given.type] })(given, place)
+  const others = otherFields(given, ['type', 'value', 'reason', 'providerOptions'], place, conversion)
+  const more = nonEmpty({ outputFields: others })
   if (given.type === 'content') {
     const items = listAt(given.value, `${place}.value`).map((item, index) => {
       const at = `${place}.value[${index}]`
@@ -204,25 +212,16 @@ export function outputAt(value: unknown, place: string, conversion: Conversion):
     return { output: { type: 'content', value: items }, own: { ...own, ...more } }
   }
   const isJson = given.type.endsWith('json')
-  if (isJson && given.value === undefined) throw invalid(`${place}.value: must be a JSON value`)
   const read = isJson ? { ...given, value: jsonAt(given.value, `${place}.value`, conversion) } : given
   const { output, own } = outputFrom(read, AI_SDK)
   return { output, own: { ...own, ...more } }
 }
 
 function itemAt(value: unknown, place: string, conversion: Conversion): ToolResultContent {
-  const item = partAt(value, place)
-  checkOneOf(item.type, Object.keys(ITEMS), `${place}.type`)
+  const item = partAt(value, place, Object.keys(ITEMS))
   const rules = ITEMS[item.type]!
-  checkFields(item, { providerOptions: 'options?', ...rules }, place)
-  const { type, data, fileId } = item
-  if ('fileId' in rules && typeof fileId !== 'string' && !isObject(fileId))
-    throw invalid(`${place}.fileId: must be a string or an object`)
-  if (type === 'file') {
-    if (!isObject(data) || typeof data.type !== 'string')
-      throw invalid(`${place}.data: must be an object with a type`)
-    checkData(data, `${place}.data`)
-  }
+  fields({ providerOptions: sdkOptions, ...rules })(item, place)
+  const { type, data } = item
   const read = itemFrom(item, AI_SDK)
   if (read.type === 'provider') return keptPart(item, place, conversion)
   const own = type === 'file' ? dataFrom(data)!.own : ownOf(read)

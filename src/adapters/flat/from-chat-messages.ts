@@ -15,16 +15,7 @@ import { contentProblem, messageProblem } from '../../core/messages/message-chec
 import { joinByNeighbourhood } from '../../core/messages/pairing.ts'
 import { argumentsIn, roleOf } from '../../core/model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import {
-  isEmpty,
-  jsonMessageAt,
-  keptFor,
-  keptUnder,
-  listAt,
-  messageRead,
-  objectAt,
-  stringAt,
-} from '../wire.ts'
+import { isEmpty, jsonMessageAt, keptFor, keptUnder, objectAt, stringAt } from '../wire.ts'
 
 /*
  * The flat form of the type `ChatMessage`, in and out: a text with a role, tool calls and results as messages
@@ -99,13 +90,7 @@ export function readChatMessages(
 ): NewMessage[] {
   return readable('fromChatMessages', () => {
     const conversion = new Conversion(FLAT, options)
-    const read = listAt(messages, 'messages').map((message, i): NewMessage => {
-      const index = first + i
-      conversion.at(index)
-      const place = `[${index}]`
-      return messageRead(conversion.reading(message, place, () => fromMessage(message, place)))
-    })
-    return withIds(read, first)
+    return withIds(conversion.messages(messages, 'messages', fromMessage, first), first)
   })
 }
 

@@ -11,7 +11,7 @@ import type {
   ToolResultContent,
 } from '../../core/messages/message.ts'
 import { addressAt, base64At, type Conversion } from '../conversion.ts'
-import { isEmpty, keptFor, keptUnder, mediaOf, stringAt } from '../wire.ts'
+import { isEmpty, keptFor, keptUnder, mediaOf, replacedAt, stringAt } from '../wire.ts'
 import { blockAt, jsonBlock, LANGCHAIN, type LangChainBlock } from './types.ts'
 
 const ANTHROPIC = 'anthropic'
@@ -104,69 +104,16 @@ export function reasoningBlock({ text, providerOptions }: ReasoningPart): LangCh
  * `mimeType`), those before (`source_type`), and those of OpenAI and Anthropic that LangChain passes on.
  */
 
-/** The data of a block, or its address, and its type. */
+/** The data of a block or its address, the way to its field (`source.data`), and what the block says of it. */
 type Found = {
+  readonly at: string
   readonly data: string | Uint8Array
   readonly mediaType?: string | undefined
   readonly filename?: string | undefined
 }
-type FoundBlock = Found & {
-  /** The block without these; `in` names the field of the data where several can have it. */
-  readonly rest: LangChainBlock
-}
 
-/** A field that holds the data in an object: `read` returns it, `write` the fields for it. `own` are the object's other fields. */
-type Holder = {
-  readonly read: (held: JsonObject, path: string) => (Found & { readonly own: JsonObject }) | undefined
-  readonly write: (
-    data: string,
-    mediaType: string | undefined,
-    filename: string | undefined,
-    own: JsonObject,
-  ) => JsonObject
-}
-
-const HOLDERS: { readonly [field: string]: Holder } = {
-  image_url: {
-    read: ({ url, ...own }, path) => ({ data: addressAt(url, `${path}.url`), own }),
-    write: (url) => ({ url }),
-  },
-  input_audio: {
-    read: ({ data, format, ...own }, path) => ({
-      mediaType: `audio/${stringAt(format, `${path}.format`)}`,
-      data: base64At(data, `${path}.data`),
-      own,
-    }),
-    write: (data, mediaType = '') => ({ data, format: mediaType.slice('audio/'.length) }),
-  },
-  file: {
-    read: ({ file_data, filename, ...own }, path) => {
-      if (typeof file_data !== 'string') return undefined
-      const data = addressAt(file_data, `${path}.file_data`)
-      const media = mediaOf(data, undefined)
-      const mediaType = 'url' in media ? undefined : media.mediaType
-      return { data, mediaType, filename: typeof filename === 'string' ? filename : undefined, own }
-    },
-    write: (file_data, _mediaType, filename) => ({ file_data, ...defined({ filename }) }),
-  },
-  // Anthropic's.
-  source: {
-    read: ({ data, url, media_type, ...own }, path) => {
-      const mediaType = typeof media_type === 'string' ? media_type : undefined
-      if (own.type === 'base64') return { data: base64At(data, `${path}.data`), mediaType, own }
-      return own.type === 'url' ? { data: addressAt(url, `${path}.url`), mediaType, own } : undefined
-    },
-    write: (data, media_type, _filename, { type }) => ({
-      ...(type === 'url' ? { url: data } : { data }),
-      ...defined({ media_type }),
-    }),
-  },
-}
-
-/** Types of blocks: the holder they may have, whether their own fields may have the data, and the media type of a file without one. */
-const MEDIA: {
-  readonly [type: string]: { holder?: string; isBare?: boolean; mediaType?: string }
-} = {
+/** Types of blocks: the field whose object may hold the data, whether the block itself may, and the media type of a file without one. */
+const MEDIA: { readonly [type: string]: { holder?: string; isBare?: boolean; mediaType?: string } } = {
   image_url: { holder: 'image_url' },
   input_audio: { holder: 'input_audio' },
   image: { holder: 'source', isBare: true },
@@ -178,65 +125,88 @@ const MEDIA: {
 }
 
 /**
- * An image or file whose bytes or address the neutral form can hold; `undefined` for others (a file by its id). Throws for invalid
- * base64.
+ * An image or file whose bytes or address the neutral form can hold; `undefined` for others (a file by its id). A block that the standard
+ * does not restore is kept without its data; `in` is the way to that. Throws for invalid base64.
  */
 function readMedia(block: LangChainBlock, path: string): ImagePart | FilePart | undefined {
   const found = findMedia(block, path)
   if (found === undefined) return undefined
-  const { data, mediaType, filename, rest } = found
+  const { at, mediaType, filename } = found
+  const data = at === 'text' ? Buffer.from(found.data).toString('base64') : found.data
   const isImage = block.type === 'image' || block.type === 'image_url'
   const usual = MEDIA[block.type ?? '']?.mediaType ?? 'application/octet-stream'
   const bare: ImagePart | FilePart = isImage
     ? { type: 'image', image: data, ...defined({ mediaType }) }
     : { type: 'file', data, mediaType: mediaType ?? usual, ...defined({ filename }) }
-  if (isDeepStrictEqual(mediaBlock(bare), block)) return bare
-  const options = {
-    ...(rest as JsonObject),
-    ...(mediaType === undefined && !isImage && { mimeType: null }),
-  }
-  const part = { ...bare, providerOptions: { [LANGCHAIN]: options } }
+  if (isDeepStrictEqual(standardBlock(bare), block)) return bare
+  const kept = { ...replacedAt(block, at, undefined), in: at } as JsonObject
+  const part = { ...bare, providerOptions: { [LANGCHAIN]: kept } }
   return isDeepStrictEqual(mediaBlock(part), block) ? part : undefined
 }
 
-function findMedia(block: LangChainBlock, path: string): FoundBlock | undefined {
+function findMedia(block: LangChainBlock, path: string): Found | undefined {
   const { type = '' } = block
-  const kind = Object.hasOwn(MEDIA, type) ? MEDIA[type] : undefined
-  const { holder } = kind ?? {}
-  if (holder !== undefined) {
-    const { [holder]: held, ...rest } = block
-    const place = `${path}.${holder}`
-    if (isObject(held)) {
-      const found = HOLDERS[holder]!.read(held, place)
-      return found && { ...found, rest: { ...rest, [holder]: found.own } }
-    }
-    if (type === 'image_url') return { data: addressAt(held, place), rest: { ...rest, [holder]: null } }
-  }
-  return kind?.isBare === true ? findBareMedia(block, path) : undefined
+  const { holder, isBare } = (Object.hasOwn(MEDIA, type) && MEDIA[type]) || {}
+  const held = holder === undefined ? undefined : block[holder]
+  if (holder !== undefined && isObject(held)) return findHeld(holder, held as JsonObject, `${path}.${holder}`)
+  if (type === 'image_url') return { at: type, data: addressAt(held, `${path}.${type}`) }
+  return isBare === true ? findBare(block, path) : undefined
 }
 
-function findBareMedia(block: LangChainBlock, path: string): FoundBlock | undefined {
-  const { mime_type, mimeType, url, data, text, ...rest } = block
-  const isOld = block.source_type !== undefined
-  const mime = isOld ? mime_type : mimeType
-  const mediaType =
-    mime === undefined ? undefined : stringAt(mime, `${path}.${isOld ? 'mime_type' : 'mimeType'}`)
-  const found = (field: string, held: string | Uint8Array): FoundBlock => ({
-    data: held,
-    mediaType,
-    filename: filenameOf(block),
-    rest: defined({ ...rest, ...(isOld ? { mimeType } : { mime_type }), in: field }) as LangChainBlock,
-  })
-  switch (isOld ? block.source_type : kindOf(block)) {
+function findHeld(holder: string, held: JsonObject, path: string): Found | undefined {
+  const { type, url, data, file_data, format, media_type, filename } = held
+  const texts = {
+    mediaType: typeof media_type === 'string' ? media_type : undefined,
+    filename: typeof filename === 'string' ? filename : undefined,
+  }
+  switch (holder) {
+    case 'image_url':
+      return { at: `${holder}.url`, data: addressAt(url, `${path}.url`) }
+    case 'input_audio': {
+      const mediaType = `audio/${stringAt(format, `${path}.format`)}`
+      return { at: `${holder}.data`, mediaType, data: base64At(data, `${path}.data`) }
+    }
+    case 'file': {
+      if (typeof file_data !== 'string') return undefined
+      const media = mediaOf(addressAt(file_data, `${path}.file_data`), undefined)
+      const mediaType = 'url' in media ? undefined : media.mediaType
+      return { at: `${holder}.file_data`, data: file_data, ...texts, mediaType }
+    }
+    default: {
+      // Anthropic's source.
+      const { mediaType } = texts
+      if (type === 'base64') return { at: `${holder}.data`, data: base64At(data, `${path}.data`), mediaType }
+      if (type === 'url') return { at: `${holder}.url`, data: addressAt(url, `${path}.url`), mediaType }
+      return undefined
+    }
+  }
+}
+
+function findBare(block: LangChainBlock, path: string): Found | undefined {
+  const { url, data, text } = block
+  const typeField = typeFieldOf(block)
+  const mime = block[typeField]
+  const mediaType = mime === undefined ? undefined : stringAt(mime, `${path}.${typeField}`)
+  const named = { mediaType, filename: filenameOf(block) }
+  switch (block.source_type ?? kindOf(block)) {
     case 'url':
-      return found('url', addressAt(url, `${path}.url`))
+      return { at: 'url', data: addressAt(url, `${path}.url`), ...named }
     case 'base64':
-      return found('data', data instanceof Uint8Array ? data : base64At(data, `${path}.data`))
+      return {
+        at: 'data',
+        data: data instanceof Uint8Array ? data : base64At(data, `${path}.data`),
+        ...named,
+      }
     case 'text':
-      return found('text', Buffer.from(stringAt(text, `${path}.text`)).toString('base64'))
+      return { at: 'text', data: stringAt(text, `${path}.text`), ...named }
     default:
       return undefined
   }
+}
+
+/** The field of a block with the media type, in its version of the standard. */
+function typeFieldOf({ source_type }: LangChainBlock): 'mimeType' | 'mime_type' {
+  return source_type === undefined ? 'mimeType' : 'mime_type'
 }
 
 function kindOf({ url, data, text, type }: LangChainBlock): string | undefined {
@@ -254,8 +224,8 @@ function filenameOf({ metadata }: LangChainBlock): string | undefined {
 
 /** The block of an image or file: as it was read, else a standard block of version 1. */
 export function mediaBlock(part: ImagePart | FilePart): LangChainBlock {
-  const options = keptFor(LANGCHAIN, part.providerOptions)
-  return options === undefined ? standardBlock(part) : blockAsRead(part, options)
+  const { in: at, ...kept } = keptFor(LANGCHAIN, part.providerOptions) ?? {}
+  return typeof at === 'string' ? blockAsRead(part, at, kept as LangChainBlock) : standardBlock(part)
 }
 
 function standardBlock(part: ImagePart | FilePart): LangChainBlock {
@@ -273,18 +243,21 @@ function standardBlock(part: ImagePart | FilePart): LangChainBlock {
   }
 }
 
-function blockAsRead(part: ImagePart | FilePart, { mimeType: given, ...rest }: JsonObject): LangChainBlock {
+/** Fields of objects with the media type of their data. */
+const TYPE_FIELDS: { readonly [holder: string]: string } = { input_audio: 'format', source: 'media_type' }
+
+function blockAsRead(part: ImagePart | FilePart, at: string, kept: LangChainBlock): LangChainBlock {
   const data = part.type === 'image' ? part.image : part.data
-  const filename = part.type === 'file' ? part.filename : undefined
-  const mediaType = given === null ? undefined : part.mediaType
-  if (rest.image_url !== undefined && !isObject(rest.image_url)) return { ...rest, image_url: String(data) }
-  for (const [field, { write }] of Object.entries(HOLDERS)) {
-    const own = rest[field]
-    if (isObject(own))
-      return { ...rest, [field]: { ...write(String(data), mediaType, filename, own), ...own } }
-  }
-  const { in: field, ...fields } = rest
-  const written = field === 'text' ? Buffer.from(String(data), 'base64').toString() : data
-  const name = rest.source_type === undefined ? 'mimeType' : 'mime_type'
-  return { ...fields, [String(field)]: written, ...defined({ [name]: mediaType }) }
+  const [holder = '', inner] = at.split('.')
+  const isBytes = inner === undefined && at !== 'text'
+  const base64 = typeof data === 'string' || isBytes ? data : Buffer.from(data).toString('base64')
+  const written = at === 'text' ? Buffer.from(String(base64), 'base64').toString() : base64
+  const block = replacedAt(kept, at, written) as LangChainBlock
+  const field = inner === undefined ? typeFieldOf(kept) : TYPE_FIELDS[holder]
+  const own = inner === undefined ? kept : kept[holder]
+  // Another image may be shown instead, of another type.
+  if (field === undefined || !isObject(own) || !(field in own)) return block
+  const typeAt = inner === undefined ? field : `${holder}.${field}`
+  const mediaType = field === 'format' ? part.mediaType?.slice('audio/'.length) : part.mediaType
+  return replacedAt(block, typeAt, mediaType) as LangChainBlock
 }

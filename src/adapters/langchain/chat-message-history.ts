@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
 import type { AIMessage, BaseMessage } from '@langchain/core/messages'
 import { z } from 'zod'
-import { invalid, isUndertextError, UndertextError } from '../../core/errors.ts'
-import { check, modelShape, nameSchema, ownerOption } from '../../core/messages/check.ts'
+import { invalid, isUndertextError } from '../../core/errors.ts'
+import { check, nameSchema, ownerOption } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { canonicalJson, isObject } from '../../core/messages/json.ts'
 import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../../core/messages/message.ts'
@@ -13,11 +13,10 @@ import type { CompactOptions } from '../../store/config/store-options.ts'
 import { ownedStore } from '../../store/owned.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote, ConversionOptions } from '../conversion.ts'
-import { besideRows, forkTitleSchema, type MessagePlace, messagePlaceSchema } from '../fork-options.ts'
+import { forkBeside, forkTitleSchema, messagePlaceSchema } from '../forks.ts'
 import {
   type AnswerPlace,
   appendNamed,
-  noteSession,
   type RecoveringStore,
   recordAnswers,
   type SessionNames,
@@ -35,33 +34,43 @@ export type HistoryStore = RecoveringStore &
     'append' | 'compactSession' | 'sessions' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'
   >
 
-/** The session of a history, how it is shown, and how messages are converted. */
-export type UndertextChatMessageHistoryOptions = ConversionOptions & {
-  readonly store: HistoryStore
+const optionsSchema = z.strictObject({
+  store: storeSchema<HistoryStore>(
+    ...(['append', 'compactSession', 'getMessages', 'needsCompaction', 'renderHistory', 'rewind'] as const),
+  ),
   /** The session. It is created with its first message. */
-  readonly sessionId: string
+  sessionId: nameSchema,
   /**
    * `effective` (default): what to send to a model, with compactions, valid for the provider. `full`: every message of the log,
    * also those hidden by compactions and cleared; for a page, not for a model.
    */
-  readonly view?: 'effective' | 'full' | undefined
+  view: z.enum(['effective', 'full']).default('effective'),
   /**
    * The provider whose rules the effective history must meet. Default: the session's own provider, else `openai`, which has the fewest
    * rules.
    */
-  readonly provider?: string | undefined
+  provider: nameSchema.optional(),
   /** The model that is called: recorded with the provider, and its context window decides when compaction is due. */
-  readonly model?: string | undefined
+  model: nameSchema.optional(),
   /** The owner. A session of another owner is unknown; the first message that is added gives one without an owner to this one. */
-  readonly owner?: string
+  owner: ownerOption,
   /**
    * Makes room after `addMessages`. Default: with the store's settings, when usage has reached the threshold. `true` or options of
    * `compactSession`: after each, down to the target. `false`: never.
    */
-  readonly compact?: boolean | CompactOptions | undefined
+  compact: z
+    .union([z.boolean(), z.custom<CompactOptions>(isObject, 'must be options of compactSession')])
+    .optional(),
   /** The actor in the audit for `clear`. Default: `langchain`. */
-  readonly actor?: string | undefined
-}
+  actor: nameSchema.default('langchain'),
+  lenient: z.boolean().optional(),
+  onNote: z
+    .custom<(note: ConversionNote) => void>((value) => typeof value === 'function', 'must be a function')
+    .optional(),
+})
+
+/** The session of a history, how it is shown, and how messages are converted: see `ConversionOptions` for `lenient` and `onNote`. */
+export type UndertextChatMessageHistoryOptions = z.input<typeof optionsSchema>
 
 /**
  * A session as LangChain's chat message history: for `RunnableWithMessageHistory`, and for direct use of its methods. One session may
@@ -212,19 +221,11 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   async fork(options: HistoryForkOptions = {}): Promise<UndertextChatMessageHistory> {
     const { at, sessionId: id, title } = check(forkSchema, options, 'fork')
     const { conversion, store, ...kept } = this.#options
-    const moment = at && (await this.#momentBeside(at))
-    const { id: sessionId } = await store.sessions.fork(kept.sessionId, defined({ at: moment, id, title }))
-    await noteSession(store, sessionId, { owner: kept.owner })
+    const sessionId = await forkBeside(store, kept.sessionId, kept.owner, { id, title }, at, async (name) => {
+      const row = (await store.getMessages(kept.sessionId)).findLast((one) => messageIdOf(one) === name)
+      return row && [row]
+    })
     return new UndertextChatMessageHistory({ ...kept, ...conversion, store, sessionId })
-  }
-
-  async #momentBeside(place: MessagePlace): Promise<MessagePlace> {
-    const { store, sessionId } = this.#options
-    const isAfter = 'afterMessage' in place
-    const messageId = isAfter ? place.afterMessage : place.beforeMessage
-    const row = (await store.getMessages(sessionId)).findLast((one) => messageIdOf(one) === messageId)
-    if (row === undefined) throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId, messageId })
-    return besideRows([row], isAfter)
   }
 
   /**
@@ -265,30 +266,6 @@ type Reading = { readonly read: readonly Message[]; readonly shown: readonly Bas
 
 /** A provider that accepts any id of a call. */
 const ANY_IDS = 'litellm'
-
-/** `compactSession` checks the options of a compaction. */
-const optionsSchema = z.strictObject({
-  store: storeSchema<HistoryStore>(
-    'append',
-    'compactSession',
-    'getMessages',
-    'needsCompaction',
-    'renderHistory',
-    'rewind',
-  ),
-  sessionId: nameSchema,
-  view: z.enum(['effective', 'full']).default('effective'),
-  ...modelShape,
-  owner: ownerOption,
-  compact: z
-    .union([z.boolean(), z.custom<CompactOptions>(isObject, 'must be options of compactSession')])
-    .optional(),
-  actor: nameSchema.default('langchain'),
-  lenient: z.boolean().optional(),
-  onNote: z
-    .custom<(note: ConversionNote) => void>((value) => typeof value === 'function', 'must be a function')
-    .optional(),
-})
 
 const forkSchema = z.strictObject({
   /** After or before the message with this id. Default: the session as it is now. */

@@ -20,7 +20,6 @@ import {
   joinBlocks,
   keptUnder,
   listAt,
-  messageRead,
   objectAt,
   parsedArguments,
   stringAt,
@@ -47,16 +46,11 @@ export function fromLangChain(messages: readonly object[], options?: ConversionO
   return readable('fromLangChain', () => {
     const conversion = new Conversion(LANGCHAIN, options)
     const calls: KnownCalls = { names: new Map(), functionCallIds: new FunctionCallIds() }
-    return listAt(messages, 'messages').map((message, i) => {
-      conversion.at(i)
-      const path = `[${i}]`
-      const read = conversion.reading(message, path, () => {
-        const inexact = (place: string): void =>
-          conversion.note('changed', place, 'is not JSON throughout, and is kept as far as JSON allows')
-        return new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read()
-      })
-      return messageRead(read)
-    })
+    const inexact = (place: string): void =>
+      conversion.note('changed', place, 'is not JSON throughout, and is kept as far as JSON allows')
+    return conversion.messages(messages, 'messages', (message, path) =>
+      new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read(),
+    )
   })
 }
 

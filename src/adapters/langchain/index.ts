@@ -3,7 +3,7 @@
  */
 
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from '../conversion.ts'
-export type { MessagePlace } from '../fork-options.ts'
+export type { MessagePlace } from '../forks.ts'
 export {
   type HistoryForkOptions,
   type HistoryStore,

@@ -15,25 +15,8 @@ export type Envelope = {
   readonly blocksBeside: 'same' | 'alone' | undefined
 }
 
-/** Fields of the classes of messages. An instance may have others from its constructor. */
-const FIELDS = [
-  'id',
-  'name',
-  'additional_kwargs',
-  'response_metadata',
-  'tool_calls',
-  'invalid_tool_calls',
-  'tool_call_chunks',
-  'usage_metadata',
-  'tool_call_id',
-  'status',
-  'artifact',
-  'metadata',
-  'role',
-] as const
-
 /** Properties of an instance that are not fields. */
-const NOT_FIELDS = new Set<string>([...FIELDS, 'content', 'type', 'contentBlocks', 'text'])
+const NOT_FIELDS = new Set(['type', 'contentBlocks', 'text'])
 
 /** Fields that are not sent to a model: a date or a class in one of them is kept as far as JSON allows. */
 const ASIDE = ['artifact', 'additional_kwargs', 'response_metadata', 'metadata']
@@ -107,15 +90,12 @@ function contentsOf(message: Fields, path: string): { type: string; className: u
   return { type, className: undefined, fields: rest }
 }
 
-/** The fields of an instance: those of its class, and others from its constructor. */
+/** The fields of an instance: its own, and others from its constructor. */
 function messageFields(message: Fields): Fields {
-  const fields: { [name: string]: unknown } = { content: message.content }
-  for (const name of FIELDS) if (message[name] !== undefined) fields[name] = message[name]
-  if (!isObject(message.lc_kwargs)) return fields
-  for (const [name, value] of Object.entries(message.lc_kwargs as Fields)) {
-    if (!NOT_FIELDS.has(name) && !name.startsWith('lc_')) fields[name] = value
-  }
-  return fields
+  const given = isObject(message.lc_kwargs) ? message.lc_kwargs : {}
+  const isField = ([name, value]: [string, unknown]): boolean =>
+    value !== undefined && !NOT_FIELDS.has(name) && !name.startsWith('lc_')
+  return Object.fromEntries(Object.entries({ ...given, ...message }).filter(isField))
 }
 
 /** A block as a fresh object; bytes stay bytes in `data`. Throws `INVALID_INPUT` for other values that are not JSON. */
@@ -143,7 +123,8 @@ export function jsonBlock(block: LangChainBlock, path: string): JsonObject {
  *   where it does not follow from the parts; `without` names usual fields that were absent; `order` is the order of `tool_calls` where
  *   it is not the order of the parts; `blocks` records that `content_blocks` repeats the content, or was alone; `field` is a field of
  *   the message's own that is called `form`;
- * - `type` of a reasoning, image or file: the type of its block;
+ * - `type` of a reasoning: the type of its block;
+ * - `in` of an image or file: the way to the data within its block, which is kept without it;
  * - `call`, `block`, `from` of a call: further fields of its entry in `tool_calls`, its block in the content, and where else it was.
  *
  * The neutral part takes precedence: an output or a text changed since is written.

@@ -18,29 +18,20 @@ import type {
 } from '../../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { audioTypeOf } from '../openai/chat-types.ts'
+import type { Shape } from '../shapes.ts'
 import {
   isEmpty,
   joinBlocks,
   jsonMessageAt,
   keptUnder,
   listAt,
-  messageRead,
   objectAt,
   readArguments,
+  replacedAt,
   stringAt,
   type TextBlock,
 } from '../wire.ts'
-import {
-  AGENTS,
-  CALLS,
-  CONTENTS,
-  ITEMS,
-  MESSAGES,
-  PROVIDER,
-  parted,
-  RESULTS,
-  type Shape,
-} from './item-shapes.ts'
+import { AGENTS, CALLS, CONTENTS, ITEMS, MESSAGES, PROVIDER, parted, RESULTS } from './item-shapes.ts'
 
 /**
  * Converts items of the OpenAI Agents SDK to neutral messages, ready to be appended: one item becomes one
@@ -59,12 +50,7 @@ import {
 export function fromAgentItems(items: readonly object[], options?: ConversionOptions): Message[] {
   return readable('fromAgentItems', () => {
     const conversion = new Conversion(AGENTS, options)
-    return listAt(items, 'items').map((item, i) => {
-      const place = `[${i}]`
-      conversion.at(i)
-      const read = conversion.reading(item, place, () => fromItem(item, place, conversion))
-      return messageRead(read)
-    })
+    return conversion.messages(items, 'items', (item, place) => fromItem(item, place, conversion))
   })
 }
 
@@ -208,22 +194,21 @@ function fromLoneOutput(given: unknown, place: string, conversion: Conversion): 
   const [bytes, bare] = withoutBytes(objectAt(given, place))
   const content = jsonMessageAt(bare, place)
   CONTENTS.output(content, place)
-  const { type, ...form } = content
-  if (type === 'image' || type === 'file') {
-    const value = [fromOutputContent(type, content, bytes, place, conversion)]
-    return { output: { type: 'content', value }, form: 'one' }
+  if (content.type === 'text') {
+    const { type: _, text, ...form } = content
+    return { output: { type: 'text', value: text as string }, form }
   }
-  const { text, ...fields } = form
-  return { output: { type: 'text', value: text as string }, form: fields }
+  const value = [mediaPart(content, bytes) ?? keptAtProvider(content, place, conversion)]
+  return { output: { type: 'content', value }, form: 'one' }
 }
 
 /** The bytes of an output, and the output with an empty text instead: JSON has no bytes. */
 function withoutBytes(output: JsonObject): readonly [Uint8Array | undefined, JsonObject] {
   for (const name of ['image', 'file']) {
     const source = output[name]
-    if (output.type !== name || !isObject(source)) continue
-    const { data } = source as { readonly data?: unknown }
-    if (data instanceof Uint8Array) return [data, { ...output, [name]: { ...source, data: '' } }]
+    const { data } = isObject(source) ? (source as { readonly data?: unknown }) : {}
+    if (output.type === name && data instanceof Uint8Array)
+      return [data, replacedAt(output, `${name}.data`, '') as JsonObject]
   }
   return [undefined, output]
 }
@@ -259,92 +244,48 @@ function keptContent(data: JsonObject): ProviderPart {
   return { type: 'provider', provider: PROVIDER, data: { [AGENTS]: data } }
 }
 
+/** A content that names a file that the provider stores. */
+function keptAtProvider(content: JsonObject, place: string, conversion: Conversion): ProviderPart {
+  conversion.note('kept', place, 'the file it names is stored by the provider')
+  return keptContent(content)
+}
+
 /** A checked content of a message, as a part. */
 function fromContent(content: JsonObject, place: string, conversion: Conversion): ToolResultContent {
   const { type, ...rest } = content
-  switch (type) {
-    case 'input_text':
-    case 'output_text': {
-      const { text, ...fields } = rest
-      return { type: 'text', text: text as string, ...own(fields) }
-    }
-    case 'refusal': {
-      const { refusal, ...fields } = rest
-      return { type: 'text', text: refusal as string, ...own({ ...fields, type }) }
-    }
-    case 'input_image':
-    case 'image': {
-      const { image, ...fields } = rest
-      if (typeof image === 'string') return { type: 'image', image, ...own({ ...fields, type }) }
-      break
-    }
-    case 'input_file': {
-      const part = fromInputFile(rest, type)
-      if (part !== undefined) return part
-      break
-    }
-    case 'audio': {
-      const { audio, ...fields } = rest
-      if (typeof audio === 'string') return audioPart(audio, fields)
-      break
-    }
+  if (type === 'input_text' || type === 'output_text') {
+    const { text, ...fields } = rest
+    return { type: 'text', text: text as string, ...own(fields) }
   }
-  conversion.note('kept', place, 'the file it names is stored by the provider')
-  return keptContent(content)
-}
-
-function fromInputFile(
-  { file, filename, ...fields }: JsonObject,
-  type: string,
-): ToolResultContent | undefined {
-  if (typeof file === 'string') return mediaPart('file', file, { filename }, { ...fields, type })
-  if (!isObject(file) || typeof file.url !== 'string' || file.id !== undefined) return undefined
-  const { url, ...further } = file
-  return mediaPart('file', url as string, { filename }, { ...fields, type, file: ['url', further] })
-}
-
-function audioPart(data: string, fields: JsonObject): FilePart {
-  const { format } = fields
-  const mediaType = audioTypeOf(typeof format === 'string' ? format : '*')
-  return { type: 'file', data, mediaType, ...own({ ...fields, type: 'audio' }) }
-}
-
-/** A checked tool output that is a single content, and its bytes if it holds any. */
-function fromOutputContent(
-  type: 'image' | 'file',
-  content: JsonObject,
-  bytes: Uint8Array | undefined,
-  place: string,
-  conversion: Conversion,
-): ToolResultContent {
-  const { type: _, [type]: source, ...fields } = content
-  const kept = { ...fields, type }
-  if (typeof source === 'string') return mediaPart(type, source, {}, kept)
-  if (isObject(source) && (bytes !== undefined || typeof source.data === 'string')) {
-    const { data, mediaType, filename, ...further } = source
-    const form = { ...kept, [type]: ['data', further] }
-    return mediaPart(type, bytes ?? (data as string), { mediaType, filename }, form)
+  if (type === 'refusal') {
+    const { refusal, ...fields } = rest
+    return { type: 'text', text: refusal as string, ...own({ ...fields, type }) }
   }
-  if (isObject(source) && typeof source.url === 'string') {
-    const { url, filename, ...further } = source
-    return mediaPart(type, url as string, { filename }, { ...kept, [type]: ['url', further] })
-  }
-  conversion.note('kept', place, 'the file it names is stored by the provider')
-  return keptContent(content)
+  return mediaPart(content) ?? keptAtProvider(content, place, conversion)
 }
 
-/** An image or file. Labels that are not texts count as absent. */
-function mediaPart(
-  type: 'image' | 'file',
-  data: string | Uint8Array,
-  labels: { readonly mediaType?: Json | undefined; readonly filename?: Json | undefined },
-  kept: JsonObject,
-): ImagePart | FilePart {
-  const mediaType = typeof labels.mediaType === 'string' ? labels.mediaType : undefined
-  const filename = typeof labels.filename === 'string' ? labels.filename : undefined
-  if (type === 'image') return { type, image: data, ...defined({ mediaType }), ...own(kept) }
-  const named = defined({ filename })
-  return { type, data, mediaType: mediaType ?? mediaTypeOf(data), ...named, ...own(kept) }
+/**
+ * The image or file of a content, which is kept beside it without its data; `in` is the way to that. `undefined` for one that the provider
+ * stores.
+ */
+function mediaPart(content: JsonObject, bytes?: Uint8Array): ImagePart | FilePart | undefined {
+  const field = ['image', 'file', 'audio'].find((name) => content[name] !== undefined)
+  if (field === undefined) return undefined
+  const source = content[field]
+  const held = isObject(source) ? source : {}
+  const isInput = content.type === 'input_file'
+  const inners = isInput && held.id === undefined ? ['url'] : isInput ? [] : ['data', 'url']
+  const inner = typeof source === 'string' ? '' : inners.find((name) => typeof held[name] === 'string')
+  if (inner === undefined) return undefined
+  const at = inner === '' ? field : `${field}.${inner}`
+  const data = bytes ?? ((inner === '' ? source : held[inner]) as string)
+  const kept = own({ ...(replacedAt(content, at, undefined) as JsonObject), in: at })
+  const stated = typeof held.mediaType === 'string' ? held.mediaType : undefined
+  if (field === 'image') return { type: field, image: data, ...defined({ mediaType: stated }), ...kept }
+  const { format, filename } = { ...content, ...held }
+  const sound = field === 'audio' ? audioTypeOf(typeof format === 'string' ? format : '*') : undefined
+  const named = typeof filename === 'string' ? { filename } : {}
+  return { type: 'file', data, mediaType: sound ?? stated ?? mediaTypeOf(data), ...named, ...kept }
 }
 
 /** The media type of a file without one. */

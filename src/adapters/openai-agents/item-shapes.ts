@@ -1,8 +1,21 @@
 import { invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages/json.ts'
 import { isObject } from '../../core/messages/json.ts'
-import { fileDataAt } from '../conversion.ts'
-import { listAt, objectAt, stringAt } from '../wire.ts'
+import {
+  fields,
+  listOf,
+  media,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  rule,
+  type Shape,
+  text,
+  type Variant,
+  variants,
+} from '../shapes.ts'
+import { objectAt, stringAt } from '../wire.ts'
 
 /*
  * Items of the OpenAI Agents SDK, in and out. One item becomes one message, and an item that was read is
@@ -20,7 +33,7 @@ import { listAt, objectAt, stringAt } from '../wire.ts'
  * - `content` is the layout of reasoning that was not one block;
  * - `output` is the form of a result's output: the further fields of a text in an object, `'one'` for a single
  *   image or file, null where there was none;
- * - `image` and `file` are the form in which bytes or an address were given, and its further fields.
+ * - `in` is the way to the data of an image or a file within the content, which is kept without it.
  *
  * The neutral part takes precedence: an output or input that changed since is what is sent.
  */
@@ -65,41 +78,12 @@ export function parted(value: JsonObject, names: readonly string[]): readonly [J
   ]
 }
 
-/*
- * Checks of given values. Not a schema library, because an error must name the place and the rule, and not the
- * alternatives of a union that did not match.
- */
-
-/** Returns a value of this shape. Throws `INVALID_INPUT` with the place for a value of another shape. */
-export type Shape<T = unknown> = (value: unknown, place: string) => T
-
-type Shapes = { readonly [name: string]: Shape }
-type Flat<T> = { [K in keyof T]: T[K] }
-type MayBeAbsent<T> = unknown extends T ? false : undefined extends T ? true : false
-type Fields<S extends Shapes> = Flat<
-  { [K in keyof S as MayBeAbsent<ReturnType<S[K]>> extends true ? never : K]: ReturnType<S[K]> } & {
-    [K in keyof S as MayBeAbsent<ReturnType<S[K]>> extends true ? K : never]?: ReturnType<S[K]>
-  }
->
-type Variant<S extends Shapes, K extends keyof S> = Flat<{ type: K } & ReturnType<S[K]>>
-type Variants<S extends Shapes> = { [K in keyof S]: Variant<S, K> }[keyof S]
-
-const text = stringAt
-const object = objectAt as Shape<{ [name: string]: unknown }>
 const none: Shape<object> = objectAt
 
 /** Any value except undefined. */
 const given: Shape = (value, place) => {
   if (value === undefined) throw invalid(`${place}: must be given`)
   return value
-}
-
-/** A check as a shape: `problem` is the rule that a value breaks. */
-function rule<T>(isValid: (value: unknown) => boolean, problem: string): Shape<T> {
-  return (value, place) => {
-    if (!isValid(value)) throw invalid(`${place}: ${problem}`)
-    return value as T
-  }
 }
 
 const number = rule<number>(Number.isFinite, 'must be a number')
@@ -114,47 +98,6 @@ const someText: Shape<string> = (value, place) => {
   return value as string
 }
 
-function optional<T>(shape: Shape<T>): Shape<T | undefined> {
-  return (value, place) => (value === undefined ? undefined : shape(value, place))
-}
-
-function nullable<T>(shape: Shape<T>): Shape<T | null> {
-  return (value, place) => (value === null ? null : shape(value, place))
-}
-
-function oneOf<const T extends string>(...values: readonly T[]): Shape<T> {
-  return rule((value) => values.includes(value as T), `must be one of ${values.join(', ')}`)
-}
-
-/** An object with at least these fields. */
-function fields<S extends Shapes>(shapes: S): Shape<Fields<S>> {
-  const entries = Object.entries(shapes)
-  return (value, place) => {
-    const found = objectAt(value, place)
-    for (const [name, shape] of entries) shape(found[name], `${place}.${name}`)
-    return found as Fields<S>
-  }
-}
-
-function listOf<T>(shape: Shape<T>, least = 0): Shape<T[]> {
-  return (value, place) => {
-    const found = listAt(value, place)
-    if (found.length < least) throw invalid(`${place}: must not be empty`)
-    return found.map((entry, i) => shape(entry, `${place}[${i}]`))
-  }
-}
-
-/** Objects with a known `type`, each with its own shape. */
-function variants<S extends Shapes>(shapes: S): Shape<Variants<S>> {
-  const byType = new Map(Object.entries(shapes))
-  return (value, place) => {
-    const { type } = objectAt(value, place)
-    const shape = typeof type === 'string' ? byType.get(type) : undefined
-    if (shape === undefined) throw invalid(`${place}.type: must be one of ${[...byType.keys()].join(', ')}`)
-    return shape(value, place) as Variants<S>
-  }
-}
-
 const extra = { providerData: optional(object) }
 const base = { id: optional(text), ...extra }
 const status = oneOf('in_progress', 'completed', 'incomplete')
@@ -162,9 +105,6 @@ const caller = {
   caller: optional(variants({ direct: none, program: fields({ callerId: text }) })),
 }
 const breakpoint = { promptCacheBreakpoint: optional(fields({ mode: oneOf('explicit') })) }
-
-/** An address, a data URL or base64. */
-const media: Shape<string> = (value, place) => fileDataAt(stringAt(value, place), place)
 
 /** A media string, or an object with one of these fields. */
 function mediaOr<T>(...names: readonly string[]): Shape<string | T> {
@@ -244,9 +184,9 @@ export const CONTENTS = {
 }
 
 /** Types of contents: a provider part of this format with another type is a whole item. */
-export const CONTENT_TYPES: ReadonlySet<unknown> = new Set([
-  ...['input_text', 'input_image', 'input_file', 'audio', 'output_text', 'refusal', 'image', 'text', 'file'],
-])
+export const CONTENT_TYPES: ReadonlySet<unknown> = new Set(
+  'input_text input_image input_file audio output_text refusal image text file'.split(' '),
+)
 
 const point = { x: number, y: number }
 const action = variants({

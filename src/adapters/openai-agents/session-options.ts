@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { labelSchema, modelShape, nameSchema, ownerOption } from '../../core/messages/check.ts'
-import type { InsertedRole, SummaryPreset } from '../../core/rendering/rows.ts'
-import { SUMMARY_PRESETS } from '../../core/rendering/rows.ts'
+import { type InsertedRole, SUMMARY_PRESETS } from '../../core/rendering/rows.ts'
 import { storeSchema } from '../../store/arguments.ts'
 import type { CompactOptions } from '../../store/config/store-options.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote } from '../conversion.ts'
-import { forkTitleSchema } from '../fork-options.ts'
+import { forkTitleSchema } from '../forks.ts'
 import type { RecoveringStore } from '../recovering.ts'
 
 /** The store methods that a session needs. */
@@ -23,64 +22,44 @@ export type SessionStore = RecoveringStore &
     | 'rewind'
   >
 
-/** Options of an `UndertextSession`. */
-export type UndertextSessionOptions = {
-  readonly store: SessionStore
+const called = <F>() => z.custom<F>((value) => typeof value === 'function', 'must be a function')
+
+export const sessionSchema = z.strictObject({
+  store: storeSchema<SessionStore>('rewind'),
   /** The session's id in the store. The session is created when the first item is added. Default: a new UUID. */
-  readonly sessionId?: string | undefined
+  sessionId: nameSchema.optional(),
   /**
    * What `getItems` returns: the effective history (default), or with `'full'` all messages that were not
    * rewound, as if nothing had been compacted. The other methods always work on the effective history.
    */
-  readonly view?: 'effective' | 'full' | undefined
+  view: z.enum(['effective', 'full']).optional(),
   /**
    * Compacts when due, after each turn that the SDK's runner stored: with the store's settings (`true`, the
    * default) or with these. `false`: never.
    */
-  readonly compact?: boolean | CompactOptions | undefined
+  compact: z
+    .union([z.boolean(), z.custom<CompactOptions>((value) => typeof value === 'object' && value !== null)])
+    .optional(),
   /** Receives the error when a compaction after a turn fails. The turn stays stored. Default: a process warning. */
-  readonly onCompactionError?: ((error: unknown) => void) | undefined
+  onCompactionError: called<(error: unknown) => void>().optional(),
   /**
    * The model that is called: decides when compaction is due, and is recorded if the session has none yet.
    * Default: the session's own, else "openai".
    */
-  readonly provider?: string | undefined
-  readonly model?: string | undefined
-  /** The owner. A session of another owner is unknown; the first item that is added gives one without an owner to this one. */
-  readonly owner?: string
-  /** How a summary is shown. Default: a user's message, marked as a record of the earlier conversation. */
-  readonly summaryRole?: InsertedRole | undefined
-  readonly summaryHeader?: string | undefined
-  readonly preset?: SummaryPreset | undefined
-  /** The actor of rewinds, for the audit. */
-  readonly actor?: string | undefined
-  /**
-   * Receives notes about items that were kept whole, and about messages from elsewhere that were changed or not
-   * sent.
-   */
-  readonly onNote?: ((note: ConversionNote) => void) | undefined
-}
-
-const called = z.custom<(value: never) => void>((value) => typeof value === 'function', 'must be a function')
-const role = z.enum(['system', 'user', 'assistant'])
-
-/** Compaction options are checked by the compaction. */
-export const sessionSchema = z.strictObject({
-  store: storeSchema<SessionStore>('rewind'),
-  sessionId: nameSchema.optional(),
-  view: z.enum(['effective', 'full']).default('effective'),
-  compact: z
-    .union([z.boolean(), z.custom<CompactOptions>((value) => typeof value === 'object' && value !== null)])
-    .default(true),
-  onCompactionError: called.optional(),
   ...modelShape,
+  /** The owner. A session of another owner is unknown; the first item that is added gives one without an owner to this one. */
   owner: ownerOption,
-  summaryRole: role.optional(),
+  /** How a summary is shown. Default: a user's message, marked as a record of the earlier conversation. */
+  summaryRole: z.enum(['system', 'user', 'assistant'] satisfies InsertedRole[]).optional(),
   summaryHeader: labelSchema.optional(),
   preset: z.enum(SUMMARY_PRESETS).optional(),
+  /** The actor of rewinds, for the audit. */
   actor: nameSchema.optional(),
-  onNote: called.optional(),
+  /** Receives notes about items that were kept whole, and about messages from elsewhere that were changed or not sent. */
+  onNote: called<(note: ConversionNote) => void>().optional(),
 })
+/** Options of an `UndertextSession`. */
+export type UndertextSessionOptions = z.input<typeof sessionSchema>
 
 /** An item: its place in the list of `getItems`, from 0, or its id. */
 const itemSchema = z.union([z.int().nonnegative(), nameSchema])

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
-import { invalid, isUndertextError, UndertextError } from '../../core/errors.ts'
+import { errorName, invalid, UndertextError } from '../../core/errors.ts'
 import { check } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { isObject } from '../../core/messages/json.ts'
@@ -12,7 +12,7 @@ import type { CompactionResult } from '../../store/compaction/result.ts'
 import { ownedStore } from '../../store/owned.ts'
 import type { RewindOptions } from '../../store/rewind.ts'
 import type { ConversionOptions } from '../conversion.ts'
-import { besideRows } from '../fork-options.ts'
+import { forkBeside } from '../forks.ts'
 import { appendNamed, noteSession, recordAnswers, Unanswered } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-shapes.ts'
@@ -184,20 +184,21 @@ export class UndertextSession {
    */
   async fork(options: SessionForkOptions = {}): Promise<UndertextSession> {
     const { at, sessionId: id, title } = check(sessionForkSchema, options, 'fork')
-    const moment = at && (await this.#momentBeside(at))
-    const { id: sessionId } = await this.#store.sessions.fork(this.#id, defined({ at: moment, id, title }))
-    await noteSession(this.#store, sessionId, { owner: this.#options.owner })
+    const place =
+      at && ('afterItem' in at ? { afterMessage: at.afterItem } : { beforeMessage: at.beforeItem })
+    const { owner } = this.#options
+    const sessionId = await forkBeside(this.#store, this.#id, owner, { id, title }, place, (item) =>
+      this.#rowsOf(item),
+    )
     return new UndertextSession({ ...this.#options, store: this.#store, sessionId })
   }
 
-  async #momentBeside(at: NonNullable<SessionForkOptions['at']>) {
-    const isAfter = 'afterItem' in at
-    const item = isAfter ? at.afterItem : at.beforeItem
+  async #rowsOf(item: string | number): Promise<readonly { readonly id: string }[] | undefined> {
     const rows = (await this.#rows()).flatMap(({ row, shown }) => shown.map(({ id }) => ({ row, id })))
     const found = typeof item === 'number' ? rows[item] : rows.findLast(({ id }) => id === item)
-    if (found !== undefined) return besideRows([found.row], isAfter)
-    if (typeof item === 'number') throw invalid('fork: at: the session has no item at this place')
-    throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: this.#id, messageId: item })
+    if (found === undefined && typeof item === 'number')
+      throw invalid('fork: at: the session has no item at this place')
+    return found && [found.row]
   }
 
   /** The rows that `getItems` returns, each with its items. */
@@ -278,16 +279,11 @@ export class UndertextSession {
     const { operationId, operationBody, expected, replacement } = checkTransaction(args)
     const decide: Decide = (rows, originals) => {
       const rewrite = replaceSuffix(rows, expected, replacement, originals)
-      if (rewrite === 'other') throw new UnexpectedSuffix()
-      return rewrite
-    }
-    try {
-      await this.#rewrite('applyHistoryTransaction', decide, { operationId, operationBody })
-    } catch (error) {
-      if (!(error instanceof UnexpectedSuffix)) throw error
+      if (rewrite !== 'other') return rewrite
       const why = 'the newest items are not those expected'
       throw new UndertextError('STALE_PLAN', { sessionId: this.#id, why, messageIds: [] })
     }
+    await this.#rewrite('applyHistoryTransaction', decide, { operationId, operationBody })
   }
 
   /** Returns the history, and a receipt that allows its holder to compact it while no one else changes it. */
@@ -342,7 +338,7 @@ export class UndertextSession {
     } catch (error) {
       if (ownership === undefined) throw error
       if (onCompactionError !== undefined) onCompactionError(error)
-      else process.emitWarning(`A session was not compacted after a turn: ${nameOf(error)}`)
+      else process.emitWarning(`A session was not compacted after a turn: ${errorName(error)}`)
       return null
     }
   }
@@ -392,8 +388,6 @@ export class UndertextSession {
 /** A rewind of everything visible. */
 const EVERYTHING = { from: 'start', keepCompactions: true } as const
 
-class UnexpectedSuffix extends Error {}
-
 function itemsOf(rows: readonly ShownRow[]): AgentItem[] {
   return rows.flatMap(({ shown }) => shown)
 }
@@ -402,11 +396,6 @@ const modelSchema = z.custom<object>(
   (value) => isObject(value) && ('getResponse' in value || 'getModel' in value),
   'must be a model or a provider of models',
 )
-
-function nameOf(error: unknown): string {
-  if (isUndertextError(error)) return error.code
-  return error instanceof Error ? error.name : 'unknown'
-}
 
 /** The usage of a compaction, as the SDK counts it. */
 export type CompactionAnswer = {

@@ -20,7 +20,7 @@ import {
 import { readMessages } from '../../core/messages/message-check.ts'
 import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import { audioFormatOf } from '../openai/chat-types.ts'
-import { argumentsText, keptFor, mediaOf, textBlocks } from '../wire.ts'
+import { argumentsText, keptFor, mediaOf, replacedAt, textBlocks } from '../wire.ts'
 import { AGENTS, type AgentItem, CALLS, CONTENT_TYPES, PROVIDER, RESULTS } from './item-shapes.ts'
 
 /** One grey pixel, for a screenshot that is shown as a text: the item can hold only an image. */
@@ -70,18 +70,19 @@ function toListed(entry: ToolResultContent, writing: Writing): readonly Item[] {
 function toLoneOutput(entry: ToolResultContent, writing: Writing): unknown {
   if (entry.type === 'text') return { type: 'text', text: entry.text }
   if (entry.type === 'provider') return toKeptContent(entry, writing)[0]
-  const { type: _, [entry.type]: form, ...fields } = keptFor(AGENTS, entry.providerOptions) ?? {}
-  return { ...fields, type: entry.type, [entry.type]: sourceOf(entry, form) }
+  const data = entry.type === 'image' ? entry.image : entry.data
+  return contentAsRead(entry, data) ?? { type: entry.type, [entry.type]: data }
 }
 
-function sourceOf(entry: ImagePart | FilePart, form: Json | undefined): unknown {
-  const data = entry.type === 'image' ? entry.image : entry.data
-  const [kind, further] = formOf(form) ?? []
-  const filename = entry.type === 'file' && entry.filename !== undefined ? { filename: entry.filename } : {}
-  if (kind === 'url') return { ...further, url: data, ...filename }
-  if (kind !== 'data') return data
-  const mediaType = entry.mediaType === undefined ? {} : { mediaType: entry.mediaType }
-  return { ...further, data, ...mediaType, ...filename }
+/** A content as it was read, with the image or file that is shown now; `undefined` for one of another origin. */
+function contentAsRead(part: ImagePart | FilePart, data: string | Uint8Array): Item | undefined {
+  const { in: at, ...kept } = keptFor(AGENTS, part.providerOptions) ?? {}
+  if (typeof at !== 'string') return undefined
+  const content = replacedAt(kept, at, data) as Item
+  const held = kept[part.type]
+  // Another image may be shown instead, of another type.
+  const isTyped = isObject(held) && held.mediaType !== undefined
+  return isTyped ? (replacedAt(content, `${part.type}.mediaType`, part.mediaType) as Item) : content
 }
 
 function toKnownResult(
@@ -292,18 +293,10 @@ function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'outpu
  * other.
  */
 function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): Item {
-  const own = keptFor(AGENTS, part.providerOptions)
   const data = part.type === 'image' ? part.image : part.data
   const filename = part.type === 'file' && part.filename !== undefined ? { filename: part.filename } : {}
-  if (own !== undefined && typeof data === 'string') {
-    const { type, file: form, ...fields } = own
-    if (type === 'input_image' || type === 'image') return { type, image: data, ...fields }
-    if (type === 'audio') return { type, audio: data, ...fields }
-    if (type === 'input_file') {
-      const [, further] = formOf(form) ?? []
-      return { type, file: further === undefined ? data : { ...further, url: data }, ...filename, ...fields }
-    }
-  }
+  const read = typeof data === 'string' ? contentAsRead(part, data) : undefined
+  if (read !== undefined) return read
   const media = mediaOf(data, part.mediaType)
   const isImage = part.type === 'image' || part.mediaType.startsWith('image/')
   if ('url' in media)
@@ -319,11 +312,4 @@ function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): Item {
   return isImage
     ? { type: 'input_image', image: url }
     : { type: 'input_file', file: url, filename: 'file', ...filename }
-}
-
-/** The form in which bytes or an address were given, and their further fields. */
-function formOf(value: Json | undefined): readonly [form: Json, fields: JsonObject] | undefined {
-  if (!Array.isArray(value)) return undefined
-  const [form, fields] = value as readonly Json[]
-  return form !== undefined && isObject(fields) ? [form, fields] : undefined
 }

@@ -13,11 +13,10 @@ import type { SessionInput } from '../../../store/config/store-options.ts'
 import { ownedStore } from '../../../store/owned.ts'
 import type { PrepareRequestOptions } from '../../../store/requests/options.ts'
 import type { PreparedRequest } from '../../../store/requests/prepared.ts'
-import { besideRows, type MessagePlace } from '../../fork-options.ts'
+import { forkBeside } from '../../forks.ts'
 import { noteSession, recordAnswers } from '../../recovering.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
 import { toolDefinitions, validateMessages } from '../load.ts'
-import { type LastCall, recoveringModel } from '../middleware.ts'
 import { toModelMessages } from '../model-messages.ts'
 import {
   type ChatForkOptions,
@@ -59,8 +58,8 @@ import {
   type TargetMessage,
   targetOfSave,
 } from './log.ts'
+import { type LastCall, recoveringModel, type TurnAnswers, turnAnswers } from './recovering-model.ts'
 import { type ChatRequest, lastMessageOf, readRequest, targetOfRequest } from './request.ts'
-import { type TurnAnswers, turnAnswers } from './turn-steps.ts'
 
 /** The argument of `save`. */
 export type SaveInput = {
@@ -178,10 +177,10 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const id = check(nameSchema, chatId, 'fork: chatId')
       const { at, owner, ...named } = check(chatForkSchema, given, 'fork')
       const own = ownedStore(store, owner)
-      const moment = at && (await momentBeside({ store: own, chatId: id }, at))
-      const fork = await own.sessions.fork(id, defined({ ...named, at: moment }))
-      await noteSession(own, fork.id, { owner })
-      return fork.id
+      return forkBeside(own, id, owner, named, at, async (name) => {
+        const { stored } = await readChat({ store: own, chatId: id })
+        return stored.find(({ message }) => message.id === name)?.rows
+      })
     },
     async stats(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'stats: chatId')
@@ -223,16 +222,6 @@ async function withdraw(chat: Chat, messageId: string | undefined): Promise<bool
   if (replaced !== undefined)
     await store.undoCompaction(chatId, replaced.id, { both: true, ...defined({ actor }) })
   return true
-}
-
-/** The moment after or before a message that a chat shows. Throws `MESSAGE_NOT_FOUND`. */
-async function momentBeside(chat: Pick<Chat, 'store' | 'chatId'>, place: MessagePlace) {
-  const isAfter = 'afterMessage' in place
-  const messageId = isAfter ? place.afterMessage : place.beforeMessage
-  const found = (await readChat(chat)).stored.find(({ message }) => message.id === messageId)
-  if (found === undefined)
-    throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: chat.chatId, messageId })
-  return besideRows(found.rows, isAfter)
 }
 
 /** Throws `INVALID_INPUT`, also for two messages with the same id. */
