@@ -36,7 +36,7 @@ export type Location = {
 }
 
 /** How a command opens a store. `at`: another one than `--db` names. */
-export type StoreOptions = Pick<OpenOptions, 'config' | 'estimators'> & { readonly at?: Location }
+type StoreOptions = Pick<OpenOptions, 'config' | 'estimators'> & { readonly at?: Location }
 
 export type Context = {
   readonly out: Sink

@@ -3,8 +3,7 @@ import type { Store } from '../store/store.ts'
 import type { Context, Io, Location } from './command.ts'
 import { locationNamed } from './location.ts'
 import { page } from './output/pager.ts'
-import { printable } from './output/safe-text.ts'
-import { createStyle, hasColours, sealed } from './output/style.ts'
+import { createStyle, hasColours, printable, sealed } from './output/safe-text.ts'
 
 /** Characters that are written together. */
 const CHUNK = 65_536
@@ -110,7 +109,7 @@ export async function createContext(
     pour: async (text) => (io.out.isTerminal ? out.write(text) : io.pour(text)),
     statusLine: async () => {
       if (!hasProgress) return { show: () => {}, clear: () => {} }
-      return (await import('./output/status-line.ts')).statusLine(io.err)
+      return (await import('./output/layout.ts')).statusLine(io.err)
     },
     progress: async (text) => {
       if (!hasProgress) return { at: () => {}, end: () => {} }

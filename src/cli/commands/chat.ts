@@ -5,30 +5,22 @@ import type { Session } from '../../storage/storage.ts'
 import type { Settings } from '../../store/config/settings.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError } from '../errors.ts'
-import { type SystemPromptOptions, systemPromptOf } from '../options.ts'
+import { systemPromptOf } from '../options.ts'
 import { count, counted } from '../output/figures.ts'
 import { shellWord } from '../output/ids.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { type Backend, summarizerBy } from './chat/backend.ts'
-import { type BackendChoice, chooseBackend } from './chat/choose-backend.ts'
+import { chooseBackend } from './chat/choose-backend.ts'
 import { chatLoop } from './chat/loop.ts'
 import { onePrompt, type Prompts, pipedPrompts, terminalPrompts } from './chat/prompts.ts'
 import { jsonReporter, textReporter } from './chat/reporter.ts'
 import { briefMessage, SLASH_COMMANDS } from './chat/slash-commands.ts'
 import type { Chat } from './chat/turn.ts'
 
-type ChatOptions = BackendChoice &
-  SystemPromptOptions & {
-    readonly contextWindow?: number
-    readonly compactThreshold?: number
-    readonly disableCompaction?: boolean
-    readonly summaryModel?: string
-    readonly maxTokens?: number
-    readonly title?: string
-    readonly message?: string
-  }
+type ChatOptions = Given<'chat'>
 
 /** Messages that are shown when a session continues. */
 const SHOWN_AT_RESUME = 4

@@ -8,14 +8,22 @@ import { knownVariables, unknownVariables, VARIABLES } from '../../store/config/
 import { SETTING_NAMES } from '../../store/config/settings.ts'
 import { openStore } from '../../store/open.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT, failureOf } from '../errors.ts'
 import { LOCATED_BY, shownName } from '../location.ts'
 import { bytes, count, counted } from '../output/figures.ts'
 import { clipped, sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { table } from '../output/table.ts'
-import { type FileFacts, fileFacts, storedIn } from '../store-file.ts'
-import { type Distribution, type ServerFacts, serverFacts, storedOn } from '../store-server.ts'
+import {
+  type Distribution,
+  type FileFacts,
+  fileFacts,
+  type ServerFacts,
+  serverFacts,
+  storedIn,
+  storedOn,
+} from '../store-facts.ts'
 
 /** Packages that add a feature if they are installed. */
 const OPTIONAL = [
@@ -84,7 +92,7 @@ type Versions = {
 
 export async function doctor(
   context: Context,
-  { deep = false, upgrade = false }: { readonly deep?: boolean; readonly upgrade?: boolean },
+  { deep = false, upgrade = false }: Given<'doctor'>,
 ): Promise<number> {
   if (deep && context.location.url !== undefined)
     throw new CliError('WRONG_USE', '--deep reads a file; a server checks its own files.', {

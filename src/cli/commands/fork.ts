@@ -2,19 +2,14 @@ import { shownTitle } from '../../core/messages/title.ts'
 import type { Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
-import { momentOf } from '../moments.ts'
 import { counted } from '../output/figures.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
-import { allSessions } from '../references.ts'
+import { allSessions, momentOf } from '../references.ts'
 
-type ForkOptions = {
-  readonly at?: string
-  readonly id?: string
-  readonly title?: string
-  readonly actor?: string
-}
+type ForkOptions = Given<'fork'>
 
 export async function fork(
   context: Context,
@@ -38,7 +33,7 @@ export async function fork(
 export async function bringBack(
   context: Context,
   given: string,
-  { text, actor, reason }: { readonly text?: string; readonly actor?: string; readonly reason?: string },
+  { text, actor, reason }: Given<'bring-back'>,
 ): Promise<number> {
   const { out, style } = context
   const store = await context.open('change')

@@ -4,6 +4,7 @@ import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context, Output } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
 import { counted, fromTo, listing, money, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
@@ -36,11 +37,7 @@ type LoggedRun = {
 /** The history of a session, newest first. `events` concern no compaction. */
 type Timeline = { readonly runs: readonly LoggedRun[]; readonly events: readonly Transition[] }
 
-export async function showLog(
-  context: Context,
-  given: string,
-  { limit }: { readonly limit?: number },
-): Promise<number> {
+export async function showLog(context: Context, given: string, { limit }: Given<'log'>): Promise<number> {
   const store = await context.open('read')
   const id = await context.session(store, given)
   const all = await readTimeline(store, id)

@@ -3,6 +3,7 @@ import type { Note } from '../../storage/storage.ts'
 import type { ListedNote } from '../../store/notes.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { shownTyped } from '../location.ts'
 import { counted, time } from '../output/figures.ts'
@@ -12,18 +13,7 @@ import { safeLine } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { noWordsText } from './search.ts'
 
-type NotesOptions = {
-  readonly session?: string
-  readonly owner?: string
-  readonly search?: string
-  readonly key?: string
-  readonly all?: boolean
-  readonly limit: number
-  readonly source?: string
-  readonly purge?: boolean
-  readonly reason?: string
-  readonly actor?: string
-}
+type NotesOptions = Given<'notes'>
 
 type Scope = { readonly session: string } | { readonly owner: string }
 

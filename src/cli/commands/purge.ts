@@ -1,5 +1,6 @@
 import { shownTitle } from '../../core/messages/title.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { counted } from '../output/figures.ts'
 import { sentence, writeLines } from '../output/layout.ts'
@@ -8,11 +9,7 @@ import { safeLine } from '../output/safe-text.ts'
 export async function purge(
   context: Context,
   given: string,
-  {
-    reason,
-    actor,
-    forks,
-  }: { readonly reason?: string; readonly actor?: string; readonly forks?: 'keep' | 'purge' },
+  { reason, actor, forks }: Given<'purge'>,
 ): Promise<number> {
   const { out, err, style } = context
   const store = await context.open('change')

@@ -2,6 +2,7 @@ import { partsOf } from '../../core/messages/message.ts'
 import type { RecordedRequest, RenderedRequest } from '../../store/requests/recorded.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
 import { count, counted, listing, reasoningText, time } from '../output/figures.ts'
 import { writeLines } from '../output/layout.ts'
@@ -10,12 +11,7 @@ import { safeLine, safeText } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { findRequest } from '../references.ts'
 
-type RequestsOptions = {
-  readonly answer?: number
-  readonly limit: number
-  readonly after?: string
-  readonly fold: boolean
-}
+type RequestsOptions = Given<'requests'>
 
 export async function showRequests(
   context: Context,

@@ -1,25 +1,14 @@
-import type { Role } from '../../core/messages/message.ts'
 import type { SearchHit } from '../../storage/storage.ts'
 import type { SearchOptions as StoreSearchOptions } from '../../store/config/store-options.ts'
 import type { SearchResult } from '../../store/search.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { count, counted, time } from '../output/figures.ts'
 import { paragraph, sentence, writeLines } from '../output/layout.ts'
 
-type SearchOptions = {
-  readonly session?: string
-  readonly owner?: string
-  readonly role?: Role
-  readonly tool?: readonly string[]
-  readonly from?: string
-  readonly to?: string
-  readonly hidden?: boolean
-  readonly visible?: boolean
-  readonly limit: number
-  readonly cursor?: string
-}
+type SearchOptions = Given<'search'>
 
 const DAY_MS = 86_400_000
 

@@ -5,19 +5,14 @@ import { shownTitle } from '../../core/messages/title.ts'
 import type { ListedSession, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
 import { count, counted, time } from '../output/figures.ts'
 import { writeLines } from '../output/layout.ts'
 import { type Column, table } from '../output/table.ts'
 import { allSessions, shortSessions } from '../references.ts'
 
-type SessionsOptions = {
-  readonly owner?: string
-  readonly archived?: boolean
-  readonly search?: string
-  readonly limit: number
-  readonly after?: string
-}
+type SessionsOptions = Given<'sessions'>
 
 /** A session as a list shows it. */
 type Listed = ListedSession & {

@@ -15,24 +15,15 @@ import { positionWords } from '../../transfer/document/options.ts'
 import { coveredPositions } from '../../transfer/document/session-document.ts'
 import { sessionRows, spokenRows } from '../../transfer/session-rows.ts'
 import type { Context, Output, Style } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
-import { momentOf } from '../moments.ts'
 import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { paragraph, sentence } from '../output/layout.ts'
 import { type Piece, shownPieces, viewContent } from '../output/message-text.ts'
+import { momentOf } from '../references.ts'
 
-type ShowOptions = {
-  readonly full?: boolean
-  readonly original?: boolean
-  readonly from?: number
-  readonly to?: number
-  readonly limit?: number
-  readonly tail?: number
-  readonly role?: Role
-  readonly fold: boolean
-  readonly at?: string
-}
+type ShowOptions = Given<'show'>
 
 /** A row as it is shown. */
 type Entry = {

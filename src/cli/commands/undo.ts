@@ -2,18 +2,13 @@ import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
 import type { ReasoningChange } from '../../store/requests/sent-reasoning.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
 import { count, counted, fromTo, listing, reasoningText } from '../output/figures.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { kindName, workOf } from './log.ts'
 
-type UndoOptions = {
-  readonly cascade?: boolean
-  /** For an undo only. */
-  readonly both?: boolean
-  readonly reason?: string
-  readonly actor?: string
-}
+type UndoOptions = Given<'undo'>
 
 export async function undo(
   context: Context,

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Finding } from '../../core/model/coverage.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { count, counted } from '../output/figures.ts'
 import { writeLines } from '../output/layout.ts'
@@ -18,7 +19,7 @@ type Verified = {
 export async function verify(
   context: Context,
   given: string | undefined,
-  { all = false, repair = false }: { readonly all?: boolean; readonly repair?: boolean },
+  { all = false, repair = false }: Given<'verify'>,
 ): Promise<number> {
   if (given !== undefined && all) throw new CliError('WRONG_USE', 'Name a session or give --all, not both.')
   const store = await context.open(repair ? 'change' : 'read')

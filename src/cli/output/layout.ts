@@ -1,6 +1,6 @@
 import stringWidth from 'string-width'
-import type { Sink } from '../command.ts'
-import { safeLine, safeText, TRUSTED } from './safe-text.ts'
+import type { Sink, StatusLine } from '../command.ts'
+import { safeLine, safeText, TRUSTED, unmark } from './safe-text.ts'
 
 /** Columns a text takes on a terminal, without its colours. Stored text must be made safe first. */
 export function widthOf(text: string): number {
@@ -145,4 +145,20 @@ function fitting(segments: Iterable<string>, width: number): string[] {
     taken.push(segment)
   }
   return taken
+}
+
+/** A line of a terminal that is rewritten. It moves the cursor, so it writes to the terminal unchanged, and makes its text safe. */
+export function statusLine(terminal: Sink): StatusLine {
+  let shown = ''
+  return {
+    show: (text) => {
+      const line = clipped(unmark(safeLine(text), false), terminal.columns - 1)
+      if (line !== shown) terminal.write(`\r\x1b[2K${line}`)
+      shown = line
+    },
+    clear: () => {
+      if (shown !== '') terminal.write('\r\x1b[2K')
+      shown = ''
+    },
+  }
 }

@@ -12,7 +12,7 @@ import type { Store } from '../store.ts'
 import type { AnswerData, RecallAnswer, RecalledPiece } from './data.ts'
 import { badCursor, type Names, type RecallRemark, sentenceOf } from './remarks.ts'
 import { compactionLine, indented, pieceLines, textOf } from './render.ts'
-import { toolsOf } from './row-text.ts'
+import { toolsOf } from './rows.ts'
 import { boundsSchema, type RecallBounds, type RecallScope, type Scope, scopeNow } from './scope.ts'
 
 /** Tokens of the marks, the sentences around them and a cursor. */

@@ -16,7 +16,7 @@ import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 /** The share of the history that stays by default. */
 const DEFAULT_SHARE = 0.5
 
-export const roomInput = z.strictObject({
+const roomInput = z.strictObject({
   reason: labelSchema.min(1).describe('Why room is needed, in one sentence. It is recorded.'),
   targetShare: z
     .number()
@@ -51,7 +51,7 @@ export type MakeRoomPolicy = (
 ) => Awaitable<MakeRoomDecision>
 
 /** Applies what reaches the share that the model asked for, or replaces the range that it named. Everything can be undone. */
-export const applyWhatReaches: MakeRoomPolicy = (preview, { upToPosition }) =>
+const applyWhatReaches: MakeRoomPolicy = (preview, { upToPosition }) =>
   preview.reachedTarget || upToPosition !== undefined
     ? 'apply'
     : {

@@ -30,8 +30,7 @@ import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { type Passage, passagesOf, WHOLE } from './passages.ts'
 import { badCursor, type RecallRemark } from './remarks.ts'
 import { indented } from './render.ts'
-import { isRecall, rowText, soughtText } from './row-text.ts'
-import { rowsAt } from './rows.ts'
+import { isRecall, rowsAt, rowText, soughtText } from './rows.ts'
 import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
 export const searchInput = z.strictObject({

@@ -6,7 +6,7 @@ import type { Context } from '../../command.ts'
 import { CliError, failureOf } from '../../errors.ts'
 import { filesIn, nameWithin } from '../import/folder.ts'
 import { type FileOutcome, isFatal, placeText } from '../import/report.ts'
-import type { Access } from './access.ts'
+import type { Access } from './tool.ts'
 
 /** A file that was not stored, or a part of it: the reason, without its text. */
 export type NotImported = { readonly path: string; readonly code: string; readonly message: string }
