@@ -60,6 +60,16 @@ export async function shortSessions(
   )
 }
 
+/** Opens the store with the session that is named in it. */
+export async function openSession(
+  context: Context,
+  access: Parameters<Context['open']>[0],
+  given: string,
+): Promise<{ readonly store: Store; readonly id: string }> {
+  const store = await context.open(access)
+  return { store, id: await findSession(store, given) }
+}
+
 /**
  * The id of a session: the given id, the only one that begins so, else the only one that ends so, or for `@` the one with the newest
  * message. A session goes before its subagents. Throws `SESSION_NOT_FOUND`, and `AMBIGUOUS` naming some.
@@ -172,18 +182,13 @@ export function isMoment(text: string): boolean {
   return text === 'now' || kindOf(text) in READERS
 }
 
-/** Reads a moment; `now` is `undefined`. Throws `WRONG_USE`, `COMPACTION_NOT_FOUND`. */
-export async function momentOf(
-  context: Context,
-  store: Store,
-  sessionId: string,
-  text: string,
-): Promise<Moment | undefined> {
+/** Reads a moment; `now`, and none, is `undefined`. Throws `WRONG_USE`, `COMPACTION_NOT_FOUND`. */
+export async function momentOf(store: Store, sessionId: string, text = 'now'): Promise<Moment | undefined> {
   if (text === 'now') return undefined
   const read = isMoment(text) ? READERS[kindOf(text)] : undefined
   const value = text.slice(text.indexOf(':') + 1)
   if (read === undefined || value === '') throw wrong(text)
-  return read(value, (given) => context.compaction(store, sessionId, given))
+  return read(value, (given) => findCompaction(store, sessionId, given))
 }
 
 function kindOf(text: string): string {

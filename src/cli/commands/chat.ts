@@ -12,6 +12,7 @@ import { count, counted } from '../output/figures.ts'
 import { shellWord } from '../output/ids.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
+import { findSession } from '../references.ts'
 import { type Backend, summarizerBy } from './chat/backend.ts'
 import { chooseBackend } from './chat/choose-backend.ts'
 import { chatLoop } from './chat/loop.ts'
@@ -78,7 +79,7 @@ export async function chat(
 /** The session to continue, looked up before anything else is opened or asked. */
 async function knownSession(context: Context, given: string): Promise<Session> {
   const store = await context.open('change')
-  return store.sessions.get(await context.session(store, given))
+  return store.sessions.get(await findSession(store, given))
 }
 
 async function settingsOf(

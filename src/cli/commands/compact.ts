@@ -9,6 +9,7 @@ import { providerAndModel } from '../options.ts'
 import { count, fromTo, mediaOf, mediaText } from '../output/figures.ts'
 import { commandLine, shortIds } from '../output/ids.ts'
 import { sentence, writeLines } from '../output/layout.ts'
+import { openSession } from '../references.ts'
 import { summarizerBy } from './chat/backend.ts'
 import { chooseBackend } from './chat/choose-backend.ts'
 import {
@@ -28,8 +29,7 @@ type CompactOptions = Given<'compact'>
 export async function compact(context: Context, session: string, options: CompactOptions): Promise<number> {
   const { dryRun = false, full = false, summarize = false } = options
   const { json: isJson, out } = context
-  const store = await context.open(dryRun && !summarize ? 'read' : 'change')
-  const id = await context.session(store, session)
+  const { store, id } = await openSession(context, dryRun && !summarize ? 'read' : 'change', session)
   const previewOptions = await previewOptionsOf(context, options)
   if (summarize) announceModelCall(context)
   const shown = await makePlan(store, id, previewOptions)

@@ -1,7 +1,7 @@
 import { isSilent, outputText, type Part, partsOf, type StoredMessage } from '../../core/messages/message.ts'
 import { withReplacements } from '../../core/messages/overlay.ts'
 import { dependsOn } from '../../core/model/dependents.ts'
-import type { Moment } from '../../core/model/moment.ts'
+import { hiderOf, type Moment } from '../../core/model/moment.ts'
 import type { Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import { statusWords } from '../../transfer/document/session-document.ts'
@@ -12,7 +12,7 @@ import { count, counted } from '../output/figures.ts'
 import { clipped, paragraph, sentence } from '../output/layout.ts'
 import { folded, shownPieces, viewContent } from '../output/message-text.ts'
 import { safeLine, safeText } from '../output/safe-text.ts'
-import { isMoment, momentOf } from '../references.ts'
+import { findCompaction, isMoment, momentOf, openSession } from '../references.ts'
 import { type TokenCounter, tokenCounter } from '../token-counter.ts'
 import { kindName } from './log.ts'
 
@@ -29,9 +29,8 @@ export async function showDiff(
   }
   if (givenTo !== undefined)
     throw new CliError('WRONG_USE', 'Two sides of a diff are moments, such as position:12 and now.')
-  const store = await context.open('read')
-  const id = await context.session(store, givenSession)
-  const target = await context.compaction(store, id, givenId)
+  const { store, id } = await openSession(context, 'read', givenSession)
+  const target = await findCompaction(store, id, givenId)
   const { estimator, provider = 'openai' } = await store.sessions.get(id)
   const tokens = await tokenCounter(estimator, provider)
   const comparison = await compare(store, id, target, now, tokens)
@@ -51,12 +50,8 @@ async function showDiffOfMoments(
   given: readonly [from: string, to: string],
   full: boolean,
 ): Promise<number> {
-  const store = await context.open('read')
-  const id = await context.session(store, givenSession)
-  const [from, to] = [
-    await momentOf(context, store, id, given[0]),
-    await momentOf(context, store, id, given[1]),
-  ]
+  const { store, id } = await openSession(context, 'read', givenSession)
+  const [from, to] = [await momentOf(store, id, given[0]), await momentOf(store, id, given[1])]
   if (from === undefined) throw new CliError('WRONG_USE', 'The first moment of a diff is a past one.')
   const diff = await store.messages.diff(id, from, to)
   if (context.json) {
@@ -352,7 +347,7 @@ export function dependentsOf(compactions: readonly Compaction[], targets: Readon
 /** The view with a set of compactions in force: a function of the stored rows and that set alone. */
 export function viewAt(history: StoredHistory, inForce: ReadonlySet<string>): SeenRow[] {
   const active = history.compactions.filter(({ id }) => inForce.has(id))
-  const hidden = hiddenRows(active)
+  const hider = hiderOf(active)
   const ordinals = new Map(
     history.compactions.flatMap(({ coverage: { inserted }, insertedIds }) =>
       inserted === undefined ? [] : insertedIds.map((id) => [id, inserted.ordinal] as const),
@@ -362,25 +357,11 @@ export function viewAt(history: StoredHistory, inForce: ReadonlySet<string>): Se
   return history.rows.flatMap((row) => {
     const insertedBy = row.condenseId ?? row.truncationId
     if (row.kind !== 'message' && (insertedBy === undefined || !inForce.has(insertedBy))) return []
-    const isHidden =
-      row.position === undefined
-        ? hidden.ordinals.has(ordinals.get(row.id) ?? -1)
-        : hidden.positions.has(row.position)
-    if (isHidden) return []
+    if (hider({ position: row.position ?? null, ordinal: ordinals.get(row.id) ?? -1 }) !== undefined)
+      return []
     const texts = shown.get(row.id)
     return { row, content: texts ? withReplacements(row.content, (part) => texts.get(part)) : row.content }
   })
-}
-
-function hiddenRows(active: readonly Compaction[]) {
-  const positions = new Set<number>()
-  const ordinals = new Set<number>()
-  for (const { coverage } of active) {
-    for (const [from, to] of coverage.hidden.positions)
-      for (let position = from; position <= to; position += 1) positions.add(position)
-    for (const { ordinal } of coverage.hidden.inserted) ordinals.add(ordinal)
-  }
-  return { positions, ordinals }
 }
 
 /** The newest text in force of each part, by row and part. */

@@ -15,7 +15,7 @@ import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import type { EXPORT_FORMATS } from '../options.ts'
 import { bytes, counted } from '../output/figures.ts'
-import { allSessions, momentOf } from '../references.ts'
+import { allSessions, findSession, momentOf } from '../references.ts'
 
 type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
@@ -39,7 +39,7 @@ export async function exportSessions(
   let size = 0
   try {
     for (const id of ids) {
-      const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
+      const at = options.at === undefined ? undefined : await momentOf(store, id, options.at)
       const pieces = exportOf(store, id, format, { ...options, at }, remark)
       const written = await writeSession(context, target, pieces, {
         mayBeGone: options.all === true,
@@ -128,13 +128,13 @@ function nameOfFirst(options: { readonly [name: string]: unknown }): string | un
 }
 
 async function sessionIds(
-  context: Context,
+  _context: Context,
   store: Store,
   given: readonly string[],
   all: boolean,
 ): Promise<string[]> {
   const ids = new Set<string>()
-  for (const one of given) ids.add(await context.session(store, one))
+  for (const one of given) ids.add(await findSession(store, one))
   if (all) for await (const { id } of allSessions(store)) ids.add(id)
   // Oldest first: sessions are listed in the order of their import, and a copy of the store should list them as this one does.
   return all ? [...ids].reverse() : [...ids]
@@ -198,11 +198,7 @@ export type Target = {
 }
 
 /** Opens a file, a device or, without a name, the standard output. */
-async function openTarget(
-  context: Context,
-  output: string | undefined,
-  force: boolean,
-): Promise<Target> {
+async function openTarget(context: Context, output: string | undefined, force: boolean): Promise<Target> {
   if (output === undefined)
     return { write: (text) => context.pour(text), finish: async () => {}, discard: async () => {} }
   if (output === '') throw new CliError('WRONG_USE', '-o needs the name of a file.')

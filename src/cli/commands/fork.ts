@@ -3,11 +3,10 @@ import type { Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
-import { EXIT } from '../errors.ts'
 import { counted } from '../output/figures.ts'
-import { sentence, writeLines } from '../output/layout.ts'
+import { report, sentence } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
-import { allSessions, momentOf } from '../references.ts'
+import { allSessions, findSession, momentOf, openSession } from '../references.ts'
 
 type ForkOptions = Given<'fork'>
 
@@ -17,17 +16,14 @@ export async function fork(
   { at, id, title, actor }: ForkOptions,
 ): Promise<number> {
   const { out, style } = context
-  const store = await context.open('change')
-  const origin = await context.session(store, given)
-  const moment = at === undefined ? undefined : await momentOf(context, store, origin, at)
+  const { store, id: origin } = await openSession(context, 'change', given)
+  const moment = await momentOf(store, origin, at)
   const made = await store.sessions.fork(origin, { at: moment, id, title, actor })
   const position = made.forkedFrom!.position
-  if (context.json) context.printJson({ session: made.id, forkedFrom: origin, position })
-  else {
-    const text = `Forked: session ${safeLine(made.id)} has the first ${counted(position, 'message')} of ${safeLine(origin)}.`
-    writeLines(out, sentence(text, out, style.green))
-  }
-  return EXIT.done
+  const text = `Forked: session ${safeLine(made.id)} has the first ${counted(position, 'message')} of ${safeLine(origin)}.`
+  return report(context, { session: made.id, forkedFrom: origin, position }, () =>
+    sentence(text, out, style.green),
+  )
 }
 
 export async function bringBack(
@@ -36,40 +32,25 @@ export async function bringBack(
   { text, actor, reason }: Given<'bring-back'>,
 ): Promise<number> {
   const { out, style } = context
-  const store = await context.open('change')
-  const session = await context.session(store, given)
+  const { store, id: session } = await openSession(context, 'change', given)
   const brought = await store.sessions.bringBack(session, { text, actor, reason })
-  if (context.json) context.printJson({ fork: session, ...brought, summarizer: brought.summarizer ?? null })
-  else {
-    const done = `Brought back: message ${brought.position} of session ${safeLine(brought.sessionId)} has the conclusion of ${safeLine(session)}.`
-    writeLines(out, sentence(done, out, style.green))
-  }
-  return EXIT.done
+  const done = `Brought back: message ${brought.position} of session ${safeLine(brought.sessionId)} has the conclusion of ${safeLine(session)}.`
+  const value = { fork: session, ...brought, summarizer: brought.summarizer ?? null }
+  return report(context, value, () => sentence(done, out, style.green))
 }
 
 /** A session with its forks. */
 type Node = { readonly session: Session; readonly messages: number; readonly forks: readonly Node[] }
 
 export async function tree(context: Context, given: string | undefined): Promise<number> {
-  const { out } = context
   const store = await context.open('read')
   const nodes =
     given === undefined
       ? await nodesOf(store)
-      : [
-          await nodeOf(
-            store,
-            await rootOf(store, await store.sessions.get(await context.session(store, given))),
-          ),
-        ]
-  if (context.json) context.printJson({ sessions: nodes.map(nodeJson) })
-  else if (nodes.length === 0) writeLines(out, ['No session has forks.'])
-  else
-    writeLines(
-      out,
-      nodes.flatMap((node) => nodeLines(node, '', '')),
-    )
-  return EXIT.done
+      : [await nodeOf(store, await rootOf(store, await store.sessions.get(await findSession(store, given))))]
+  return report(context, { sessions: nodes.map(nodeJson) }, () =>
+    nodes.length === 0 ? ['No session has forks.'] : nodes.flatMap((node) => nodeLines(node, '', '')),
+  )
 }
 
 /** The sessions that are no forks and have some. Only sessions with forks are asked for them. */

@@ -2,13 +2,14 @@ import { listIn } from '../../core/messages/lists.ts'
 import { dependsOn } from '../../core/model/dependents.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
-import { statusWords } from '../../transfer/document/session-document.ts'
+import { auditEntries, statusWords } from '../../transfer/document/session-document.ts'
 import type { Context, Output } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
 import { counted, fromTo, listing, money, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { sentence } from '../output/layout.ts'
+import { openSession } from '../references.ts'
 
 /** A change of a compaction's status: undone, redone, failed … */
 type Transition = {
@@ -38,8 +39,7 @@ type LoggedRun = {
 type Timeline = { readonly runs: readonly LoggedRun[]; readonly events: readonly Transition[] }
 
 export async function showLog(context: Context, given: string, { limit }: Given<'log'>): Promise<number> {
-  const store = await context.open('read')
-  const id = await context.session(store, given)
+  const { store, id } = await openSession(context, 'read', given)
   const all = await readTimeline(store, id)
   const timeline: Timeline = { runs: all.runs.slice(0, limit), events: limit === undefined ? all.events : [] }
   if (context.json)
@@ -52,18 +52,12 @@ export async function showLog(context: Context, given: string, { limit }: Given<
   return EXIT.done
 }
 
-/** Audit entries that are read at once. */
-const PAGE = 10_000
-
 /** The timeline of a session. Throws `SESSION_NOT_FOUND`. */
 export async function readTimeline(store: Store, sessionId: string): Promise<Timeline> {
   const compactions = await store.listCompactions(sessionId)
   const audit: AuditEntry[] = []
-  for (;;) {
-    const page = await store.sessions.audit(sessionId, { after: audit.at(-1)?.no ?? 0, limit: PAGE })
-    for (const entry of page) audit.push(entry)
-    if (page.length < PAGE) return timelineOf(compactions, audit)
-  }
+  for await (const entry of auditEntries(store, sessionId)) audit.push(entry)
+  return timelineOf(compactions, audit)
 }
 
 /** Groups compactions, in the order in which they came into force, by run. */

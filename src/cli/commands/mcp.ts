@@ -13,12 +13,11 @@ import { CliError, EXIT } from '../errors.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { failed } from './mcp/answer.ts'
 import { CHANGING, importTranscripts, previewCompaction } from './mcp/changing.ts'
-import { Importer } from './mcp/importer.ts'
+import { FolderWatch, Importer } from './mcp/importer.ts'
 import { READING } from './mcp/reading.ts'
 import { RECALLING } from './mcp/recalling.ts'
 import { Access, givenOf, type Permission, shaped, type Tool } from './mcp/tool.ts'
 import { addTranscripts } from './mcp/transcripts.ts'
-import { FolderWatch } from './mcp/watch.ts'
 import { Wire } from './mcp/wire.ts'
 
 type McpOptions = Given<'mcp'>
@@ -144,10 +143,7 @@ function addTool(server: McpServer, one: Tool, { context, access, maxTokens }: S
       const signal = AbortSignal.any([context.signal, mcpReq.signal])
       try {
         const actor = actorOf(server, mcpReq)
-        const { data, text } = await one.run(
-          { access, context, maxTokens, signal, actor },
-          givenOf(given) as never,
-        )
+        const { data, text } = await one.run({ access, maxTokens, signal, actor }, givenOf(given) as never)
         return { content: [{ type: 'text', text }], structuredContent: shaped(output, data) }
       } catch (error) {
         if (context.env.UNDERTEXT_DEBUG === '1' && error instanceof Error)

@@ -1,3 +1,4 @@
+import { defined } from '../../core/messages/defined.ts'
 import type { SearchHit } from '../../storage/storage.ts'
 import type { SearchOptions as StoreSearchOptions } from '../../store/config/store-options.ts'
 import type { SearchResult } from '../../store/search.ts'
@@ -7,6 +8,7 @@ import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { count, counted, time } from '../output/figures.ts'
 import { paragraph, sentence, writeLines } from '../output/layout.ts'
+import { findSession } from '../references.ts'
 
 type SearchOptions = Given<'search'>
 
@@ -20,7 +22,7 @@ export async function search(context: Context, query: string, options: SearchOpt
   const to = timeOf(options.to, '--to', DAY_MS - 1)
   // The index may have to be written.
   const store = await context.open('change')
-  const session = options.session === undefined ? undefined : await context.session(store, options.session)
+  const session = options.session === undefined ? undefined : await findSession(store, options.session)
   const {
     hits,
     cursor: next,
@@ -28,15 +30,8 @@ export async function search(context: Context, query: string, options: SearchOpt
     leftOut = [],
     noWords = false,
   } = await searching(context, store, query, {
-    limit,
-    ...(session !== undefined && { session }),
-    ...(owner !== undefined && { owner }),
-    ...(role !== undefined && { roles: [role] }),
-    ...(tool !== undefined && { tools: [...tool] }),
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
-    ...((hidden || visible) && { hidden }),
-    ...(cursor !== undefined && { cursor }),
+    ...{ limit, ...((hidden || visible) && { hidden }) },
+    ...defined({ session, owner, roles: role && [role], tools: tool && [...tool], from, to, cursor }),
   })
   if (context.json)
     context.printJson({ hits: hits.map(hitJson), cursor: next ?? null, complete, noWords, leftOut })

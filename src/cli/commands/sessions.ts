@@ -6,11 +6,10 @@ import type { ListedSession, MessageCounts, Session } from '../../storage/storag
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
-import { EXIT } from '../errors.ts'
 import { count, counted, time } from '../output/figures.ts'
-import { writeLines } from '../output/layout.ts'
+import { report } from '../output/layout.ts'
 import { type Column, table } from '../output/table.ts'
-import { allSessions, shortSessions } from '../references.ts'
+import { allSessions, findSession, shortSessions } from '../references.ts'
 
 type SessionsOptions = Given<'sessions'>
 
@@ -26,7 +25,7 @@ type Listed = ListedSession & {
 export async function listSessions(context: Context, options: SessionsOptions): Promise<number> {
   const store = await context.open('read')
   const { archived = false, owner, search } = options
-  const after = options.after === undefined ? undefined : await context.session(store, options.after)
+  const after = options.after === undefined ? undefined : await findSession(store, options.after)
   const found: Listed[] = []
   let more = false
   for await (const session of allSessions(
@@ -37,9 +36,10 @@ export async function listSessions(context: Context, options: SessionsOptions): 
     if (more) break
     found.push(await listed(store, session))
   }
-  if (context.json) context.printJson({ sessions: found.map(sessionJson), more })
-  else write(context, found, more, options, await shortOf(context, store, found))
-  return EXIT.done
+  const short = context.json ? new Map<string, string>() : await shortOf(context, store, found)
+  return report(context, { sessions: found.map(sessionJson), more }, () =>
+    sessionLines(context, found, more, options, short),
+  )
 }
 
 async function listed(store: Store, session: ListedSession): Promise<Listed> {
@@ -130,18 +130,17 @@ const COLUMNS: readonly Column[] = [
   { title: 'MODEL', flexible: 'clip', isExtra: true },
 ]
 
-function write(
+function sessionLines(
   { out, style }: Context,
   found: readonly Listed[],
   more: boolean,
   { owner, archived, search, after }: SessionsOptions,
   short: ReadonlyMap<string, string>,
-): void {
+): string[] {
   if (found.length === 0) {
     const isFiltered = search !== undefined || owner !== undefined || after !== undefined
     const none = archived === true ? 'No session is archived.' : 'The store holds no session yet.'
-    writeLines(out, [isFiltered ? 'No session matches.' : none])
-    return
+    return [isFiltered ? 'No session matches.' : none]
   }
   const rows = belowParents(found).map(({ session, isBelow }) => [
     { text: session.id, short: short.get(session.id), style: style.cyan },
@@ -153,7 +152,6 @@ function write(
     { text: session.newestAt === 0 ? '' : time(session.newestAt, out), style: style.dim },
     [session.provider, session.model].filter((name) => name !== undefined).join('/'),
   ])
-  writeLines(out, table(COLUMNS, rows, out, style))
-  if (more && out.isTerminal)
-    out.write(style.dim(`\n${counted(found.length, 'session')} shown; next: --after ${found.at(-1)!.id}\n`))
+  const next = `${counted(found.length, 'session')} shown; next: --after ${found.at(-1)!.id}`
+  return [...table(COLUMNS, rows, out, style), ...(more && out.isTerminal ? ['', style.dim(next)] : [])]
 }

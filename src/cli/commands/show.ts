@@ -21,7 +21,7 @@ import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { paragraph, sentence } from '../output/layout.ts'
 import { type Piece, shownPieces, viewContent } from '../output/message-text.ts'
-import { momentOf } from '../references.ts'
+import { momentOf, openSession } from '../references.ts'
 
 type ShowOptions = Given<'show'>
 
@@ -52,11 +52,10 @@ export async function showSession(context: Context, given: string, options: Show
     throw new CliError('WRONG_USE', `--from ${from} is after --to ${to}.`)
   if (limit !== undefined && tail !== undefined)
     throw new CliError('WRONG_USE', '--limit and --tail exclude each other.')
-  const store = await context.open('read')
-  const id = await context.session(store, given)
+  const { store, id } = await openSession(context, 'read', given)
   const session = await store.sessions.get(id)
   const compactions = await store.listCompactions(id)
-  const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
+  const at = options.at === undefined ? undefined : await momentOf(store, id, options.at)
   const { time: _, ...moment } = at === undefined ? { time: 0 } : await store.messages.moment(id, at)
   const entries = readEntries(store, session, compactions, { ...options, at })
   if (context.json) {

@@ -21,7 +21,7 @@ import {
 } from '../output/figures.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { type Column, table } from '../output/table.ts'
-import { momentOf } from '../references.ts'
+import { momentOf, openSession } from '../references.ts'
 import { TOLD_ABOVE } from './chat/reporter.ts'
 
 type StatsCommandOptions = Given<'stats'>
@@ -32,31 +32,29 @@ export async function showStats(
   options: StatsCommandOptions,
 ): Promise<number> {
   const request = await requestOf(context, options)
-  const store = await context.open('read')
-  const id = await context.session(store, given)
+  const { store, id } = await openSession(context, 'read', given)
   const { settings } = await store.sessions.config(id)
-  const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
+  const at = options.at === undefined ? undefined : await momentOf(store, id, options.at)
   const models: RequestFigures[] = []
   for (const name of options.model ?? [undefined]) {
     const { provider, model } = providerAndModel({ model: name })
     const stats = await store.getContextStats(id, provider, model, { ...request, ...(at && { at }) })
     if (stats !== null) models.push(requestFigures(stats, settings))
   }
-  const session = await store.sessions.get(id)
-  const counts = (await store.sessions.get(id, { counts: true })).counts
+  const session = await store.sessions.get(id, { counts: true })
   const usage = await store.requests.usage(id)
   if (context.json) {
     const { hidden, activeCompactions: compactionsInForce } = session
     context.printJson({
       session: id,
-      ...counts,
+      ...session.counts,
       hidden,
       compactionsInForce,
       models: models.map(statsJson),
       usage,
     })
   } else {
-    writeLines(context.out, statsLines(context, session, counts, models, usage))
+    writeLines(context.out, statsLines(context, session, models, usage))
     const moment = models[0]?.stats.moment
     if (moment !== undefined) {
       const place = `after position ${moment.position} and entry ${moment.auditNo} of the audit`
@@ -236,26 +234,26 @@ function usageBar({ stats, breakdown, target }: RequestFigures, width: number, s
 const WIDEST = 72
 const PLAIN_WIDTH = 60
 
+type CountedSession = Session & { readonly counts: MessageCounts }
+
 /** The context of a session for people: one model in full, several side by side. */
 function statsLines(
   output: Output,
-  session: Session,
-  counts: MessageCounts,
+  session: CountedSession,
   models: readonly RequestFigures[],
   usage: SessionUsage,
 ): string[] {
   const { style, out } = output
   const name = session.title === undefined ? session.id : `${session.id} · ${shownTitle(session.title)}`
-  const head = [...sentence(name, out, style.bold), ...sentence(countsText(session, counts), out), '']
+  const head = [...sentence(name, out, style.bold), ...sentence(countsText(session), out), '']
   if (models.length === 0) return [...head, 'It holds no message, so there is nothing to send yet.']
   const body = models.length === 1 ? oneModel(output, models[0]!) : sideBySide(output, models)
   return [...head, ...body, ...billed(output, usage)]
 }
 
-function countsText(
-  { hidden: { condensed, truncated, manual }, activeCompactions }: Session,
-  { messages, bookkeeping, visible }: MessageCounts,
-): string {
+function countsText({ hidden, activeCompactions, counts: own }: CountedSession): string {
+  const { condensed, truncated, manual } = hidden
+  const { messages, bookkeeping, visible } = own
   const all = condensed + truncated + manual
   const kinds = listing(
     condensed > 0 && `${count(condensed)} summarized`,

@@ -6,7 +6,7 @@ import { CliError, EXIT } from '../errors.ts'
 import { count, counted } from '../output/figures.ts'
 import { writeLines } from '../output/layout.ts'
 import { type Column, table } from '../output/table.ts'
-import { allSessions } from '../references.ts'
+import { allSessions, findSession } from '../references.ts'
 
 type Verified = {
   readonly session: string
@@ -24,7 +24,7 @@ export async function verify(
   if (given !== undefined && all) throw new CliError('WRONG_USE', 'Name a session or give --all, not both.')
   const store = await context.open(repair ? 'change' : 'read')
   const ids: string[] = []
-  if (given !== undefined) ids.push(await context.session(store, given))
+  if (given !== undefined) ids.push(await findSession(store, given))
   else for await (const { id } of allSessions(store)) ids.push(id)
   const verified: Verified[] = []
   for (const session of ids) {

@@ -1,5 +1,6 @@
 import stringWidth from 'string-width'
-import type { Sink, StatusLine } from '../command.ts'
+import type { Context, Sink, StatusLine } from '../command.ts'
+import { EXIT } from '../errors.ts'
 import { safeLine, safeText, TRUSTED, unmark } from './safe-text.ts'
 
 /** Columns a text takes on a terminal, without its colours. Stored text must be made safe first. */
@@ -118,6 +119,17 @@ export function sentence(
 
 export function writeLines(sink: Pick<Sink, 'write'>, lines: readonly string[]): void {
   sink.write(lines.map((line) => `${line}\n`).join(''))
+}
+
+/** Prints the result of a command, as JSON with `--json`, and returns the exit code of a command that is done. */
+export function report(
+  { json, out, printJson }: Pick<Context, 'json' | 'out' | 'printJson'>,
+  value: object,
+  lines: () => readonly string[],
+): number {
+  if (json) printJson(value)
+  else writeLines(out, lines())
+  return EXIT.done
 }
 
 /** The beginning of a text, at most `width` columns; `…` marks what is left out. */

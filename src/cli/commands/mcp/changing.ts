@@ -6,21 +6,11 @@ import type { PreviewOptions } from '../../../store/config/store-options.ts'
 import { providerAndModel, STAGES } from '../../options.ts'
 import { count, counted, fromTo, listing, mediaText, reasoningText } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
-import { findCompaction } from '../../references.ts'
+import { findCompaction, momentOf } from '../../references.ts'
 import { WHY_NOTHING } from '../compact/plan.ts'
 import { writerFor } from './answer.ts'
 import type { Importer } from './importer.ts'
-import {
-  type Call,
-  compactionId,
-  moment,
-  readMoment,
-  reason,
-  sessionId,
-  type Tool,
-  time,
-  tool,
-} from './tool.ts'
+import { type Call, compactionId, moment, reason, sessionId, type Tool, time, tool } from './tool.ts'
 
 /* The tools that change the store, each by a permission, and the preview of a compaction, which changes nothing. */
 
@@ -331,7 +321,7 @@ const forkSession = tool({
   async run(call, given) {
     const { store } = call.access
     const { id } = await call.access.session(given.sessionId)
-    const at = await readMoment(call, id, given.at)
+    const at = await momentOf(store, id, given.at)
     const fork = await store.sessions.fork(id, { actor: call.actor, at, title: given.title })
     const { messages } = (await store.sessions.get(fork.id, { counts: true })).counts
     const { position } = fork.forkedFrom!

@@ -15,6 +15,7 @@ import type { Store } from '../../../store/store.ts'
 import { statusWords } from '../../../transfer/document/session-document.ts'
 import { providerAndModel } from '../../options.ts'
 import { count, counted, fromTo, percent } from '../../output/figures.ts'
+import { momentOf } from '../../references.ts'
 import { kindName, readTimeline, workOf } from '../log.ts'
 import { parentOf, tokensIn } from '../sessions.ts'
 import { requestFigures } from '../stats.ts'
@@ -36,7 +37,6 @@ import {
   momentPoint,
   nextCursor,
   pointShape,
-  readMoment,
   sessionId,
   shaped,
   type Tool,
@@ -44,7 +44,7 @@ import {
   tool,
 } from './tool.ts'
 
-/* The tools that only read. Those that search and open stored text are in src/recall. */
+/* The tools that only read. Those that search and open stored text are in recalling.ts. */
 
 const sessionShape = z.strictObject({
   session_id: z.string(),
@@ -204,7 +204,7 @@ const getStats = tool({
     const { store } = call.access
     const session = await call.access.session(given.sessionId)
     const { id } = session
-    const at = await readMoment(call, id, given.at)
+    const at = await momentOf(store, id, given.at)
     const { provider, model } = providerAndModel({ model: given.model })
     const stats = await store.getContextStats(id, provider, model, { ...(at !== undefined && { at }) })
     const { settings } = await store.sessions.config(id)
@@ -287,7 +287,7 @@ const getView = tool({
   async run(call, given) {
     const { store } = call.access
     const { id } = await call.access.session(given.sessionId)
-    const at = await readMoment(call, id, given.at)
+    const at = await momentOf(store, id, given.at)
     const view = await store.getEffectiveHistory(id, { ...(at !== undefined && { at }) })
     const point = at === undefined ? undefined : await store.messages.moment(id, at)
     const { rows, next, text } = pageOfView(await writerFor(call, id), {
@@ -494,9 +494,9 @@ const diffViews = tool({
   async run(call, given) {
     const { store } = call.access
     const { id } = await call.access.session(given.sessionId)
-    const from = await readMoment(call, id, given.from)
+    const from = await momentOf(store, id, given.from)
     if (from === undefined) throw invalid('from must be a past moment; the second one is now by default')
-    const diff = await store.messages.diff(id, from, await readMoment(call, id, given.to))
+    const diff = await store.messages.diff(id, from, await momentOf(store, id, given.to))
     const digest = digestOf(id, shaped(pointShape, diff.from), shaped(pointShape, diff.to))
     const [first, compared] = readCursor(diffCursor, given.cursor) ?? [0, digest]
     if (compared !== digest)

@@ -1,11 +1,8 @@
 import { z } from 'zod'
 import { invalid, UndertextError } from '../../../core/errors.ts'
-import type { Moment } from '../../../core/model/moment.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
-import type { Context } from '../../command.ts'
 import type { PERMISSIONS } from '../../options.ts'
-import { momentOf } from '../../references.ts'
 import { type Answer, timeText } from './answer.ts'
 
 /* What a tool is. Its schemas have the names and the nulls of the protocol; tools themselves work with objects as the store has them. */
@@ -46,7 +43,6 @@ export type Permission = (typeof PERMISSIONS)[number]
 /** What a call works with. */
 export type Call = {
   readonly access: Access
-  readonly context: Context
   /** The most tokens of the answer. */
   readonly maxTokens: number
   /** Aborted when the client cancels the call or the server ends. */
@@ -143,12 +139,3 @@ export const momentPoint = pointShape.optional()
 
 /** Why a session with messages has no figures. */
 export const FIGURES_OFF = 'Figures are off for this session (`enabled`).'
-
-/** The moment that an argument names; `undefined` for now. */
-export async function readMoment(
-  { context, access }: Call,
-  session: string,
-  text: string | undefined,
-): Promise<Moment | undefined> {
-  return text === undefined ? undefined : momentOf(context, access.store, session, text)
-}
