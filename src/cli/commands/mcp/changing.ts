@@ -10,7 +10,17 @@ import { findCompaction, momentOf } from '../../references.ts'
 import { WHY_NOTHING } from '../compact/plan.ts'
 import { writerFor } from './answer.ts'
 import type { Importer } from './importer.ts'
-import { type Call, compactionId, moment, reason, sessionId, type Tool, time, tool } from './tool.ts'
+import {
+  type Call,
+  compactionId,
+  type Given,
+  moment,
+  reason,
+  sessionId,
+  type Tool,
+  time,
+  tool,
+} from './tool.ts'
 
 /* The tools that change the store, each by a permission, and the preview of a compaction, which changes nothing. */
 
@@ -116,15 +126,8 @@ async function outcomeText(
   }
 }
 
-type CompactArguments = {
-  readonly target?: number | undefined
-  readonly targetTokens?: number | undefined
-  readonly stages?: readonly string[] | undefined
-  readonly model?: string | undefined
-}
-
 function optionsOf(
-  { target, targetTokens, stages, model }: CompactArguments,
+  { target, targetTokens, stages, model }: Given<typeof compactInput>,
   signal: AbortSignal,
 ): PreviewOptions {
   return { ...providerAndModel({ model }), target, targetTokens, stages: stages && [...stages], signal }
@@ -177,16 +180,20 @@ const revertedShape = z.strictObject({
   restored_reasoning: reasoningShape.nullable().describe('reasoning that is sent again'),
 })
 
+const revertInput = {
+  session_id: sessionId,
+  compaction_id: compactionId,
+  cascade: z
+    .boolean()
+    .default(false)
+    .describe('undo also what builds on it, or redo also what it builds on; without it, the call fails'),
+  reason,
+}
+
 /** Undoes or redoes a compaction or a run. */
 async function undoOrRedo(
   { access, actor }: Call,
-  given: {
-    readonly sessionId: string
-    readonly compactionId: string
-    readonly cascade: boolean
-    readonly both?: boolean
-    readonly reason?: string | undefined
-  },
+  given: Given<z.ZodObject<typeof revertInput>> & { readonly both?: boolean },
   verb: 'undoCompaction' | 'redoCompaction',
 ) {
   const { store } = access
@@ -208,16 +215,6 @@ async function undoOrRedo(
     ? `${done}: ${listing(counted(compactionIds.length, 'compaction'), counted(rows, 'row'), counted(parts, 'part'), reasoningText(outcome))}. The view has ${count(tokens)} tokens now.`
     : 'Nothing was changed: it is in this state already.'
   return { data, text }
-}
-
-const revertInput = {
-  session_id: sessionId,
-  compaction_id: compactionId,
-  cascade: z
-    .boolean()
-    .default(false)
-    .describe('undo also what builds on it, or redo also what it builds on; without it, the call fails'),
-  reason,
 }
 
 const undoCompaction = tool({
@@ -252,54 +249,43 @@ const redoCompaction = tool({
   run: (call, given) => undoOrRedo(call, given, 'redoCompaction'),
 })
 
-const pinInput = z.strictObject({
-  session_id: sessionId,
-  message_ids: z.array(z.string().min(1)).min(1).max(1_000),
-  reason,
-})
-const pinnedShape = z.strictObject({
-  session_id: z.string(),
-  changed: z.int().describe('messages whose pin changed'),
-})
-
-async function setPins(
-  { access, actor }: Call,
-  given: {
-    readonly sessionId: string
-    readonly messageIds: readonly string[]
-    readonly reason?: string | undefined
-  },
-  verb: 'pin' | 'unpin',
-) {
-  const { id } = await access.session(given.sessionId)
-  const changed = await access.store.messages[verb](id, given.messageIds, { actor, reason: given.reason })
-  return {
-    data: { sessionId: id, changed },
-    text: `${verb === 'pin' ? 'Pinned' : 'Unpinned'}: ${counted(changed, 'message')}.`,
-  }
+/** The tool that pins messages, or removes their pins. */
+function pinTool(verb: 'pin' | 'unpin', title: string, description: string): Tool {
+  return tool({
+    name: `${verb}_messages`,
+    ...{ title, description },
+    permission: 'pin',
+    idempotent: true,
+    input: z.strictObject({
+      session_id: sessionId,
+      message_ids: z.array(z.string().min(1)).min(1).max(1_000),
+      reason,
+    }),
+    output: z.strictObject({
+      session_id: z.string(),
+      changed: z.int().describe('messages whose pin changed'),
+    }),
+    async run({ access, actor }, given) {
+      const { id } = await access.session(given.sessionId)
+      const authorship = { actor, reason: given.reason }
+      const changed = await access.store.messages[verb](id, given.messageIds, authorship)
+      const done = verb === 'pin' ? 'Pinned' : 'Unpinned'
+      return { data: { sessionId: id, changed }, text: `${done}: ${counted(changed, 'message')}.` }
+    },
+  })
 }
 
-const pinMessages = tool({
-  name: 'pin_messages',
-  title: 'Pin messages',
-  description: 'Pins messages of a session: no compaction hides or changes them.',
-  permission: 'pin',
-  idempotent: true,
-  input: pinInput,
-  output: pinnedShape,
-  run: (call, given) => setPins(call, given, 'pin'),
-})
+const pinMessages = pinTool(
+  'pin',
+  'Pin messages',
+  'Pins messages of a session: no compaction hides or changes them.',
+)
 
-const unpinMessages = tool({
-  name: 'unpin_messages',
-  title: 'Unpin messages',
-  description: 'Removes the pins of messages, with effect from the next compaction on.',
-  permission: 'pin',
-  idempotent: true,
-  input: pinInput,
-  output: pinnedShape,
-  run: (call, given) => setPins(call, given, 'unpin'),
-})
+const unpinMessages = pinTool(
+  'unpin',
+  'Unpin messages',
+  'Removes the pins of messages, with effect from the next compaction on.',
+)
 
 const forkSession = tool({
   name: 'fork_session',

@@ -206,7 +206,7 @@ const getStats = tool({
     const { id } = session
     const at = await momentOf(store, id, given.at)
     const { provider, model } = providerAndModel({ model: given.model })
-    const stats = await store.getContextStats(id, provider, model, { ...(at !== undefined && { at }) })
+    const stats = await store.getContextStats(id, provider, model, { at })
     const { settings } = await store.sessions.config(id)
     const figures = stats === null ? undefined : requestFigures(stats, settings)
     const { total } = await store.requests.usage(id)
@@ -288,7 +288,7 @@ const getView = tool({
     const { store } = call.access
     const { id } = await call.access.session(given.sessionId)
     const at = await momentOf(store, id, given.at)
-    const view = await store.getEffectiveHistory(id, { ...(at !== undefined && { at }) })
+    const view = await store.getEffectiveHistory(id, { at })
     const point = at === undefined ? undefined : await store.messages.moment(id, at)
     const { rows, next, text } = pageOfView(await writerFor(call, id), {
       view,

@@ -70,7 +70,7 @@ type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   : Name
 
 /** The arguments of a tool as it receives them: `session_id` is `sessionId`. */
-type Given<I extends z.ZodObject> = {
+export type Given<I extends z.ZodObject> = {
   readonly [N in keyof z.output<I> as Camel<N & string>]: z.output<I>[N]
 }
 
