@@ -12,7 +12,7 @@ import type { PostgresConnection } from '../storage/postgres/port.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
 import type { Location } from './command.ts'
 
-/* What the command line does with a file that openStore does not. */
+/* What the command line knows of a file or a server without opening a store there. */
 
 /** Prepares a file for opening, as `Context.open` describes. */
 export async function prepareFile(

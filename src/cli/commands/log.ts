@@ -9,6 +9,7 @@ import { EXIT } from '../errors.ts'
 import { counted, fromTo, listing, money, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { sentence } from '../output/layout.ts'
+import { nulled } from '../output/safe-text.ts'
 import { openSession } from '../references.ts'
 
 /** A change of a compaction's status: undone, redone, failed … */
@@ -108,38 +109,23 @@ function runJson({ runId, at, compactions }: LoggedRun) {
   return {
     run: runId,
     at,
-    trigger,
-    actor: actor ?? null,
-    reason: reason ?? null,
+    ...nulled({ trigger, actor, reason }),
     compactions: compactions.map(compactionJson),
   }
 }
 
 function compactionJson({ compaction, transitions, dependents, depth }: LoggedCompaction) {
   const { id, kind, status, rowsHidden, partsReplaced, rowsInserted, tokensBefore, tokensAfter } = compaction
+  const { summarizer, model, usage, cost, error, createdAt } = compaction
   return {
-    id,
-    kind,
-    status,
-    rowsHidden,
-    partsReplaced,
-    rowsInserted,
-    tokensBefore,
-    tokensAfter,
-    summarizer: compaction.summarizer ?? null,
-    model: compaction.model ?? null,
-    usage: compaction.usage ?? null,
-    cost: compaction.cost ?? null,
-    error: compaction.error ?? null,
-    createdAt: compaction.createdAt,
-    dependents,
-    depth,
-    transitions: transitions.map(transitionJson),
+    ...{ id, kind, status, rowsHidden, partsReplaced, rowsInserted, tokensBefore, tokensAfter },
+    ...nulled({ summarizer, model, usage, cost, error }),
+    ...{ createdAt, dependents, depth, transitions: transitions.map(transitionJson) },
   }
 }
 
 function transitionJson({ event, at, actor, reason }: Transition) {
-  return { event, at, actor: actor ?? null, reason: reason ?? null }
+  return nulled({ event, at, actor, reason })
 }
 
 type Shown = Output & { readonly shortId: (id: string) => string }

@@ -9,7 +9,7 @@ import { shownTyped } from '../location.ts'
 import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { report, sentence } from '../output/layout.ts'
-import { safeLine } from '../output/safe-text.ts'
+import { nulled, safeLine } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { findSession } from '../references.ts'
 import { noWordsText } from './search.ts'
@@ -122,8 +122,8 @@ function ofJson(scope: Scope) {
 
 function noteJson({ id, sessionId, owner, key, text, metadata, source, actor, createdAt, state }: Note) {
   return {
-    ...{ id, session: sessionId ?? null, owner: owner ?? null, key: key ?? null, text },
-    ...{ metadata: metadata ?? null, source: source ?? null, actor: actor ?? null, createdAt, state },
+    ...nulled({ id, session: sessionId, owner, key, text }),
+    ...nulled({ metadata, source, actor, createdAt, state }),
   }
 }
 

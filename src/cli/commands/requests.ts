@@ -7,7 +7,7 @@ import { EXIT } from '../errors.ts'
 import { count, counted, listing, reasoningText, time } from '../output/figures.ts'
 import { report } from '../output/layout.ts'
 import { shownPieces } from '../output/message-text.ts'
-import { safeLine, safeText } from '../output/safe-text.ts'
+import { nulled, safeLine, safeText } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { findRequest, openSession } from '../references.ts'
 
@@ -103,29 +103,12 @@ function rangeText(range: readonly [number, number] | undefined): string {
 
 function requestJson(one: RecordedRequest) {
   const { id, provider, model, position, audit, rendering, renderer, hash, at } = one
-  const { usage, promptPositions, answerPositions } = one
+  const { usage, promptPositions, answerPositions, changed } = one
+  const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usage ?? {}
   return {
-    id,
-    provider,
-    model: model ?? null,
-    position,
-    audit,
-    promptPositions: promptPositions ?? null,
-    answerPositions: answerPositions ?? null,
-    changed: one.changed ?? null,
-    usage:
-      usage === undefined
-        ? null
-        : {
-            inputTokens: usage.inputTokens,
-            cacheReadTokens: usage.cacheReadTokens ?? null,
-            cacheCreationTokens: usage.cacheCreationTokens ?? null,
-            outputTokens: usage.outputTokens,
-          },
-    rendering,
-    renderer,
-    hash,
-    at,
+    ...nulled({ id, provider, model, position, audit, promptPositions, answerPositions, changed }),
+    usage: usage ? nulled({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }) : null,
+    ...{ rendering, renderer, hash, at },
   }
 }
 

@@ -8,6 +8,7 @@ import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { count, counted, time } from '../output/figures.ts'
 import { paragraph, sentence, writeLines } from '../output/layout.ts'
+import { nulled } from '../output/safe-text.ts'
 import { findSession } from '../references.ts'
 
 type SearchOptions = Given<'search'>
@@ -79,28 +80,9 @@ function timeOf(given: string | undefined, option: string, ofDay: number): numbe
   return isDay ? ms + ofDay : ms
 }
 
-function hitJson({
-  sessionId,
-  messageId,
-  kind,
-  role,
-  position,
-  createdAt,
-  score,
-  hiddenBy,
-  snippet,
-}: SearchHit) {
-  return {
-    session: sessionId,
-    id: messageId,
-    kind,
-    role,
-    position: position ?? null,
-    createdAt,
-    score,
-    hiddenBy: hiddenBy ?? null,
-    snippet,
-  }
+function hitJson({ sessionId: session, messageId: id, kind, role, position, createdAt, ...hit }: SearchHit) {
+  const { score, hiddenBy, snippet } = hit
+  return nulled({ session, id, kind, role, position, createdAt, score, hiddenBy, snippet })
 }
 
 /** Why a search of messages or notes has no hits, when no word of its query can be looked for. */

@@ -8,6 +8,7 @@ import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { count, counted, time } from '../output/figures.ts'
 import { report } from '../output/layout.ts'
+import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { allSessions, findSession, shortSessions } from '../references.ts'
 
@@ -91,19 +92,9 @@ function belowParents(page: readonly Listed[]): readonly { session: Listed; isBe
 function sessionJson(session: Listed) {
   const { id, title, owner, provider, model, createdAt, updatedAt, newestAt, archivedAt } = session
   return {
-    id,
-    parent: session.parent ?? null,
-    title: title ?? null,
-    owner: owner ?? null,
-    provider: provider ?? null,
-    model: model ?? null,
-    ...session.counts,
-    tokens: session.tokens ?? null,
-    compactionsInForce: session.activeCompactions,
-    createdAt,
-    updatedAt,
-    newestAt: newestAt || null,
-    archivedAt: archivedAt ?? null,
+    ...nulled({ id, parent: session.parent, title, owner, provider, model }),
+    ...nulled({ ...session.counts, tokens: session.tokens, compactionsInForce: session.activeCompactions }),
+    ...nulled({ createdAt, updatedAt, newestAt: newestAt || null, archivedAt }),
   }
 }
 

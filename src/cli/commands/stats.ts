@@ -20,6 +20,7 @@ import {
   time,
 } from '../output/figures.ts'
 import { sentence, writeLines } from '../output/layout.ts'
+import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { momentOf, openSession } from '../references.ts'
 import { TOLD_ABOVE } from './chat/reporter.ts'
@@ -98,33 +99,19 @@ async function readTools(cwd: string, path: string): Promise<StatsOptions['tools
 }
 
 function statsJson({ stats, breakdown, free, target, due }: RequestFigures) {
-  const { tokens, source, entry } = stats.contextWindow
-  const { moment } = stats
+  const { moment, provider, model, estimator, source, estimated, measured, calibration } = stats
+  const { outputReserve, inputLimit, usageRatio, images, bytes, threshold, fixed } = stats
+  const { tokens, source: from, entry } = stats.contextWindow
+  const usedOf = ({ used, limit }: ContextStats['images']) => nulled({ used, limit })
   return {
     ...(moment !== undefined && { moment }),
-    provider: stats.provider,
-    model: stats.model ?? null,
-    estimator: stats.estimator,
-    tokens: stats.estimatedInputTokens,
-    source: stats.source,
-    estimated: stats.estimated,
-    measured: stats.measured,
-    calibration: stats.calibration,
-    window: { tokens, source, entry: entry ?? null, assumed: isAssumed(stats.contextWindow) },
-    outputReserve: stats.outputReserve,
-    inputLimit: stats.inputLimit ?? null,
-    available: stats.availableInputTokens,
-    usageRatio: stats.usageRatio,
-    images: { used: stats.images.used, limit: stats.images.limit ?? null },
-    bytes: { used: stats.bytes.used, limit: stats.bytes.limit ?? null },
-    fits: stats.withinBudget,
-    compactionDue: stats.shouldCompact,
-    compactionHeldBack: stats.heldBack === true,
-    threshold: stats.threshold,
-    dueAt: due,
-    target,
-    breakdown: { ...breakdown, free },
-    fixed: stats.fixed,
+    ...nulled({ provider, model, estimator, tokens: stats.estimatedInputTokens, source, estimated }),
+    ...{ measured, calibration },
+    window: nulled({ tokens, source: from, entry, assumed: isAssumed(stats.contextWindow) }),
+    ...nulled({ outputReserve, inputLimit, available: stats.availableInputTokens, usageRatio }),
+    ...{ images: usedOf(images), bytes: usedOf(bytes), fits: stats.withinBudget },
+    ...{ compactionDue: stats.shouldCompact, compactionHeldBack: stats.heldBack === true },
+    ...{ threshold, dueAt: due, target, breakdown: { ...breakdown, free }, fixed },
   }
 }
 
@@ -328,13 +315,9 @@ function oneModel({ out, style }: Output, figures: RequestFigures): string[] {
 /** The images and bytes of a request that has any media. */
 function mediaLines({ images, bytes, sizes }: ContextStats): string[] {
   if (images.used === 0 && sizes.mediaBytes === 0) return []
-  const ofMost = (used: string, limit: string | undefined): string =>
-    limit === undefined ? used : `${used} of ${limit}`
-  const shown = [
-    `${ofMost(count(images.used), images.limit === undefined ? undefined : count(images.limit))} images`,
-    ofMost(bytesText(bytes.used), bytes.limit === undefined ? undefined : bytesText(bytes.limit)),
-  ]
-  return [`Media: ${shown.join(', ')}.`]
+  const ofMost = ({ used, limit }: ContextStats['images'], text: (value: number) => string): string =>
+    limit === undefined ? text(used) : `${text(used)} of ${text(limit)}`
+  return [`Media: ${ofMost(images, count)} images, ${ofMost(bytes, bytesText)}.`]
 }
 
 function stateOf({ withinBudget, heldBack, shouldCompact }: ContextStats): string {

@@ -5,6 +5,7 @@ import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { count, counted } from '../output/figures.ts'
 import { writeLines } from '../output/layout.ts'
+import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { allSessions, findSession } from '../references.ts'
 
@@ -50,13 +51,9 @@ function verifiedJson(verified: readonly Verified[], left: number) {
       session: one.session,
       repaired: one.repaired,
       left: one.left,
-      findings: one.findings.map(({ code, messageId, compactionId, detail, repairable }) => ({
-        code,
-        messageId: messageId ?? null,
-        compactionId: compactionId ?? null,
-        detail,
-        repairable,
-      })),
+      findings: one.findings.map(({ code, messageId, compactionId, detail, repairable }) =>
+        nulled({ code, messageId, compactionId, detail, repairable }),
+      ),
     })),
   }
 }

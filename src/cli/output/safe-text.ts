@@ -70,6 +70,12 @@ function escapeOf(code: number): string {
   return code > 0xffff ? `\\u{${digits}}` : `\\u${digits.padStart(4, '0')}`
 }
 
+/** Fields of JSON: `null` for those that are absent. */
+export function nulled<T extends object>(fields: T): { [N in keyof T]: Exclude<T[N], undefined> | null } {
+  const entries = Object.entries(fields).map(([name, value]) => [name, value ?? null])
+  return Object.fromEntries(entries) as { [N in keyof T]: Exclude<T[N], undefined> | null }
+}
+
 /** A value as safe, indented JSON: bytes as base64, undefined left out. */
 export function printable(value: unknown): string {
   const json = JSON.stringify(

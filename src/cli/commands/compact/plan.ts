@@ -25,7 +25,7 @@ import {
 } from '../../output/figures.ts'
 import { paragraph, sentence, widthOf } from '../../output/layout.ts'
 import { viewContent } from '../../output/message-text.ts'
-import { safeLine } from '../../output/safe-text.ts'
+import { nulled, safeLine } from '../../output/safe-text.ts'
 import { type Column, table } from '../../output/table.ts'
 import { tokenCounter } from '../../token-counter.ts'
 
@@ -229,30 +229,15 @@ function toolNames(tools: readonly Tool[], names: ReadonlyMap<string, string>): 
 
 /** A plan for programs, as docs/cli-compact.md describes it. */
 export function planJson({ sessionId, provider, model, preview }: ShownPlan, plan: CompactionPlan) {
-  const { firstChanged: first, summaryPending = [] } = preview
+  const { reason, tokensBefore, tokensAfter, tokensSaved, firstChanged, summaryPending = [] } = preview
+  const { targetTokens, reachedTarget, offTarget, fits, invalidatedReasoning = null } = preview
+  const { position: firstChangedPosition, cachedTokens, tokensGivenUp, source } = firstChanged ?? {}
   return {
-    session: sessionId,
-    provider,
-    model: model ?? null,
-    reason: preview.reason ?? null,
-    tokensBefore: preview.tokensBefore,
-    tokensAfter: preview.tokensAfter,
-    tokensSaved: preview.tokensSaved,
+    ...nulled({ session: sessionId, provider, model, reason, tokensBefore, tokensAfter, tokensSaved }),
     ...mediaOf(preview),
-    targetTokens: preview.targetTokens,
-    reachedTarget: preview.reachedTarget,
-    offTarget: preview.offTarget ?? null,
-    fits: preview.fits,
-    cache:
-      first === undefined
-        ? null
-        : {
-            firstChangedPosition: first.position,
-            cachedTokens: first.cachedTokens,
-            tokensGivenUp: first.tokensGivenUp,
-            source: first.source,
-          },
-    invalidatedReasoning: preview.invalidatedReasoning ?? null,
+    ...nulled({ targetTokens, reachedTarget, offTarget, fits }),
+    cache: firstChanged ? { firstChangedPosition, cachedTokens, tokensGivenUp, source } : null,
+    invalidatedReasoning,
     stages: plan.stages.map(({ compactionId, rows, inserts, ...stage }) => ({
       compaction: compactionId,
       ...stage,
