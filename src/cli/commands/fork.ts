@@ -5,7 +5,7 @@ import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { counted } from '../output/figures.ts'
 import { report, sentence } from '../output/layout.ts'
-import { safeLine } from '../output/safe-text.ts'
+import { nulled, safeLine } from '../output/safe-text.ts'
 import { allSessions, findSession, momentOf, openSession } from '../references.ts'
 
 type ForkOptions = Given<'fork'>
@@ -92,14 +92,8 @@ type JsonNode = {
 
 function nodeJson({ session, messages, forks }: Node): JsonNode {
   const { id, title, forkedFrom, createdAt } = session
-  return {
-    id,
-    title: title ?? null,
-    position: forkedFrom?.position ?? null,
-    messages,
-    createdAt,
-    forks: forks.map(nodeJson),
-  }
+  const position = forkedFrom?.position
+  return { ...nulled({ id, title, position, messages, createdAt }), forks: forks.map(nodeJson) }
 }
 
 function nodeLines({ session, messages, forks }: Node, first: string, rest: string): string[] {

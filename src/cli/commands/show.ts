@@ -21,6 +21,7 @@ import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { paragraph, sentence } from '../output/layout.ts'
 import { type Piece, shownPieces, viewContent } from '../output/message-text.ts'
+import { nulled } from '../output/safe-text.ts'
 import { momentOf, openSession } from '../references.ts'
 
 type ShowOptions = Given<'show'>
@@ -151,20 +152,13 @@ function hiddenBy(row: StoredMessage, compactions: ReadonlyMap<string, Compactio
 }
 
 function entryJson({ row, content, hidden, positions, insertedBy }: Entry) {
-  const { id, kind, role, position = null, createdAt, pinned, replacedParts = [] } = row
+  const { id, kind, role, position, createdAt, pinned, replacedParts = [] } = row
   const { compaction, kind: by = null, at = null, retired: undone } = hidden ?? {}
   const why = brokenOff(row)
   return {
-    id,
-    kind,
-    role,
-    position,
-    createdAt,
-    pinned,
+    ...nulled({ id, kind, role, position, createdAt, pinned }),
     hidden: hidden === undefined ? null : { compaction, kind: by, at, undone },
-    replacedParts,
-    positions,
-    insertedBy: insertedBy ?? null,
+    ...nulled({ replacedParts, positions, insertedBy }),
     ...(why !== undefined && { brokenOff: why }),
     content,
   }

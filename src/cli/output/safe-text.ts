@@ -70,10 +70,11 @@ function escapeOf(code: number): string {
   return code > 0xffff ? `\\u{${digits}}` : `\\u${digits.padStart(4, '0')}`
 }
 
+type Nulled<T> = { [N in keyof T]: Exclude<T[N], undefined> | (undefined extends T[N] ? null : never) }
+
 /** Fields of JSON: `null` for those that are absent. */
-export function nulled<T extends object>(fields: T): { [N in keyof T]: Exclude<T[N], undefined> | null } {
-  const entries = Object.entries(fields).map(([name, value]) => [name, value ?? null])
-  return Object.fromEntries(entries) as { [N in keyof T]: Exclude<T[N], undefined> | null }
+export function nulled<T extends object>(fields: T): Nulled<T> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? null])) as Nulled<T>
 }
 
 /** A value as safe, indented JSON: bytes as base64, undefined left out. */
