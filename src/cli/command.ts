@@ -36,7 +36,7 @@ export type Location = {
 }
 
 /** How a command opens a store. `at`: another one than `--db` names. */
-export type StoreOptions = Pick<OpenOptions, 'config' | 'estimators'> & { readonly at?: Location }
+type StoreOptions = Pick<OpenOptions, 'config' | 'estimators'> & { readonly at?: Location }
 
 export type Context = {
   readonly out: Sink
@@ -63,10 +63,6 @@ export type Context = {
    * `NOT_THERE` (exit 3) if there is none. `write` creates it, with its folder if that is the default one.
    */
   open(access: 'read' | 'change' | 'write', options?: StoreOptions): Promise<Store>
-  /** The session with this id, or the only one whose id begins or else ends so; `@` is the one with the newest message. Throws `SESSION_NOT_FOUND`, `AMBIGUOUS`. */
-  session(store: Store, given: string): Promise<string>
-  /** The compaction or run with this id or the only one whose id begins or ends so; `@` is the newest run. Throws `COMPACTION_NOT_FOUND`, `AMBIGUOUS`. */
-  compaction(store: Store, sessionId: string, given: string): Promise<string>
   /** Asks yes or no on the terminal. True at once with `--yes`, false without a terminal. Ctrl-C throws `INTERRUPTED`. */
   confirm(question: string): Promise<boolean>
   /** Asks for a line on the terminal; `undefined` without one. Ctrl-C throws `INTERRUPTED`. */

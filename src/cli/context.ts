@@ -2,9 +2,7 @@ import { join } from 'node:path'
 import type { Store } from '../store/store.ts'
 import type { Context, Io, Location } from './command.ts'
 import { locationNamed } from './location.ts'
-import { page } from './output/pager.ts'
-import { printable } from './output/safe-text.ts'
-import { createStyle, hasColours, sealed } from './output/style.ts'
+import { createStyle, hasColours, printable, safeText, sealed, unmark } from './output/safe-text.ts'
 
 /** Characters that are written together. */
 const CHUNK = 65_536
@@ -101,16 +99,13 @@ export async function createContext(
       await loadTokenizers(store)
       return store
     },
-    session: async (store, given) => (await import('./references.ts')).findSession(store, given),
-    compaction: async (store, sessionId, given) =>
-      (await import('./references.ts')).findCompaction(store, sessionId, given),
     confirm: async (question) =>
       agreed || !canAsk ? agreed : (await import('./prompts.ts')).confirm(io, question),
     ask: async (question) => (canAsk ? (await import('./prompts.ts')).ask(io, question) : undefined),
     pour: async (text) => (io.out.isTerminal ? out.write(text) : io.pour(text)),
     statusLine: async () => {
       if (!hasProgress) return { show: () => {}, clear: () => {} }
-      return (await import('./output/status-line.ts')).statusLine(io.err)
+      return (await import('./output/layout.ts')).statusLine(io.err)
     },
     progress: async (text) => {
       if (!hasProgress) return { at: () => {}, end: () => {} }
@@ -135,4 +130,84 @@ async function locate(io: Io, option: string | undefined): Promise<Location> {
   const variable = io.env.UNDERTEXT_DB ?? ''
   if (variable !== '') return locationNamed(variable, 'environment', io.cwd)
   return { path: join(await io.dataFolder(), 'undertext.db'), from: 'default' }
+}
+
+/** Characters that a pager may have taken before it turns out that it never started: more than a pipe holds. */
+const MOST_KEPT = 2_000_000
+
+/**
+ * Writes a text in pieces of whole lines, through a pager if it is longer than the terminal: `$PAGER`, else `less -R`. An empty `$PAGER`,
+ * `cat` or a pager that cannot be started means none. Pieces are read only as fast as they are taken.
+ */
+export async function page(
+  io: Io,
+  { out, pour }: Pick<Context, 'out' | 'pour'>,
+  colours: boolean,
+  text: string | AsyncIterable<string>,
+  wanted: boolean,
+): Promise<void> {
+  const source = new Source(typeof text === 'string' ? [text] : text)
+  const seal = (piece: string): string => unmark(safeText(piece), colours)
+  const command = io.env.PAGER ?? 'less -R'
+  const mayPage = wanted && io.out.isTerminal && command.trim() !== '' && command.trim() !== 'cat'
+  const { rows } = io.out
+  if (mayPage && io.page !== undefined && rows !== undefined && (await source.isLong(rows))) {
+    if (await io.page(command, source.kept(seal))) return source.end()
+  }
+  for await (const piece of source.all()) {
+    if (io.out.isTerminal) out.write(piece)
+    else await pour(seal(piece))
+  }
+}
+
+/** Pieces of a text. Those that were looked at, or given to a pager that never started, are kept. */
+class Source {
+  readonly #pieces: AsyncIterator<string> | Iterator<string>
+  /** Pieces to be repeated before the next one. */
+  #kept: string[] = []
+
+  constructor(pieces: Iterable<string> | AsyncIterable<string>) {
+    this.#pieces = Symbol.asyncIterator in pieces ? pieces[Symbol.asyncIterator]() : pieces[Symbol.iterator]()
+  }
+
+  /** Whether the text and the prompt after it fill so many lines; reads as much of it as that takes. */
+  async isLong(rows: number): Promise<boolean> {
+    let lines = 1
+    while (lines < rows) {
+      const piece = await this.#next()
+      if (piece === undefined) return false
+      this.#kept.push(piece)
+      lines += piece.split('\n').length - 1
+    }
+    return true
+  }
+
+  /** The sealed pieces for a pager. They are kept until the pager must have been started. */
+  async *kept(seal: (piece: string) => string): AsyncGenerator<string> {
+    const seen = [...this.#kept]
+    for (const piece of seen) yield seal(piece)
+    let length = seen.reduce((sum, piece) => sum + piece.length, 0)
+    for (let piece = await this.#next(); piece !== undefined; piece = await this.#next()) {
+      // A request for another piece shows that the earlier ones were taken; whether this one will be, however long, is not known yet.
+      if (length > MOST_KEPT) this.#kept = []
+      else this.#kept.push(piece)
+      length += piece.length
+      yield seal(piece)
+    }
+  }
+
+  /** The kept pieces, then the rest. */
+  async *all(): AsyncGenerator<string> {
+    yield* this.#kept
+    for (let piece = await this.#next(); piece !== undefined; piece = await this.#next()) yield piece
+  }
+
+  async end(): Promise<void> {
+    await this.#pieces.return?.()
+  }
+
+  async #next(): Promise<string | undefined> {
+    const { done, value } = await this.#pieces.next()
+    return done === true ? undefined : value
+  }
 }

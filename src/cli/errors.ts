@@ -31,68 +31,6 @@ export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   130: 'interrupted, or declined',
 }
 
-/** The exit code of each error of the package. */
-export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
-  INVALID_INPUT: EXIT.wrongUse,
-  SESSION_NOT_FOUND: EXIT.notFound,
-  SESSION_EXISTS: EXIT.refused,
-  MESSAGE_NOT_FOUND: EXIT.notFound,
-  TOOL_CALL_NOT_FOUND: EXIT.notFound,
-  COMPACTION_NOT_FOUND: EXIT.notFound,
-  POSITION_CONFLICT: EXIT.refused,
-  APPROVAL_STORED: EXIT.refused,
-  IDEMPOTENCY_CONFLICT: EXIT.refused,
-  MESSAGE_ID_TAKEN: EXIT.refused,
-  STALE_PLAN: EXIT.refused,
-  ILLEGAL_BOUNDARY: EXIT.refused,
-  PENDING_TOOL_CALLS: EXIT.refused,
-  HAS_ACTIVE_DEPENDENTS: EXIT.refused,
-  HAS_FORKS: EXIT.refused,
-  BRANCH_MOVED: EXIT.refused,
-  INPUT_NOT_VISIBLE: EXIT.refused,
-  STAGE_FAILED: EXIT.defect,
-  COMPACTION_IN_PROGRESS: EXIT.refused,
-  CIRCUIT_OPEN: EXIT.refused,
-  JOB_NOT_FOUND: EXIT.notFound,
-  REQUEST_NOT_FOUND: EXIT.notFound,
-  NOTE_NOT_FOUND: EXIT.notFound,
-  ABORTED: EXIT.interrupted,
-  ESTIMATOR_UNKNOWN: EXIT.unusable,
-  TOKENIZER_UNAVAILABLE: EXIT.failed,
-  IN_TRANSACTION: EXIT.defect,
-  STORE_CLOSED: EXIT.defect,
-  STORE_READONLY: EXIT.unusable,
-  STORE_TOO_NEW: EXIT.unusable,
-  STORE_TOO_OLD: EXIT.unusable,
-  STORE_CORRUPT: EXIT.unusable,
-  INTERNAL_ERROR: EXIT.defect,
-  STORE_BUSY: EXIT.unusable,
-  STORE_FULL: EXIT.unusable,
-  STORE_UNAVAILABLE: EXIT.unusable,
-  NOT_A_STORE: EXIT.unusable,
-  CONNECTION_UNSUITABLE: EXIT.unusable,
-  DRIVER_UNSUPPORTED: EXIT.unusable,
-  DRIVER_UNAVAILABLE: EXIT.unusable,
-  CONTEXT_BUDGET_EXCEEDED: EXIT.refused,
-  REQUEST_REFUSED: EXIT.refused,
-  REQUEST_INVALID: EXIT.refused,
-  OUTPUT_NOT_SAVED: EXIT.failed,
-  FILES_ABORTED: EXIT.interrupted,
-  MODEL_CALL_FAILED: EXIT.failed,
-  AI_SDK_UNAVAILABLE: EXIT.failed,
-  CLAUDE_AGENT_SDK_UNAVAILABLE: EXIT.failed,
-  SUMMARIZER_FAILED: EXIT.failed,
-  STRATEGY_FAILED: EXIT.failed,
-  OPERATION_CONFLICT: EXIT.refused,
-  HISTORY_DIVERGED: EXIT.refused,
-  IMPORT_DIVERGED: EXIT.refused,
-  HISTORY_REFUSED: EXIT.badData,
-  IMPORT_ABORTED: EXIT.interrupted,
-  FILE_UNREADABLE: EXIT.notFound,
-  FILE_UNRECOGNIZED: EXIT.badData,
-  FILE_CHANGED: EXIT.refused,
-}
-
 /** Failures of the command line alone; those of the store keep their own codes. */
 const OWN_EXITS = {
   /** An argument or option that is not valid. */
@@ -147,87 +85,103 @@ export type Failure = {
 /** The option of the command with the name of a field of the API, such as `--max-tokens` of `maxTokens`. */
 export type FlagOf = (field: string) => string | undefined
 
-/** What a command says about an error. */
+/** The exit code of an error of the package, and what a command says about it. */
 type Words<C extends ErrorCode> = {
+  readonly exit: ExitCode
   /** Replaces the error's own message, which is written for programs and may name options of the API. */
   readonly sentence?: (facts: Failures[C], flagOf: FlagOf) => string
   /** What to do: the command and its options. */
   readonly hint?: string | ((facts: Failures[C]) => string | undefined)
 }
 
-/** What the program says about each error. A message that names a function or an option of the API needs a sentence here. */
-const WORDS: { readonly [C in ErrorCode]: Words<C> } = {
+/** How the program ends and what it says, by error. A message that names a function or an option of the API needs a sentence here. */
+export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   // A function's name before the problem is of no use here; that of a field is.
   INVALID_INPUT: {
+    exit: EXIT.wrongUse,
     sentence: ({ problems }, flagOf) => {
       const ofFields = problems.replaceAll(/^[a-z][A-Za-z]+(?:\.[A-Za-z]+)?: (?!must )/gm, '')
       return `This is not valid: ${ofFields.replaceAll(/^[a-z]\w*(?=[:.[])/gm, (field) => flagOf(field) ?? field)}`
     },
   },
   SESSION_NOT_FOUND: {
+    exit: EXIT.notFound,
     sentence: ({ sessionId }) =>
       sessionId === '@' ? 'There is no session yet.' : `There is no session ${JSON.stringify(sessionId)}.`,
     hint: '`undertext sessions` lists them; @ is the newest.',
   },
   SESSION_EXISTS: {
+    exit: EXIT.refused,
     sentence: ({ sessionId }) => `Session ${JSON.stringify(sessionId)} already exists.`,
     hint: 'Choose another id.',
   },
-  MESSAGE_NOT_FOUND: {},
+  MESSAGE_NOT_FOUND: { exit: EXIT.notFound },
   TOOL_CALL_NOT_FOUND: {
+    exit: EXIT.notFound,
     sentence: ({ sessionId, callId, position }) =>
       `Session ${JSON.stringify(sessionId)} has no tool call ${JSON.stringify(callId)}${position === undefined ? '' : ` with a message at position ${position}`}.`,
   },
   COMPACTION_NOT_FOUND: {
+    exit: EXIT.notFound,
     sentence: ({ sessionId, compactionId }) =>
       compactionId === '@'
         ? `Session ${JSON.stringify(sessionId)} has not been compacted.`
         : `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}.`,
     hint: '`undertext log SESSION` lists them; @ is the newest.',
   },
-  POSITION_CONFLICT: {},
+  POSITION_CONFLICT: { exit: EXIT.refused },
   APPROVAL_STORED: {
+    exit: EXIT.refused,
     sentence: ({ sessionId, toolCallIds }) =>
       `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${counted(toolCallIds.length, 'tool call')}, and their results are not stored.`,
   },
-  IDEMPOTENCY_CONFLICT: {},
-  MESSAGE_ID_TAKEN: {},
-  STALE_PLAN: {},
-  ILLEGAL_BOUNDARY: {},
-  PENDING_TOOL_CALLS: {},
+  IDEMPOTENCY_CONFLICT: { exit: EXIT.refused },
+  MESSAGE_ID_TAKEN: { exit: EXIT.refused },
+  STALE_PLAN: { exit: EXIT.refused },
+  ILLEGAL_BOUNDARY: { exit: EXIT.refused },
+  PENDING_TOOL_CALLS: { exit: EXIT.refused },
   HAS_ACTIVE_DEPENDENTS: {
+    exit: EXIT.refused,
     sentence: ({ compactionId, dependents }) =>
       `Compaction ${compactionId} cannot be undone alone: others in force build on it (${dependents.join(', ')}).`,
     hint: ({ sessionId, compactionId }) =>
       `Undo those as well with \`${commandLine('undo --cascade', sessionId, compactionId)}\`; \`${commandLine('log', sessionId)}\` shows how they nest.`,
   },
   HAS_FORKS: {
+    exit: EXIT.refused,
     sentence: ({ sessionId, forks }) =>
       `Session ${JSON.stringify(sessionId)} has ${counted(forks.length, 'fork')}, which need${forks.length === 1 ? 's' : ''} its messages: ${named(forks)}.`,
     hint: ({ sessionId }) =>
       `\`${commandLine('purge --forks keep', sessionId)}\` leaves them what they need; with --forks purge they are purged too.`,
   },
   BRANCH_MOVED: {
+    exit: EXIT.refused,
     sentence: ({ compactionId, messageId }) =>
       `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on.`,
     hint: ({ sessionId, compactionId }) =>
       `Undo it anyway with \`${commandLine('undo --both', sessionId, compactionId)}\`: the former messages then come before those that were appended after it.`,
   },
   INPUT_NOT_VISIBLE: {
+    exit: EXIT.refused,
     sentence: ({ compactionId, why, missing }) =>
       `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${missing.join(', ')}` : ''}.`,
     hint: ({ sessionId, compactionId }) =>
       `Redo what it builds on as well with \`${commandLine('redo --cascade', sessionId, compactionId)}\`.`,
   },
-  STAGE_FAILED: {},
-  COMPACTION_IN_PROGRESS: {},
+  STAGE_FAILED: { exit: EXIT.defect },
+  COMPACTION_IN_PROGRESS: { exit: EXIT.refused },
   CIRCUIT_OPEN: {
+    exit: EXIT.refused,
     sentence: ({ sessionId, failures, error }) =>
       `Session ${JSON.stringify(sessionId)} is not compacted in the background for now: its last ${failures} automatic runs failed (${error}).`,
     hint: ({ sessionId }) => `\`${commandLine('compact', sessionId)}\` still compacts it.`,
   },
-  JOB_NOT_FOUND: { sentence: ({ jobId }) => `There is no job ${JSON.stringify(jobId)}.` },
+  JOB_NOT_FOUND: {
+    exit: EXIT.notFound,
+    sentence: ({ jobId }) => `There is no job ${JSON.stringify(jobId)}.`,
+  },
   REQUEST_NOT_FOUND: {
+    exit: EXIT.notFound,
     sentence: ({ sessionId, request }) =>
       request === '@'
         ? `Session ${JSON.stringify(sessionId)} has no recorded request.`
@@ -235,21 +189,25 @@ const WORDS: { readonly [C in ErrorCode]: Words<C> } = {
     hint: '`undertext requests SESSION` lists them; @ is the newest.',
   },
   NOTE_NOT_FOUND: {
+    exit: EXIT.notFound,
     sentence: ({ noteId }) => `There is no note ${JSON.stringify(noteId)}.`,
     hint: '`undertext notes --all --session SESSION` lists them, or with --owner those of an owner.',
   },
-  ABORTED: { sentence: () => 'Interrupted; nothing was changed.' },
+  ABORTED: { exit: EXIT.interrupted, sentence: () => 'Interrupted; nothing was changed.' },
   ESTIMATOR_UNKNOWN: {
+    exit: EXIT.unusable,
     sentence: ({ sessionId, estimator }) =>
       `Session ${JSON.stringify(sessionId)} was counted with ${JSON.stringify(estimator)}, which is not available here.`,
     hint: 'Install gpt-tokenizer beside undertext if it is a tokenizer; an estimator of an application works only there.',
   },
-  TOKENIZER_UNAVAILABLE: {},
+  TOKENIZER_UNAVAILABLE: { exit: EXIT.failed },
   IN_TRANSACTION: {
+    exit: EXIT.defect,
     sentence: () => 'A transaction of the store was open already. It is a bug in undertext.',
   },
-  STORE_CLOSED: { sentence: () => 'The store is closed. It is a bug in undertext.' },
+  STORE_CLOSED: { exit: EXIT.defect, sentence: () => 'The store is closed. It is a bug in undertext.' },
   STORE_READONLY: {
+    exit: EXIT.unusable,
     sentence: ({ detail }) =>
       detail === undefined
         ? 'The store cannot be written to: its file, or the folder it is in, is read-only.'
@@ -259,22 +217,28 @@ const WORDS: { readonly [C in ErrorCode]: Words<C> } = {
         ? undefined
         : 'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.',
   },
-  STORE_TOO_NEW: {},
-  STORE_TOO_OLD: { hint: '`undertext doctor --upgrade` brings the store up to this version.' },
+  STORE_TOO_NEW: { exit: EXIT.unusable },
+  STORE_TOO_OLD: {
+    exit: EXIT.unusable,
+    hint: '`undertext doctor --upgrade` brings the store up to this version.',
+  },
   STORE_CORRUPT: {
+    exit: EXIT.unusable,
     sentence: ({ detail }) => `The store is damaged (${detail}). Restore a copy of it.`,
     hint: '`undertext verify SESSION` checks a session, `undertext doctor --deep` a file.',
   },
-  INTERNAL_ERROR: {},
+  INTERNAL_ERROR: { exit: EXIT.defect },
   STORE_BUSY: {
+    exit: EXIT.unusable,
     sentence: ({ waitedMs, detail }) =>
       detail !== undefined
         ? `The store is busy. ${detail} for ${waitedMs} ms, and nothing was written.`
         : `The store is busy: another program did not release it for ${waitedMs} ms, and nothing was written.`,
     hint: 'Try again when the other program is done.',
   },
-  STORE_FULL: {},
+  STORE_FULL: { exit: EXIT.unusable },
   STORE_UNAVAILABLE: {
+    exit: EXIT.unusable,
     sentence: ({ location, detail }) => `The store ${JSON.stringify(location)} cannot be used: ${detail}`,
     hint: ({ advice }) =>
       advice === undefined
@@ -285,40 +249,46 @@ const WORDS: { readonly [C in ErrorCode]: Words<C> } = {
           }[advice],
   },
   NOT_A_STORE: {
+    exit: EXIT.unusable,
     sentence: ({ location, detail }) => `${JSON.stringify(location)} is not an undertext store: ${detail}`,
     hint: 'Name a store, a new file, or another schema of a server (?schema=NAME) with --db or UNDERTEXT_DB.',
   },
   CONNECTION_UNSUITABLE: {
+    exit: EXIT.unusable,
     sentence: ({ detail }) => `This connection cannot hold a store: ${detail}`,
   },
-  DRIVER_UNSUPPORTED: {},
-  DRIVER_UNAVAILABLE: {},
-  CONTEXT_BUDGET_EXCEEDED: {},
+  DRIVER_UNSUPPORTED: { exit: EXIT.unusable },
+  DRIVER_UNAVAILABLE: { exit: EXIT.unusable },
+  CONTEXT_BUDGET_EXCEEDED: { exit: EXIT.refused },
   REQUEST_REFUSED: {
+    exit: EXIT.refused,
     sentence: ({ sessionId, provider, kind, path }) =>
       `The provider ${JSON.stringify(provider)} refuses a request of session ${JSON.stringify(sessionId)} for its content: ${kind}${path === undefined ? '' : ` at ${path}`}. Repairs did not help.`,
     hint: 'undertext compactions lists the repairs; another model may accept the conversation.',
   },
-  REQUEST_INVALID: {},
+  REQUEST_INVALID: { exit: EXIT.refused },
   OUTPUT_NOT_SAVED: {
+    exit: EXIT.failed,
     sentence: ({ reason, originalSize }) =>
       `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either.`,
   },
-  FILES_ABORTED: {},
+  FILES_ABORTED: { exit: EXIT.interrupted },
   MODEL_CALL_FAILED: {
+    exit: EXIT.failed,
     sentence: ({ summarizer, error }) =>
       `The summarizer ${JSON.stringify(summarizer)} could not call its model (${error}).`,
     hint: 'Check the name of the model, its address and its key.',
   },
-  AI_SDK_UNAVAILABLE: {},
-  CLAUDE_AGENT_SDK_UNAVAILABLE: {},
-  SUMMARIZER_FAILED: {},
-  STRATEGY_FAILED: {},
-  OPERATION_CONFLICT: {},
-  HISTORY_DIVERGED: {},
-  IMPORT_DIVERGED: {},
-  HISTORY_REFUSED: {},
+  AI_SDK_UNAVAILABLE: { exit: EXIT.failed },
+  CLAUDE_AGENT_SDK_UNAVAILABLE: { exit: EXIT.failed },
+  SUMMARIZER_FAILED: { exit: EXIT.failed },
+  STRATEGY_FAILED: { exit: EXIT.failed },
+  OPERATION_CONFLICT: { exit: EXIT.refused },
+  HISTORY_DIVERGED: { exit: EXIT.refused },
+  IMPORT_DIVERGED: { exit: EXIT.refused },
+  HISTORY_REFUSED: { exit: EXIT.badData },
   IMPORT_ABORTED: {
+    exit: EXIT.interrupted,
     sentence: ({ file, imported }) => {
       const what = file === '-' ? 'the standard input' : JSON.stringify(file)
       const stored =
@@ -326,12 +296,13 @@ const WORDS: { readonly [C in ErrorCode]: Words<C> } = {
       return `The import of ${what} was interrupted; ${stored}. Import it again: nothing is added twice.`
     },
   },
-  FILE_UNREADABLE: {},
+  FILE_UNREADABLE: { exit: EXIT.notFound },
   FILE_UNRECOGNIZED: {
+    exit: EXIT.badData,
     sentence: ({ file, looks }) =>
       `${JSON.stringify(file)} is not recognized: it looks like ${looks}. \`undertext help import\` lists what is.`,
   },
-  FILE_CHANGED: {},
+  FILE_CHANGED: { exit: EXIT.refused },
 }
 
 /** Ids that a sentence names. */
@@ -368,15 +339,9 @@ export function failureOf(error: unknown, isInterrupted: boolean, flagOf: FlagOf
   }
   if (isUndertextError(error)) {
     const { code, facts } = error
-    const { sentence, hint } = WORDS[code] as Words<ErrorCode>
+    const { exit, sentence, hint } = ENDINGS[code] as Words<ErrorCode>
     const message = sentence === undefined ? error.message : sentence(facts, flagOf)
-    return {
-      code,
-      exit: EXIT_OF[code],
-      message,
-      facts,
-      hint: typeof hint === 'function' ? hint(facts) : hint,
-    }
+    return { code, exit, message, facts, hint: typeof hint === 'function' ? hint(facts) : hint }
   }
   if (isInterrupted)
     return { code: 'INTERRUPTED', exit: EXIT.interrupted, message: 'Interrupted.', facts: {} }

@@ -21,8 +21,7 @@ import {
   failureOf,
 } from './errors.ts'
 import { shownTyped, withoutAddresses } from './location.ts'
-import { printable } from './output/safe-text.ts'
-import { createStyle, hasColours, sealed } from './output/style.ts'
+import { createStyle, hasColours, printable, sealed } from './output/safe-text.ts'
 
 const GUIDE = `
 Start here:

@@ -5,8 +5,7 @@ import { contextOf, type Store, storageOf } from '../store/store.ts'
 import type { Context, Location } from './command.ts'
 import { CliError } from './errors.ts'
 import { LOCATED_BY } from './location.ts'
-import { isBlankFile, isMissing, prepareFile } from './store-file.ts'
-import { serverFacts } from './store-server.ts'
+import { isBlankFile, isMissing, prepareFile, serverFacts } from './store-facts.ts'
 import { installedTokenizer } from './token-counter.ts'
 
 /** Opens the store of a command, as `Context.open` describes. Warns on `err` of variables with our prefix that nothing reads. */

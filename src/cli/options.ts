@@ -26,8 +26,106 @@ export const PERMISSIONS = ['compact', 'undo', 'pin', 'note', 'fork', 'import'] 
 /** What `export` writes: the history, documents for people, and the formats of the view. */
 export const EXPORT_FORMATS = ['history', 'markdown', 'html', ...VIEW_FORMATS] as const
 
+export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
+
+/** An option as a command declares it: made for a flag such as `--dry-run`. `given` is the type of what the action receives. */
+export type Declared<G> = ((flag: string) => Option) & { readonly given: G }
+
+type GivenOf<D> = D extends Declared<infer G> ? G : never
+
+/** The options of an action; those that may be absent are optional. */
+export type OptionsOf<D> = {
+  readonly [N in keyof D as undefined extends GivenOf<D[N]> ? N : never]?: Exclude<GivenOf<D[N]>, undefined>
+} & {
+  readonly [N in keyof D as undefined extends GivenOf<D[N]> ? never : N]: GivenOf<D[N]>
+}
+
+function declared<G>(make: (flag: string) => Option): Declared<G> {
+  return make as Declared<G>
+}
+
+/** Whether it is given. */
+export function flag(about: string): Declared<boolean | undefined> {
+  return declared((flag) => new Option(flag, about))
+}
+
+/** `--no-fold`: true unless it is given. */
+export function unless(about: string): Declared<boolean> {
+  return declared((flag) => new Option(flag.replace('--', '--no-'), about))
+}
+
+export function text(value: string, about: string): Declared<string | undefined> {
+  return declared((flag) => new Option(`${flag} <${value}>`, about))
+}
+
+/** A text that may be left out: then it is `true`. */
+export function optionally(value: string, about: string): Declared<string | boolean | undefined> {
+  return declared((flag) => new Option(`${flag} [${value}]`, about))
+}
+
+/** A value that a function reads from the text, and from what was read before when it is repeated. */
+export function read<T>(
+  value: string,
+  about: string,
+  reader: (text: string, before?: T) => T,
+): Declared<T | undefined> {
+  return declared((flag) => new Option(`${flag} <${value}>`, about).argParser(reader))
+}
+
+/** A whole number from `least` up. */
+export function number(value: string, about: string, least = 1): Declared<number | undefined> {
+  return read(value, about, wholeNumber(least))
+}
+
+/** One of some values. */
+export function oneOf<const V extends readonly string[]>(
+  value: string,
+  about: string,
+  values: V,
+): Declared<V[number] | undefined> {
+  return declared((flag) => new Option(`${flag} <${value}>`, about).choices(values))
+}
+
+/** Some of some values, with commas or repeated. */
+export function severalOf<const V extends readonly string[]>(
+  value: string,
+  about: string,
+  values: V,
+): Declared<V[number][] | undefined> {
+  return declared((flag) =>
+    new Option(`${flag} <${value}>`, about).choices(values).argParser(listedOf(values)),
+  )
+}
+
+/** The option excludes another one. */
+export function against<G>(other: string, option: Declared<G>): Declared<G> {
+  return declared((flag) => option(flag).conflicts(other))
+}
+
+export function withDefault<T>(value: T, option: Declared<T | undefined>): Declared<T> {
+  return declared((flag) => option(flag).default(value))
+}
+
+/** The option must be given. */
+export function needed<G>(option: Declared<G>): Declared<Exclude<G, undefined>> {
+  return declared((flag) => option(flag).makeOptionMandatory())
+}
+
+/** The option also has a short flag. */
+export function short<G>(letter: string, option: Declared<G>): Declared<G> {
+  return declared((flag) => option(`-${letter}, ${flag}`))
+}
+
+/** `--system` and `--system-file`. `use` continues their descriptions. */
+export function systemPrompt(use = '') {
+  return {
+    system: against('systemFile', text('text', `the system prompt${use}`)),
+    systemFile: text('file', `the system prompt, from a file${use}`),
+  }
+}
+
 /** Parses a whole number from `least` up. */
-export function wholeNumber(least = 0): (text: string) => number {
+function wholeNumber(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < least)
@@ -49,7 +147,7 @@ export function repeated(text: string, before: readonly string[] = []): string[]
 }
 
 /** The same as `listed`, limited to some names. */
-export function listedOf(names: readonly string[]): typeof listed {
+function listedOf(names: readonly string[]): typeof listed {
   return (text, before) => {
     const found = listed(text, before)
     if (!found.every((name) => names.includes(name)))
@@ -85,22 +183,7 @@ export function providerAndModel({
   return { provider: model!.slice(0, slash), ...(rest !== '' && { model: rest }) }
 }
 
-/** An option with a value from a list. */
-export function choice(flags: string, description: string, values: readonly string[]): Option {
-  return new Option(flags, description).choices(values)
-}
-
-export type SystemPromptOptions = { readonly system?: string; readonly systemFile?: string }
-
-/** `--system`. `use` continues its description. */
-export function systemOption(use = ''): Option {
-  return new Option('--system <text>', `the system prompt${use}`).conflicts('systemFile')
-}
-
-/** `--system-file`. */
-export function systemFileOption(use = ''): Option {
-  return new Option('--system-file <file>', `the system prompt, from a file${use}`)
-}
+type SystemPromptOptions = { readonly system?: string; readonly systemFile?: string }
 
 /** The system prompt of a command line, if it has one. Throws the system's error for a file that cannot be read. */
 export async function systemPromptOf(

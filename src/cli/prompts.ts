@@ -8,8 +8,8 @@ import {
 } from '@clack/prompts'
 import type { Io, Progress, Sink } from './command.ts'
 import { CliError } from './errors.ts'
+import { statusLine } from './output/layout.ts'
 import { safeLine, safeText, unmark } from './output/safe-text.ts'
-import { statusLine } from './output/status-line.ts'
 
 /*
  * Questions and progress on the terminal. They move the cursor, so the library writes to the terminal unchanged, and only the texts given

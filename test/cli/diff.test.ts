@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { dependentsOf, storedReplacements, viewAt } from '../../src/cli/commands/diff/views.ts'
+import { dependentsOf, storedReplacements, viewAt } from '../../src/cli/commands/diff.ts'
 import type { Store } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { EXIT_OF, failureOf } from '../../src/cli/errors.ts'
+import { ENDINGS, failureOf } from '../../src/cli/errors.ts'
 import { type ErrorCode, type Failures, UndertextError } from '../../src/core/errors.ts'
 import { Store } from '../../src/store/store.ts'
 import { runCli } from '../support/cli-run.ts'
@@ -119,7 +119,7 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
   FILE_UNRECOGNIZED: [{ file: 'a.txt', looks: 'text that is no JSON' }],
   FILE_CHANGED: [{ file: 'a.jsonl', imported: 1 }],
 }
-const CODES = Object.keys(EXIT_OF) as ErrorCode[]
+const CODES = Object.keys(ENDINGS) as ErrorCode[]
 
 const wordsOf = (code: ErrorCode): string[] =>
   SAMPLES[code].map((facts) => {

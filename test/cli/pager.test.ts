@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Io } from '../../src/cli/command.ts'
-import { page } from '../../src/cli/output/pager.ts'
+import { page } from '../../src/cli/context.ts'
 
 /** Pages pieces on a terminal of so many rows; says what was written beside the pager, and how many pieces were asked for. */
 async function paged(pieces: readonly string[], pager: NonNullable<Io['page']>, rows = 3) {

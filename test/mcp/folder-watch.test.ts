@@ -2,7 +2,7 @@ import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { FolderWatch } from '../../src/cli/commands/mcp/watch.ts'
+import { FolderWatch } from '../../src/cli/commands/mcp/importer.ts'
 import { newFolder } from '../support/temporary.ts'
 
 /* What a watch does with the outcomes of imports. */

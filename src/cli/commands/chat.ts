@@ -5,30 +5,23 @@ import type { Session } from '../../storage/storage.ts'
 import type { Settings } from '../../store/config/settings.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError } from '../errors.ts'
-import { type SystemPromptOptions, systemPromptOf } from '../options.ts'
+import { systemPromptOf } from '../options.ts'
 import { count, counted } from '../output/figures.ts'
 import { shellWord } from '../output/ids.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
+import { findSession } from '../references.ts'
 import { type Backend, summarizerBy } from './chat/backend.ts'
-import { type BackendChoice, chooseBackend } from './chat/choose-backend.ts'
+import { chooseBackend } from './chat/choose-backend.ts'
 import { chatLoop } from './chat/loop.ts'
 import { onePrompt, type Prompts, pipedPrompts, terminalPrompts } from './chat/prompts.ts'
 import { jsonReporter, textReporter } from './chat/reporter.ts'
 import { briefMessage, SLASH_COMMANDS } from './chat/slash-commands.ts'
 import type { Chat } from './chat/turn.ts'
 
-type ChatOptions = BackendChoice &
-  SystemPromptOptions & {
-    readonly contextWindow?: number
-    readonly compactThreshold?: number
-    readonly disableCompaction?: boolean
-    readonly summaryModel?: string
-    readonly maxTokens?: number
-    readonly title?: string
-    readonly message?: string
-  }
+type ChatOptions = Given<'chat'>
 
 /** Messages that are shown when a session continues. */
 const SHOWN_AT_RESUME = 4
@@ -86,7 +79,7 @@ export async function chat(
 /** The session to continue, looked up before anything else is opened or asked. */
 async function knownSession(context: Context, given: string): Promise<Session> {
   const store = await context.open('change')
-  return store.sessions.get(await context.session(store, given))
+  return store.sessions.get(await findSession(store, given))
 }
 
 async function settingsOf(

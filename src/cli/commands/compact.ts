@@ -3,38 +3,33 @@ import type { CompactionResult } from '../../store/compaction/result.ts'
 import type { PreviewOptions } from '../../store/config/store-options.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { providerAndModel } from '../options.ts'
 import { count, fromTo, mediaOf, mediaText } from '../output/figures.ts'
 import { commandLine, shortIds } from '../output/ids.ts'
 import { sentence, writeLines } from '../output/layout.ts'
+import { openSession } from '../references.ts'
 import { summarizerBy } from './chat/backend.ts'
 import { chooseBackend } from './chat/choose-backend.ts'
-import { makePlan, planJson, planRows, type ShownPlan, WHY_NOTHING, type WhyNothing } from './compact/plan.ts'
-import { planLines, shortPlanLines } from './compact/plan-text.ts'
+import {
+  makePlan,
+  planJson,
+  planLines,
+  planRows,
+  type ShownPlan,
+  shortPlanLines,
+  WHY_NOTHING,
+  type WhyNothing,
+} from './compact/plan.ts'
 
-type CompactOptions = {
-  readonly dryRun?: boolean
-  readonly full?: boolean
-  readonly target?: number
-  readonly targetTokens?: number
-  readonly stage?: readonly string[]
-  readonly provider?: string
-  readonly model?: string
-  readonly summaryModel?: string
-  readonly summaryUrl?: string
-  readonly summaryPackage?: string
-  readonly apiKeyEnv?: string
-  readonly summarize?: boolean
-  readonly reason?: string
-}
+type CompactOptions = Given<'compact'>
 
 /** Shows the plan of a compaction and, unless it is a dry run, carries out exactly that plan. */
 export async function compact(context: Context, session: string, options: CompactOptions): Promise<number> {
   const { dryRun = false, full = false, summarize = false } = options
   const { json: isJson, out } = context
-  const store = await context.open(dryRun && !summarize ? 'read' : 'change')
-  const id = await context.session(store, session)
+  const { store, id } = await openSession(context, dryRun && !summarize ? 'read' : 'change', session)
   const previewOptions = await previewOptionsOf(context, options)
   if (summarize) announceModelCall(context)
   const shown = await makePlan(store, id, previewOptions)

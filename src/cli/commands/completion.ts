@@ -8,7 +8,7 @@ import { locationNamed } from '../location.ts'
 import { openAt } from '../open-store.ts'
 import { clipped } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
-import { allSessions } from '../references.ts'
+import { allSessions, findSession } from '../references.ts'
 import { kindName } from './log.ts'
 
 /*
@@ -269,7 +269,7 @@ async function candidatesOf(
   try {
     const ids =
       'compactionsOf' in found
-        ? await compactionIds(store, await context.session(store, found.compactionsOf))
+        ? await compactionIds(store, await findSession(store, found.compactionsOf))
         : await sessionIds(store, beginning)
     // Ids that a shell would interpret, or that look like an option, are left out.
     const plain = beginningWith(beginning, ids).filter(({ value }) => /^(?!-)[\w@%+,./-]+$/.test(value))

@@ -8,14 +8,22 @@ import { knownVariables, unknownVariables, VARIABLES } from '../../store/config/
 import { SETTING_NAMES } from '../../store/config/settings.ts'
 import { openStore } from '../../store/open.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT, failureOf } from '../errors.ts'
 import { LOCATED_BY, shownName } from '../location.ts'
 import { bytes, count, counted } from '../output/figures.ts'
 import { clipped, sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { table } from '../output/table.ts'
-import { type FileFacts, fileFacts, storedIn } from '../store-file.ts'
-import { type Distribution, type ServerFacts, serverFacts, storedOn } from '../store-server.ts'
+import {
+  type Distribution,
+  type FileFacts,
+  fileFacts,
+  type ServerFacts,
+  serverFacts,
+  storedIn,
+  storedOn,
+} from '../store-facts.ts'
 
 /** Packages that add a feature if they are installed. */
 const OPTIONAL = [
@@ -42,13 +50,7 @@ const OTHER_VARIABLES = [
   'XDG_DATA_HOME',
 ]
 
-type Report = {
-  readonly store: StoreReport
-  readonly versions: Versions
-  readonly settings: readonly { readonly name: string; readonly value: unknown; readonly source: string }[]
-  readonly variables: readonly { readonly name: string; readonly value: string }[]
-  readonly problems: readonly Problem[]
-}
+type Report = Awaited<ReturnType<typeof examine>>
 
 type StoreReport = {
   /** `null` if the server does not say. */
@@ -71,20 +73,9 @@ type Guards = GuardReport['problems'] & Pick<GuardReport, 'kind'>
 
 type Problem = { readonly code: string; readonly message: string; readonly hint: string | null }
 
-type Versions = {
-  readonly undertext: string
-  readonly node: string
-  readonly betterSqlite3: string | null
-  readonly sqlite: string | null
-  /** Why the driver cannot be loaded. */
-  readonly driverError: string | null
-  /** Versions of the optional packages; `null` for those that are not installed. */
-  readonly optional: { readonly [name: string]: string | null }
-}
-
 export async function doctor(
   context: Context,
-  { deep = false, upgrade = false }: { readonly deep?: boolean; readonly upgrade?: boolean },
+  { deep = false, upgrade = false }: Given<'doctor'>,
 ): Promise<number> {
   if (deep && context.location.url !== undefined)
     throw new CliError('WRONG_USE', '--deep reads a file; a server checks its own files.', {
@@ -98,7 +89,7 @@ export async function doctor(
 }
 
 /** Examines the store and its surroundings. Whatever it finds becomes a problem and is not thrown. */
-async function examine(context: Context, deep: boolean): Promise<Report> {
+async function examine(context: Context, deep: boolean) {
   const { location, env, version } = context
   const problems: Problem[] = []
   const add = (code: string, message: string, hint: string | null = null): void => {
@@ -181,7 +172,8 @@ async function examineServer(
   }
 }
 
-async function versions(undertext: string): Promise<Versions> {
+/** `null` for what is not installed. `driverError`: why the driver cannot be loaded. */
+async function versions(undertext: string) {
   const base = {
     undertext,
     node: process.versions.node,
@@ -209,7 +201,9 @@ function versionOf(name: string): string | null {
 }
 
 /** The settings for all sessions. A store in memory reads them as any other does. */
-async function settingsIn(env: Context['env']): Promise<Report['settings']> {
+async function settingsIn(
+  env: Context['env'],
+): Promise<readonly { readonly name: string; readonly value: unknown; readonly source: string }[]> {
   const store = await openStore(':memory:', { env: knownVariables(env) })
   const { settings, sources } = await store.sessions.config()
   await store.close()
@@ -365,7 +359,7 @@ function fileLines(
   ]
 }
 
-function versionLines(context: Context, versions: Versions): string[] {
+function versionLines(context: Context, versions: Report['versions']): string[] {
   const { undertext, node, betterSqlite3, sqlite, driverError, optional } = versions
   const packages = Object.entries(optional).map(([name, version]) => `${name} ${version ?? 'not installed'}`)
   return [

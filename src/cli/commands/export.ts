@@ -1,33 +1,25 @@
-import { extname } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import type { Stats } from 'node:fs'
+import { type FileHandle, link, open, realpath, rename, stat, unlink } from 'node:fs/promises'
+import { extname, resolve } from 'node:path'
 import { isUndertextError } from '../../core/errors.ts'
 import type { Moment } from '../../core/model/moment.ts'
 import type { Store } from '../../store/store.ts'
-import type { DocumentOptions } from '../../transfer/document/options.ts'
 import { exportHtml } from '../../transfer/export-html.ts'
 import { exportMarkdown } from '../../transfer/export-markdown.ts'
 import { exportView } from '../../transfer/export-view.ts'
 import { historyLines } from '../../transfer/history-lines.ts'
 import type { Context } from '../command.ts'
 import { chunked } from '../context.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
-import { momentOf } from '../moments.ts'
 import type { EXPORT_FORMATS } from '../options.ts'
 import { bytes, counted } from '../output/figures.ts'
-import { allSessions } from '../references.ts'
-import { openTarget, type Target } from './export/target.ts'
+import { allSessions, findSession, momentOf } from '../references.ts'
 
 type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
-type ExportOptions = Pick<DocumentOptions, 'hidden' | 'images' | 'cutOutputs'> & {
-  readonly all?: boolean
-  readonly format?: ExportFormat
-  readonly output?: string | undefined
-  readonly force?: boolean
-  readonly lines?: boolean
-  readonly rendered?: boolean | string
-  readonly full?: boolean
-  readonly at?: string
-}
+type ExportOptions = Given<'export'>
 
 /** Writes sessions to a file or to the standard output. */
 export async function exportSessions(
@@ -37,7 +29,7 @@ export async function exportSessions(
 ): Promise<number> {
   const output = options.output === '-' ? undefined : options.output
   const format = options.format ?? formatOfFile(output)
-  refuseContradictions(context, given, { ...options, output }, format)
+  refuseContradictions(context, given, options, output, format)
   const store = await context.open('read')
   const ids = await sessionIds(context, store, given, options.all === true)
   const remarks = new Map<string, number>()
@@ -47,7 +39,7 @@ export async function exportSessions(
   let size = 0
   try {
     for (const id of ids) {
-      const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
+      const at = options.at === undefined ? undefined : await momentOf(store, id, options.at)
       const pieces = exportOf(store, id, format, { ...options, at }, remark)
       const written = await writeSession(context, target, pieces, {
         mayBeGone: options.all === true,
@@ -96,7 +88,8 @@ async function writeSession(
 function refuseContradictions(
   context: Context,
   given: readonly string[],
-  { all = false, output, lines, rendered, full, at, hidden, images, cutOutputs }: ExportOptions,
+  { all = false, lines, rendered, full, at, hidden, images, cutOutputs }: ExportOptions,
+  output: string | undefined,
   format: ExportFormat,
 ): void {
   const wrong = (sentence: string, hint?: string): never => {
@@ -135,13 +128,13 @@ function nameOfFirst(options: { readonly [name: string]: unknown }): string | un
 }
 
 async function sessionIds(
-  context: Context,
+  _context: Context,
   store: Store,
   given: readonly string[],
   all: boolean,
 ): Promise<string[]> {
   const ids = new Set<string>()
-  for (const one of given) ids.add(await context.session(store, one))
+  for (const one of given) ids.add(await findSession(store, one))
   if (all) for await (const { id } of allSessions(store)) ids.add(id)
   // Oldest first: sessions are listed in the order of their import, and a copy of the store should list them as this one does.
   return all ? [...ids].reverse() : [...ids]
@@ -195,4 +188,91 @@ function report(
   if (file === null) return
   const what = counted(sessions.length, 'session')
   err.write(`${style.green('✓')} ${what} written to ${file} (${format}, ${bytes(written.bytes)})\n`)
+}
+
+/** Where an export is written. A file appears under its name only when it is complete. */
+export type Target = {
+  write(text: string): Promise<void>
+  finish(): Promise<void>
+  discard(): Promise<void>
+}
+
+/** Opens a file, a device or, without a name, the standard output. */
+async function openTarget(context: Context, output: string | undefined, force: boolean): Promise<Target> {
+  if (output === undefined)
+    return { write: (text) => context.pour(text), finish: async () => {}, discard: async () => {} }
+  if (output === '') throw new CliError('WRONG_USE', '-o needs the name of a file.')
+  const given = resolve(context.cwd, output)
+  const found = await statOf(given)
+  if (found?.isDirectory() === true)
+    throw new CliError('WRONG_USE', `${output} is a folder.`, { hint: 'Name a file within it.' })
+  // A device or a named pipe must not be replaced by a file.
+  if (found?.isFile() === false) return deviceTarget(await open(given, 'w'))
+  if (found !== undefined && !force) throw existsAlready(output)
+  // The target of a link is replaced, not the link.
+  const path = found === undefined ? given : await realpath(given)
+  const store = context.location.url === undefined ? await realpath(context.location.path) : undefined
+  if (store !== undefined && [store, `${store}-wal`, `${store}-shm`].includes(path))
+    throw new CliError('WRONG_USE', `${output} is the store itself.`, { hint: 'Name another file.' })
+  const partial = `${path}.${randomBytes(4).toString('hex')}.partial`
+  return fileTarget(output, path, partial, await createFile(partial, output), force)
+}
+
+async function statOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Creates a file that only its owner may read, as the store's folder is. An error names the requested file. */
+async function createFile(partial: string, output: string): Promise<FileHandle> {
+  try {
+    return await open(partial, 'wx', 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new CliError('NOT_THERE', `The folder of ${output} does not exist.`)
+    throw Object.assign(error as Error, { path: output })
+  }
+}
+
+function existsAlready(output: string): CliError {
+  return new CliError('WRONG_USE', `There is a file ${output} already.`, {
+    hint: 'Give --force to replace it.',
+  })
+}
+
+function deviceTarget(file: FileHandle): Target {
+  return {
+    write: (text) => file.writeFile(text),
+    finish: () => file.close(),
+    // What a device received cannot be undone.
+    discard: () => file.close().catch(() => undefined),
+  }
+}
+
+function fileTarget(output: string, path: string, partial: string, file: FileHandle, force: boolean): Target {
+  return {
+    write: (text) => file.writeFile(text),
+    async finish() {
+      await file.sync()
+      await file.close()
+      if (force) return rename(partial, path)
+      try {
+        // Unlike a rename, a link fails if another program has created the file meanwhile.
+        await link(partial, path)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw existsAlready(output)
+        // The file system has no links.
+        return rename(partial, path)
+      }
+      await unlink(partial)
+    },
+    async discard() {
+      await file.close().catch(() => undefined)
+      await unlink(partial).catch(() => undefined)
+    },
+  }
 }

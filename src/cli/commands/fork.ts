@@ -2,19 +2,13 @@ import { shownTitle } from '../../core/messages/title.ts'
 import type { Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
-import { EXIT } from '../errors.ts'
-import { momentOf } from '../moments.ts'
+import type { Given } from '../declarations.ts'
 import { counted } from '../output/figures.ts'
-import { sentence, writeLines } from '../output/layout.ts'
-import { safeLine } from '../output/safe-text.ts'
-import { allSessions } from '../references.ts'
+import { report, sentence } from '../output/layout.ts'
+import { nulled, safeLine } from '../output/safe-text.ts'
+import { allSessions, findSession, momentOf, openSession } from '../references.ts'
 
-type ForkOptions = {
-  readonly at?: string
-  readonly id?: string
-  readonly title?: string
-  readonly actor?: string
-}
+type ForkOptions = Given<'fork'>
 
 export async function fork(
   context: Context,
@@ -22,59 +16,41 @@ export async function fork(
   { at, id, title, actor }: ForkOptions,
 ): Promise<number> {
   const { out, style } = context
-  const store = await context.open('change')
-  const origin = await context.session(store, given)
-  const moment = at === undefined ? undefined : await momentOf(context, store, origin, at)
+  const { store, id: origin } = await openSession(context, 'change', given)
+  const moment = await momentOf(store, origin, at)
   const made = await store.sessions.fork(origin, { at: moment, id, title, actor })
   const position = made.forkedFrom!.position
-  if (context.json) context.printJson({ session: made.id, forkedFrom: origin, position })
-  else {
-    const text = `Forked: session ${safeLine(made.id)} has the first ${counted(position, 'message')} of ${safeLine(origin)}.`
-    writeLines(out, sentence(text, out, style.green))
-  }
-  return EXIT.done
+  const text = `Forked: session ${safeLine(made.id)} has the first ${counted(position, 'message')} of ${safeLine(origin)}.`
+  return report(context, { session: made.id, forkedFrom: origin, position }, () =>
+    sentence(text, out, style.green),
+  )
 }
 
 export async function bringBack(
   context: Context,
   given: string,
-  { text, actor, reason }: { readonly text?: string; readonly actor?: string; readonly reason?: string },
+  { text, actor, reason }: Given<'bring-back'>,
 ): Promise<number> {
   const { out, style } = context
-  const store = await context.open('change')
-  const session = await context.session(store, given)
+  const { store, id: session } = await openSession(context, 'change', given)
   const brought = await store.sessions.bringBack(session, { text, actor, reason })
-  if (context.json) context.printJson({ fork: session, ...brought, summarizer: brought.summarizer ?? null })
-  else {
-    const done = `Brought back: message ${brought.position} of session ${safeLine(brought.sessionId)} has the conclusion of ${safeLine(session)}.`
-    writeLines(out, sentence(done, out, style.green))
-  }
-  return EXIT.done
+  const done = `Brought back: message ${brought.position} of session ${safeLine(brought.sessionId)} has the conclusion of ${safeLine(session)}.`
+  const value = { fork: session, ...brought, summarizer: brought.summarizer ?? null }
+  return report(context, value, () => sentence(done, out, style.green))
 }
 
 /** A session with its forks. */
 type Node = { readonly session: Session; readonly messages: number; readonly forks: readonly Node[] }
 
 export async function tree(context: Context, given: string | undefined): Promise<number> {
-  const { out } = context
   const store = await context.open('read')
   const nodes =
     given === undefined
       ? await nodesOf(store)
-      : [
-          await nodeOf(
-            store,
-            await rootOf(store, await store.sessions.get(await context.session(store, given))),
-          ),
-        ]
-  if (context.json) context.printJson({ sessions: nodes.map(nodeJson) })
-  else if (nodes.length === 0) writeLines(out, ['No session has forks.'])
-  else
-    writeLines(
-      out,
-      nodes.flatMap((node) => nodeLines(node, '', '')),
-    )
-  return EXIT.done
+      : [await nodeOf(store, await rootOf(store, await store.sessions.get(await findSession(store, given))))]
+  return report(context, { sessions: nodes.map(nodeJson) }, () =>
+    nodes.length === 0 ? ['No session has forks.'] : nodes.flatMap((node) => nodeLines(node, '', '')),
+  )
 }
 
 /** The sessions that are no forks and have some. Only sessions with forks are asked for them. */
@@ -116,14 +92,8 @@ type JsonNode = {
 
 function nodeJson({ session, messages, forks }: Node): JsonNode {
   const { id, title, forkedFrom, createdAt } = session
-  return {
-    id,
-    title: title ?? null,
-    position: forkedFrom?.position ?? null,
-    messages,
-    createdAt,
-    forks: forks.map(nodeJson),
-  }
+  const position = forkedFrom?.position
+  return { ...nulled({ id, title, position, messages, createdAt }), forks: forks.map(nodeJson) }
 }
 
 function nodeLines({ session, messages, forks }: Node, first: string, rest: string): string[] {

@@ -1,13 +1,15 @@
+import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
+import { isUndertextError } from '../../core/errors.ts'
 import { withoutTrailing } from '../../core/messages/characters.ts'
 import { openStore } from '../../store/open.ts'
-import type { Store } from '../../store/store.ts'
+import { type Store, storageOf } from '../../store/store.ts'
 import { importFile, importStream } from '../../transfer/import-file.ts'
 import type { ImportFileOptions, ImportProgress, ImportReport } from '../../transfer/import-report.ts'
-import type { SourceName } from '../../transfer/source.ts'
 import type { Context, Progress } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, failureOf } from '../errors.ts'
 import { isMeantAsAddress } from '../location.ts'
 import { isNewStore } from '../open-store.ts'
@@ -20,19 +22,8 @@ import {
   jsonReporter,
   textReporter,
 } from './import/report.ts'
-import { Reported } from './import/reported.ts'
 
-type ImportOptions = {
-  readonly from?: SourceName
-  readonly session?: string
-  readonly prefix?: string
-  readonly skipBad?: boolean
-  readonly branches?: boolean
-  readonly dryRun?: boolean
-  readonly follow?: boolean
-  readonly owner?: string
-  readonly reason?: string
-}
+type ImportOptions = Given<'import'>
 
 /** Names the standard input among the files. */
 const STANDARD_INPUT = '-'
@@ -246,4 +237,55 @@ async function countFiles(root: string, follow: boolean): Promise<number> {
   let files = 0
   for await (const entry of filesIn(root, follow)) if (entry.kind === 'file') files += 1
   return files
+}
+
+type Mark = { readonly key: string; readonly value: string }
+
+/**
+ * What imports of folders have reported: marks in the store, by file, with a digest of the file's bytes and of what could not be stored of it. A file
+ * that stays bad would otherwise fail every later import of its folder.
+ */
+export class Reported {
+  readonly #store: Store
+  readonly #owner: string | undefined
+  #news: Mark[] = []
+
+  constructor(store: Store, owner: string | undefined) {
+    this.#store = store
+    this.#owner = owner
+  }
+
+  /** Whether the same was reported of a file before. Anything else is to be kept once it was reported. */
+  async knows(path: string, report: ImportReport): Promise<boolean> {
+    const bad = report.conversations.filter(
+      ({ status, skipped, compactions }) => status === 'refused' || skipped + compactions.refused > 0,
+    )
+    if (bad.length === 0) return false
+    const key = `reported:${digestOf([resolve(path), this.#owner ?? null])}`
+    const what = bad.map(({ sessionId, why, skipped, compactions }) => [
+      sessionId,
+      why ?? null,
+      skipped,
+      compactions.refused,
+    ])
+    const value = digestOf([report.digest, what])
+    if ((await storageOf(this.#store).histories.mark(key)) === value) return true
+    this.#news.push({ key, value })
+    return false
+  }
+
+  /** Stores what was reported by now. Without it the same is reported again, so an import does not fail where marks cannot be written. */
+  async keep(): Promise<void> {
+    const news = this.#news
+    this.#news = []
+    try {
+      for (const { key, value } of news) await storageOf(this.#store).histories.writeMark(key, value)
+    } catch (error) {
+      if (!isUndertextError(error)) throw error
+    }
+  }
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex')
 }

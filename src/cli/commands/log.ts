@@ -2,12 +2,15 @@ import { listIn } from '../../core/messages/lists.ts'
 import { dependsOn } from '../../core/model/dependents.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
-import { statusWords } from '../../transfer/document/session-document.ts'
+import { auditEntries, statusWords } from '../../transfer/document/session-document.ts'
 import type { Context, Output } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
 import { counted, fromTo, listing, money, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { sentence } from '../output/layout.ts'
+import { nulled } from '../output/safe-text.ts'
+import { openSession } from '../references.ts'
 
 /** A change of a compaction's status: undone, redone, failed … */
 type Transition = {
@@ -36,13 +39,8 @@ type LoggedRun = {
 /** The history of a session, newest first. `events` concern no compaction. */
 type Timeline = { readonly runs: readonly LoggedRun[]; readonly events: readonly Transition[] }
 
-export async function showLog(
-  context: Context,
-  given: string,
-  { limit }: { readonly limit?: number },
-): Promise<number> {
-  const store = await context.open('read')
-  const id = await context.session(store, given)
+export async function showLog(context: Context, given: string, { limit }: Given<'log'>): Promise<number> {
+  const { store, id } = await openSession(context, 'read', given)
   const all = await readTimeline(store, id)
   const timeline: Timeline = { runs: all.runs.slice(0, limit), events: limit === undefined ? all.events : [] }
   if (context.json)
@@ -55,18 +53,12 @@ export async function showLog(
   return EXIT.done
 }
 
-/** Audit entries that are read at once. */
-const PAGE = 10_000
-
 /** The timeline of a session. Throws `SESSION_NOT_FOUND`. */
 export async function readTimeline(store: Store, sessionId: string): Promise<Timeline> {
   const compactions = await store.listCompactions(sessionId)
   const audit: AuditEntry[] = []
-  for (;;) {
-    const page = await store.sessions.audit(sessionId, { after: audit.at(-1)?.no ?? 0, limit: PAGE })
-    for (const entry of page) audit.push(entry)
-    if (page.length < PAGE) return timelineOf(compactions, audit)
-  }
+  for await (const entry of auditEntries(store, sessionId)) audit.push(entry)
+  return timelineOf(compactions, audit)
 }
 
 /** Groups compactions, in the order in which they came into force, by run. */
@@ -117,38 +109,23 @@ function runJson({ runId, at, compactions }: LoggedRun) {
   return {
     run: runId,
     at,
-    trigger,
-    actor: actor ?? null,
-    reason: reason ?? null,
+    ...nulled({ trigger, actor, reason }),
     compactions: compactions.map(compactionJson),
   }
 }
 
 function compactionJson({ compaction, transitions, dependents, depth }: LoggedCompaction) {
   const { id, kind, status, rowsHidden, partsReplaced, rowsInserted, tokensBefore, tokensAfter } = compaction
+  const { summarizer, model, usage, cost, error, createdAt } = compaction
   return {
-    id,
-    kind,
-    status,
-    rowsHidden,
-    partsReplaced,
-    rowsInserted,
-    tokensBefore,
-    tokensAfter,
-    summarizer: compaction.summarizer ?? null,
-    model: compaction.model ?? null,
-    usage: compaction.usage ?? null,
-    cost: compaction.cost ?? null,
-    error: compaction.error ?? null,
-    createdAt: compaction.createdAt,
-    dependents,
-    depth,
-    transitions: transitions.map(transitionJson),
+    ...{ id, kind, status, rowsHidden, partsReplaced, rowsInserted, tokensBefore, tokensAfter },
+    ...nulled({ summarizer, model, usage, cost, error }),
+    ...{ createdAt, dependents, depth, transitions: transitions.map(transitionJson) },
   }
 }
 
 function transitionJson({ event, at, actor, reason }: Transition) {
-  return { event, at, actor: actor ?? null, reason: reason ?? null }
+  return nulled({ event, at, actor, reason })
 }
 
 type Shown = Output & { readonly shortId: (id: string) => string }

@@ -5,6 +5,7 @@ import type { MoveReport } from '../../store/history/move-store.ts'
 import { contextOf } from '../../store/store.ts'
 import { moveStore } from '../../transfer/move-store.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { locationNamed } from '../location.ts'
 import { count, counted, listing } from '../output/figures.ts'
@@ -13,7 +14,7 @@ import { type Column, table } from '../output/table.ts'
 import { allSessions } from '../references.ts'
 
 /** Copies the store to another one. */
-export async function move(context: Context, { to }: { readonly to: string }): Promise<number> {
+export async function move(context: Context, { to }: Given<'move'>): Promise<number> {
   const { location, signal } = context
   const there = locationNamed(to, 'option', context.cwd)
   if ((there.url ?? there.path) === (location.url ?? location.path))

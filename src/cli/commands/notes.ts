@@ -3,27 +3,18 @@ import type { Note } from '../../storage/storage.ts'
 import type { ListedNote } from '../../store/notes.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
-import { CliError, EXIT } from '../errors.ts'
+import type { Given } from '../declarations.ts'
+import { CliError } from '../errors.ts'
 import { shownTyped } from '../location.ts'
 import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
-import { sentence, writeLines } from '../output/layout.ts'
-import { safeLine } from '../output/safe-text.ts'
+import { report, sentence } from '../output/layout.ts'
+import { nulled, safeLine } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
+import { findSession } from '../references.ts'
 import { noWordsText } from './search.ts'
 
-type NotesOptions = {
-  readonly session?: string
-  readonly owner?: string
-  readonly search?: string
-  readonly key?: string
-  readonly all?: boolean
-  readonly limit: number
-  readonly source?: string
-  readonly purge?: boolean
-  readonly reason?: string
-  readonly actor?: string
-}
+type NotesOptions = Given<'notes'>
 
 type Scope = { readonly session: string } | { readonly owner: string }
 
@@ -49,8 +40,8 @@ function wrongUse(message: string): CliError {
 }
 
 /** Whose notes: of the newest session, unless another or an owner is named. */
-async function scopeOf(context: Context, store: Store, { session, owner }: NotesOptions): Promise<Scope> {
-  return owner === undefined ? { session: await context.session(store, session ?? '@') } : { owner }
+async function scopeOf(_context: Context, store: Store, { session, owner }: NotesOptions): Promise<Scope> {
+  return owner === undefined ? { session: await findSession(store, session ?? '@') } : { owner }
 }
 
 async function listNotes(context: Context, options: NotesOptions): Promise<number> {
@@ -67,16 +58,12 @@ async function listNotes(context: Context, options: NotesOptions): Promise<numbe
   const more = found.length > limit
   const { words, leftOut } = readQuery(search ?? '')
   const noWords = search !== undefined && search.trim() !== '' && words.length === 0
-  if (context.json)
-    context.printJson({
-      ...ofJson(scope),
-      notes: shown.map(noteJson),
-      more,
-      ...(noWords && { noWords, leftOut }),
-    })
-  else if (noWords) writeLines(context.out, sentence(noWordsText('note', leftOut), context.out))
-  else write(context, shown, more)
-  return EXIT.done
+  const notes = shown.map(noteJson)
+  return report(context, { ...ofJson(scope), notes, more, ...(noWords && { noWords, leftOut }) }, () =>
+    noWords
+      ? sentence(noWordsText('note', leftOut), context.out)
+      : noteLines(context, shown, found.length > limit),
+  )
 }
 
 async function addNote(context: Context, text: string, options: NotesOptions): Promise<number> {
@@ -88,9 +75,9 @@ async function addNote(context: Context, text: string, options: NotesOptions): P
     ...(await scopeOf(context, store, options)),
     ...{ key, source, actor, reason },
   })
-  if (context.json) context.printJson({ note: noteJson(note) })
-  else writeLines(context.out, [context.style.green(`Remembered: note ${note.id}.`)])
-  return EXIT.done
+  return report(context, { note: noteJson(note) }, () => [
+    context.style.green(`Remembered: note ${note.id}.`),
+  ])
 }
 
 async function forgetNote(context: Context, given: string, options: NotesOptions): Promise<number> {
@@ -100,14 +87,11 @@ async function forgetNote(context: Context, given: string, options: NotesOptions
   if (purge && !(await context.confirm(`Remove the text of note ${safeLine(id)} for good?`)))
     throw new CliError('DECLINED', 'Nothing was removed.', { hint: '--yes removes it without asking.' })
   const { changed, removed, filesCleared } = await store.notes.forget(id, { purge, actor, reason })
-  if (context.json)
-    context.printJson({ noteId: id, changed, removed, ...(filesCleared === false && { filesCleared }) })
-  else if (!changed) writeLines(context.out, ['Nothing to forget: it is not in use already.'])
-  else {
-    const what = purge ? `Removed for good: ${counted(removed, 'note')}.` : `Forgotten: note ${safeLine(id)}.`
-    writeLines(context.out, [context.style.green(what)])
-  }
-  return EXIT.done
+  const value = { noteId: id, changed, removed, ...(filesCleared === false && { filesCleared }) }
+  const what = purge ? `Removed for good: ${counted(removed, 'note')}.` : `Forgotten: note ${safeLine(id)}.`
+  return report(context, value, () => [
+    changed ? context.style.green(what) : 'Nothing to forget: it is not in use already.',
+  ])
 }
 
 /** The id, or the only one of the session or the owner that begins or ends so. */
@@ -138,8 +122,8 @@ function ofJson(scope: Scope) {
 
 function noteJson({ id, sessionId, owner, key, text, metadata, source, actor, createdAt, state }: Note) {
   return {
-    ...{ id, session: sessionId ?? null, owner: owner ?? null, key: key ?? null, text },
-    ...{ metadata: metadata ?? null, source: source ?? null, actor: actor ?? null, createdAt, state },
+    ...nulled({ id, session: sessionId, owner, key, text }),
+    ...nulled({ metadata, source, actor, createdAt, state }),
   }
 }
 
@@ -152,11 +136,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'SINCE', isExtra: true },
 ]
 
-function write({ out, style }: Context, found: readonly ListedNote[], more: boolean): void {
-  if (found.length === 0) {
-    writeLines(out, ['No note.'])
-    return
-  }
+function noteLines({ out, style }: Context, found: readonly ListedNote[], more: boolean): string[] {
+  if (found.length === 0) return ['No note.']
   const short = shortIds(found.map(({ id }) => id))
   const rows = found.map(({ id, text, key = '', owner, state, createdAt }) => [
     { text: out.isTerminal ? short.get(id)! : id, style: style.cyan },
@@ -166,7 +147,6 @@ function write({ out, style }: Context, found: readonly ListedNote[], more: bool
     state === 'current' ? '' : state,
     { text: time(createdAt, out), style: style.dim },
   ])
-  writeLines(out, table(COLUMNS, rows, out, style))
-  if (more && out.isTerminal)
-    out.write(style.dim(`\n${counted(found.length, 'note')} shown; --limit shows more\n`))
+  const next = `${counted(found.length, 'note')} shown; --limit shows more`
+  return [...table(COLUMNS, rows, out, style), ...(more && out.isTerminal ? ['', style.dim(next)] : [])]
 }

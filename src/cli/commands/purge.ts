@@ -1,22 +1,19 @@
 import { shownTitle } from '../../core/messages/title.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { counted } from '../output/figures.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
+import { openSession } from '../references.ts'
 
 export async function purge(
   context: Context,
   given: string,
-  {
-    reason,
-    actor,
-    forks,
-  }: { readonly reason?: string; readonly actor?: string; readonly forks?: 'keep' | 'purge' },
+  { reason, actor, forks }: Given<'purge'>,
 ): Promise<number> {
   const { out, err, style } = context
-  const store = await context.open('change')
-  const session = await context.session(store, given)
+  const { store, id: session } = await openSession(context, 'change', given)
   // A script that runs a second time must not purge another session whose id begins so.
   if (context.agreed && given !== session && given !== '@')
     throw new CliError(
@@ -24,14 +21,13 @@ export async function purge(
       `There is no session ${JSON.stringify(given)}, only one that begins so, and nothing was removed.`,
       { facts: { given, session }, hint: `With --yes the whole id is needed: ${session}` },
     )
-  const { title } = await store.sessions.get(session)
-  const { messages } = (await store.sessions.get(session, { counts: true })).counts
+  const { title, counts } = await store.sessions.get(session, { counts: true })
   const compactions = (await store.listCompactions(session)).length
   const name = title === undefined ? session : `${session} (${shownTitle(title)})`
   await agree(
     context,
     session,
-    `${counted(messages, 'message')} and ${counted(compactions, 'compaction')} of session ${name} will be removed for good.`,
+    `${counted(counts.messages, 'message')} and ${counted(compactions, 'compaction')} of session ${name} will be removed for good.`,
   )
   const removed = await store.sessions.purge(session, {
     reason,

@@ -2,20 +2,16 @@ import { partsOf } from '../../core/messages/message.ts'
 import type { RecordedRequest, RenderedRequest } from '../../store/requests/recorded.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
 import { count, counted, listing, reasoningText, time } from '../output/figures.ts'
-import { writeLines } from '../output/layout.ts'
+import { report } from '../output/layout.ts'
 import { shownPieces } from '../output/message-text.ts'
-import { safeLine, safeText } from '../output/safe-text.ts'
+import { nulled, safeLine, safeText } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
-import { findRequest } from '../references.ts'
+import { findRequest, openSession } from '../references.ts'
 
-type RequestsOptions = {
-  readonly answer?: number
-  readonly limit: number
-  readonly after?: string
-  readonly fold: boolean
-}
+type RequestsOptions = Given<'requests'>
 
 export async function showRequests(
   context: Context,
@@ -23,14 +19,11 @@ export async function showRequests(
   request: string | undefined,
   options: RequestsOptions,
 ): Promise<number> {
-  const store = await context.open('read')
-  const id = await context.session(store, given)
-  if (request === undefined && options.answer === undefined) await list(context, store, id, options)
-  else {
-    const key =
-      options.answer === undefined ? await findRequest(store, id, request!) : { answer: options.answer }
-    await show(context, await store.requests.get(id, key), options)
-  }
+  const { store, id } = await openSession(context, 'read', given)
+  if (request === undefined && options.answer === undefined) return list(context, store, id, options)
+  const key =
+    options.answer === undefined ? await findRequest(store, id, request!) : { answer: options.answer }
+  await show(context, await store.requests.get(id, key), options)
   return EXIT.done
 }
 
@@ -52,19 +45,19 @@ async function list(
   store: Store,
   id: string,
   { limit, after }: RequestsOptions,
-): Promise<void> {
-  const { out, style } = context
+): Promise<number> {
   const from = after === undefined ? {} : { after: await findRequest(store, id, after) }
   const found = await store.requests.list(id, { limit: limit + 1, ...from })
   const page = found.slice(0, limit)
-  if (context.json) {
-    context.printJson({ session: id, requests: page.map(requestJson), more: found.length > limit })
-    return
-  }
-  if (page.length === 0) {
-    writeLines(out, [after === undefined ? 'No request is recorded.' : 'No request follows.'])
-    return
-  }
+  const more = found.length > limit
+  return report(context, { session: id, requests: page.map(requestJson), more }, () =>
+    page.length === 0
+      ? [after === undefined ? 'No request is recorded.' : 'No request follows.']
+      : listLines(context, page, more),
+  )
+}
+
+function listLines({ out, style }: Output, page: readonly RecordedRequest[], more: boolean): string[] {
   // Few requests change what precedes the history.
   const hasChanges = page.some(({ changed }) => changed !== undefined)
   const rows = page.map((one) => [
@@ -78,11 +71,9 @@ async function list(
     one.usage === undefined ? '' : count(one.usage.outputTokens),
     ...(hasChanges ? [changedWords(one)] : []),
   ])
-  writeLines(out, table(hasChanges ? [...COLUMNS, CHANGED] : COLUMNS, rows, out, style))
-  if (found.length > limit && out.isTerminal)
-    out.write(
-      style.dim(`\n${counted(page.length, 'request')} shown; next: --after ${shortName(page.at(-1)!)}\n`),
-    )
+  const next = `${counted(page.length, 'request')} shown; next: --after ${shortName(page.at(-1)!)}`
+  const end = more && out.isTerminal ? ['', style.dim(next)] : []
+  return [...table(hasChanges ? [...COLUMNS, CHANGED] : COLUMNS, rows, out, style), ...end]
 }
 
 /** The number of a request within its session: `r12`. */
@@ -112,29 +103,12 @@ function rangeText(range: readonly [number, number] | undefined): string {
 
 function requestJson(one: RecordedRequest) {
   const { id, provider, model, position, audit, rendering, renderer, hash, at } = one
-  const { usage, promptPositions, answerPositions } = one
+  const { usage, promptPositions, answerPositions, changed } = one
+  const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usage ?? {}
   return {
-    id,
-    provider,
-    model: model ?? null,
-    position,
-    audit,
-    promptPositions: promptPositions ?? null,
-    answerPositions: answerPositions ?? null,
-    changed: one.changed ?? null,
-    usage:
-      usage === undefined
-        ? null
-        : {
-            inputTokens: usage.inputTokens,
-            cacheReadTokens: usage.cacheReadTokens ?? null,
-            cacheCreationTokens: usage.cacheCreationTokens ?? null,
-            outputTokens: usage.outputTokens,
-          },
-    rendering,
-    renderer,
-    hash,
-    at,
+    ...nulled({ id, provider, model, position, audit, promptPositions, answerPositions, changed }),
+    usage: usage ? nulled({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }) : null,
+    ...{ rendering, renderer, hash, at },
   }
 }
 

@@ -1,25 +1,17 @@
-import type { Role } from '../../core/messages/message.ts'
+import { defined } from '../../core/messages/defined.ts'
 import type { SearchHit } from '../../storage/storage.ts'
 import type { SearchOptions as StoreSearchOptions } from '../../store/config/store-options.ts'
 import type { SearchResult } from '../../store/search.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { count, counted, time } from '../output/figures.ts'
 import { paragraph, sentence, writeLines } from '../output/layout.ts'
+import { nulled } from '../output/safe-text.ts'
+import { findSession } from '../references.ts'
 
-type SearchOptions = {
-  readonly session?: string
-  readonly owner?: string
-  readonly role?: Role
-  readonly tool?: readonly string[]
-  readonly from?: string
-  readonly to?: string
-  readonly hidden?: boolean
-  readonly visible?: boolean
-  readonly limit: number
-  readonly cursor?: string
-}
+type SearchOptions = Given<'search'>
 
 const DAY_MS = 86_400_000
 
@@ -31,7 +23,7 @@ export async function search(context: Context, query: string, options: SearchOpt
   const to = timeOf(options.to, '--to', DAY_MS - 1)
   // The index may have to be written.
   const store = await context.open('change')
-  const session = options.session === undefined ? undefined : await context.session(store, options.session)
+  const session = options.session === undefined ? undefined : await findSession(store, options.session)
   const {
     hits,
     cursor: next,
@@ -39,15 +31,8 @@ export async function search(context: Context, query: string, options: SearchOpt
     leftOut = [],
     noWords = false,
   } = await searching(context, store, query, {
-    limit,
-    ...(session !== undefined && { session }),
-    ...(owner !== undefined && { owner }),
-    ...(role !== undefined && { roles: [role] }),
-    ...(tool !== undefined && { tools: [...tool] }),
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
-    ...((hidden || visible) && { hidden }),
-    ...(cursor !== undefined && { cursor }),
+    ...{ limit, ...((hidden || visible) && { hidden }) },
+    ...defined({ session, owner, roles: role && [role], tools: tool && [...tool], from, to, cursor }),
   })
   if (context.json)
     context.printJson({ hits: hits.map(hitJson), cursor: next ?? null, complete, noWords, leftOut })
@@ -95,28 +80,9 @@ function timeOf(given: string | undefined, option: string, ofDay: number): numbe
   return isDay ? ms + ofDay : ms
 }
 
-function hitJson({
-  sessionId,
-  messageId,
-  kind,
-  role,
-  position,
-  createdAt,
-  score,
-  hiddenBy,
-  snippet,
-}: SearchHit) {
-  return {
-    session: sessionId,
-    id: messageId,
-    kind,
-    role,
-    position: position ?? null,
-    createdAt,
-    score,
-    hiddenBy: hiddenBy ?? null,
-    snippet,
-  }
+function hitJson({ sessionId: session, messageId: id, kind, role, position, createdAt, ...hit }: SearchHit) {
+  const { score, hiddenBy, snippet } = hit
+  return nulled({ session, id, kind, role, position, createdAt, score, hiddenBy, snippet })
 }
 
 /** Why a search of messages or notes has no hits, when no word of its query can be looked for. */

@@ -5,19 +5,14 @@ import { shownTitle } from '../../core/messages/title.ts'
 import type { ListedSession, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
-import { EXIT } from '../errors.ts'
+import type { Given } from '../declarations.ts'
 import { count, counted, time } from '../output/figures.ts'
-import { writeLines } from '../output/layout.ts'
+import { report } from '../output/layout.ts'
+import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
-import { allSessions, shortSessions } from '../references.ts'
+import { allSessions, findSession, shortSessions } from '../references.ts'
 
-type SessionsOptions = {
-  readonly owner?: string
-  readonly archived?: boolean
-  readonly search?: string
-  readonly limit: number
-  readonly after?: string
-}
+type SessionsOptions = Given<'sessions'>
 
 /** A session as a list shows it. */
 type Listed = ListedSession & {
@@ -31,7 +26,7 @@ type Listed = ListedSession & {
 export async function listSessions(context: Context, options: SessionsOptions): Promise<number> {
   const store = await context.open('read')
   const { archived = false, owner, search } = options
-  const after = options.after === undefined ? undefined : await context.session(store, options.after)
+  const after = options.after === undefined ? undefined : await findSession(store, options.after)
   const found: Listed[] = []
   let more = false
   for await (const session of allSessions(
@@ -42,9 +37,10 @@ export async function listSessions(context: Context, options: SessionsOptions): 
     if (more) break
     found.push(await listed(store, session))
   }
-  if (context.json) context.printJson({ sessions: found.map(sessionJson), more })
-  else write(context, found, more, options, await shortOf(context, store, found))
-  return EXIT.done
+  const short = context.json ? new Map<string, string>() : await shortOf(context, store, found)
+  return report(context, { sessions: found.map(sessionJson), more }, () =>
+    sessionLines(context, found, more, options, short),
+  )
 }
 
 async function listed(store: Store, session: ListedSession): Promise<Listed> {
@@ -96,19 +92,9 @@ function belowParents(page: readonly Listed[]): readonly { session: Listed; isBe
 function sessionJson(session: Listed) {
   const { id, title, owner, provider, model, createdAt, updatedAt, newestAt, archivedAt } = session
   return {
-    id,
-    parent: session.parent ?? null,
-    title: title ?? null,
-    owner: owner ?? null,
-    provider: provider ?? null,
-    model: model ?? null,
-    ...session.counts,
-    tokens: session.tokens ?? null,
-    compactionsInForce: session.activeCompactions,
-    createdAt,
-    updatedAt,
-    newestAt: newestAt || null,
-    archivedAt: archivedAt ?? null,
+    ...nulled({ id, parent: session.parent, title, owner, provider, model }),
+    ...nulled({ ...session.counts, tokens: session.tokens, compactionsInForce: session.activeCompactions }),
+    ...nulled({ createdAt, updatedAt, newestAt: newestAt || null, archivedAt }),
   }
 }
 
@@ -135,18 +121,17 @@ const COLUMNS: readonly Column[] = [
   { title: 'MODEL', flexible: 'clip', isExtra: true },
 ]
 
-function write(
+function sessionLines(
   { out, style }: Context,
   found: readonly Listed[],
   more: boolean,
   { owner, archived, search, after }: SessionsOptions,
   short: ReadonlyMap<string, string>,
-): void {
+): string[] {
   if (found.length === 0) {
     const isFiltered = search !== undefined || owner !== undefined || after !== undefined
     const none = archived === true ? 'No session is archived.' : 'The store holds no session yet.'
-    writeLines(out, [isFiltered ? 'No session matches.' : none])
-    return
+    return [isFiltered ? 'No session matches.' : none]
   }
   const rows = belowParents(found).map(({ session, isBelow }) => [
     { text: session.id, short: short.get(session.id), style: style.cyan },
@@ -158,7 +143,6 @@ function write(
     { text: session.newestAt === 0 ? '' : time(session.newestAt, out), style: style.dim },
     [session.provider, session.model].filter((name) => name !== undefined).join('/'),
   ])
-  writeLines(out, table(COLUMNS, rows, out, style))
-  if (more && out.isTerminal)
-    out.write(style.dim(`\n${counted(found.length, 'session')} shown; next: --after ${found.at(-1)!.id}\n`))
+  const next = `${counted(found.length, 'session')} shown; next: --after ${found.at(-1)!.id}`
+  return [...table(COLUMNS, rows, out, style), ...(more && out.isTerminal ? ['', style.dim(next)] : [])]
 }

@@ -15,24 +15,16 @@ import { positionWords } from '../../transfer/document/options.ts'
 import { coveredPositions } from '../../transfer/document/session-document.ts'
 import { sessionRows, spokenRows } from '../../transfer/session-rows.ts'
 import type { Context, Output, Style } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
-import { momentOf } from '../moments.ts'
 import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { paragraph, sentence } from '../output/layout.ts'
 import { type Piece, shownPieces, viewContent } from '../output/message-text.ts'
+import { nulled } from '../output/safe-text.ts'
+import { momentOf, openSession } from '../references.ts'
 
-type ShowOptions = {
-  readonly full?: boolean
-  readonly original?: boolean
-  readonly from?: number
-  readonly to?: number
-  readonly limit?: number
-  readonly tail?: number
-  readonly role?: Role
-  readonly fold: boolean
-  readonly at?: string
-}
+type ShowOptions = Given<'show'>
 
 /** A row as it is shown. */
 type Entry = {
@@ -61,11 +53,10 @@ export async function showSession(context: Context, given: string, options: Show
     throw new CliError('WRONG_USE', `--from ${from} is after --to ${to}.`)
   if (limit !== undefined && tail !== undefined)
     throw new CliError('WRONG_USE', '--limit and --tail exclude each other.')
-  const store = await context.open('read')
-  const id = await context.session(store, given)
+  const { store, id } = await openSession(context, 'read', given)
   const session = await store.sessions.get(id)
   const compactions = await store.listCompactions(id)
-  const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
+  const at = options.at === undefined ? undefined : await momentOf(store, id, options.at)
   const { time: _, ...moment } = at === undefined ? { time: 0 } : await store.messages.moment(id, at)
   const entries = readEntries(store, session, compactions, { ...options, at })
   if (context.json) {
@@ -161,20 +152,13 @@ function hiddenBy(row: StoredMessage, compactions: ReadonlyMap<string, Compactio
 }
 
 function entryJson({ row, content, hidden, positions, insertedBy }: Entry) {
-  const { id, kind, role, position = null, createdAt, pinned, replacedParts = [] } = row
+  const { id, kind, role, position, createdAt, pinned, replacedParts = [] } = row
   const { compaction, kind: by = null, at = null, retired: undone } = hidden ?? {}
   const why = brokenOff(row)
   return {
-    id,
-    kind,
-    role,
-    position,
-    createdAt,
-    pinned,
+    ...nulled({ id, kind, role, position, createdAt, pinned }),
     hidden: hidden === undefined ? null : { compaction, kind: by, at, undone },
-    replacedParts,
-    positions,
-    insertedBy: insertedBy ?? null,
+    ...nulled({ replacedParts, positions, insertedBy }),
     ...(why !== undefined && { brokenOff: why }),
     content,
   }

@@ -2,18 +2,14 @@ import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
 import type { ReasoningChange } from '../../store/requests/sent-reasoning.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { EXIT } from '../errors.ts'
 import { count, counted, fromTo, listing, reasoningText } from '../output/figures.ts'
 import { sentence, writeLines } from '../output/layout.ts'
+import { findCompaction, openSession } from '../references.ts'
 import { kindName, workOf } from './log.ts'
 
-type UndoOptions = {
-  readonly cascade?: boolean
-  /** For an undo only. */
-  readonly both?: boolean
-  readonly reason?: string
-  readonly actor?: string
-}
+type UndoOptions = Given<'undo'>
 
 export async function undo(
   context: Context,
@@ -45,9 +41,8 @@ async function change(
   givenId: string,
   run: (store: Store, session: string, id: string) => Promise<Outcome>,
 ): Promise<number> {
-  const store = await context.open('change')
-  const session = await context.session(store, givenSession)
-  const id = await context.compaction(store, session, givenId)
+  const { store, id: session } = await openSession(context, 'change', givenSession)
+  const id = await findCompaction(store, session, givenId)
   const before = await figuresOf(store, session)
   const outcome = await run(store, session, id)
   const after = await figuresOf(store, session)

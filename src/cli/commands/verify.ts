@@ -1,11 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Finding } from '../../core/model/coverage.ts'
 import type { Context } from '../command.ts'
+import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { count, counted } from '../output/figures.ts'
 import { writeLines } from '../output/layout.ts'
+import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
-import { allSessions } from '../references.ts'
+import { allSessions, findSession } from '../references.ts'
 
 type Verified = {
   readonly session: string
@@ -18,12 +20,12 @@ type Verified = {
 export async function verify(
   context: Context,
   given: string | undefined,
-  { all = false, repair = false }: { readonly all?: boolean; readonly repair?: boolean },
+  { all = false, repair = false }: Given<'verify'>,
 ): Promise<number> {
   if (given !== undefined && all) throw new CliError('WRONG_USE', 'Name a session or give --all, not both.')
   const store = await context.open(repair ? 'change' : 'read')
   const ids: string[] = []
-  if (given !== undefined) ids.push(await context.session(store, given))
+  if (given !== undefined) ids.push(await findSession(store, given))
   else for await (const { id } of allSessions(store)) ids.push(id)
   const verified: Verified[] = []
   for (const session of ids) {
@@ -49,13 +51,9 @@ function verifiedJson(verified: readonly Verified[], left: number) {
       session: one.session,
       repaired: one.repaired,
       left: one.left,
-      findings: one.findings.map(({ code, messageId, compactionId, detail, repairable }) => ({
-        code,
-        messageId: messageId ?? null,
-        compactionId: compactionId ?? null,
-        detail,
-        repairable,
-      })),
+      findings: one.findings.map(({ code, messageId, compactionId, detail, repairable }) =>
+        nulled({ code, messageId, compactionId, detail, repairable }),
+      ),
     })),
   }
 }

@@ -1,6 +1,7 @@
 import stringWidth from 'string-width'
-import type { Sink } from '../command.ts'
-import { safeLine, safeText, TRUSTED } from './safe-text.ts'
+import type { Context, Sink, StatusLine } from '../command.ts'
+import { EXIT } from '../errors.ts'
+import { safeLine, safeText, TRUSTED, unmark } from './safe-text.ts'
 
 /** Columns a text takes on a terminal, without its colours. Stored text must be made safe first. */
 export function widthOf(text: string): number {
@@ -120,6 +121,17 @@ export function writeLines(sink: Pick<Sink, 'write'>, lines: readonly string[]):
   sink.write(lines.map((line) => `${line}\n`).join(''))
 }
 
+/** Prints the result of a command, as JSON with `--json`, and returns the exit code of a command that is done. */
+export function report(
+  { json, out, printJson }: Pick<Context, 'json' | 'out' | 'printJson'>,
+  value: object,
+  lines: () => readonly string[],
+): number {
+  if (json) printJson(value)
+  else writeLines(out, lines())
+  return EXIT.done
+}
+
 /** The beginning of a text, at most `width` columns; `…` marks what is left out. */
 export function clipped(text: string, width: number): string {
   if (widthOf(text) <= width) return text
@@ -145,4 +157,20 @@ function fitting(segments: Iterable<string>, width: number): string[] {
     taken.push(segment)
   }
   return taken
+}
+
+/** A line of a terminal that is rewritten. It moves the cursor, so it writes to the terminal unchanged, and makes its text safe. */
+export function statusLine(terminal: Sink): StatusLine {
+  let shown = ''
+  return {
+    show: (text) => {
+      const line = clipped(unmark(safeLine(text), false), terminal.columns - 1)
+      if (line !== shown) terminal.write(`\r\x1b[2K${line}`)
+      shown = line
+    },
+    clear: () => {
+      if (shown !== '') terminal.write('\r\x1b[2K')
+      shown = ''
+    },
+  }
 }

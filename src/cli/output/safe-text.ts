@@ -1,4 +1,6 @@
+import picocolors from 'picocolors'
 import { isAllSeen, onOneLine, UNSEEN, withUnseenShown } from '../../core/messages/unseen.ts'
+import { type Sink, STYLES, type Style } from '../command.ts'
 
 /*
  * Stored text as a terminal may get it. What would move the cursor, change colours, reverse the writing direction or be invisible is
@@ -68,6 +70,13 @@ function escapeOf(code: number): string {
   return code > 0xffff ? `\\u{${digits}}` : `\\u${digits.padStart(4, '0')}`
 }
 
+type Nulled<T> = { [N in keyof T]: Exclude<T[N], undefined> | (undefined extends T[N] ? null : never) }
+
+/** Fields of JSON: `null` for those that are absent. */
+export function nulled<T extends object>(fields: T): Nulled<T> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? null])) as Nulled<T>
+}
+
 /** A value as safe, indented JSON: bytes as base64, undefined left out. */
 export function printable(value: unknown): string {
   const json = JSON.stringify(
@@ -76,4 +85,40 @@ export function printable(value: unknown): string {
     2,
   )
   return safeJson(json ?? 'null')
+}
+
+/** Colours and weights for sealed sinks. They make stored text safe, and end with each line. */
+export function createStyle(enabled: boolean): Style {
+  const colours = picocolors.createColors(true)
+  const styled = (name: keyof Style) => (text: string) => {
+    if (!enabled || text === '') return text
+    const line = (one: string): string => markStyles(colours[name](unmark(one, true)))
+    return safeText(text).split('\n').map(line).join('\n')
+  }
+  return Object.fromEntries(STYLES.map((name) => [name, styled(name)])) as Style
+}
+
+/** Whether a stream gets colours: `NO_COLOR` and `--no-color` turn them off, else `FORCE_COLOR` decides, else a terminal has them unless it is `dumb`. */
+export function hasColours(
+  sink: Pick<Sink, 'isTerminal'>,
+  env: { readonly [name: string]: string | undefined },
+  isOff: boolean,
+): boolean {
+  if (isOff || (env.NO_COLOR ?? '') !== '') return false
+  const forced = env.FORCE_COLOR ?? ''
+  if (forced !== '') return forced !== '0' && forced !== 'false'
+  return sink.isTerminal && env.TERM !== 'dumb'
+}
+
+/** A sink that sends only safe text and our own sequences. */
+export function sealed(raw: Sink, colours: boolean): Sink {
+  return {
+    get isTerminal() {
+      return raw.isTerminal
+    },
+    get columns() {
+      return raw.columns
+    },
+    write: (text) => raw.write(unmark(safeText(text), colours)),
+  }
 }

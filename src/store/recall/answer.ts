@@ -12,7 +12,7 @@ import type { Store } from '../store.ts'
 import type { AnswerData, RecallAnswer, RecalledPiece } from './data.ts'
 import { badCursor, type Names, type RecallRemark, sentenceOf } from './remarks.ts'
 import { compactionLine, indented, pieceLines, textOf } from './render.ts'
-import { toolsOf } from './row-text.ts'
+import { toolsOf } from './rows.ts'
 import { boundsSchema, type RecallBounds, type RecallScope, type Scope, scopeNow } from './scope.ts'
 
 /** Tokens of the marks, the sentences around them and a cursor. */
@@ -160,14 +160,19 @@ function shortened(
   }
 }
 
-/** Measures pieces as an answer shows them, each compaction named once. */
-export function pieceMeter(scope: Scope): {
+/** Tokens of the line of a further passage of a message. */
+const PLACE_TOKENS = 16
+
+/** Measures pieces as an answer shows them: each compaction is named once, and each message has one heading. */
+function pieceMeter(scope: Scope): {
   /** Tokens of the heading of a piece, before its text is chosen. */
   readonly heading: (piece: RecalledPiece) => number
   /** Tokens of a piece that follows those before. */
   readonly add: (piece: RecalledPiece) => number
 } {
   const named = new Set<string>()
+  const headed = new Set<string>()
+  const nameOf = ({ sessionId, messageId }: RecalledPiece): string => JSON.stringify([sessionId, messageId])
   const compactionsOf = ({ hiddenBy, replacedBy = [] }: RecalledPiece): readonly string[] =>
     hiddenBy === undefined ? replacedBy : [hiddenBy]
   const tokensOf = (piece: RecalledPiece): number => {
@@ -176,14 +181,16 @@ export function pieceMeter(scope: Scope): {
     return scope.tokensOf(lines.join('\n'))
   }
   return {
-    heading: (piece) =>
-      tokensOf({
-        ...piece,
-        passages: [{ from: Math.max(0, piece.length - 1), to: piece.length, text: '' }],
-        cursor: rowCursor(piece, piece.length),
-      }),
+    heading(piece) {
+      if (headed.has(nameOf(piece))) return PLACE_TOKENS
+      const passages = [{ from: Math.max(0, piece.length - 1), to: piece.length, text: '' }]
+      return tokensOf({ ...piece, passages, cursor: rowCursor(piece, piece.length) })
+    },
     add(piece) {
+      if (headed.has(nameOf(piece)))
+        return PLACE_TOKENS + scope.tokensOf(indented(piece.passages.map(({ text }) => text).join('\n')))
       const tokens = tokensOf(piece)
+      headed.add(nameOf(piece))
       for (const id of compactionsOf(piece)) named.add(id)
       return tokens
     },
@@ -191,11 +198,11 @@ export function pieceMeter(scope: Scope): {
 }
 
 /** The room that a text must have beside others: a short one all of its tokens. */
-export function leastOf(scope: Scope, text: string): number {
+function leastOf(scope: Scope, text: string): number {
   return text.length > 8 * LEAST_PIECE ? LEAST_PIECE : Math.min(LEAST_PIECE, scope.tokensOf(indented(text)))
 }
 
-/** A piece that may be shown: its heading, its text, and the piece itself within a number of tokens. */
+/** A piece that may be shown: its heading, its text, and the piece itself within a number of tokens. Several may be of one message. */
 export type Unit = {
   readonly piece: RecalledPiece
   readonly text: string

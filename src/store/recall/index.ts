@@ -3,12 +3,6 @@
  */
 
 export type { RecallAnswer, RecalledNoteText, RecalledPassage, RecalledPiece } from './data.ts'
-export {
-  type AiSdkRecallTool,
-  agentsTools,
-  aiSdkTools,
-  langchainTools,
-} from './frameworks.ts'
 export { type LogNotesInput, logNotes } from './log-notes.ts'
 export {
   type MakeRoomAnswer,
@@ -22,4 +16,12 @@ export { type ReadLogInput, readLog } from './read-log.ts'
 export type { RecallRemark } from './remarks.ts'
 export type { RecallBounds, RecallScope } from './scope.ts'
 export { type SearchLogInput, searchLog } from './search-log.ts'
-export { type RecallTool, type RecallToolsOptions, recallTools } from './tools.ts'
+export {
+  type AiSdkRecallTool,
+  agentsTools,
+  aiSdkTools,
+  langchainTools,
+  type RecallTool,
+  type RecallToolsOptions,
+  recallTools,
+} from './tools.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isUndertextError } from '../../core/errors.ts'
+import { isUndertextError, type UndertextError } from '../../core/errors.ts'
 import { headOf } from '../../core/messages/characters.ts'
 import { labelSchema } from '../../core/messages/check.ts'
 import type { StoredMessage } from '../../core/messages/message.ts'
@@ -16,7 +16,7 @@ import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 /** The share of the history that stays by default. */
 const DEFAULT_SHARE = 0.5
 
-export const roomInput = z.strictObject({
+const roomInput = z.strictObject({
   reason: labelSchema.min(1).describe('Why room is needed, in one sentence. It is recorded.'),
   targetShare: z
     .number()
@@ -51,7 +51,7 @@ export type MakeRoomPolicy = (
 ) => Awaitable<MakeRoomDecision>
 
 /** Applies what reaches the share that the model asked for, or replaces the range that it named. Everything can be undone. */
-export const applyWhatReaches: MakeRoomPolicy = (preview, { upToPosition }) =>
+const applyWhatReaches: MakeRoomPolicy = (preview, { upToPosition }) =>
   preview.reachedTarget || upToPosition !== undefined
     ? 'apply'
     : {
@@ -99,7 +99,7 @@ export function roomBy(policy: MakeRoomPolicy = applyWhatReaches): Ask<typeof ro
       } catch (error) {
         const sentence = await refusalOf(scope, base.id, error)
         if (sentence === undefined) throw error
-        return problemAnswer(sentence.code, sentence.text, scope)
+        return problemAnswer((error as UndertextError).code, sentence, scope)
       }
     },
   }
@@ -201,36 +201,21 @@ function roomAnswer(scope: Scope, result: CompactionResult, more: readonly Recal
 /** Positions that a refusal names. */
 const MOST_POSITIONS = 5
 
-/** Refusals of the store that a model can mend, or that end by themselves. */
-async function refusalOf(
-  { store }: Scope,
-  sessionId: string,
-  error: unknown,
-): Promise<{ readonly code: string; readonly text: string } | undefined> {
-  if (isUndertextError(error, 'ILLEGAL_BOUNDARY')) {
-    const named = new Set(error.facts.messageIds)
-    const rows = await store.getMessages(sessionId, { visible: true })
-    const positions = rows.filter(({ id }) => named.has(id)).map(({ anchor }) => anchor)
-    const which =
-      positions.length === 0
-        ? 'some belong to a tool call that would be split'
-        : positions.length === 1
-          ? `position ${positions[0]} belongs to a tool call that would be split`
-          : `positions ${positions.slice(0, MOST_POSITIONS).join(', ')} belong to tool calls that would be split`
-    return {
-      code: error.code,
-      text: `These messages cannot be hidden together: ${which}. Choose a position after the results of the call, or before the call.`,
-    }
-  }
+/** What a model does about a refusal of the store; `undefined` for one that it can neither mend nor wait for. */
+async function refusalOf({ store }: Scope, sessionId: string, error: unknown): Promise<string | undefined> {
   if (isUndertextError(error, 'PENDING_TOOL_CALLS'))
-    return {
-      code: error.code,
-      text: 'Calls without a result cannot be hidden. Choose a position before them.',
-    }
+    return 'Calls without a result cannot be hidden. Choose a position before them.'
   if (isUndertextError(error, 'STALE_PLAN') || isUndertextError(error, 'COMPACTION_IN_PROGRESS'))
-    return {
-      code: error.code,
-      text: 'The conversation is being compacted or has changed meanwhile. Nothing was hidden.',
-    }
-  return undefined
+    return 'The conversation is being compacted or has changed meanwhile. Nothing was hidden.'
+  if (!isUndertextError(error, 'ILLEGAL_BOUNDARY')) return undefined
+  const named = new Set(error.facts.messageIds)
+  const rows = await store.getMessages(sessionId, { visible: true })
+  const positions = rows.filter(({ id }) => named.has(id)).map(({ anchor }) => anchor)
+  const which =
+    positions.length === 0
+      ? 'some belong to a tool call that would be split'
+      : positions.length === 1
+        ? `position ${positions[0]} belongs to a tool call that would be split`
+        : `positions ${positions.slice(0, MOST_POSITIONS).join(', ')} belong to tool calls that would be split`
+  return `These messages cannot be hidden together: ${which}. Choose a position after the results of the call, or before the call.`
 }

@@ -24,8 +24,7 @@ import {
 import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { passagesOf, WHOLE } from './passages.ts'
 import { badCursor, type RecallRemark, wrong } from './remarks.ts'
-import { rowText } from './row-text.ts'
-import { messageAt, rowNamed } from './rows.ts'
+import { messageAt, rowNamed, rowText } from './rows.ts'
 import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
 export const openInput = z.strictObject({

@@ -22,8 +22,7 @@ import {
 import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { passagesOf } from './passages.ts'
 import { type RecallRemark, wrong } from './remarks.ts'
-import { rowText } from './row-text.ts'
-import { rowNamed, rowsBetween } from './rows.ts'
+import { rowNamed, rowsBetween, rowText } from './rows.ts'
 import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
 /** Neighbours by default, the most that may be asked for, and messages of a page without a middle. */

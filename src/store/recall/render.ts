@@ -2,7 +2,7 @@ import { fenceFor, withoutMarks } from '../../core/files/attached-file.ts'
 import { headOf } from '../../core/messages/characters.ts'
 import type { AnswerData, RecalledNoteText, RecalledPiece } from './data.ts'
 import { sentence } from './remarks.ts'
-import { ANSWER_START } from './row-text.ts'
+import { ANSWER_START } from './rows.ts'
 import type { Scope } from './scope.ts'
 
 /*

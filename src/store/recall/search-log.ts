@@ -17,21 +17,19 @@ import {
   answerOf,
   countSchema,
   FRAME_TOKENS,
+  filled,
   headWithin,
-  leastOf,
-  pieceMeter,
   pieceOf,
   placeOf,
   remarkAnswer,
+  type Unit,
   withPassages,
   wordlessAnswer,
 } from './answer.ts'
 import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { type Passage, passagesOf, WHOLE } from './passages.ts'
 import { badCursor, type RecallRemark } from './remarks.ts'
-import { indented } from './render.ts'
-import { isRecall, rowText, soughtText } from './row-text.ts'
-import { rowsAt } from './rows.ts'
+import { isRecall, rowsAt, rowText, soughtText } from './rows.ts'
 import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
 export const searchInput = z.strictObject({
@@ -112,17 +110,29 @@ async function search(
       scope.tokensOf(cursorAfter(passages.length - 1) ?? ''),
       scope.tokensOf(cursorAfter(passages.length) ?? ''),
     )
-    const chosen = fitting(scope, pool.found, passages, maxTokens - FRAME_TOKENS - cursorTokens)
+    const units = passages.map(({ text: at, from, to }): Unit => {
+      const { piece, text } = pool.found[at]!
+      const whole = text.slice(from, to)
+      const within = (tokens: number): RecalledPiece =>
+        withPassages(piece, text, [{ from, to: from + headWithin(scope, whole, tokens).length }])
+      return { piece, text: whole, within }
+    })
+    const chosen = filled(scope, maxTokens - FRAME_TOKENS - cursorTokens, 1, units).map((piece, at) => ({
+      ...passages[at]!,
+      to: piece.passages[0]!.to,
+    }))
     const answer = answerOf(scope, maxTokens, chosen.length, (shown) => {
       const pieces = hitPieces(pool.found, chosen.slice(0, shown))
       const last = chosen[shown - 1]!
-      const { hit, row } = pool.found[last.text]!
+      const { sessionId, messageId } = pool.found[last.text]!.piece
       return {
         pieces,
         // Only the last passage of the list is cut, and only where its message shows nothing after it.
         cut: pieces.findIndex(
-          ({ sessionId, messageId, passages: own }) =>
-            sessionId === hit.sessionId && messageId === row.id && own.at(-1)!.to === last.to,
+          (piece) =>
+            piece.sessionId === sessionId &&
+            piece.messageId === messageId &&
+            piece.passages.at(-1)!.to === last.to,
         ),
         lead: { code: 'passages', messages: pieces.length },
         cursor: cursorAfter(shown),
@@ -135,7 +145,8 @@ async function search(
 
 type Found = {
   readonly hit: SearchHit
-  readonly row: StoredMessage
+  /** Without passages. */
+  readonly piece: RecalledPiece
   readonly text: string
   /** The text in which the words of the query are sought. */
   readonly sought: string
@@ -223,7 +234,8 @@ async function readPool(
     const row = rows.get(hit)
     if (row === undefined) return []
     const read = rowText(row)
-    return [{ hit, row, text: read.text, sought: soughtText(row, read) }]
+    const piece = pieceOf(hit.sessionId, row, read.text.length)
+    return [{ hit, piece, text: read.text, sought: soughtText(row, read) }]
   })
   return {
     ...{ found, complete, start: { skip: 0, moment, pages, counts } },
@@ -299,44 +311,13 @@ function withoutRepeated(passages: readonly Passage[], textOf: (passage: Passage
   })
 }
 
-/** Tokens of the line of a further passage of a message. */
-const PLACE_TOKENS = 16
-
-/** The first passages that fit, each at least in part; the first one in any case. */
-function fitting(
-  scope: Scope,
-  found: readonly Found[],
-  passages: readonly Passage[],
-  room: number,
-): Passage[] {
-  const chosen: Passage[] = []
-  const headed = new Set<number>()
-  const meter = pieceMeter(scope)
-  let left = room
-  for (const passage of passages) {
-    const { hit, row, text } = found[passage.text]!
-    const piece = pieceOf(hit.sessionId, row, text.length)
-    const heading = headed.has(passage.text) ? PLACE_TOKENS : meter.heading(piece)
-    const whole = text.slice(passage.from, passage.to)
-    if (left < heading + leastOf(scope, whole) && chosen.length > 0) break
-    const head = headWithin(scope, whole, left - heading)
-    const part = { ...passage, to: passage.from + head.length }
-    left -= headed.has(passage.text)
-      ? PLACE_TOKENS + scope.tokensOf(indented(head))
-      : meter.add(withPassages(piece, text, [part]))
-    headed.add(passage.text)
-    chosen.push(part)
-  }
-  return chosen
-}
-
 /** Passages by message, in the order of the best passage of each. */
 function hitPieces(found: readonly Found[], passages: readonly Passage[]): RecalledPiece[] {
   const byText = new Map<number, Passage[]>()
   for (const passage of passages) listIn(byText, passage.text).push(passage)
   return [...byText].map(([at, own]) => {
-    const { hit, row, text } = found[at]!
-    return withPassages(pieceOf(hit.sessionId, row, text.length), text, own)
+    const { piece, text } = found[at]!
+    return withPassages(piece, text, own)
   })
 }
 

@@ -211,13 +211,22 @@ async function changesOf(
   sessionId: string,
 ): Promise<ReadonlyMap<string, Pick<AuditEntry, 'event' | 'at' | 'actor'>[]>> {
   const changes = new Map<string, Pick<AuditEntry, 'event' | 'at' | 'actor'>[]>()
+  for await (const { event, at, actor, compactionId } of auditEntries(store, sessionId)) {
+    if (compactionId === undefined || event === 'created' || event === 'started') continue
+    listIn(changes, compactionId).push({ event, at, actor })
+  }
+  return changes
+}
+
+/** All entries of the audit of a session, oldest first. */
+export async function* auditEntries(
+  store: Pick<Store, 'sessions'>,
+  sessionId: string,
+): AsyncGenerator<AuditEntry> {
   for (let after = 0; ; ) {
     const entries = await store.sessions.audit(sessionId, { after, limit: AUDIT_PAGE })
-    for (const { event, at, actor, compactionId } of entries) {
-      if (compactionId === undefined || event === 'created' || event === 'started') continue
-      listIn(changes, compactionId).push({ event, at, actor })
-    }
-    if (entries.length < AUDIT_PAGE) return changes
+    yield* entries
+    if (entries.length < AUDIT_PAGE) return
     after = entries.at(-1)!.no
   }
 }

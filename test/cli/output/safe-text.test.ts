@@ -1,8 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Sink } from '../../../src/cli/command.ts'
-import { safeJson, safeLine, safeText, terminalCode } from '../../../src/cli/output/safe-text.ts'
-import { createStyle, sealed } from '../../../src/cli/output/style.ts'
+import {
+  createStyle,
+  safeJson,
+  safeLine,
+  safeText,
+  sealed,
+  terminalCode,
+} from '../../../src/cli/output/safe-text.ts'
 
 /** What no terminal may get but a line break and a tab; joiners and variation selectors have their places. */
 const FORBIDDEN = new RegExp(

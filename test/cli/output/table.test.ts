@@ -3,7 +3,7 @@ import stringWidth from 'string-width'
 import { describe, expect, it } from 'vitest'
 import type { Sink } from '../../../src/cli/command.ts'
 import { clipped, paragraph, wrapped } from '../../../src/cli/output/layout.ts'
-import { createStyle } from '../../../src/cli/output/style.ts'
+import { createStyle } from '../../../src/cli/output/safe-text.ts'
 import { table } from '../../../src/cli/output/table.ts'
 
 const sinkOf = (columns?: number): Sink => ({

@@ -8,8 +8,8 @@ import { count, counted, listing, percent, reasoningText } from '../../output/fi
 import { shortIds } from '../../output/ids.ts'
 import { clipped } from '../../output/layout.ts'
 import { safeLine } from '../../output/safe-text.ts'
-import { makePlan, planJson, planRows, WHY_NOTHING } from '../compact/plan.ts'
-import { shortPlanLines } from '../compact/plan-text.ts'
+import { findCompaction } from '../../references.ts'
+import { makePlan, planJson, planRows, shortPlanLines, WHY_NOTHING } from '../compact/plan.ts'
 import { logLines, readTimeline } from '../log.ts'
 import { chooseBackend } from './choose-backend.ts'
 import type { Chat } from './turn.ts'
@@ -234,10 +234,10 @@ async function system({ conversation, reporter }: Chat, argument: string): Promi
 
 /** Undoes or redoes the named run; by default the newest in force, or the one undone last. */
 async function undoOrRedo(chat: Chat, verb: 'undo' | 'redo', argument: string): Promise<void> {
-  const { context, store, reporter } = chat
+  const { store, reporter } = chat
   const { sessionId } = chat.conversation
   const target =
-    argument === '' ? await defaultRun(chat, verb) : await context.compaction(store, sessionId, argument)
+    argument === '' ? await defaultRun(chat, verb) : await findCompaction(store, sessionId, argument)
   if (target === undefined) {
     reporter.note(verb === 'undo' ? 'No compaction is in force.' : 'No compaction was undone.')
     return

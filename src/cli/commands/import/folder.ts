@@ -5,7 +5,7 @@ import { newNameSchema } from '../../../core/messages/check.ts'
 import { stemOf } from '../../../transfer/session-rows.ts'
 
 /** A file, a folder, or a folder that cannot be read, by its path below the given folder; `/` separates names on every system. */
-export type FolderEntry = { readonly path: string; readonly kind: 'file' | 'folder' | 'unreadable' }
+type FolderEntry = { readonly path: string; readonly kind: 'file' | 'folder' | 'unreadable' }
 
 /**
  * Folders without conversations, or with copies of tool outputs that may look like one: of packages, and where Claude Code and Roo Code

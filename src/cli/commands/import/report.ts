@@ -3,7 +3,7 @@ import { NOTHING_READ } from '../../../transfer/import-report.ts'
 import type { Place } from '../../../transfer/source.ts'
 import type { Context, Output } from '../../command.ts'
 import { indentedJson } from '../../context.ts'
-import { EXIT, EXIT_OF, type ExitCode, type Failure } from '../../errors.ts'
+import { ENDINGS, EXIT, type ExitCode, type Failure } from '../../errors.ts'
 import { count, counted, listing } from '../../output/figures.ts'
 import { clipped, clippedInside, sentence, widthOf, writeLines } from '../../output/layout.ts'
 import { safeLine } from '../../output/safe-text.ts'
@@ -124,7 +124,7 @@ function exitsOf(outcome: FileOutcome): ExitCode[] {
   if (outcome.reported === true) return []
   return outcome.report.conversations.flatMap(({ status, code }) => {
     if (status !== 'refused') return []
-    return [code === undefined || code === 'INVALID_INPUT' ? EXIT.badData : EXIT_OF[code]]
+    return [code === undefined || code === 'INVALID_INPUT' ? EXIT.badData : ENDINGS[code].exit]
   })
 }
 

@@ -13,8 +13,8 @@ import { CliError, failureOf } from '../../errors.ts'
 import { withoutAddresses } from '../../location.ts'
 import { safeLine } from '../../output/safe-text.ts'
 
-/** What a tool returns: the same facts for programs and as a text. */
-export type Answer = { readonly data: { readonly [name: string]: unknown }; readonly text: string }
+/** What a tool returns: facts, which its schema puts into the form of the protocol, and the same as a text. */
+export type Answer = { readonly data: object; readonly text: string }
 
 /** Counts tokens as a session does, or without a session as the store does; so also for a session whose estimator is unknown here. */
 export async function countingFor(store: Store, session?: string): Promise<Scope> {
@@ -31,34 +31,11 @@ export async function countingFor(store: Store, session?: string): Promise<Scope
 const MOST_UNITS = 400
 const [ID_SHARE, NAME_SHARE] = [1 / 5, 1 / 15]
 
-/** Names in the lines of an answer: on one line each, and cut where they are too long for it. */
-export class Names {
-  readonly #scope: Scope
-  readonly #maxTokens: number
-
-  constructor(scope: Scope, maxTokens: number) {
-    this.#scope = scope
-    this.#maxTokens = maxTokens
-  }
-
-  id(id: string): string {
-    return this.#cut(id, this.#maxTokens * ID_SHARE)
-  }
-
-  /** A title, an owner, a reason. */
-  name(name: string): string {
-    return this.#cut(name, this.#maxTokens * NAME_SHARE)
-  }
-
-  #cut(text: string, tokens: number): string {
-    const { estimator, provider } = this.#scope
-    const line = safeLine(text.length > MOST_UNITS ? `${headOf(text, MOST_UNITS)}…` : text)
-    return truncateToTokenBudget(line, tokens, provider, { estimator, ending: '…' }).text
-  }
-}
-
 /** Tokens of an answer that its own words and the names of fields take. */
 export const FRAME_TOKENS = 150
+/** A cursor with more than this share of an answer is in the structured form only. */
+const CURSOR_SHARE = 1 / 8
+const LEAST_CURSOR = 60
 
 /** Items of a list, and how an answer shows them. */
 type Listing<T> = {
@@ -74,69 +51,104 @@ type Listing<T> = {
   readonly head?: readonly string[]
 }
 
-/** The page of a list: the first items that fit, at least one, in both forms. */
-export function pageOf<T>(
-  scope: Scope,
-  maxTokens: number,
-  { items, dataOf, lineOf, cursorOf, follows = false, lead = [], head = [] }: Listing<T>,
-): { readonly taken: readonly T[]; readonly next: string | undefined; readonly text: string } {
-  const lines: string[] = []
-  let left = maxTokens - FRAME_TOKENS - scope.tokensOf([...lead, ...head].join('\n'))
-  for (const item of items) {
-    const line = lineOf(item)
-    left -= Math.max(scope.tokensOf(line), scope.tokensOf(JSON.stringify(dataOf(item))))
-    if (left < 0 && lines.length > 0) break
-    lines.push(line)
-  }
-  for (;;) {
-    const taken = items.slice(0, lines.length)
-    const more = follows || lines.length < items.length
-    const next = more && lines.length > 0 ? encodeCursor(cursorOf(taken.at(-1)!, taken.length)) : undefined
-    const shown = { lead, body: [...head, ...lines], trail: nextLine(scope, maxTokens, next) }
-    if (lines.length > 1 && scope.tokensOf(framedAnswer(shown)) > maxTokens) lines.pop()
-    else return { taken, next, text: textWithin(scope, maxTokens, shown) }
-  }
-}
-
 /** The parts of a text: our own lines, stored text, and again our own. */
 type Parts = {
-  readonly lead: readonly string[]
+  readonly lead?: readonly string[]
   readonly body: readonly string[]
-  readonly trail: readonly string[]
+  readonly trail?: readonly string[]
 }
 
-function framedAnswer({ lead, body, trail }: Parts): string {
-  return [...lead, ...(body.length === 0 ? [] : [framed(body.join('\n'))]), ...trail].join('\n')
-}
+/** Writes the text of an answer within its tokens. */
+export class Writer {
+  readonly scope: Scope
+  readonly maxTokens: number
 
-/** The text of an answer. What is over its tokens is removed from the end of the stored text. */
-export function textWithin(scope: Scope, maxTokens: number, parts: Parts): string {
-  const { estimator, provider } = scope
-  let text = framedAnswer(parts)
-  let room = maxTokens
-  for (
-    let over = scope.tokensOf(text) - maxTokens;
-    over > 0 && room > 0;
-    over = scope.tokensOf(text) - maxTokens
-  ) {
-    room = Math.min(room, scope.tokensOf(parts.body.join('\n'))) - Math.max(over, 1)
-    const body = truncateToTokenBudget(parts.body.join('\n'), room, provider, { estimator, ending: '…' })
-    text = framedAnswer({ ...parts, body: [body.text] })
+  constructor(scope: Scope, maxTokens: number) {
+    this.scope = scope
+    this.maxTokens = maxTokens
   }
-  return text
+
+  /** An id in a line: cut where it is too long for it. */
+  id(id: string): string {
+    return this.#cut(id, this.maxTokens * ID_SHARE)
+  }
+
+  /** A title, an owner, a reason. */
+  name(name: string): string {
+    return this.#cut(name, this.maxTokens * NAME_SHARE)
+  }
+
+  #cut(text: string, tokens: number): string {
+    const line = safeLine(text.length > MOST_UNITS ? `${headOf(text, MOST_UNITS)}…` : text)
+    return this.truncated(line, tokens)
+  }
+
+  truncated(text: string, tokens: number): string {
+    const { estimator, provider } = this.scope
+    return truncateToTokenBudget(text, tokens, provider, { estimator, ending: '…' }).text
+  }
+
+  /** The page of a list: the first items that fit in both forms, at least one. */
+  page<T>({ items, dataOf, lineOf, cursorOf, follows = false, lead = [], head = [] }: Listing<T>): {
+    readonly taken: readonly T[]
+    readonly next: string | undefined
+    readonly text: string
+  } {
+    const { tokensOf } = this.scope
+    const lines: string[] = []
+    let left = this.maxTokens - FRAME_TOKENS - tokensOf([...lead, ...head].join('\n'))
+    for (const item of items) {
+      const line = lineOf(item)
+      left -= Math.max(tokensOf(line), tokensOf(JSON.stringify(dataOf(item))))
+      if (left < 0 && lines.length > 0) break
+      lines.push(line)
+    }
+    for (;;) {
+      const taken = items.slice(0, lines.length)
+      const more = follows || lines.length < items.length
+      const next = more && lines.length > 0 ? encodeCursor(cursorOf(taken.at(-1)!, taken.length)) : undefined
+      const parts = { lead, body: [...head, ...lines], trail: this.nextLine(next) }
+      if (lines.length > 1 && tokensOf(framedAnswer(parts)) > this.maxTokens) lines.pop()
+      else return { taken, next, text: this.text(parts) }
+    }
+  }
+
+  /** The text of an answer. What is over its tokens is removed from the end of the stored text. */
+  text(parts: Parts): string {
+    const { tokensOf } = this.scope
+    const whole = parts.body.join('\n')
+    let text = framedAnswer(parts)
+    let room = this.maxTokens
+    for (let over = tokensOf(text) - room; over > 0 && room > 0; over = tokensOf(text) - this.maxTokens) {
+      room = Math.min(room, tokensOf(whole)) - Math.max(over, 1)
+      text = framedAnswer({ ...parts, body: [this.truncated(whole, room)] })
+    }
+    return text
+  }
+
+  /** The line that names the next page. */
+  nextLine(cursor: string | undefined): string[] {
+    if (cursor === undefined) return []
+    const most = Math.max(LEAST_CURSOR, this.maxTokens * CURSOR_SHARE)
+    const named =
+      this.scope.tokensOf(cursor) <= most ? `cursor ${JSON.stringify(cursor)}` : 'next_cursor as cursor'
+    return [`More follows: call again with the same arguments and ${named}.`]
+  }
 }
 
-/** A cursor with more than this share of an answer is in the structured form only. */
-const CURSOR_SHARE = 1 / 8
-const LEAST_CURSOR = 60
+/** The writer of an answer about a session, or without one about the store. */
+export async function writerFor(
+  {
+    access: { store },
+    maxTokens,
+  }: { readonly access: { readonly store: Store }; readonly maxTokens: number },
+  session?: string,
+): Promise<Writer> {
+  return new Writer(await countingFor(store, session), maxTokens)
+}
 
-/** The line that names the next page. */
-export function nextLine(scope: Scope, maxTokens: number, cursor: string | undefined): string[] {
-  if (cursor === undefined) return []
-  const isShort = scope.tokensOf(cursor) <= Math.max(LEAST_CURSOR, maxTokens * CURSOR_SHARE)
-  return [
-    `More follows: call again with the same arguments and ${isShort ? `cursor ${JSON.stringify(cursor)}` : 'next_cursor as cursor'}.`,
-  ]
+function framedAnswer({ lead = [], body, trail = [] }: Parts): string {
+  return [...lead, ...(body.length === 0 ? [] : [framed(body.join('\n'))]), ...trail].join('\n')
 }
 
 /** A short name of values, for cursors: two that differ have different names. */
@@ -213,12 +225,8 @@ export async function failed(
   const { code, message, hint } = error instanceof Problem ? error : failureOf(error, isEnding)
   const advice = isUndertextError(error) ? HINTS[error.code] : error instanceof CliError ? hint : undefined
   // A message may repeat an argument of any length.
-  const { estimator, provider } = await countingFor(store)
-  const most = (maxTokens * 2) / 3
-  const sentence = truncateToTokenBudget(withoutAddresses(`${code}: ${message}`), most, provider, {
-    estimator,
-    ending: '…',
-  }).text
+  const writer = new Writer(await countingFor(store), maxTokens)
+  const sentence = writer.truncated(withoutAddresses(`${code}: ${message}`), (maxTokens * 2) / 3)
   const text = [sentence, ...(advice === undefined ? [] : [withoutAddresses(advice)])].join(' ')
   return { content: [{ type: 'text', text }], isError: true }
 }

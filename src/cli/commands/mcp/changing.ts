@@ -1,15 +1,26 @@
 import { z } from 'zod'
+import { defined } from '../../../core/messages/defined.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { CompactionPreview, CompactionResult } from '../../../store/compaction/result.ts'
 import type { PreviewOptions } from '../../../store/config/store-options.ts'
 import { providerAndModel, STAGES } from '../../options.ts'
 import { count, counted, fromTo, listing, mediaText, reasoningText } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
-import { findCompaction } from '../../references.ts'
+import { findCompaction, momentOf } from '../../references.ts'
 import { WHY_NOTHING } from '../compact/plan.ts'
-import { countingFor, Names, textWithin, timeText } from './answer.ts'
+import { writerFor } from './answer.ts'
 import type { Importer } from './importer.ts'
-import { type Call, compactionId, moment, readMoment, reason, sessionId, type Tool, tool } from './tool.ts'
+import {
+  type Call,
+  compactionId,
+  type Given,
+  moment,
+  reason,
+  sessionId,
+  type Tool,
+  time,
+  tool,
+} from './tool.ts'
 
 /* The tools that change the store, each by a permission, and the preview of a compaction, which changes nothing. */
 
@@ -72,87 +83,54 @@ const COMPACTION_OFF = 'compaction and figures are off for this session (`enable
 /** Stages of a run are few, but rounds may be many. */
 const MOST_STEPS = 20
 
+/** What an answer tells of a compaction or its preview: `null` for a session without one. */
 function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | CompactionResult | null) {
-  if (found === null)
-    return {
-      ...{
-        session_id: id,
-        compacted: false,
-        why_not: messageCount === 0 ? WHY_NOTHING.NO_MESSAGES : COMPACTION_OFF,
-        tokens_before: 0,
-        tokens_after: 0,
-      },
-      ...{ images_before: 0, images_after: 0, media_bytes_before: 0, media_bytes_after: 0 },
-      ...{ target_tokens: 0, reached_target: true, fits: true, invalidated_reasoning: null, compactions: [] },
-    }
-  const { compacted, reason: why, tokensBefore, tokensAfter, targetTokens, reachedTarget, fits } = found
+  const whyNot = messageCount === 0 ? WHY_NOTHING.NO_MESSAGES : COMPACTION_OFF
+  if (found === null) return { ...NO_OUTCOME, sessionId: id, whyNot }
+  const { compacted, reason } = found
   return {
-    session_id: id,
-    compacted,
-    why_not: compacted ? null : WHY_NOTHING[why ?? 'NOTHING_TO_COMPACT'],
-    tokens_before: tokensBefore,
-    tokens_after: tokensAfter,
-    images_before: found.imagesBefore,
-    images_after: found.imagesAfter,
-    media_bytes_before: found.mediaBytesBefore,
-    media_bytes_after: found.mediaBytesAfter,
-    target_tokens: targetTokens,
-    reached_target: reachedTarget,
-    fits,
-    invalidated_reasoning: found.invalidatedReasoning ?? null,
-    compactions: found.compactions.slice(0, MOST_STEPS).map((one) => ({
-      compaction_id: one.id,
-      kind: one.kind,
-      stage: one.stage,
-      rows_hidden: one.rowsHidden,
-      parts_replaced: one.partsReplaced,
-      rows_inserted: one.rowsInserted,
-      tokens_before: one.tokensBefore,
-      tokens_after: one.tokensAfter,
-    })),
+    ...found,
+    sessionId: id,
+    whyNot: compacted ? undefined : WHY_NOTHING[reason ?? 'NOTHING_TO_COMPACT'],
+    compactions: found.compactions.slice(0, MOST_STEPS).map((one) => ({ ...one, compactionId: one.id })),
   }
 }
 
+const NO_OUTCOME = {
+  ...{ compacted: false, tokensBefore: 0, tokensAfter: 0, targetTokens: 0, reachedTarget: true, fits: true },
+  ...{ imagesBefore: 0, imagesAfter: 0, mediaBytesBefore: 0, mediaBytesAfter: 0, compactions: [] },
+  invalidatedReasoning: undefined,
+}
+
 async function outcomeText(
-  { access, maxTokens }: Call,
+  call: Call,
   outcome: ReturnType<typeof outcomeOf>,
   done: string,
   trail: readonly string[] = [],
 ): Promise<string> {
-  if (!outcome.compacted) return `Nothing to compact: ${outcome.why_not}.`
-  const scope = await countingFor(access.store, outcome.session_id)
-  const names = new Names(scope, maxTokens)
-  const reasoning = reasoningText({ invalidatedReasoning: outcome.invalidated_reasoning ?? undefined })
-  const media = mediaText({
-    imagesBefore: outcome.images_before,
-    imagesAfter: outcome.images_after,
-    mediaBytesBefore: outcome.media_bytes_before,
-    mediaBytesAfter: outcome.media_bytes_after,
-  })
-  const figures = listing(`${fromTo(outcome.tokens_before, outcome.tokens_after)}${media}`, reasoning)
+  if (!outcome.compacted) return `Nothing to compact: ${outcome.whyNot}.`
+  const writer = await writerFor(call, outcome.sessionId)
+  const figures = listing(
+    `${fromTo(outcome.tokensBefore, outcome.tokensAfter)}${mediaText(outcome)}`,
+    reasoningText(outcome),
+  )
   const first = `${done}: ${figures}.`
   const steps = outcome.compactions.map(
     (one) =>
-      `${names.name(one.stage)}: ${counted(one.rows_hidden, 'row')} hidden, ${counted(one.parts_replaced, 'part')} replaced, ${counted(one.rows_inserted, 'row')} inserted; ${fromTo(one.tokens_before, one.tokens_after)}`,
+      `${writer.name(one.stage)}: ${counted(one.rowsHidden, 'row')} hidden, ${counted(one.partsReplaced, 'part')} replaced, ${counted(one.rowsInserted, 'row')} inserted; ${fromTo(one.tokensBefore, one.tokensAfter)}`,
   )
   for (;;) {
     const text = [first, ...steps, ...trail].join('\n')
-    if (steps.length === 0 || scope.tokensOf(text) <= maxTokens) return text
+    if (steps.length === 0 || writer.scope.tokensOf(text) <= call.maxTokens) return text
     steps.pop()
   }
 }
 
 function optionsOf(
-  { target, target_tokens, stages, model }: z.output<typeof compactInput>,
+  { target, targetTokens, stages, model }: Given<typeof compactInput>,
   signal: AbortSignal,
 ): PreviewOptions {
-  return {
-    ...providerAndModel({ model }),
-    ...(target !== undefined && { target }),
-    ...(target_tokens !== undefined && { targetTokens: target_tokens }),
-    ...(stages !== undefined && { stages: [...stages] }),
-    signal,
-  }
+  return { ...providerAndModel({ model }), target, targetTokens, stages: stages && [...stages], signal }
 }
 
 export const previewCompaction = tool({
@@ -162,7 +140,7 @@ export const previewCompaction = tool({
   input: compactInput,
   output: z.strictObject(outcomeShape),
   async run(call, given) {
-    const session = await call.access.session(given.session_id)
+    const session = await call.access.session(given.sessionId)
     const options = optionsOf(given, call.signal)
     const data = outcomeOf(session, await call.access.store.previewCompaction(session.id, options))
     return { data, text: await outcomeText(call, data, 'It would compact') }
@@ -178,14 +156,14 @@ const compactSession = tool({
   input: z.strictObject({ ...compactInput.shape, reason }),
   output: z.strictObject({ ...outcomeShape, run_id: z.string().nullable() }),
   async run(call, { reason: why, ...given }) {
-    const session = await call.access.session(given.session_id)
+    const session = await call.access.session(given.sessionId)
     const result = await call.access.store.compactSession(session.id, {
       ...optionsOf(given, call.signal),
-      actor: call.actor,
-      ...(why !== undefined && { reason: why }),
+      ...{ actor: call.actor, reason: why },
     })
-    const data = { ...outcomeOf(session, result), run_id: result?.compacted === true ? result.runId : null }
-    const undo = data.run_id === null ? [] : [`Undo: undo_compaction with compaction_id ${data.run_id}.`]
+    const runId = result?.compacted === true ? result.runId : null
+    const data = { ...outcomeOf(session, result), runId }
+    const undo = runId === null ? [] : [`Undo: undo_compaction with compaction_id ${runId}.`]
     return { data, text: await outcomeText(call, data, 'Compacted', undo) }
   },
 })
@@ -202,46 +180,6 @@ const revertedShape = z.strictObject({
   restored_reasoning: reasoningShape.nullable().describe('reasoning that is sent again'),
 })
 
-/** Undoes or redoes a compaction or a run. */
-async function undoOrRedo(
-  { access, actor }: Call,
-  given: {
-    session_id: string
-    compaction_id: string
-    cascade: boolean
-    both?: boolean
-    reason?: string | undefined
-  },
-  verb: 'undoCompaction' | 'redoCompaction',
-) {
-  const { store } = access
-  const { id } = await access.session(given.session_id)
-  const target = await findCompaction(store, id, given.compaction_id)
-  const options = {
-    ...{ cascade: given.cascade, actor },
-    ...(given.both !== undefined && { both: given.both }),
-    ...(given.reason !== undefined && { reason: given.reason }),
-  }
-  const outcome = await store[verb](id, target, options)
-  const stats = await store.getContextStats(id)
-  const data = {
-    session_id: id,
-    changed: outcome.changed,
-    compaction_ids: outcome.compactionIds.slice(0, MOST_STEPS),
-    unchanged_ids: (outcome.unchanged ?? []).slice(0, MOST_STEPS).map((one) => one.compactionId),
-    rows: outcome.rows,
-    parts: outcome.parts,
-    tokens: stats?.estimatedInputTokens ?? 0,
-    invalidated_reasoning: outcome.invalidatedReasoning ?? null,
-    restored_reasoning: outcome.restoredReasoning ?? null,
-  }
-  const done = verb === 'undoCompaction' ? 'Undone' : 'Redone'
-  const text = data.changed
-    ? `${done}: ${listing(counted(outcome.compactionIds.length, 'compaction'), counted(data.rows, 'row'), counted(data.parts, 'part'), reasoningText(outcome))}. The view has ${count(data.tokens)} tokens now.`
-    : 'Nothing was changed: it is in this state already.'
-  return { data, text }
-}
-
 const revertInput = {
   session_id: sessionId,
   compaction_id: compactionId,
@@ -250,6 +188,33 @@ const revertInput = {
     .default(false)
     .describe('undo also what builds on it, or redo also what it builds on; without it, the call fails'),
   reason,
+}
+
+/** Undoes or redoes a compaction or a run. */
+async function undoOrRedo(
+  { access, actor }: Call,
+  given: Given<z.ZodObject<typeof revertInput>> & { readonly both?: boolean },
+  verb: 'undoCompaction' | 'redoCompaction',
+) {
+  const { store } = access
+  const { id } = await access.session(given.sessionId)
+  const target = await findCompaction(store, id, given.compactionId)
+  const { cascade, both, reason } = given
+  const outcome = await store[verb](id, target, { ...{ cascade, actor, reason }, ...defined({ both }) })
+  const tokens = (await store.getContextStats(id))?.estimatedInputTokens ?? 0
+  const { changed, compactionIds, unchanged = [], rows, parts } = outcome
+  const data = {
+    ...outcome,
+    sessionId: id,
+    compactionIds: compactionIds.slice(0, MOST_STEPS),
+    unchangedIds: unchanged.slice(0, MOST_STEPS).map((one) => one.compactionId),
+    tokens,
+  }
+  const done = verb === 'undoCompaction' ? 'Undone' : 'Redone'
+  const text = changed
+    ? `${done}: ${listing(counted(compactionIds.length, 'compaction'), counted(rows, 'row'), counted(parts, 'part'), reasoningText(outcome))}. The view has ${count(tokens)} tokens now.`
+    : 'Nothing was changed: it is in this state already.'
+  return { data, text }
 }
 
 const undoCompaction = tool({
@@ -284,47 +249,43 @@ const redoCompaction = tool({
   run: (call, given) => undoOrRedo(call, given, 'redoCompaction'),
 })
 
-const pinInput = z.strictObject({
-  session_id: sessionId,
-  message_ids: z.array(z.string().min(1)).min(1).max(1_000),
-  reason,
-})
-const pinnedShape = z.strictObject({
-  session_id: z.string(),
-  changed: z.int().describe('messages whose pin changed'),
-})
-
-async function setPins({ access, actor }: Call, given: z.output<typeof pinInput>, verb: 'pin' | 'unpin') {
-  const { id } = await access.session(given.session_id)
-  const authorship = { actor, ...(given.reason !== undefined && { reason: given.reason }) }
-  const changed = await access.store.messages[verb](id, given.message_ids, authorship)
-  return {
-    data: { session_id: id, changed },
-    text: `${verb === 'pin' ? 'Pinned' : 'Unpinned'}: ${counted(changed, 'message')}.`,
-  }
+/** The tool that pins messages, or removes their pins. */
+function pinTool(verb: 'pin' | 'unpin', title: string, description: string): Tool {
+  return tool({
+    name: `${verb}_messages`,
+    ...{ title, description },
+    permission: 'pin',
+    idempotent: true,
+    input: z.strictObject({
+      session_id: sessionId,
+      message_ids: z.array(z.string().min(1)).min(1).max(1_000),
+      reason,
+    }),
+    output: z.strictObject({
+      session_id: z.string(),
+      changed: z.int().describe('messages whose pin changed'),
+    }),
+    async run({ access, actor }, given) {
+      const { id } = await access.session(given.sessionId)
+      const authorship = { actor, reason: given.reason }
+      const changed = await access.store.messages[verb](id, given.messageIds, authorship)
+      const done = verb === 'pin' ? 'Pinned' : 'Unpinned'
+      return { data: { sessionId: id, changed }, text: `${done}: ${counted(changed, 'message')}.` }
+    },
+  })
 }
 
-const pinMessages = tool({
-  name: 'pin_messages',
-  title: 'Pin messages',
-  description: 'Pins messages of a session: no compaction hides or changes them.',
-  permission: 'pin',
-  idempotent: true,
-  input: pinInput,
-  output: pinnedShape,
-  run: (call, given) => setPins(call, given, 'pin'),
-})
+const pinMessages = pinTool(
+  'pin',
+  'Pin messages',
+  'Pins messages of a session: no compaction hides or changes them.',
+)
 
-const unpinMessages = tool({
-  name: 'unpin_messages',
-  title: 'Unpin messages',
-  description: 'Removes the pins of messages, with effect from the next compaction on.',
-  permission: 'pin',
-  idempotent: true,
-  input: pinInput,
-  output: pinnedShape,
-  run: (call, given) => setPins(call, given, 'unpin'),
-})
+const unpinMessages = pinTool(
+  'unpin',
+  'Unpin messages',
+  'Removes the pins of messages, with effect from the next compaction on.',
+)
 
 const forkSession = tool({
   name: 'fork_session',
@@ -341,28 +302,19 @@ const forkSession = tool({
     session_id: z.string().describe('the id of the fork'),
     title: z.string().nullable(),
     forked_from: z.strictObject({ session_id: z.string(), position: z.int() }),
-    created_at: z.string(),
+    created_at: time,
   }),
   async run(call, given) {
     const { store } = call.access
-    const { id } = await call.access.session(given.session_id)
-    const at = await readMoment(call, id, given.at)
-    const fork = await store.sessions.fork(id, {
-      actor: call.actor,
-      ...(at !== undefined && { at }),
-      ...(given.title !== undefined && { title: given.title }),
-    })
-    const { position } = fork.forkedFrom!
+    const { id } = await call.access.session(given.sessionId)
+    const at = await momentOf(store, id, given.at)
+    const fork = await store.sessions.fork(id, { actor: call.actor, at, title: given.title })
     const { messages } = (await store.sessions.get(fork.id, { counts: true })).counts
-    const names = new Names(await countingFor(store, id), call.maxTokens)
+    const { position } = fork.forkedFrom!
+    const writer = await writerFor(call, id)
     return {
-      data: {
-        session_id: fork.id,
-        title: fork.title ?? null,
-        forked_from: { session_id: id, position },
-        created_at: timeText(fork.createdAt),
-      },
-      text: `Forked: session ${fork.id} has the first ${counted(messages, 'message')} of ${names.id(id)}.`,
+      data: { ...fork, sessionId: fork.id, forkedFrom: { sessionId: id, position } },
+      text: `Forked: session ${fork.id} has the first ${counted(messages, 'message')} of ${writer.id(id)}.`,
     }
   },
 })
@@ -398,18 +350,16 @@ export function importTranscripts(importer: Importer): Tool {
       failures: z.array(z.strictObject({ path: z.string(), code: z.string(), message: z.string() })),
       failures_in_all: z.int(),
     }),
-    async run({ access, maxTokens, signal }, { path }) {
-      const { failures, ...done } = await importer.path(path, signal)
+    async run(call, { path }) {
+      const { failures, ...done } = await importer.path(path, call.signal)
       const named = failures.slice(0, MOST_FAILURES)
-      const scope = await countingFor(access.store)
-      const names = new Names(scope, maxTokens)
+      const writer = await writerFor(call)
       const lead = `${counted(done.files, 'file')} read, ${count(done.unrecognized)} of them no transcripts: ${counted(done.messages, 'message')} in ${counted(done.sessions, 'session')} stored.`
       return {
-        data: { ...done, failures: named, failures_in_all: failures.length },
-        text: textWithin(scope, maxTokens, {
+        data: { ...done, failures: named, failuresInAll: failures.length },
+        text: writer.text({
           lead: [lead, ...(failures.length === 0 ? [] : [`Not stored: ${count(failures.length)}.`])],
-          body: named.map((one) => `${names.id(one.path)} (${one.code}): ${safeLine(one.message)}`),
-          trail: [],
+          body: named.map((one) => `${writer.id(one.path)} (${one.code}): ${safeLine(one.message)}`),
         }),
       }
     },

@@ -5,34 +5,30 @@ import { headOf } from '../../../core/messages/characters.ts'
 import { defined } from '../../../core/messages/defined.ts'
 import type { ViewMessage } from '../../../core/messages/message.ts'
 import { shownTitle } from '../../../core/messages/title.ts'
-import type { MomentPoint } from '../../../core/model/moment.ts'
 import { isAssumed } from '../../../core/tokens/windows.ts'
-import type { Session } from '../../../storage/storage.ts'
+import type { Compaction, Session } from '../../../storage/storage.ts'
 import { headWithin } from '../../../store/recall/answer.ts'
 import { framed, indented } from '../../../store/recall/render.ts'
-import { rowText } from '../../../store/recall/row-text.ts'
+import { rowText } from '../../../store/recall/rows.ts'
 import type { Scope } from '../../../store/recall/scope.ts'
 import type { Store } from '../../../store/store.ts'
-import type { ViewDiff } from '../../../store/topics/messages.ts'
 import { statusWords } from '../../../transfer/document/session-document.ts'
 import { providerAndModel } from '../../options.ts'
 import { count, counted, fromTo, percent } from '../../output/figures.ts'
+import { momentOf } from '../../references.ts'
 import { kindName, readTimeline, workOf } from '../log.ts'
 import { parentOf, tokensIn } from '../sessions.ts'
-import { requestFigures } from '../stats/report.ts'
+import { requestFigures } from '../stats.ts'
 import {
-  countingFor,
   digestOf,
   FRAME_TOKENS,
   itemsAfter,
-  Names,
-  nextLine,
-  pageOf,
   placeOf,
   readCursor,
   sessionPlace,
-  textWithin,
   timeText,
+  type Writer,
+  writerFor,
 } from './answer.ts'
 import {
   cursor,
@@ -40,13 +36,15 @@ import {
   moment,
   momentPoint,
   nextCursor,
-  readMoment,
+  pointShape,
   sessionId,
+  shaped,
   type Tool,
+  time,
   tool,
 } from './tool.ts'
 
-/* The tools that only read. Those that search and open stored text are in src/recall. */
+/* The tools that only read. Those that search and open stored text are in recalling.ts. */
 
 const sessionShape = z.strictObject({
   session_id: z.string(),
@@ -59,40 +57,40 @@ const sessionShape = z.strictObject({
   visible_rows: z.int().describe('rows of the view: what a model would be sent now'),
   tokens: z.int().nullable().describe('tokens of the view; null when its tokenizer is not installed here'),
   compactions_in_force: z.int(),
-  created_at: z.string(),
-  updated_at: z.string(),
+  created_at: time,
+  updated_at: time,
 })
-type ListedSession = z.output<typeof sessionShape>
+/** A session as a list shows it. */
+type Listed = Session & {
+  readonly sessionId: string
+  readonly messages: number
+  readonly visibleRows: number
+  readonly tokens: number | undefined
+  readonly compactionsInForce: number
+  readonly parentSessionId: string | undefined
+}
 
-async function listed(store: Store, session: Session): Promise<ListedSession> {
-  const { id, title = null, owner = null, provider = null, model = null, messageCount } = session
+async function listed(store: Store, session: Session): Promise<Listed> {
+  const { id, messageCount } = session
   const { messages, visible } = (await store.sessions.get(id, { counts: true })).counts
   return {
-    session_id: id,
-    title,
-    owner,
-    parent_session_id: parentOf(session) ?? null,
-    provider,
-    model,
-    messages,
-    visible_rows: visible,
-    tokens: messageCount === 0 ? 0 : ((await tokensIn(store, id)) ?? null),
-    compactions_in_force: session.activeCompactions,
-    created_at: timeText(session.createdAt),
-    updated_at: timeText(session.updatedAt),
+    ...session,
+    ...{ sessionId: id, messages, visibleRows: visible, parentSessionId: parentOf(session) },
+    tokens: messageCount === 0 ? 0 : await tokensIn(store, id),
+    compactionsInForce: session.activeCompactions,
   }
 }
 
-function sessionLine(session: ListedSession, names: Names): string {
-  const { session_id: id, title, messages, tokens, updated_at: updated, owner } = session
+function sessionLine(session: Listed, writer: Writer): string {
+  const { id, title, messages, tokens, updatedAt, owner, parentSessionId: parent } = session
   const parts = [
-    title === null ? undefined : names.name(title),
-    `${counted(messages, 'message')}, ${tokens === null ? 'unknown' : count(tokens)} tokens in the view`,
-    `changed ${updated}`,
-    owner === null ? undefined : `owner ${names.name(owner)}`,
-    session.parent_session_id === null ? undefined : `subagent of ${names.name(session.parent_session_id)}`,
+    title && writer.name(title),
+    `${counted(messages, 'message')}, ${tokens === undefined ? 'unknown' : count(tokens)} tokens in the view`,
+    `changed ${timeText(updatedAt)}`,
+    owner && `owner ${writer.name(owner)}`,
+    parent && `subagent of ${writer.name(parent)}`,
   ]
-  return `${names.id(id)} · ${parts.filter((part) => part !== undefined).join(' · ')}`
+  return `${writer.id(id)} · ${parts.filter((part) => part !== undefined).join(' · ')}`
 }
 
 const listSessions = tool({
@@ -113,7 +111,8 @@ const listSessions = tool({
     cursor,
   }),
   output: z.strictObject({ sessions: z.array(sessionShape), next_cursor: nextCursor }),
-  async run({ access, maxTokens }, { search, owner, archived, limit, cursor: given }) {
+  async run(call, { search, owner, archived, limit, cursor: given }) {
+    const { access } = call
     const { store } = access
     const after = readCursor(sessionPlace, given)
     if (after !== undefined) await access.session(after.id)
@@ -121,22 +120,21 @@ const listSessions = tool({
       ...defined({ owner: access.ownerNamed(owner), archived, search, after }),
       limit: limit + 1,
     })
-    const sessions: ListedSession[] = []
+    const sessions: Listed[] = []
     for (const session of page.slice(0, limit)) {
       const one = await listed(store, session)
-      sessions.push({ ...one, title: one.title && shownTitle(one.title) })
+      sessions.push({ ...one, ...(one.title !== undefined && { title: shownTitle(one.title) }) })
     }
-    if (sessions.length === 0) return { data: { sessions: [] }, text: 'No session matches.' }
-    const scope = await countingFor(store)
-    const names = new Names(scope, maxTokens)
-    const { taken, next, text } = pageOf(scope, maxTokens, {
+    if (sessions.length === 0) return { data: { sessions }, text: 'No session matches.' }
+    const writer = await writerFor(call)
+    const { taken, next, text } = writer.page({
       items: sessions,
-      dataOf: (one) => one,
-      lineOf: (one) => sessionLine(one, names),
+      dataOf: (one) => shaped(sessionShape, one),
+      lineOf: (one) => sessionLine(one, writer),
       cursorOf: (_, taken) => placeOf(page[taken - 1]!),
       follows: page.length > limit,
     })
-    return { data: { sessions: [...taken], ...(next !== undefined && { next_cursor: next }) }, text }
+    return { data: { sessions: taken, nextCursor: next }, text }
   },
 })
 
@@ -204,85 +202,71 @@ const getStats = tool({
   }),
   async run(call, given) {
     const { store } = call.access
-    const session = await call.access.session(given.session_id)
+    const session = await call.access.session(given.sessionId)
     const { id } = session
-    const at = await readMoment(call, id, given.at)
+    const at = await momentOf(store, id, given.at)
     const { provider, model } = providerAndModel({ model: given.model })
-    const stats = await store.getContextStats(id, provider, model, { ...(at !== undefined && { at }) })
+    const stats = await store.getContextStats(id, provider, model, { at })
     const { settings } = await store.sessions.config(id)
     const figures = stats === null ? undefined : requestFigures(stats, settings)
     const { total } = await store.requests.usage(id)
-    const point = at === undefined ? undefined : pointOf(await store.messages.moment(id, at))
+    const point = at === undefined ? undefined : await store.messages.moment(id, at)
     const hidden = stats?.hidden ?? session.hidden
+    const found = await listed(store, session)
+    const usage = {
+      ...total,
+      inputTokens: total.inputTokens + total.cacheReadTokens + total.cacheCreationTokens,
+      costUsd: total.cost,
+    }
     const data = {
-      session: await listed(store, session),
-      ...(point !== undefined && { moment: point }),
-      figures:
-        stats === null || figures === undefined
-          ? null
-          : {
-              provider: stats.provider,
-              model: stats.model ?? null,
-              tokens: stats.estimatedInputTokens,
-              window_tokens: stats.contextWindow.tokens,
-              window_source: stats.contextWindow.source,
-              window_assumed: isAssumed(stats.contextWindow),
-              available_tokens: stats.availableInputTokens,
-              usage_ratio: stats.usageRatio,
-              images: { used: stats.images.used, limit: stats.images.limit ?? null },
-              bytes: { used: stats.bytes.used, limit: stats.bytes.limit ?? null },
-              fits: stats.withinBudget,
-              compaction_due: stats.shouldCompact,
-              compaction_due_at: figures.due,
-              target_tokens: figures.target,
-              breakdown: { ...figures.breakdown, free: figures.free },
-              fixed: stats.fixed,
-            },
-      hidden: { condensed: hidden.condensed, truncated: hidden.truncated, manual: hidden.manual },
-      usage: {
-        requests: total.requests,
-        input_tokens: total.inputTokens + total.cacheReadTokens + total.cacheCreationTokens,
-        output_tokens: total.outputTokens,
-        cost_usd: total.cost,
+      ...{ session: found, moment: point, hidden, usage },
+      figures: stats && {
+        ...stats,
+        tokens: stats.estimatedInputTokens,
+        windowTokens: stats.contextWindow.tokens,
+        windowSource: stats.contextWindow.source,
+        windowAssumed: isAssumed(stats.contextWindow),
+        availableTokens: stats.availableInputTokens,
+        fits: stats.withinBudget,
+        compactionDue: stats.shouldCompact,
+        compactionDueAt: figures!.due,
+        targetTokens: figures!.target,
+        breakdown: { ...figures!.breakdown, free: figures!.free },
       },
     }
-    const scope = await countingFor(store, id)
-    const names = new Names(scope, call.maxTokens)
+    const writer = await writerFor(call, id)
     const lines =
-      data.figures === null
+      stats === null
         ? [(point?.position ?? session.messageCount) === 0 ? 'It has no messages.' : FIGURES_OFF]
         : [
-            `${count(data.figures.tokens)} of ${count(data.figures.available_tokens)} available tokens, ${percent(data.figures.usage_ratio)}; window of ${names.name(data.figures.provider)}${data.figures.model === null ? '' : `/${names.name(data.figures.model)}`}: ${count(data.figures.window_tokens)}${data.figures.window_assumed ? ', assumed, because the window of this model is not known' : ''}.`,
-            ...(data.figures.fixed.source === 'last-request'
-              ? [
-                  `System prompt and tools: ${count(data.figures.fixed.tokens)} tokens, as in the last request.`,
-                ]
+            `${count(stats.estimatedInputTokens)} of ${count(stats.availableInputTokens)} available tokens, ${percent(stats.usageRatio)}; window of ${writer.name(stats.provider)}${stats.model === undefined ? '' : `/${writer.name(stats.model)}`}: ${count(stats.contextWindow.tokens)}${isAssumed(stats.contextWindow) ? ', assumed, because the window of this model is not known' : ''}.`,
+            ...(stats.fixed.source === 'last-request'
+              ? [`System prompt and tools: ${count(stats.fixed.tokens)} tokens, as in the last request.`]
               : []),
-            `Compaction is ${data.figures.compaction_due ? 'due' : 'not due'}; it is due at ${count(data.figures.compaction_due_at)} tokens, and reduces to ${count(data.figures.target_tokens)}.`,
-            `Hidden: ${count(data.hidden.condensed)} by summaries, ${count(data.hidden.truncated)} by truncation, ${count(data.hidden.manual)} manually.`,
-            `Billed: ${counted(data.usage.requests, 'request')}, ${count(data.usage.input_tokens)} tokens in, ${count(data.usage.output_tokens)} out${data.usage.cost_usd === null ? '' : `, $${data.usage.cost_usd.toFixed(4)}`}.`,
+            `Hidden: ${count(hidden.condensed)} by summaries, ${count(hidden.truncated)} by truncation, ${count(hidden.manual)} manually.`,
+            `Billed: ${counted(usage.requests, 'request')}, ${count(usage.inputTokens)} tokens in, ${count(usage.outputTokens)} out${usage.cost === null ? '' : `, $${usage.cost.toFixed(4)}`}.`,
           ]
     // The names of the provider and the model are stored text too.
-    const body = [...lines, sessionLine(data.session, names)]
-    return { data, text: textWithin(scope, call.maxTokens, { lead: [], body, trail: [] }) }
+    return { data, text: writer.text({ body: [...lines, sessionLine(found, writer)] }) }
   },
 })
-
-function pointOf({ position, auditNo }: MomentPoint) {
-  return { position, audit_no: auditNo }
-}
 
 const viewRowShape = z.strictObject({
   message_id: z.string(),
   position: z.int().nullable().describe('place in the log; null for summaries and markers'),
   kind: z.enum(['message', 'summary', 'marker']),
   role: z.enum(['system', 'user', 'assistant', 'tool']),
-  created_at: z.string(),
+  created_at: time,
   text: z.string(),
   from_character: z.int().describe('where this part of the text begins; 0 for its beginning'),
   cut: z.boolean().describe('whether the text continues on the next page'),
 })
-type ViewRow = z.output<typeof viewRowShape>
+type ViewRow = Pick<ViewMessage, 'position' | 'kind' | 'role' | 'createdAt'> & {
+  readonly messageId: string
+  readonly text: string
+  readonly fromCharacter: number
+  readonly cut: boolean
+}
 
 /** The place of a page: a digest of the moment and the row, the character, and the length of the row's text. */
 const viewCursor = z.tuple([z.string(), z.int().nonnegative(), z.int().nonnegative()])
@@ -302,48 +286,38 @@ const getView = tool({
   }),
   async run(call, given) {
     const { store } = call.access
-    const { id } = await call.access.session(given.session_id)
-    const at = await readMoment(call, id, given.at)
-    const view = await store.getEffectiveHistory(id, { ...(at !== undefined && { at }) })
-    const point = at === undefined ? undefined : pointOf(await store.messages.moment(id, at))
-    const scope = await countingFor(store, id)
-    const page = pageOfView(scope, call.maxTokens, {
+    const { id } = await call.access.session(given.sessionId)
+    const at = await momentOf(store, id, given.at)
+    const view = await store.getEffectiveHistory(id, { at })
+    const point = at === undefined ? undefined : await store.messages.moment(id, at)
+    const { rows, next, text } = pageOfView(await writerFor(call, id), {
       view,
-      names: new Names(scope, call.maxTokens),
       after: readCursor(viewCursor, given.cursor),
-      digest: (row) => digestOf(id, point ?? null, row),
+      digest: (row) => digestOf(id, point === undefined ? null : shaped(pointShape, point), row),
     })
-    return {
-      data: {
-        session_id: id,
-        ...(point !== undefined && { moment: point }),
-        rows: view.length,
-        messages: page.rows,
-        ...(page.next !== undefined && { next_cursor: page.next }),
-      },
-      text: page.text,
-    }
+    const data = { sessionId: id, moment: point, rows: view.length, messages: rows, nextCursor: next }
+    return { data, text }
   },
 })
 
 type ViewPage = {
   readonly view: readonly ViewMessage[]
-  readonly names: Names
   readonly after: z.output<typeof viewCursor> | undefined
   /** A name of a row of this view. */
   readonly digest: (row: string) => string
 }
 
 /** A page of a view. Its text decides: it has less until it fits. */
-function pageOfView(scope: Scope, maxTokens: number, page: ViewPage) {
+function pageOfView(writer: Writer, page: ViewPage) {
+  const { scope, maxTokens } = writer
   let room = maxTokens - FRAME_TOKENS
   for (;;) {
-    const { rows, next } = rowsOf(scope, room, page)
-    const body = rows.map((row) => `${rowHeading(row, page.names)}\n${indented(row.text)}`)
+    const { rows, next } = rowsOf(writer, room, page)
+    const body = rows.map((row) => `${rowHeading(row, writer)}\n${indented(row.text)}`)
     const text = [
       `${counted(page.view.length, 'row')} in the view.`,
       ...(rows.length === 0 ? [] : [framed(body.join('\n'))]),
-      ...nextLine(scope, maxTokens, next),
+      ...writer.nextLine(next),
     ].join('\n')
     const over = scope.tokensOf(text) - maxTokens
     if (over <= 0 || room <= 0) return { rows, next, text }
@@ -356,10 +330,11 @@ const LEAST_ROW = 20
 
 /** The rows of a page, the last one cut where it does not fit. A row of its own always gets some room. */
 function rowsOf(
-  scope: Scope,
+  writer: Writer,
   maxTokens: number,
-  { view, names, after, digest }: ViewPage,
+  { view, after, digest }: ViewPage,
 ): { readonly rows: ViewRow[]; readonly next: string | undefined } {
+  const { scope } = writer
   const [place, character, length] = after ?? [undefined, 0, 0]
   const first = place === undefined ? 0 : view.findIndex((row) => digest(row.id) === place)
   if (first === -1 || (character > 0 && rowText(view[first]!).text.length !== length))
@@ -373,16 +348,10 @@ function rowsOf(
     const from = at === first ? character : 0
     const { text: whole } = rowText(row)
     const rest = whole.slice(from)
-    const shown = {
-      message_id: row.id,
-      position: row.position ?? null,
-      kind: row.kind,
-      role: row.role,
-      created_at: timeText(row.createdAt),
-      from_character: from,
-    }
-    const heading = scope.tokensOf(rowHeading({ ...shown, text: '', cut: true }, names))
-    const room = left - Math.max(heading, scope.tokensOf(JSON.stringify(shown)))
+    const shown = { ...row, messageId: row.id, fromCharacter: from, cut: true }
+    const heading = scope.tokensOf(rowHeading(shown, writer))
+    const { text: _, cut, ...fields } = shaped(viewRowShape, shown)
+    const room = left - Math.max(heading, scope.tokensOf(JSON.stringify(fields)))
     const text = cutTo(scope, rest, Math.max(room, LEAST_ROW))
     const isCut = text.length < rest.length
     if (rows.length > 0 && (room <= 0 || (isCut && room < maxTokens / 4)))
@@ -408,12 +377,12 @@ function cutTo(scope: Scope, text: string, maxTokens: number): string {
 }
 
 function rowHeading(
-  { position, role, kind, message_id: id, created_at: at, from_character: from, cut }: ViewRow,
-  names: Names,
+  { position, role, kind, messageId, createdAt, fromCharacter: from, cut }: Omit<ViewRow, 'text'>,
+  writer: Writer,
 ): string {
-  const place = position === null ? kind : `${position} · ${role}`
+  const place = position === undefined ? kind : `${position} · ${role}`
   const part = [from > 0 && `from character ${from}`, cut && 'cut'].filter((note) => note !== false)
-  return [place, at, names.id(id), ...part].join(' · ')
+  return [place, timeText(createdAt), writer.id(messageId), ...part].join(' · ')
 }
 
 const compactionShape = z.strictObject({
@@ -436,8 +405,8 @@ const compactionShape = z.strictObject({
   cost_usd: z.number().nullable(),
   error: z.string().nullable(),
   dependents: z.array(z.string()).describe('compactions in force that build on it'),
-  created_at: z.string(),
-  changed_at: z.string(),
+  created_at: time,
+  changed_at: time,
 })
 
 /** Ids of one list that an answer names. */
@@ -454,65 +423,36 @@ const listCompactions = tool({
     compactions: z.array(compactionShape),
     next_cursor: nextCursor,
   }),
-  async run({ access, maxTokens }, given) {
-    const { id } = await access.session(given.session_id)
-    const { runs } = await readTimeline(access.store, id)
+  async run(call, given) {
+    const { store } = call.access
+    const { id } = await call.access.session(given.sessionId)
+    const { runs } = await readTimeline(store, id)
     const all = runs.flatMap(({ compactions }) => compactions.toReversed())
-    const placeOf = (one: { readonly compaction: { readonly id: string } }): string =>
-      digestOf(id, one.compaction.id)
-    const shown = itemsAfter(all, given.cursor, placeOf, 'another session').map(
-      ({ compaction, dependents }) => {
-        const { params } = compaction
-        return {
-          compaction,
-          data: {
-            compaction_id: compaction.id,
-            run_id: compaction.runId,
-            kind: compaction.kind,
-            stage: typeof params.stage === 'string' ? params.stage : null,
-            status: compaction.status,
-            trigger: compaction.trigger,
-            actor: compaction.actor ?? null,
-            reason: compaction.reason ?? null,
-            rows_hidden: compaction.rowsHidden,
-            parts_replaced: compaction.partsReplaced,
-            rows_inserted: compaction.rowsInserted,
-            inserted_ids: compaction.insertedIds.slice(0, MOST_IDS),
-            tokens_before: compaction.tokensBefore,
-            tokens_after: compaction.tokensAfter,
-            summarizer: compaction.summarizer ?? null,
-            model: compaction.model ?? null,
-            cost_usd: compaction.cost ?? null,
-            error: compaction.error ?? null,
-            dependents: dependents.slice(0, MOST_IDS),
-            created_at: timeText(compaction.createdAt),
-            changed_at: timeText(compaction.changedAt),
-          },
-        }
-      },
-    )
     if (all.length === 0)
-      return { data: { session_id: id, compactions: [] }, text: 'The session has no compactions.' }
-    const scope = await countingFor(access.store, id)
-    const names = new Names(scope, maxTokens)
-    const { taken, next, text } = pageOf(scope, maxTokens, {
-      items: shown,
-      dataOf: ({ data }) => data,
-      lineOf: ({ compaction, data: { actor, reason, created_at: at } }) => {
-        const cause = `${actor === null ? '' : ` by ${names.name(actor)}`}${reason === null ? '' : `: ${names.name(reason)}`}`
+      return { data: { sessionId: id, compactions: [] }, text: 'The session has no compactions.' }
+    const placeOf = ({ compaction }: { readonly compaction: Compaction }): string =>
+      digestOf(id, compaction.id)
+    const dataOf = ({ compaction, dependents }: (typeof all)[number]) => ({
+      ...compaction,
+      compactionId: compaction.id,
+      stage: typeof compaction.params.stage === 'string' ? compaction.params.stage : null,
+      insertedIds: compaction.insertedIds.slice(0, MOST_IDS),
+      costUsd: compaction.cost,
+      dependents: dependents.slice(0, MOST_IDS),
+    })
+    const writer = await writerFor(call, id)
+    const { taken, next, text } = writer.page({
+      items: itemsAfter(all, given.cursor, placeOf, 'another session'),
+      dataOf: (one) => shaped(compactionShape, dataOf(one)),
+      lineOf: ({ compaction }) => {
+        const { actor, reason, createdAt, trigger } = compaction
+        const cause = `${actor === undefined ? '' : ` by ${writer.name(actor)}`}${reason === undefined ? '' : `: ${writer.name(reason)}`}`
         const figures = `${workOf(compaction)}; ${fromTo(compaction.tokensBefore, compaction.tokensAfter)}`
-        return `${at} · ${names.name(kindName(compaction))} ${names.id(compaction.id)}, ${statusWords(compaction)}, ${compaction.trigger}${cause} · ${figures}`
+        return `${timeText(createdAt)} · ${writer.name(kindName(compaction))} ${writer.id(compaction.id)}, ${statusWords(compaction)}, ${trigger}${cause} · ${figures}`
       },
       cursorOf: placeOf,
     })
-    return {
-      data: {
-        session_id: id,
-        compactions: taken.map(({ data }) => data),
-        ...(next !== undefined && { next_cursor: next }),
-      },
-      text,
-    }
+    return { data: { sessionId: id, compactions: taken.map(dataOf), nextCursor: next }, text }
   },
 })
 
@@ -553,65 +493,44 @@ const diffViews = tool({
   }),
   async run(call, given) {
     const { store } = call.access
-    const { id } = await call.access.session(given.session_id)
-    const from = await readMoment(call, id, given.from)
+    const { id } = await call.access.session(given.sessionId)
+    const from = await momentOf(store, id, given.from)
     if (from === undefined) throw invalid('from must be a past moment; the second one is now by default')
-    const diff = await store.messages.diff(id, from, await readMoment(call, id, given.to))
-    const digest = digestOf(id, pointOf(diff.from), pointOf(diff.to))
+    const diff = await store.messages.diff(id, from, await momentOf(store, id, given.to))
+    const digest = digestOf(id, shaped(pointShape, diff.from), shaped(pointShape, diff.to))
     const [first, compared] = readCursor(diffCursor, given.cursor) ?? [0, digest]
     if (compared !== digest)
       throw invalid(
         'the cursor is of other moments, or the session was changed since the page before; begin without a cursor',
       )
-    const scope = await countingFor(store, id)
-    const names = new Names(scope, call.maxTokens)
-    const { taken, next, text } = pageOf(scope, call.maxTokens, {
+    const writer = await writerFor(call, id)
+    const { taken, next, text } = writer.page({
       lead: [
         `${diff.rows.before} → ${counted(diff.rows.after, 'row')}, ${fromTo(diff.tokens.before, diff.tokens.after)}; ${counted(diff.changes.length, 'row')} differ.`,
       ],
-      items: diff.changes.slice(first).map(changeOf),
-      dataOf: (one) => one,
-      lineOf: (one) =>
-        `${one.change} · ${one.position ?? one.kind} · ${one.role} · ${names.id(one.message_id)}${one.compaction_id === null ? '' : ` · ${names.name(one.compaction_id)}`}`,
+      items: diff.changes.slice(first).map(({ parts = [], ...change }) => ({
+        ...change,
+        messageId: change.id,
+        parts: parts.slice(0, MOST_IDS),
+      })),
+      dataOf: (one) => shaped(changeShape, one),
+      lineOf: ({ change, position, kind, role, messageId, compactionId: by }) =>
+        `${change} · ${position ?? kind} · ${role} · ${writer.id(messageId)}${by === undefined ? '' : ` · ${writer.name(by)}`}`,
       cursorOf: (_last, shown) => [first + shown, digest],
     })
     return {
-      data: {
-        session_id: id,
-        from: pointOf(diff.from),
-        to: pointOf(diff.to),
-        rows: diff.rows,
-        tokens: diff.tokens,
-        changes: [...taken],
-        changes_in_all: diff.changes.length,
-        ...(next !== undefined && { next_cursor: next }),
-      },
+      data: { ...diff, sessionId: id, changes: taken, changesInAll: diff.changes.length, nextCursor: next },
       text,
     }
   },
 })
-
-function changeOf({
-  change,
-  id,
-  kind,
-  role,
-  position,
-  compactionId: by,
-  parts = [],
-}: ViewDiff['changes'][number]) {
-  return {
-    ...{ change, message_id: id, kind, role, position: position ?? null, compaction_id: by ?? null },
-    parts: parts.slice(0, MOST_IDS).map(({ part, before, after }) => ({ part, before, after })),
-  }
-}
 
 const forkShape = z.strictObject({
   session_id: z.string(),
   title: z.string().nullable().describe('its first 80 characters'),
   position: z.int().describe('the last position that the fork copied'),
   messages: z.int(),
-  created_at: z.string(),
+  created_at: time,
 })
 
 const listForks = tool({
@@ -626,41 +545,36 @@ const listForks = tool({
     forks: z.array(forkShape),
     next_cursor: nextCursor,
   }),
-  async run({ access, maxTokens }, given) {
+  async run(call, given) {
+    const { access } = call
     const { store } = access
-    const session = await access.session(given.session_id)
+    const session = await access.session(given.sessionId)
     const origin = session.forkedFrom
     // A session of another owner does not exist for this client.
     const isSeen = origin !== undefined && access.sees(await store.sessions.get(origin.sessionId))
     const forks = (await store.sessions.forks(session.id)).filter((fork) => access.sees(fork))
-    const placeOf = (fork: string): string => digestOf(session.id, fork)
+    const placeOf = ({ id }: { readonly id: string }): string => digestOf(session.id, id)
     const gone = 'another session, or its fork is gone'
     const shown = await Promise.all(
-      itemsAfter(forks, given.cursor, ({ id }) => placeOf(id), gone).map(async (fork) => ({
-        session_id: fork.id,
-        title: fork.title === undefined ? null : shownTitle(fork.title),
+      itemsAfter(forks, given.cursor, placeOf, gone).map(async (fork) => ({
+        ...fork,
+        sessionId: fork.id,
+        title: fork.title === undefined ? undefined : shownTitle(fork.title),
         position: fork.forkedFrom!.position,
         messages: (await store.sessions.get(fork.id, { counts: true })).counts.messages,
-        created_at: timeText(fork.createdAt),
       })),
     )
-    const scope = await countingFor(store, session.id)
-    const names = new Names(scope, maxTokens)
-    const { taken, next, text } = pageOf(scope, maxTokens, {
-      head: isSeen ? [`A fork of ${names.id(origin.sessionId)}, from position ${origin.position}.`] : [],
+    const writer = await writerFor(call, session.id)
+    const { taken, next, text } = writer.page({
+      head: isSeen ? [`A fork of ${writer.id(origin.sessionId)}, from position ${origin.position}.`] : [],
       items: shown,
-      dataOf: (one) => one,
-      lineOf: (one) =>
-        `${names.id(one.session_id)} · ${one.title === null ? '' : `${names.name(one.title)} · `}from position ${one.position} · ${counted(one.messages, 'message')}`,
-      cursorOf: (fork) => placeOf(fork.session_id),
+      dataOf: (one) => shaped(forkShape, one),
+      lineOf: ({ id, title, position, messages }) =>
+        `${writer.id(id)} · ${title === undefined ? '' : `${writer.name(title)} · `}from position ${position} · ${counted(messages, 'message')}`,
+      cursorOf: placeOf,
     })
     return {
-      data: {
-        session_id: session.id,
-        forked_from: isSeen ? { session_id: origin.sessionId, position: origin.position } : null,
-        forks: [...taken],
-        ...(next !== undefined && { next_cursor: next }),
-      },
+      data: { sessionId: session.id, forkedFrom: isSeen ? origin : null, forks: taken, nextCursor: next },
       text: text === '' ? 'The session has no forks.' : text,
     }
   },

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { invalid, isUndertextError } from '../../../core/errors.ts'
 import { nameSchema } from '../../../core/messages/check.ts'
-import { defined } from '../../../core/messages/defined.ts'
 import { type Ask, answered } from '../../../store/recall/answer.ts'
-import type { RecallAnswer, RecalledPiece } from '../../../store/recall/data.ts'
+import type { RecallAnswer } from '../../../store/recall/data.ts'
 import { NOTES, notesInput } from '../../../store/recall/log-notes.ts'
 import { OPEN, openInput } from '../../../store/recall/open-row.ts'
 import { READ, readInput } from '../../../store/recall/read-log.ts'
@@ -11,9 +10,8 @@ import { type Names, TOOL_NAMES } from '../../../store/recall/remarks.ts'
 import type { RecallScope } from '../../../store/recall/scope.ts'
 import { SEARCH, searchInput } from '../../../store/recall/search-log.ts'
 import { contextOf } from '../../../store/store.ts'
-import type { Access } from './access.ts'
-import { Problem, timeText } from './answer.ts'
-import { type Call, nextCursor, sessionId, type Tool, tool } from './tool.ts'
+import { type Answer, Problem } from './answer.ts'
+import { type Access, type Call, nextCursor, sessionId, type Tool, time, tool } from './tool.ts'
 
 /* The tools of undertext/recall, with the names and the fields of this protocol, over all sessions that the client may see. */
 
@@ -24,7 +22,7 @@ const pieceShape = z.strictObject({
   position: z.int().nullable(),
   anchor: z.int().describe('the position; of a summary, the last position that it covers'),
   role: z.enum(['system', 'user', 'assistant', 'tool']),
-  created_at: z.string(),
+  created_at: time,
   tools: z.array(z.string()).describe('tools that it calls or holds a result of, the first 20'),
   hidden_by: z.string().nullable().describe('the compaction that hides it from the view'),
   replaced_by: z
@@ -44,29 +42,12 @@ const foundShape = z.strictObject({
 })
 
 function foundOf({ pieces, cursor, previous }: RecallAnswer) {
-  return {
-    messages: pieces.map(pieceData),
-    ...(cursor !== undefined && { next_cursor: cursor }),
-    ...(previous !== undefined && { previous_cursor: previous }),
-  }
-}
-
-function pieceData({ sessionId: session, messageId, position, createdAt, tools, ...piece }: RecalledPiece) {
-  return {
-    session_id: session,
-    message_id: messageId,
-    kind: piece.kind,
-    position: position ?? null,
-    anchor: piece.anchor,
-    role: piece.role,
-    created_at: timeText(createdAt),
-    tools: (tools ?? []).slice(0, MOST_NAMES),
-    hidden_by: piece.hiddenBy ?? null,
-    replaced_by: (piece.replacedBy ?? []).slice(0, MOST_NAMES),
-    passages: piece.passages.map(({ from, to, text }) => ({ from, to, text })),
-    length: piece.length,
-    cursor: piece.cursor ?? null,
-  }
+  const messages = pieces.map(({ tools = [], replacedBy = [], ...piece }) => ({
+    ...piece,
+    tools: tools.slice(0, MOST_NAMES),
+    replacedBy: replacedBy.slice(0, MOST_NAMES),
+  }))
+  return { messages, nextCursor: cursor, previousCursor: previous }
 }
 
 /** All that a client may read: everything, or the sessions of its owner. */
@@ -97,13 +78,13 @@ const NAMES: Names = {
 }
 
 /** Asks a recall tool. Throws its problem, which is a sentence for the client. */
-async function asked<S extends z.ZodType, T>(
+async function asked<S extends z.ZodType>(
   { access, maxTokens }: Call,
   scope: RecallScope,
   ask: Ask<S>,
   input: z.input<S>,
-  data: (answer: RecallAnswer) => T,
-): Promise<{ data: T; text: string }> {
+  data: (answer: RecallAnswer) => object,
+): Promise<Answer> {
   const answer = await answered(access.store, scope, ask, input, { maxTokens }, NAMES)
   if (answer.problem !== undefined) throw new Problem(answer.problem, answer.text)
   return { data: data(answer), text: answer.text }
@@ -112,10 +93,6 @@ async function asked<S extends z.ZodType, T>(
 const wordlessShape = {
   no_words: z.literal(true).optional().describe('present when no word of the query could be looked for'),
   left_out: z.array(z.string()).optional().describe('with no_words: its words, which are too common'),
-}
-
-function wordlessOf({ noWords, leftOut }: RecallAnswer) {
-  return defined({ no_words: noWords, left_out: leftOut && [...leftOut] })
 }
 
 const searchHistory = tool({
@@ -133,11 +110,11 @@ const searchHistory = tool({
     complete: z.boolean().describe('false when rows that are not in the index were not searched'),
     ...wordlessShape,
   }),
-  run: (call, { session_id: session, ...given }) =>
+  run: (call, { sessionId: session, ...given }) =>
     asked(call, scopeOf(call.access), SEARCH, { ...given, session }, (answer) => ({
+      ...answer,
       ...foundOf(answer),
       complete: answer.complete !== false,
-      ...wordlessOf(answer),
     })),
 })
 
@@ -156,9 +133,9 @@ const readHistory = tool({
     cursor: readInput.shape.cursor,
   }),
   output: foundShape,
-  async run(call, { session_id: session, message_id: messageId, ...given }) {
+  async run(call, { sessionId: session, ...given }) {
     const scope = await scopeAt(call.access, session)
-    return asked(call, scope, READ, { ...given, session, messageId }, foundOf)
+    return asked(call, scope, READ, { ...given, session }, foundOf)
   },
 })
 
@@ -177,32 +154,40 @@ const openHistory = tool({
     cursor: openInput.shape.cursor,
   }),
   output: foundShape,
-  async run(call, { session_id: session, message_id: messageId, call_id: callId, ...given }) {
+  async run(call, { sessionId: session, ...given }) {
     const scope = await scopeAt(call.access, session)
-    return asked(call, scope, OPEN, { ...given, session, messageId, callId }, foundOf)
+    return asked(call, scope, OPEN, { ...given, session }, foundOf)
   },
 })
 
-const noteOwner = z
-  .string()
-  .min(1)
-  .optional()
-  .describe('the notes of an owner, instead of those of a session')
-const noteSession = sessionId.optional().describe('the notes of a session, with those of its owner')
+/** Whose notes. */
+const noteInput = {
+  session_id: sessionId.optional().describe('the notes of a session, with those of its owner'),
+  owner: z.string().min(1).optional().describe('the notes of an owner, instead of those of a session'),
+}
 
-/** Whose notes a call names; without both, those of the owner that the server is restricted to. Throws `SESSION_NOT_FOUND`, `INVALID_INPUT`. */
-async function noteScope(
-  access: Access,
+/**
+ * Asks for notes of the session or the owner that a call names; without both, of the owner that the server is restricted to. Throws
+ * `SESSION_NOT_FOUND`, `INVALID_INPUT`.
+ */
+async function askedOfNotes(
+  call: Call,
   {
-    session_id: session,
+    sessionId: session,
     owner,
-  }: { readonly session_id?: string | undefined; readonly owner?: string | undefined },
-): Promise<RecallScope> {
+    ...given
+  }: { readonly sessionId?: string | undefined; readonly owner?: string | undefined } & z.input<
+    typeof notesInput
+  >,
+  data: (answer: RecallAnswer) => object,
+): Promise<Answer> {
   if (session !== undefined && owner !== undefined) throw invalid('name a session_id or an owner, not both')
-  if (session !== undefined) return { session: (await access.session(session)).id }
-  const whose = access.ownerNamed(owner)
-  if (whose === undefined) throw invalid('whose notes? name a session_id or an owner')
-  return { owner: whose }
+  const whose = session === undefined ? call.access.ownerNamed(owner) : undefined
+  if (session === undefined && whose === undefined)
+    throw invalid('whose notes? name a session_id or an owner')
+  const scope =
+    session === undefined ? { owner: whose! } : { session: (await call.access.session(session)).id }
+  return asked(call, scope, NOTES, given, data)
 }
 
 const noteShape = z.strictObject({
@@ -214,7 +199,7 @@ const noteShape = z.strictObject({
   from: z.int().describe('where this part of the text begins; 0 for its beginning'),
   length: z.int().describe('characters of the whole text'),
   cursor: z.string().nullable().describe('a cursor of recall_notes for the rest of its text'),
-  created_at: z.string(),
+  created_at: time,
 })
 
 const recallNotes = tool({
@@ -223,32 +208,18 @@ const recallNotes = tool({
   description:
     'Returns the notes of a session or an owner: the best matches for a query, otherwise the newest.',
   input: z.strictObject({
-    session_id: noteSession,
-    owner: noteOwner,
+    ...noteInput,
     query: notesInput.shape.query.describe('notes with these words, best first; default: the newest'),
     key: notesInput.shape.key.describe('only the note of this key'),
     note_id: notesInput.shape.noteId.describe('only this note'),
     cursor: notesInput.shape.cursor.describe('next_cursor of an answer, or the cursor of a note'),
   }),
   output: z.strictObject({ notes: z.array(noteShape), next_cursor: nextCursor, ...wordlessShape }),
-  async run(call, { session_id, owner, note_id: noteId, ...rest }) {
-    const scope = await noteScope(call.access, { session_id, owner })
-    return asked(call, scope, NOTES, { action: 'recall', ...rest, noteId }, (answer) => ({
-      notes: (answer.notes ?? []).map((note) => ({
-        note_id: note.id,
-        key: note.key ?? null,
-        session_id: note.sessionId ?? null,
-        owner: note.owner ?? null,
-        text: note.text,
-        from: note.from,
-        length: note.length,
-        cursor: note.cursor ?? null,
-        created_at: timeText(note.createdAt),
-      })),
-      ...(answer.cursor !== undefined && { next_cursor: answer.cursor }),
-      ...wordlessOf(answer),
-    }))
-  },
+  run: (call, given) =>
+    askedOfNotes(call, { ...given, action: 'recall' }, ({ notes = [], cursor, noWords, leftOut }) => ({
+      notes: notes.map(({ id, ...note }) => ({ noteId: id, ...note })),
+      ...{ nextCursor: cursor, noWords, leftOut },
+    })),
 })
 
 const rememberNote = tool({
@@ -258,19 +229,16 @@ const rememberNote = tool({
     'Stores a short note apart from the conversations: a preference, a decision, a fact. One with the key of another note replaces it.',
   permission: 'note',
   input: z.strictObject({
-    session_id: noteSession,
-    owner: noteOwner,
+    ...noteInput,
     text: z.string(),
     key: notesInput.shape.key.describe('replaces the note of this key, such as "deploys"'),
   }),
   output: z.strictObject({ remembered: z.literal(true), note_id: z.string() }),
-  async run(call, { session_id, owner, text, key }) {
-    const scope = await noteScope(call.access, { session_id, owner })
-    return asked(call, scope, NOTES, { action: 'remember', text, key }, ({ notes = [] }) => ({
-      remembered: true as const,
-      note_id: notes[0]!.id,
-    }))
-  },
+  run: (call, given) =>
+    askedOfNotes(call, { ...given, action: 'remember' }, ({ notes = [] }) => ({
+      remembered: true,
+      noteId: notes[0]!.id,
+    })),
 })
 
 const forgetNote = tool({
@@ -278,12 +246,9 @@ const forgetNote = tool({
   title: 'Forget a note',
   description: 'Takes a note out of use: it is no longer recalled. Its text stays stored.',
   permission: 'note',
-  input: z.strictObject({ session_id: noteSession, owner: noteOwner, note_id: nameSchema }),
+  input: z.strictObject({ ...noteInput, note_id: nameSchema }),
   output: z.strictObject({ forgotten: z.literal(true) }),
-  async run(call, { session_id, owner, note_id: noteId }) {
-    const scope = await noteScope(call.access, { session_id, owner })
-    return asked(call, scope, NOTES, { action: 'forget', noteId }, () => ({ forgotten: true as const }))
-  },
+  run: (call, given) => askedOfNotes(call, { ...given, action: 'forget' }, () => ({ forgotten: true })),
 })
 
 export const RECALLING: readonly Tool[] = [

@@ -1,10 +1,41 @@
 import { z } from 'zod'
-import type { Moment } from '../../../core/model/moment.ts'
-import type { Context } from '../../command.ts'
-import { momentOf } from '../../moments.ts'
+import { invalid, UndertextError } from '../../../core/errors.ts'
+import type { Session } from '../../../storage/storage.ts'
+import type { Store } from '../../../store/store.ts'
 import type { PERMISSIONS } from '../../options.ts'
-import type { Access } from './access.ts'
-import type { Answer } from './answer.ts'
+import { type Answer, timeText } from './answer.ts'
+
+/* What a tool is. Its schemas have the names and the nulls of the protocol; tools themselves work with objects as the store has them. */
+
+/** The part of a store that a server shows: all of it, or the sessions of one owner. Every tool and resource finds sessions here. */
+export class Access {
+  readonly store: Store
+  /** The only owner whose sessions and notes exist for the client; `undefined` for no restriction. */
+  readonly owner: string | undefined
+
+  constructor(store: Store, owner: string | undefined) {
+    this.store = store
+    this.owner = owner
+  }
+
+  /** A session. Throws `SESSION_NOT_FOUND`, for a session of another owner exactly as for an unknown one. */
+  async session(id: string): Promise<Session> {
+    const session = await this.store.sessions.get(id)
+    if (!this.sees(session)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    return session
+  }
+
+  /** The owner that an argument names; without one that of the restriction. Throws `INVALID_INPUT` for any other than that. */
+  ownerNamed(owner: string | undefined): string | undefined {
+    if (this.owner !== undefined && owner !== undefined && owner !== this.owner)
+      throw invalid('this server shows one owner only; omit owner')
+    return owner ?? this.owner
+  }
+
+  sees({ owner }: Pick<Session, 'owner'>): boolean {
+    return this.owner === undefined || owner === this.owner
+  }
+}
 
 /** Each lets a client change the store in one way. */
 export type Permission = (typeof PERMISSIONS)[number]
@@ -12,7 +43,6 @@ export type Permission = (typeof PERMISSIONS)[number]
 /** What a call works with. */
 export type Call = {
   readonly access: Access
-  readonly context: Context
   /** The most tokens of the answer. */
   readonly maxTokens: number
   /** Aborted when the client cancels the call or the server ends. */
@@ -35,15 +65,50 @@ export type Tool = {
   run(call: Call, given: never): Promise<Answer>
 }
 
-/** Makes a tool whose arguments and answer are checked against its schemas by the compiler too. */
-export function tool<I extends z.ZodObject, O extends z.ZodObject>(
-  definition: Omit<Tool, 'input' | 'output' | 'run'> & {
+type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name
+
+/** The arguments of a tool as it receives them: `session_id` is `sessionId`. */
+export type Given<I extends z.ZodObject> = {
+  readonly [N in keyof z.output<I> as Camel<N & string>]: z.output<I>[N]
+}
+
+/** Makes a tool whose arguments are checked by the compiler. What it returns is checked against its schema with each answer. */
+export function tool<I extends z.ZodObject>(
+  definition: Omit<Tool, 'input' | 'run'> & {
     readonly input: I
-    readonly output: O
-    run(call: Call, given: z.output<I>): Promise<{ readonly data: z.input<O>; readonly text: string }>
+    run(call: Call, given: Given<I>): Promise<Answer>
   },
 ): Tool {
   return definition as unknown as Tool
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** Arguments by the names that tools give them. */
+export function givenOf(input: object): object {
+  return Object.fromEntries(Object.entries(input).map(([name, value]) => [camelCase(name), value]))
+}
+
+/** A time as the protocol has it; the store has milliseconds. */
+export const time = z.string()
+
+/** The fields of a shape from an object with the same names in camel case. What is absent is `null` where that is a value. */
+export function shaped({ shape }: z.ZodObject, from: object): { [name: string]: unknown } {
+  const source = from as { readonly [name: string]: unknown }
+  const fields = Object.entries(shape).map(([name, field]) => [name, fieldOf(field, source[camelCase(name)])])
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
+}
+
+function fieldOf(field: unknown, value: unknown): unknown {
+  if (field instanceof z.ZodOptional) return value === undefined ? value : fieldOf(field.unwrap(), value)
+  if (field instanceof z.ZodNullable) return value == null ? null : fieldOf(field.unwrap(), value)
+  if (field instanceof z.ZodArray) return (value as unknown[]).map((one) => fieldOf(field.element, one))
+  if (field instanceof z.ZodObject) return shaped(field, value as object)
+  return field === time ? timeText(value as number) : value
 }
 
 /* Arguments and fields that several tools have. */
@@ -67,19 +132,10 @@ export const compactionId = z
   .min(1)
   .describe('a compaction or a run, as list_compactions returns it, or @ for the newest run')
 export const reason = z.string().max(1_000).optional().describe('why, for the audit')
-const point = z
+export const pointShape = z
   .strictObject({ position: z.int(), audit_no: z.int() })
   .describe('the last position of the log, and the last entry of the audit')
-export const momentPoint = point.optional()
+export const momentPoint = pointShape.optional()
 
 /** Why a session with messages has no figures. */
 export const FIGURES_OFF = 'Figures are off for this session (`enabled`).'
-
-/** The moment that an argument names; `undefined` for now. */
-export async function readMoment(
-  { context, access }: Call,
-  session: string,
-  text: string | undefined,
-): Promise<Moment | undefined> {
-  return text === undefined ? undefined : momentOf(context, access.store, session, text)
-}

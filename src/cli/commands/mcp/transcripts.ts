@@ -18,8 +18,8 @@ import type { Store } from '../../../store/store.ts'
 import { exportMarkdown } from '../../../transfer/export-markdown.ts'
 import { counted } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
-import type { Access } from './access.ts'
 import { countingFor, failed, placeOf, readCursor, sessionPlace, timeText } from './answer.ts'
+import type { Access } from './tool.ts'
 
 /* Transcripts as resources: Markdown documents by the exporter of the command line, in pages. */
 

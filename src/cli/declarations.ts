@@ -1,0 +1,512 @@
+import { SOURCE_NAMES } from '../transfer/source.ts'
+import {
+  against,
+  type Declared,
+  EXPORT_FORMATS,
+  flag,
+  listed,
+  needed,
+  number,
+  type OptionsOf,
+  oneOf,
+  optionally,
+  PERMISSIONS,
+  ROLES,
+  read,
+  repeated,
+  STAGES,
+  severalOf,
+  share,
+  short,
+  systemPrompt,
+  text,
+  unless,
+  withDefault,
+} from './options.ts'
+
+/*
+ * What each command takes, and what `--help` shows of it. Nothing here loads the store, zod or the database, so that help and completion
+ * are quick.
+ */
+
+type Declaration = {
+  /** The line in the list of commands. */
+  readonly summary: string
+  readonly description: string
+  /** What each example does, by what is typed. */
+  readonly examples: { readonly [typed: string]: string }
+  /** What follows the name, in order. */
+  readonly operands?: { readonly [written: string]: string | Choice }
+  /** By the name under which the action receives it: `dryRun` is `--dry-run`. */
+  readonly options: { readonly [name: string]: Declared<unknown> }
+}
+
+/** An operand with few values. */
+type Choice = { readonly about: string; readonly choices: readonly string[]; readonly default?: string }
+
+const SESSION = 'an id, the beginning or end of one, or @ for the session with the newest message'
+const COMPACTION =
+  'a compaction or a run, as `undertext log` shows it: an id, the beginning or end of one, or @ for the newest run'
+const MOMENT =
+  'the past: message:ID, before:ID, position:12, audit:7, time:2026-01-31T10:00:00Z, compaction:ID, before-compaction:ID or request:ID'
+
+/** The commands in the order in which `--help` lists them. */
+export const DECLARATIONS = {
+  sessions: {
+    summary: 'list the sessions of the store',
+    description:
+      'Lists sessions, those with the newest messages first: how many messages each holds, how many of them a model would be sent, and about how many tokens that is.',
+    examples: {
+      sessions: 'the 50 newest',
+      'sessions --search invoice': 'those with "invoice" in the title or the id',
+      'sessions --archived --limit 10': 'the ten newest archived ones',
+      "sessions --json | jq -r '.sessions[].id'": 'ids alone, for a script',
+    },
+    options: {
+      owner: text('owner', 'only sessions of this owner'),
+      archived: flag('archived sessions instead of the others'),
+      search: text('text', 'only sessions whose id or title contains this text, in any case'),
+      limit: withDefault(50, number('count', 'maximum number to list')),
+      after: text('session', 'continue after this session, the last one of the previous list'),
+    },
+  },
+  show: {
+    summary: 'show the messages of a session',
+    description:
+      'Shows what a model would be sent now: the view, with summaries, markers and replacements in place. With --full everything that is stored, hidden messages dimmed with the compaction that hides each.',
+    examples: {
+      'show @': 'the newest session, as a model would get it',
+      'show billing --full --from 10 --to 20':
+        'positions 10 to 20 of the session whose id begins with "billing", hidden ones too',
+      'show @ --at position:40': 'the view as it was after message 40 was appended',
+      'show @ --original --role tool --no-fold': 'what tools returned, before anything was shortened',
+    },
+    operands: { '<session>': SESSION },
+    options: {
+      full: flag('everything that is stored, hidden rows too'),
+      original: flag('the original in place of what replaces it'),
+      from: number('position', 'from this position on'),
+      to: number('position', 'up to this position'),
+      limit: number('count', 'maximum number of rows, from the beginning'),
+      tail: number('count', 'show only the last N rows'),
+      role: oneOf('role', 'only rows of this role', ROLES),
+      at: text('moment', MOMENT),
+      fold: unless('long tool outputs in full (always so where the output is no terminal)'),
+    },
+  },
+  search: {
+    summary: 'search messages',
+    description:
+      'Finds messages of all sessions, best first: hidden ones, tool outputs and summaries too. The query is a question, a name, a path, an error message or any other text; a text in double quotes is a phrase. The first search of a store makes an index.',
+    examples: {
+      'search "where did we put the invoice template?"': 'a question',
+      "search 'error TS2345' --role tool": 'an error message, in what tools returned',
+      'search kettle --session @ --hidden': 'in the newest session, among what a compaction hides',
+      "search kettle --json | jq '.hits[] | [.session, .position]'": 'the places alone, for a script',
+    },
+    operands: { '<query>': 'what to look for' },
+    options: {
+      session: text('session', `only this session: ${SESSION}`),
+      owner: text('owner', 'only sessions of this owner'),
+      role: oneOf('role', 'only rows of this role', ROLES),
+      tool: read('name', 'only calls and results of this tool; several, or several times', listed),
+      from: text('time', 'only from this day or time on, such as 2026-03-01 or 2026-03-01T12:00Z'),
+      to: text('time', 'only up to this time, or to the end of this day'),
+      hidden: flag('only rows that a compaction hides'),
+      visible: flag('only rows of the view'),
+      limit: withDefault(10, number('count', 'maximum number to list')),
+      cursor: text('cursor', 'continue after the previous list with the same query and options'),
+    },
+  },
+  stats: {
+    summary: 'show how full the context of a session is',
+    description:
+      "Shows the next request's tokens by category against the model's limit, with marks at the compaction target, 60 % and the threshold, and the source of each figure. With --model for other models, several side by side.",
+    examples: {
+      'stats @': 'the newest session and its own model',
+      'stats @ --model openai/gpt-4o --model anthropic/claude-sonnet-4-20250514': 'two models side by side',
+      'stats @ --at before-compaction:@': 'how full it was before the newest run',
+      "stats @ --json | jq '.models[0].usageRatio'": 'one figure, for a script',
+    },
+    operands: { '<session>': SESSION },
+    options: {
+      model: read('provider/model', 'for this model; several, or several times', listed),
+      ...systemPrompt(', so that it counts'),
+      prompt: text('text', 'the prompt about to be sent, so that it counts'),
+      tools: text('file', 'a JSON file with a list of tool definitions, so that they count'),
+      maxTokens: number('tokens', 'tokens to keep free for the answer', 0),
+      at: text('moment', MOMENT),
+    },
+  },
+  compact: {
+    summary: 'make room in a session; shows the plan first',
+    description:
+      'Makes room: prunes old tool outputs, deduplicates file reads, summarizes, truncates, each only while the history is over the target. Nothing is destroyed, and all of it can be undone. On a terminal the plan is shown and you are asked before anything is written; elsewhere the compaction runs at once and reports its result.',
+    examples: {
+      'compact @ --dry-run': 'what would happen to each row of the newest session, and what it saves',
+      'compact @': 'show the plan, ask, compact, and print the command that undoes it',
+      'compact @ --stage prune,deduplicate': 'only tool outputs, no summary',
+      'compact @ --summary-model anthropic/claude-haiku-4-5': 'a summary written by a model',
+    },
+    operands: { '<session>': SESSION },
+    options: {
+      dryRun: flag('show the plan row by row and write nothing'),
+      full: flag('with --dry-run on a terminal: the whole text of a summary too'),
+      target: read('share', 'bring the request down to this share of the input (default 0.4)', share),
+      targetTokens: against('target', number('tokens', 'reduce the history to N tokens', 0)),
+      stage: severalOf('name', 'only these stages, in this order (several with commas, or again)', STAGES),
+      model: text('provider/model', 'the model whose context window applies (default: the session’s)'),
+      provider: text('name', 'the provider whose window counts'),
+      summaryModel: text(
+        'model',
+        'let this model write the summary: provider/model by the AI SDK, or a name at --summary-url',
+      ),
+      summaryUrl: text('address', 'an OpenAI-compatible address for --summary-model'),
+      summaryPackage: text('name', 'the package of the provider, if it is not @ai-sdk/PROVIDER'),
+      apiKeyEnv: text('name', 'the variable with the key for that address (default OPENAI_API_KEY)'),
+      summarize: flag('with --dry-run: call the model now and show its summary (incurs cost)'),
+      reason: text('text', 'why, for the audit'),
+    },
+  },
+  log: {
+    summary: 'show what was done to a session, by whom and why',
+    description:
+      'Shows the audit as a timeline, newest run first: each compaction with its kind, what it hid and replaced, tokens before and after, who started it and why, what a summary cost, and when it was undone and redone. A compaction that others in force build on is indented below them.',
+    examples: {
+      'log @': 'the newest session',
+      'log @ --limit 1': 'the last run alone, for example to undo it',
+      "log @ --json | jq -r '.runs[].compactions[].id'": 'ids of all compactions, for a script',
+    },
+    operands: { '<session>': SESSION },
+    options: {
+      limit: number('count', 'maximum number of runs, newest first'),
+    },
+  },
+  requests: {
+    summary: 'show what a model was sent',
+    description:
+      'Lists the recorded requests of a session: when, to which model, how much of the history, and where the answer is. With the number of a request, or the position of a message that it produced, shows what the model was sent: system prompt, tools and messages, rendered again and compared with the recorded hash.',
+    examples: {
+      'requests @': 'the requests of the newest session',
+      'requests @ r12': 'what its twelfth request contained',
+      'requests @ --answer 40': 'what the model saw when it wrote the message at position 40',
+      "requests @ @ --json | jq '.request.messages'": 'the messages of the newest request, for a script',
+    },
+    operands: {
+      '<session>': SESSION,
+      '[request]': 'a request: its number (r12), its id, or @ for the newest',
+    },
+    options: {
+      answer: against('after', number('position', 'the request that produced the message at this position')),
+      limit: withDefault(50, number('count', 'maximum number to list')),
+      after: text('request', 'continue after this request, the last one of the previous list'),
+      fold: unless('long tool outputs in full (always so where the output is no terminal)'),
+    },
+  },
+  diff: {
+    summary: 'show what a compaction changed in the view, or the difference of two moments',
+    description:
+      'With two moments, such as position:12 and now (the default of the second), it compares the views at these. With a compaction it compares the view without a compaction (or a run) and with it: removed rows with -, added rows with +, replaced texts with both. For one in force, compactions in force that build on it are left out of both sides, so that its own change is seen; --now includes them. For one that is undone: the view as it is, and as a redo would make it.',
+    examples: {
+      'diff @ @': 'what the newest run of the newest session did',
+      'diff billing eb16c59c': 'one compaction, by the end of its id',
+      'diff billing eb16c59c --now': 'and what was built on it since',
+      'diff billing position:40 audit:7': 'the views at two moments',
+    },
+    operands: {
+      '<session>': SESSION,
+      '<from>': `${COMPACTION}; or a moment: position:12, audit:7, …`,
+      '[to]': 'the second moment (default: now)',
+    },
+    options: {
+      now: flag('compare with the view as it is now, with everything that builds on it'),
+      full: flag('all texts in full, and rows that stay the same'),
+    },
+  },
+  fork: {
+    summary: 'copy a session as it is, or as it was at a moment',
+    description:
+      'Makes a copy that continues on its own: the messages up to the moment, with the compactions that were in force then. The copy shares the stored contents, so it is small. A moment is a position (12: after message 12), before:ID or after:ID of a message, audit:NUMBER, or a time.',
+    examples: {
+      'fork @': 'the newest session as it is now',
+      'fork billing --at position:12 --id billing-2': 'as it was after its message 12',
+      'fork billing --at time:2026-05-01T12:00 --title "another way"': 'as it was at a time',
+    },
+    operands: { '<session>': SESSION },
+    options: {
+      at: text('moment', `${MOMENT}; now if omitted`),
+      id: text('id', 'the id of the copy'),
+      title: text('title', 'its title; that of the original if omitted'),
+      actor: text('name', 'who, for the audit'),
+    },
+  },
+  tree: {
+    summary: 'draw sessions with their forks',
+    description:
+      'Draws the session that a session was forked from in the end, with all forks below it; without a session all that have forks.',
+    examples: { tree: 'all sessions with forks', 'tree billing': 'those of one family' },
+    operands: { '[session]': `${SESSION}; all if omitted` },
+    options: {},
+  },
+  'bring-back': {
+    summary: 'append the conclusion of a fork to its original',
+    description:
+      'Appends a message to the session that a fork was made of: the given text, or a summary of the messages of the fork since. The message names the fork.',
+    examples: {
+      'bring-back billing-2': 'with a summary',
+      'bring-back billing-2 --text "The second way works."': 'with words of your own',
+    },
+    operands: { '<fork>': SESSION },
+    options: {
+      text: text('text', 'the conclusion; a summary if omitted'),
+      reason: text('text', 'why, for the audit'),
+      actor: text('name', 'who, for the audit'),
+    },
+  },
+  undo: {
+    summary: 'undo a compaction, or a whole run',
+    description:
+      'Takes a compaction out of force: the rows it hid are visible again, byte for byte, and the rows it inserted are hidden. The id of a run undoes all of it, and @ is the newest run. If others in force build on it, they are named and nothing is done (exit 4) unless --cascade undoes them too. A rewind after which messages were appended is undone with --both only: the former messages then come before the new ones.',
+    examples: {
+      'undo @ @': 'the newest run of the newest session',
+      'undo billing eb16c59c': 'a compaction by the end of its id, as `undertext log` shows it',
+      'undo @ eb16c59c --cascade --reason "the summary was wrong"':
+        'with everything that builds on it, and why',
+    },
+    operands: { '<session>': SESSION, '<id>': COMPACTION },
+    options: {
+      cascade: flag('undo first what builds on it'),
+      both: flag('undo a rewind although messages were appended after it'),
+      reason: text('text', 'why, for the audit'),
+      actor: text('name', 'who, for the audit'),
+    },
+  },
+  redo: {
+    summary: 'redo a compaction that was undone',
+    description:
+      'Brings a compaction back in force, or exactly what the last undo of a run took out of force, including members of other runs that --cascade undid: the same rows, the stored summary, no model. If rows it covers are not visible, nothing is done (exit 4); --cascade first redoes what it builds on.',
+    examples: {
+      'redo @ @': 'the newest run of the newest session',
+      'redo billing eb16c59c --cascade': 'a compaction, and what it builds on',
+    },
+    operands: { '<session>': SESSION, '<id>': COMPACTION },
+    options: {
+      cascade: flag('redo first what it builds on'),
+      reason: text('text', 'why, for the audit'),
+      actor: text('name', 'who, for the audit'),
+    },
+  },
+  chat: {
+    summary: 'talk with a model, or with an echo; the session is kept',
+    description:
+      'A conversation at the terminal, kept in the store and held within the window. Without a session a new one begins; with one it continues. If the input is not a terminal, each of its lines is a prompt (a backslash at the end joins the next line) and the answers are written to the output. Without --provider, --url or --model the offline echo answers.',
+    examples: {
+      'chat --provider anthropic --model claude-sonnet-4-5':
+        'a new session; needs the packages ai and @ai-sdk/anthropic',
+      'chat --url http://localhost:11434/v1 --model llama3.2': 'a model on this machine',
+      'chat @ --url http://localhost:11434/v1': 'continue the newest session with its model',
+      'chat @ --message "And in Rust?" --provider openai': 'one turn, for scripts',
+    },
+    operands: { '[session]': `the session to continue: ${SESSION}` },
+    options: {
+      provider: text('name', 'ask a provider of the AI SDK: anthropic, openai, google, mistral …'),
+      model: text('name', 'which model; PROVIDER/MODEL names both'),
+      providerPackage: text('name', 'the package of that provider, if it is not @ai-sdk/PROVIDER'),
+      url: text('address', 'ask an OpenAI-compatible address, such as http://localhost:11434/v1'),
+      apiKeyEnv: text('name', 'the variable with the key for --url (default OPENAI_API_KEY)'),
+      echo: flag('ask no model: repeat each prompt; --model selects the window that counts'),
+      contextWindow: number('tokens', 'the window of the model, if it is not known'),
+      compactThreshold: read('number', 'usage at which to compact, such as 0.5 or 50% (default 0.8)', share),
+      disableCompaction: flag('no automatic compaction, and no remarks on usage'),
+      summaryModel: text('name', 'the model of the same provider that writes summaries; else offline'),
+      ...systemPrompt(),
+      maxTokens: number('tokens', 'maximum tokens per answer'),
+      title: text('text', 'the title of a new session'),
+      message: text('text', 'send this one prompt, print the answer, and end'),
+    },
+  },
+  import: {
+    summary: 'import conversations from files and folders',
+    description: `Imports sessions of Claude Code, pi, Cline and Roo Code, exports of ChatGPT and of Claude, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. The kind of a file is recognized from its content. Of a folder, and of all folders in it, what is recognized is imported; - is the standard input.
+
+Each file is checked as a whole first; conversations with unreadable entries are skipped; the rest are imported. Re-importing a file adds nothing; if it has grown, only the new messages are added. Compactions that the agent made can be undone here.`,
+    examples: {
+      'import ~/.claude/projects': 'all sessions of Claude Code',
+      'import conversations.json --branches': 'an export of ChatGPT or Claude, abandoned branches as well',
+      'import run.jsonl --session nightly-7 --dry-run': 'what would be stored of one transcript',
+      'import - --skip-bad < broken.jsonl': 'the standard input, all of it but the bad lines',
+    },
+    operands: { '<file...>': 'files, folders, or - for the standard input' },
+    options: {
+      from: oneOf('kind', 'the kind of the files; of a folder, only such files', SOURCE_NAMES),
+      session: text(
+        'id',
+        'the id of the session, for a file with one conversation; another id also imports it beside a session that has continued differently',
+      ),
+      prefix: text('text', 'put before the ids that the sessions get without it'),
+      skipBad: flag('store conversations without the places that cannot be read'),
+      branches: flag('branches that a conversation has left become sessions of their own'),
+      follow: unless('skip symbolic links in folders, so that nothing outside of them is read'),
+      dryRun: flag('report what would be stored, and store nothing'),
+      owner: text('owner', 'the owner of the sessions'),
+      reason: text('text', 'why, for the audit'),
+    },
+  },
+  export: {
+    summary: 'write sessions to a file: whole, as a model gets them, or to be read',
+    description: `Writes sessions out. "history" is everything: each message, tag, compaction and line of the audit, a JSON object a line; \`undertext import\` makes the very same session of it. "markdown" and "html" are documents for people. The other formats write the view, what a model would be sent now, in the form of an API or a framework.
+
+Without --format the extension of the file decides (.md, .html), else it is "history".`,
+    examples: {
+      'export @ -o backup.jsonl': 'the newest session, to be imported again',
+      'export --all -o everything.jsonl': 'a backup of all sessions',
+      'export @ -o talk.html': 'one page to be read in a browser',
+      'export @ --format anthropic --rendered': 'what would be sent to Anthropic now',
+    },
+    operands: { '[session...]': `sessions to export, each by ${SESSION}` },
+    options: {
+      all: flag('all sessions, archived ones too (format history)'),
+      format: oneOf('format', 'what is written', EXPORT_FORMATS),
+      output: short('o', text('file', 'write to this file; without, or with -, to the standard output')),
+      force: flag('replace the file if it exists'),
+      lines: flag('a JSON value a line instead of one document (formats of the view)'),
+      rendered: optionally(
+        'provider',
+        'the view made valid for a provider, or for that of the format; name the session before it',
+      ),
+      full: flag('all messages of the log, hidden ones included (formats of the view)'),
+      at: text('moment', `${MOMENT} (formats of the view)`),
+      hidden: oneOf('omit|show', 'hidden rows in documents (default: omit in markdown, show in html)', [
+        'omit',
+        'show',
+      ]),
+      images: oneOf('inline|word', 'pictures in documents (default: a word in markdown, inline in html)', [
+        'inline',
+        'word',
+      ]),
+      cutOutputs: number('characters', 'longest tool output in documents'),
+    },
+  },
+  move: {
+    summary: 'copy the whole store to another one, in a file or on a server',
+    description: `Copies all sessions of the store, with everything that is stored of them, to another store: from a file to PostgreSQL, back, or between two of a kind. Each copy is read again, compared with its original and verified before it appears. The store is only read, and stays as it is.
+
+The same command again continues after an interruption, and copies what has changed since. A session that is another one there, or that was changed there, is never overwritten: it is named, and the command exits with 4.`,
+    examples: {
+      'move --db chats.db --to postgres://app@db.example/chats': 'from a file to a server',
+      'move --db postgres://app@db.example/chats --to chats.db': 'and back, to a new file',
+      'move --to copy.db --json | jq .problems': 'the sessions that were not copied',
+    },
+    options: {
+      to: needed(text('store', 'the other store: a file, or a server: postgres://…')),
+    },
+  },
+  verify: {
+    summary: 'check that sessions are sound, and repair them',
+    description:
+      'Checks tags, counters, sizes, pairs, contents and guards of a session, or of all of them. Exits with 1 if something is found. With --repair everything that can be recomputed is rebuilt; contents are never changed.',
+    examples: {
+      'verify @': 'the newest session',
+      verify: 'all sessions, archived ones too',
+      'verify billing --repair': 'and repair what can be repaired',
+      'verify --json > findings.json': 'for a script; the exit code tells whether there are any',
+    },
+    operands: { '[session]': `${SESSION}; all if omitted` },
+    options: {
+      all: flag('all sessions, archived ones too; the same as naming none'),
+      repair: flag('rebuild tags, counters and sizes that do not agree with what is stored'),
+    },
+  },
+  notes: {
+    summary: 'list, add and forget notes of a session or an owner',
+    description:
+      'Lists the notes that are recalled for a session, with those of its owner: of the newest session, unless --session or --owner names another. `notes add TEXT` stores one, in place of the one with the same --key; `notes forget ID` takes one out of use, and with --purge removes its text for good.',
+    examples: {
+      notes: 'the notes of the newest session, newest first',
+      'notes --owner ann --search "which editor"': 'those of an owner that match best',
+      'notes add "Deploys on Fridays." --owner ann --key deploys': 'adds one, or replaces it',
+      'notes forget 1b2c3d4e --owner ann': 'takes it out of use; `notes --all` still lists it',
+    },
+    operands: {
+      '[action]': { about: 'what to do', choices: ['list', 'add', 'forget'], default: 'list' },
+      '[text]': 'the text of the note to add; the id of the note to forget, or its beginning or end',
+    },
+    options: {
+      session: text('session', `the notes of a session: ${SESSION}`),
+      owner: text('owner', 'the notes of an owner'),
+      search: text('text', 'only notes that match this text, the best first'),
+      key: text('key', 'only notes of this key; with add, what it replaces'),
+      all: flag('replaced and forgotten notes too'),
+      limit: withDefault(50, number('count', 'maximum number to list')),
+      source: text('message', 'with add: the id of the message of the session that it is from'),
+      purge: flag('with forget: remove the text for good, with the notes of its key before it'),
+      reason: text('text', 'why, for the audit'),
+      actor: text('name', 'who, for the audit'),
+    },
+  },
+  mcp: {
+    summary: 'serve the store to an agent over MCP, on the standard input and output',
+    description:
+      'Serves the store to a client of the Model Context Protocol, such as Claude Code, which starts this command itself: tools that list sessions, search and read them, also as they were in the past, and transcripts as resources. It only reads, unless --allow names what a client may change. It ends with its input.',
+    examples: {
+      'mcp --db chats.db': 'read-only; docs/mcp.md shows how to add it to an agent',
+      'mcp --allow import --watch ~/.claude/projects':
+        'and import the sessions of Claude Code while they grow',
+      'mcp --owner ann --allow compact,undo': 'only the sessions of one owner, which may be compacted',
+    },
+    options: {
+      allow: severalOf(
+        'what',
+        'what a client may change; several with commas, or several times',
+        PERMISSIONS,
+      ),
+      owner: text('owner', 'only the sessions and notes of this owner exist for the client'),
+      watch: read('folder', 'with --allow import: import its files, and again when they grow', repeated),
+      maxTokens: number('tokens', 'maximum tokens per answer (default 2000)', 300),
+    },
+  },
+  purge: {
+    summary: 'remove a session for good',
+    description:
+      'Permanently removes a session and all it holds: messages, compactions, and images that no other session uses. A receipt of numbers remains. It is the only destructive command. On a terminal the id of the session must be typed; elsewhere --yes is needed, and with it the whole id, or @.',
+    examples: {
+      'purge old-chat': 'shows what will be removed, and asks',
+      'purge old-chat --yes --reason "asked by its owner"': 'without asking',
+    },
+    operands: { '<session>': SESSION },
+    options: {
+      forks: oneOf('what', 'what happens to forks; refused if omitted', ['keep', 'purge']),
+      reason: text('text', 'why, for the receipt'),
+      actor: text('name', 'who, for the receipt'),
+    },
+  },
+  doctor: {
+    summary: 'check the store, versions and settings',
+    description:
+      'Reports which store is used and why, the state of its file or server, which versions run, which optional packages are installed, what the settings are and where each comes from, and what the terminal can do. It works even if the store is missing, damaged or not a store at all, and exits with 1 if something is wrong.',
+    examples: {
+      doctor: 'start here if something looks wrong',
+      'doctor --deep --db chats.db': 'is this file sound?',
+      'doctor --json | jq \'.settings[] | select(.source != "default")\'': 'settings that were changed',
+    },
+    options: {
+      deep: flag('read the whole file (pragma integrity_check); a minute for a gigabyte; not for a server'),
+      upgrade: flag('bring a store of an older version up to this one'),
+    },
+  },
+  completion: {
+    summary: 'print a script that completes commands in a shell',
+    description:
+      'Prints a script for a shell. With it the Tab key completes commands, options and their values, ids of sessions and compactions, and files.',
+    examples: {
+      'completion bash >> ~/.bashrc': 'bash, from the next shell on',
+      'completion zsh > ~/.zfunc/_undertext': 'zsh, if ~/.zfunc is in fpath',
+      'completion fish > ~/.config/fish/completions/undertext.fish': 'fish',
+    },
+    operands: { '<shell>': { about: 'the shell', choices: ['bash', 'zsh', 'fish'] } },
+    options: {},
+  },
+} satisfies { readonly [name: string]: Declaration }
+
+/** The options with which the action of a command is called. */
+export type Given<N extends keyof typeof DECLARATIONS> = OptionsOf<(typeof DECLARATIONS)[N]['options']>
