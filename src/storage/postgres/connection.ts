@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { UndertextError } from '../../core/errors.ts'
 import type { AppendCall, GuardProblems, Numbered, OnceStatement, Row, Sql } from '../sql/sql.ts'
 import { Done, drive, type Step, type Work } from '../sql/work.ts'
+import type { Estimators } from '../storage.ts'
 import { appendCall } from './citus.ts'
 import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
 import { guardProblems } from './guards.ts'
@@ -10,6 +11,7 @@ import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.
 import { type Translated, translate } from './text.ts'
 
 export type PostgresOptions = {
+  readonly estimators: Estimators
   readonly schema: string
   /** The name of the store in messages, without a password. */
   readonly location: string
@@ -57,9 +59,9 @@ export class PostgresDatabase {
   }
 
   /** Runs a verb. Its code up to its first step is run at once. */
-  async perform<T>(work: (sql: PostgresSql) => Work<T>): Promise<T> {
+  async perform<T>(work: (sql: PostgresSql) => Step<T>): Promise<T> {
     try {
-      return await drive(work(new PostgresSql(this)))
+      return await drive(work(new PostgresSql(this))[Symbol.iterator]())
     } catch (error) {
       throw isTooLarge(error) ? tooLarge() : error
     }
@@ -138,6 +140,7 @@ type Scope = {
 export class PostgresSql implements Sql {
   readonly dialect = 'postgres'
   readonly readonly: boolean
+  readonly estimators: Estimators
   readonly isDistributed: boolean
   readonly appendCall: ((batch: AppendCall) => OnceStatement) | undefined
   #clockOffset = 0
@@ -151,6 +154,7 @@ export class PostgresSql implements Sql {
   constructor(database: PostgresDatabase) {
     this.#database = database
     this.readonly = database.options.readonly
+    this.estimators = database.options.estimators
     this.isDistributed = database.options.isDistributed === true
     this.appendCall = this.isDistributed ? appendCall : undefined
   }

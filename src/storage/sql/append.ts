@@ -29,8 +29,8 @@ import {
   readBlobs,
 } from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
-import { decodeSettings, insertSession, requireHead } from './sessions.ts'
-import type { AppendCall, OnceStatement, Sql } from './sql.ts'
+import { decodeSettings, estimatorOf, insertSession, requireHead } from './sessions.ts'
+import { type AppendCall, type OnceStatement, reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M } from './view.ts'
 import { begun, Done, mapped, type Step, type Work } from './work.ts'
 
@@ -62,7 +62,6 @@ const NO_PREVIEWS: readonly PartPreview[] = []
 type AppendRequest = {
   readonly sessionId: string
   readonly messages: readonly NewMessage[]
-  readonly estimators: Estimators
   readonly previewing: Previewing | undefined
 }
 
@@ -77,11 +76,10 @@ export function* append(
   sessionId: string,
   messages: readonly NewMessage[],
   expectedPosition: number | undefined,
-  estimators: Estimators,
   previewing?: Previewing,
 ): Work<Appended> {
-  const request = { sessionId, messages, estimators, previewing }
-  const batch = prepareBatch(request)
+  const request = { sessionId, messages, previewing }
+  const batch = prepareBatch(sql, request)
   if (sql.once !== undefined) {
     const appended = yield* appendAtOnce(sql, sql.once, request, batch, expectedPosition)
     if (appended !== undefined) return appended
@@ -233,7 +231,7 @@ export function* writeMessages<T>(
   prepared?: Batch,
 ): Work<T> {
   for (let first = prepared; ; first = undefined) {
-    const batch = first ?? prepareBatch(request)
+    const batch = first ?? prepareBatch(sql, request)
     try {
       return yield* sql.write(verb, () =>
         work((expectedPosition) => writeBatch(sql, request, batch, expectedPosition)),
@@ -263,7 +261,7 @@ function outdated(estimators: Estimators, { sessionId, estimator, settings }: He
   return new OutdatedBatch()
 }
 
-function prepareBatch({ sessionId, messages, estimators, previewing }: AppendRequest): Batch {
+function prepareBatch({ estimators }: Sql, { sessionId, messages, previewing }: AppendRequest): Batch {
   const seen = seenSessions.get(estimators)?.get(sessionId)
   const estimator = (seen && estimators.byName.get(seen.estimator)) ?? estimators.standard
   const prepared = messages.map((message) => prepare(message, estimator))
@@ -303,23 +301,22 @@ function mayBeLarge({ results, encoded }: Prepared): boolean {
 /** Writes a batch within the caller's transaction. Throws `OutdatedBatch` when it was prepared for other settings. */
 function* writeBatch(
   sql: Sql,
-  { sessionId, estimators, previewing }: AppendRequest,
+  { sessionId, previewing }: AppendRequest,
   { messages: prepared, estimator, previewed }: Batch,
   expectedPosition: number | undefined,
 ): Work<Appended> {
   // In SQLite the error of the row says so.
   const taking = sql.dialect === 'postgres' ? yield* beginTaking(sql, sessionId, prepared) : NOTHING_TAKEN
-  const session = yield* headOf(sql, sessionId, estimators, previewed !== undefined)
+  const session = yield* headOf(sql, sessionId, previewed !== undefined)
   if (session.estimator !== estimator.name) {
-    if (!estimators.byName.has(session.estimator))
-      throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: session.estimator })
-    throw outdated(estimators, session)
+    estimatorOf(sql, { id: sessionId, estimator: session.estimator })
+    throw outdated(sql.estimators, session)
   }
   if (
     previewed !== undefined &&
     !sameLimits(previewed.limits, previewing!.limitsFor(session.settings.config))
   )
-    throw outdated(estimators, session)
+    throw outdated(sql.estimators, session)
   const keyed = prepared.some(({ message }) => message.idempotencyKey !== undefined)
   if (expectedPosition !== undefined && expectedPosition !== session.position) {
     const repeated = keyed ? yield* repeatedRows(sql, session, prepared) : undefined
@@ -354,7 +351,7 @@ type Head = {
   readonly settings: SessionSettings
 }
 
-function* headOf(sql: Sql, sessionId: string, estimators: Estimators, withSettings: boolean): Work<Head> {
+function* headOf(sql: Sql, sessionId: string, withSettings: boolean): Work<Head> {
   yield* sql.enter(sessionId)
   const row = yield* sql.get(
     `select no, incarnation, messages, estimator${withSettings ? ', config, provider, model' : ''}
@@ -362,7 +359,12 @@ function* headOf(sql: Sql, sessionId: string, estimators: Estimators, withSettin
     sessionId,
   )
   if (row === undefined) {
-    const { no, incarnation, estimator } = yield* insertSession(sql, sessionId, {}, estimators.standard.name)
+    const { no, incarnation, estimator } = yield* insertSession(
+      sql,
+      sessionId,
+      {},
+      sql.estimators.standard.name,
+    )
     return { no, sessionId, incarnation, position: 0, estimator, settings: NO_SETTINGS }
   }
   const [no, incarnation, position, estimator] = row as [number, string, number, string]
@@ -453,17 +455,18 @@ const IS_REWOUND = `exists (
   select 1 from hiding h join undertext_compactions c on {family c} c.no = h.no where c.kind = 'manual')`
 
 /** Finds stored messages by their keys, hidden and rewound ones included. */
-export function* knownMessages(
-  sql: Sql,
-  sessionId: string,
-  messages: readonly NewMessage[],
-): Work<(KnownMessage | undefined)[]> {
-  return yield* sql.read('knownMessages', function* () {
+export const knownMessages = reading(
+  'knownMessages',
+  function* (
+    sql: Sql,
+    sessionId: string,
+    messages: readonly NewMessage[],
+  ): Work<(KnownMessage | undefined)[]> {
     const head = yield* requireHead(sql, sessionId)
     const found = yield* storedUnder(sql, head, messages, 'true', bodyWithoutMetadata)
     return found.map((one) => one && { position: one.row.position, same: one.same })
-  })
-}
+  },
+)
 
 /**
  * The newest rows with the messages' keys that are not rewound, and whether each has the same body. A rewound row does not keep its key.

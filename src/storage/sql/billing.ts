@@ -6,14 +6,12 @@ import { columnsOf } from './compaction-row.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { dueAt } from './jobs.ts'
 import { requireHead, requireSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { outside, type Row, reading, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
 const COLUMNS = 'c.failures, c.view_epoch, c.model, c.error, c.open_until, c.changed_at'
 
-export function* readCircuit(sql: Sql, id: string): Work<Circuit | undefined> {
-  return yield* sql.outside('compactSession', () => circuitOf(sql, id))
-}
+export const readCircuit = outside('compactSession', circuitOf)
 
 function* circuitOf(sql: Sql, id: string): Work<Circuit | undefined> {
   yield* sql.enter(id)
@@ -22,13 +20,14 @@ function* circuitOf(sql: Sql, id: string): Work<Circuit | undefined> {
   return row && decode(row)
 }
 
-export function* noteFailure(
-  sql: Sql,
-  id: string,
-  { viewEpoch, model, error }: Omit<Circuit, 'failures' | 'openUntil'>,
-  { most, openUntil }: { readonly most: number; readonly openUntil: number },
-): Work<Circuit | undefined> {
-  return yield* sql.write('compactSession', function* () {
+export const noteFailure = writing(
+  'compactSession',
+  function* (
+    sql: Sql,
+    id: string,
+    { viewEpoch, model, error }: Omit<Circuit, 'failures' | 'openUntil'>,
+    { most, openUntil }: { readonly most: number; readonly openUntil: number },
+  ): Work<Circuit | undefined> {
     const { no } = yield* requireHead(sql, id)
     const before = yield* circuitOf(sql, id)
     const isSame = before?.viewEpoch === viewEpoch && before.model === model
@@ -46,19 +45,20 @@ export function* noteFailure(
       Date.now(),
     )
     return yield* circuitOf(sql, id)
-  })
-}
+  },
+)
 
-export function* tryOnce(sql: Sql, id: string, openUntil: number, next: number): Work<boolean> {
-  return yield* sql.write('compactSession', function* () {
+export const tryOnce = writing(
+  'compactSession',
+  function* (sql: Sql, id: string, openUntil: number, next: number): Work<boolean> {
     const { no } = yield* requireHead(sql, id)
     const now = Date.now()
     // After the clock was set back, the wait is over (see dueAt).
     const statement = `update undertext_circuits set open_until = ?, changed_at = ?
       where {family} session = ? and (open_until = ? or changed_at > ?)`
     return (yield* sql.change(statement, next, now, no, openUntil, now + LEASE_MS)) === 1
-  })
-}
+  },
+)
 
 export function* resetCircuit(sql: Sql, id: string): Work<Circuit | undefined> {
   if ((yield* readCircuit(sql, id)) === undefined) return undefined
@@ -75,13 +75,9 @@ export function* resetCircuit(sql: Sql, id: string): Work<Circuit | undefined> {
  * attempts without a summary, since only summarizers with a model are recorded before they answer. Compactions with a time in the
  * future, because the clock was set back, are in no window.
  */
-export function* readSpending(
-  sql: Sql,
-  id: string | undefined,
-  since: number,
-  summarizer: string,
-): Work<Spending> {
-  return yield* sql.outside('compactSession', function* () {
+export const readSpending = outside(
+  'compactSession',
+  function* (sql: Sql, id: string | undefined, since: number, summarizer: string): Work<Spending> {
     const asked = `copied_from is null and summarizer is not null and created_at > ? and created_at <= ? and (summarizer = ? or model is not null or usage is not null
       or cost is not null or status in ('running', 'failed', 'rejected', 'aborted', 'expired'))`
     if (id !== undefined) yield* sql.enter(id)
@@ -96,8 +92,8 @@ export function* readSpending(
     )
     const [calls, used, cost, oldest] = row as readonly (number | null)[]
     return { calls: calls ?? 0, tokens: used ?? 0, cost: cost ?? 0, oldest: oldest ?? undefined }
-  })
-}
+  },
+)
 
 function decode(row: Row): Circuit {
   return {
@@ -151,23 +147,21 @@ export function* addBilled(
 }
 
 /** The billed tokens of a session, and the recorded facts of its summaries. Throws `SESSION_NOT_FOUND`. */
-export function* readUsage(sql: Sql, id: string): Work<RecordedUsage> {
-  return yield* sql.read('getUsage', function* () {
-    const { no } = yield* requireSession(sql, id)
-    const models = (yield* sql.all(
-      `select provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens, output_tokens,
+export const readUsage = reading('getUsage', function* (sql: Sql, id: string): Work<RecordedUsage> {
+  const { no } = yield* requireSession(sql, id)
+  const models = (yield* sql.all(
+    `select provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens, output_tokens,
            last_cache_read_tokens, last_cache_creation_tokens, at from undertext_usage where {family} session = ?
          order by provider, model`,
-      no,
-    )).map(decodeUsage)
-    const summaries = (yield* sql.all(
-      `select summarizer, model, usage, cost from undertext_compactions
+    no,
+  )).map(decodeUsage)
+  const summaries = (yield* sql.all(
+    `select summarizer, model, usage, cost from undertext_compactions
          where {family} session = ? and (usage is not null or cost is not null) and copied_from is null order by no`,
-      no,
-    )).map(decodeSummary)
-    return { models, summaries }
-  })
-}
+    no,
+  )).map(decodeSummary)
+  return { models, summaries }
+})
 
 function decodeUsage(row: Row): ModelUsage {
   const { text, number, optional } = columnsOf(row, 'usage')
@@ -191,14 +185,7 @@ function decodeSummary(row: Row): RecordedUsage['summaries'][number] {
 }
 
 /** The tokens that the last request of the current view left in its provider's cache; `undefined` if unknown. */
-export function* readCachedTokens(
-  sql: Sql,
-  id: string,
-  provider: string,
-  model: string,
-): Work<number | undefined> {
-  return yield* sql.outside('compactSession', () => cachedTokensOf(sql, id, provider, model))
-}
+export const readCachedTokens = outside('compactSession', cachedTokensOf)
 
 function* cachedTokensOf(sql: Sql, id: string, provider: string, model: string): Work<number | undefined> {
   yield* sql.enter(id)

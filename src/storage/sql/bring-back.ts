@@ -1,6 +1,6 @@
 import { UndertextError } from '../../core/errors.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
-import type { AppendedMessage, BroughtBack, Estimators } from '../storage.ts'
+import type { AppendedMessage, BroughtBack } from '../storage.ts'
 import { writeMessages } from './append.ts'
 import { writeAudit } from './audit.ts'
 import { readSession, requireSession } from './sessions.ts'
@@ -13,9 +13,8 @@ export function* bringBack(
   sessionId: string,
   message: NewMessage,
   { fork, incarnation, from, to, actor, reason }: BroughtBack,
-  estimators: Estimators,
 ): Work<AppendedMessage> {
-  const writing = { sessionId, messages: [message], estimators, previewing: undefined }
+  const writing = { sessionId, messages: [message], previewing: undefined }
   return yield* writeMessages(sql, 'bringBack', writing, function* (write): Work<AppendedMessage> {
     yield* sql.enterAlone(sessionId)
     const { no } = yield* requireSession(sql, sessionId)

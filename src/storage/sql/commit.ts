@@ -10,7 +10,7 @@ import { recheckSteps } from '../../core/model/laws.ts'
 import { type CompactionKind, contentOf, insertSpeaks, isCondensing } from '../../core/model/plan.ts'
 import { countSent, sumSizes } from '../../core/model/view.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../core/tokens/measure.ts'
-import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
+import type { CommitStep, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { ADD_SIZES, SIZE_COLUMNS, sizeColumns, sizesOf } from './columns.ts'
 import { type CompactionRow, stale, writeCompaction } from './compaction-row.ts'
@@ -28,7 +28,7 @@ import { viewIndex } from './planning.ts'
 import { insertReplacement, refreshShown } from './replacements.ts'
 import { COUNT_SENT, encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { type Sql, writing } from './sql.ts'
 import { VISIBLE } from './view.ts'
 import { begun, type Work } from './work.ts'
 
@@ -154,14 +154,9 @@ export function* moveCounters(sql: Sql, session: number, change: CounterChange):
  * When the view epoch is that of the snapshot, there were only appends since, and the plans are valid. Otherwise they are checked
  * again, step by step, on the current view. Throws `STALE_PLAN`; then nothing is changed.
  */
-export function* commitRun(
-  sql: Sql,
-  snapshot: Snapshot,
-  run: RunCommit,
-  lease: Lease | undefined,
-  estimators: Estimators,
-): Work<void> {
-  yield* sql.write('compactSession', function* () {
+export const commitRun = writing(
+  'compactSession',
+  function* (sql: Sql, snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Work<void> {
     const sessionId = snapshot.session.id
     yield* sql.enter(sessionId)
     // What is read does not depend on what is written, so it is begun before anything is waited for.
@@ -176,7 +171,7 @@ export function* commitRun(
     const running = begun(runningAttempts(sql, session.no))
     if (run.job !== undefined) yield* settleJob(sql, sessionId, run.job, run.steps.length > 0)
     if (session.viewEpoch !== snapshot.session.viewEpoch) {
-      const now = yield* viewIndex(sql, session, snapshot.view.provider, estimators)
+      const now = yield* viewIndex(sql, session, snapshot.view.provider)
       recheckSteps(sessionId, run.steps, now, snapshot.session.messageCount)
     }
     const checking = begun(requireKeys(sql, session, run.steps))
@@ -203,8 +198,8 @@ export function* commitRun(
     const ended = new Set([...run.steps, ...run.failed].map(({ id }) => id))
     const dead = (yield* running).filter(({ id }) => !ended.has(id))
     yield* expireAttempts(sql, session.no, dead, liveRun(sql, held))
-  })
-}
+  },
+)
 
 /** The numbers of steps that were recorded when their summaries were requested. SQLite returns each when it is written. */
 function* notedNumbers(sql: Sql, steps: readonly CommitStep[]): Work<ReadonlyMap<string, number>> {

@@ -13,7 +13,7 @@ import { parseStoredLists } from './content-codec.ts'
 import type { Nesting } from './plan-undo.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, reading, type Sql } from './sql.ts'
 import { begun, type Work } from './work.ts'
 
 /** The fields of a compaction that nesting, undo and redo depend on. */
@@ -232,12 +232,13 @@ const LATER_IN_FORCE = `select l.no from undertext_compactions t join undertext_
   where {family t} t.id = ? or {family t} t.run = ?`
 
 /** Compactions in their public form, oldest first. */
-export function* readCompactions(
-  sql: Sql,
-  id: string,
-  { run, id: compactionId }: { run?: string | undefined; id?: string | undefined },
-): Work<Compaction[]> {
-  return yield* sql.read('listCompactions', function* () {
+export const readCompactions = reading(
+  'listCompactions',
+  function* (
+    sql: Sql,
+    id: string,
+    { run, id: compactionId }: { run?: string | undefined; id?: string | undefined },
+  ): Work<Compaction[]> {
     const session = yield* requireSession(sql, id)
     const [filter, ...named] = filterOf(run, compactionId)
     const all = yield* sql.all(
@@ -258,8 +259,8 @@ export function* readCompactions(
       replaced: replaced.get(row[0] as number) ?? [],
       requires: required(row),
     }))
-  })
-}
+  },
+)
 
 /** A filter of its own for each case, so that one compaction is found by its index. */
 function filterOf(

@@ -37,7 +37,7 @@ import {
 import { exportRequests } from './requests.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M, TEXT_OF_R } from './view.ts'
 import type { Work } from './work.ts'
 
@@ -52,9 +52,7 @@ type ExportedWithin = {
 }
 
 /** Everything of a session that is small or changes, read at one moment. Throws `SESSION_NOT_FOUND`, `STORE_CORRUPT`. */
-export function* exportHead(sql: Sql, id: string): Work<ExportedHead> {
-  return yield* sql.read('exportSession', () => readHead(sql, id))
-}
+export const exportHead = reading('exportSession', readHead)
 
 /** The same within the caller's transaction. */
 export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
@@ -234,8 +232,9 @@ const MAX_BYTES = 4_000_000
  * The rows after a position as they were when the head was read: pins and tags follow from the head, and all else is written once. Throws
  * `SESSION_NOT_FOUND` when the session was purged since, `STORE_CORRUPT`.
  */
-export function* exportRows(sql: Sql, exported: ExportedHead, after: number): Work<ExportedRows> {
-  return yield* sql.read('exportSession', function* () {
+export const exportRows = reading(
+  'exportSession',
+  function* (sql: Sql, exported: ExportedHead, after: number): Work<ExportedRows> {
     const { session } = exported.head
     const { no } = exported.within as ExportedWithin
     yield* requireSame(sql, exported)
@@ -254,8 +253,8 @@ export function* exportRows(sql: Sql, exported: ExportedHead, after: number): Wo
       return [record, ...shown.map((one): ReplacementRecord => ({ ...one, message: id }))]
     })
     return { records, next: last >= session.messages ? undefined : last }
-  })
-}
+  },
+)
 
 function* requireSame(sql: Sql, { head, within }: ExportedHead): Work<void> {
   const { id, incarnation, messages } = head.session

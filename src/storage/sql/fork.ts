@@ -22,7 +22,7 @@ import {
   type StoredSession,
   sessionsWhere,
 } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, reading, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
 /*
@@ -63,12 +63,9 @@ type Forking = {
 }
 
 /** Copies a session, see `Storage.fork`. */
-export function* forkSession(
-  sql: Sql,
-  id: string,
-  { id: newId, title, at, actor }: ForkRequest,
-): Work<Session> {
-  return yield* sql.write('forkSession', function* () {
+export const forkSession = writing(
+  'forkSession',
+  function* (sql: Sql, id: string, { id: newId, title, at, actor }: ForkRequest): Work<Session> {
     if ((yield* readSession(sql, newId)) !== undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: newId })
     const origin = yield* requireSession(sql, id)
@@ -87,16 +84,14 @@ export function* forkSession(
     yield* writeAudit(sql, fork.no, { event: 'forked', actor, detail: { from: id, position } })
     yield* writeAudit(sql, origin.no, { event: 'forked', actor, detail: { fork: newId, position } })
     return yield* requireSession(sql, newId)
-  })
-}
+  },
+)
 
 /** The direct forks of a session, oldest first. */
-export function* listForks(sql: Sql, id: string): Work<Session[]> {
-  return yield* sql.read('listForks', function* () {
-    const { no } = yield* requireSession(sql, id)
-    return yield* sessionsWhere(sql, `${FORKS_OF} and staged_by is null order by no`, no)
-  })
-}
+export const listForks = reading('listForks', function* (sql: Sql, id: string): Work<Session[]> {
+  const { no } = yield* requireSession(sql, id)
+  return yield* sessionsWhere(sql, `${FORKS_OF} and staged_by is null order by no`, no)
+})
 
 const COMPACTION = [
   ...['no', 'id', 'run', 'status', 'coverage', 'requires', 'undone_with_run', 'turned'],

@@ -24,7 +24,7 @@ import { ORIGINAL, parseStoredObject } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { COUNT_SENT, decodeKind, decodeRole, encodeShown, requestNo, rowId, SILENT } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, reading, type Sql } from './sql.ts'
 import {
   CONTENT_OF_M,
   decodeRows,
@@ -447,12 +447,13 @@ type Saving = {
 }
 
 /** A point and the time of its last message or entry of the audit, milliseconds since 1970; `undefined` when it is empty. */
-export function* readPoint(
-  sql: Sql,
-  id: string,
-  moment: Moment | undefined,
-): Work<Point & { readonly time: number | undefined }> {
-  return yield* sql.read('getMoment', function* () {
+export const readPoint = reading(
+  'getMoment',
+  function* (
+    sql: Sql,
+    id: string,
+    moment: Moment | undefined,
+  ): Work<Point & { readonly time: number | undefined }> {
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
     const written = yield* sql.get(
@@ -467,30 +468,27 @@ export function* readPoint(
     )
     const times = [written, noted].flatMap((row) => (row === undefined ? [] : (row[0] as number)))
     return { ...point, time: times.sort((a, b) => a - b).at(-1) }
-  })
-}
+  },
+)
 
-export function* readPastView(
-  sql: Sql,
-  id: string,
-  moment: Moment,
-  withProvenance: boolean,
-): Work<{ readonly point: Point; readonly messages: ViewMessage[] }> {
-  return yield* sql.read('getEffectiveHistory', function* () {
+export const readPastView = reading(
+  'getEffectiveHistory',
+  function* (
+    sql: Sql,
+    id: string,
+    moment: Moment,
+    withProvenance: boolean,
+  ): Work<{ readonly point: Point; readonly messages: ViewMessage[] }> {
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
     return { point, messages: yield* readViewAt(sql, session, point, withProvenance) }
-  })
-}
+  },
+)
 
 /** Stored rows with the tags that they had at a moment. Pages are those of `readMessages`. */
-export function* readPastMessages(
-  sql: Sql,
-  id: string,
-  query: MessageQuery,
-  moment: Moment,
-): Work<StoredMessage[]> {
-  return yield* sql.read('getMessages', function* () {
+export const readPastMessages = reading(
+  'getMessages',
+  function* (sql: Sql, id: string, query: MessageQuery, moment: Moment): Work<StoredMessage[]> {
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
     const range = pageOf(point.position, query)
@@ -509,8 +507,8 @@ export function* readPastMessages(
     tagged.sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
     const messages = yield* decodeRows(sql, session, tagged, query.shown === true)
     return query.order === 'forward' ? messages : messages.reverse()
-  })
-}
+  },
+)
 
 /** The rows of two sets. */
 function sharedRows(a: RowSet, b: RowSet): RowSet {
@@ -576,8 +574,9 @@ const NARROW = `select m.kind, m.role, m.position, m.ordinal, m.id, m.created_at
   case when ${SILENT} then 1 else 0 end`
 
 /** The rows that the views of two moments show differently. Reads no contents. */
-export function* readDiff(sql: Sql, id: string, from: Moment, to: Moment | undefined): Work<PastDiff> {
-  return yield* sql.read('diffViews', function* () {
+export const readDiff = reading(
+  'diffViews',
+  function* (sql: Sql, id: string, from: Moment, to: Moment | undefined): Work<PastDiff> {
     const session = yield* requireHead(sql, id)
     const first = yield* sideOf(sql, session, yield* pointOf(sql, session, from))
     const second = yield* sideOf(sql, session, yield* pointOf(sql, session, to))
@@ -616,8 +615,8 @@ export function* readDiff(sql: Sql, id: string, from: Moment, to: Moment | undef
       ...{ from: first.point, to: second.point, before: first.figures, after: second.figures },
       changes: changes.map(([, , change]) => change),
     }
-  })
-}
+  },
+)
 
 function narrowRow(session: SessionHead, row: Row): Omit<ViewChange, 'change'> {
   const [kind, role, position, ordinal, id, createdAt] = row

@@ -16,7 +16,7 @@ import { insertInto } from './columns.ts'
 import { parseStoredObject, parseStoredText, storedNumber, storedText } from './content-codec.ts'
 import { requireMessages } from './pins.ts'
 import { requireHead } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { erasing, outside, type Row, reading, type Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
 /*
@@ -100,18 +100,18 @@ function* recordEvent(
   yield* sql.run('update undertext_sessions set version = version + 1 where {family} no = ?', session)
 }
 
-export function* listNotes(sql: Sql, scope: NoteScope, query: NoteQuery): Work<Note[]> {
-  return yield* sql.read('recall', function* () {
-    const place = yield* enterScope(sql, scope)
-    const own = yield* notesAt(sql, place, query)
-    if (place.session === 0) return own
-    const row = yield* sql.get('select owner from undertext_sessions where {family} no = ?', place.session)
-    const owner = row?.[0] as string | null | undefined
-    if (owner == null) return own
-    const theirs = yield* notesAt(sql, yield* enterScope(sql, { owner }), query)
-    return newestFirst([...own, ...theirs])
-  })
-}
+export const listNotes = reading('recall', function* (sql: Sql, scope: NoteScope, query: NoteQuery): Work<
+  Note[]
+> {
+  const place = yield* enterScope(sql, scope)
+  const own = yield* notesAt(sql, place, query)
+  if (place.session === 0) return own
+  const row = yield* sql.get('select owner from undertext_sessions where {family} no = ?', place.session)
+  const owner = row?.[0] as string | null | undefined
+  if (owner == null) return own
+  const theirs = yield* notesAt(sql, yield* enterScope(sql, { owner }), query)
+  return newestFirst([...own, ...theirs])
+})
 
 function* notesAt(sql: Sql, { session, owner, scope }: Place, { limit, all, key }: NoteQuery): Work<Note[]> {
   const ofKey = key === undefined ? '' : 'and n.key = ?'
@@ -155,8 +155,9 @@ export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<
 }
 
 /** Removes a note and those of its key before it: the same fact in earlier words. */
-function* purgeNote(sql: Sql, scope: NoteScope, noteId: string, { actor, reason }: Authorship): Work<number> {
-  return yield* sql.erase('forget', function* () {
+const purgeNote = erasing(
+  'forget',
+  function* (sql: Sql, scope: NoteScope, noteId: string, { actor, reason }: Authorship): Work<number> {
     const { place, note } = yield* requireNote(sql, scope, noteId)
     const [which, values] =
       note.key === undefined ? ['no = ?', [note.no]] : ['key = ? and no <= ?', [note.key, note.no]]
@@ -180,8 +181,8 @@ function* purgeNote(sql: Sql, scope: NoteScope, noteId: string, { actor, reason 
       yield* recordEvent(sql, place, 'forgotten', { actor, detail: { ...detail, ...defined({ reason }) } })
     }
     return ids.length
-  })
-}
+  },
+)
 
 const IDS_OF_ENTRY = 50
 /** The ids of the notes of owners that were purged. */
@@ -195,15 +196,13 @@ export function* purgedNotes(sql: Sql): Work<Set<string>> {
 }
 
 /** Whether the audit has a note among those that were purged. */
-function* wasPurged(sql: Sql, noteId: string): Work<boolean> {
-  return yield* sql.outside('forget', function* () {
-    const rows = yield* sql.all(
-      "select detail from undertext_audit where event = 'forgotten' and {instr}(detail, ?) > 0",
-      stringifyJson(noteId),
-    )
-    return rows.some(([text]) => purgedBy(text).includes(noteId))
-  })
-}
+const wasPurged = outside('forget', function* (sql: Sql, noteId: string): Work<boolean> {
+  const rows = yield* sql.all(
+    "select detail from undertext_audit where event = 'forgotten' and {instr}(detail, ?) > 0",
+    stringifyJson(noteId),
+  )
+  return rows.some(([text]) => purgedBy(text).includes(noteId))
+})
 
 /** The ids of the notes that an entry of the audit says were purged. */
 function purgedBy(detail: unknown): string[] {
@@ -213,18 +212,16 @@ function purgedBy(detail: unknown): string[] {
 }
 
 /** Finds the scope of a note. The family is not known yet, so the statement looks in all of them. */
-function* scopeWith(sql: Sql, noteId: string): Work<NoteScope | undefined> {
-  return yield* sql.outside('forget', function* () {
-    const row = yield* sql.get(
-      `select s.id, n.owner from undertext_notes n left join undertext_sessions s on {same s n} s.no = n.session
+const scopeWith = outside('forget', function* (sql: Sql, noteId: string): Work<NoteScope | undefined> {
+  const row = yield* sql.get(
+    `select s.id, n.owner from undertext_notes n left join undertext_sessions s on {same s n} s.no = n.session
        where n.id = ?`,
-      noteId,
-    )
-    if (row === undefined) return undefined
-    const [session, owner] = row as [string | null, string]
-    return session === null ? { owner } : { session }
-  })
-}
+    noteId,
+  )
+  if (row === undefined) return undefined
+  const [session, owner] = row as [string | null, string]
+  return session === null ? { owner } : { session }
+})
 
 /** Throws `NOTE_NOT_FOUND` for one that was purged meanwhile. */
 function* requireNote(

@@ -7,7 +7,7 @@ import { INSERT_REPLACEMENT } from './replacements.ts'
 import { requestBlobs } from './requests.ts'
 import { forgetWords } from './search-index.ts'
 import { FORKS_OF, requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { erasing, type Sql } from './sql.ts'
 import { TEXT_OF_R } from './view.ts'
 import type { Work } from './work.ts'
 
@@ -18,8 +18,9 @@ export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work
   return isCleared ? removed : { ...removed, filesCleared: false }
 }
 
-function* removeSession(sql: Sql, id: string, { forks, ...authorship }: PurgeRequest): Work<Purged> {
-  return yield* sql.erase('purgeSession', function* () {
+const removeSession = erasing(
+  'purgeSession',
+  function* (sql: Sql, id: string, { forks, ...authorship }: PurgeRequest): Work<Purged> {
     yield* sql.enterAlone(id)
     const session = yield* requireSession(sql, id)
     const direct = yield* sessionsWhere(sql, `${FORKS_OF} order by no`, session.no)
@@ -37,8 +38,8 @@ function* removeSession(sql: Sql, id: string, { forks, ...authorship }: PurgeReq
       blobs: sum(({ blobs }) => blobs),
       ...(below.length > 0 && { forks: below.map((fork) => fork.id) }),
     }
-  })
-}
+  },
+)
 
 /** Forks, their forks, and so on: each after the session that it is a fork of. */
 function* forksBelow(sql: Sql, forks: readonly StoredSession[]): Work<StoredSession[]> {

@@ -12,7 +12,7 @@ import { SIZE_TOTALS } from './commit.ts'
 import { decodeContent, parseReplacement, parseStoredObject, readBlobs } from './content-codec.ts'
 import { COUNT_SENT, encodeShown, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, type Sql, writing } from './sql.ts'
 import { CONTENT_OF_M, TEXT_OF_R, VISIBLE } from './view.ts'
 import type { Step, Work } from './work.ts'
 
@@ -139,8 +139,9 @@ export function showing(
 }
 
 /** Counts all rows of a session again with an estimator, which is recorded. Throws `SESSION_NOT_FOUND`. */
-export function* reestimate(sql: Sql, id: string, estimator: Estimator): Work<StoredSession> {
-  return yield* sql.write('reestimate', function* () {
+export const reestimate = writing(
+  'reestimate',
+  function* (sql: Sql, id: string, estimator: Estimator): Work<StoredSession> {
     const session = yield* requireSession(sql, id)
     yield* recountRows(sql, session.no, estimator, (row) => writeRecounted(sql, row))
     yield* sql.run(
@@ -154,8 +155,8 @@ export function* reestimate(sql: Sql, id: string, estimator: Estimator): Work<St
       detail: { from: session.estimator, to: estimator.name },
     })
     return yield* requireSession(sql, id)
-  })
-}
+  },
+)
 
 /** Writes the recounted figures of a row, within the caller's transaction. */
 export function* writeRecounted(

@@ -37,8 +37,8 @@ import { countAll, showing } from './recount.ts'
 import { insertReplacement } from './replacements.ts'
 import { restoreRequests } from './requests.ts'
 import { encodeFlags, encodeKind, encodeRole, encodeTools } from './row-codec.ts'
-import { requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { estimatorOf, requireSession, type StoredSession } from './sessions.ts'
+import { type Row, type Sql, writing } from './sql.ts'
 import { mapped, type Work } from './work.ts'
 
 /*
@@ -60,8 +60,9 @@ export function* takenIds(sql: Sql, ids: readonly string[]): Work<string[]> {
 }
 
 /** Reserves numbers for compactions, and returns the first. */
-export function* reserveCompactions(sql: Sql, importId: string, count: number): Work<number> {
-  return yield* sql.write('restoreSession', function* () {
+export const reserveCompactions = writing(
+  'restoreSession',
+  function* (sql: Sql, importId: string, count: number): Work<number> {
     const { no: session } = yield* requireImport(sql, importId)
     const first = yield* sql.nextNo('undertext_compactions', session, count)
     if (first !== null) return first
@@ -80,8 +81,8 @@ export function* reserveCompactions(sql: Sql, importId: string, count: number): 
       )
     }
     return last + 1
-  })
-}
+  },
+)
 
 /** Compactions get their numbers in the order of their records. */
 function referencesOf({ head, firstNo }: Restoring): References {
@@ -117,15 +118,7 @@ const INSERT_COMPACTION = insertInto('undertext_compactions', [
  * Writes compactions, from an index of their list on; `undoneWith` has the numbers of the audit's entries. Throws `SESSION_EXISTS`
  * when an id was taken meanwhile, because another process restores the same history.
  */
-export function* restoreCompactions(
-  sql: Sql,
-  restoring: Restoring,
-  from: number,
-  compactions: readonly CompactionRecord[],
-  undoneWith: readonly number[],
-): Work<void> {
-  yield* sql.write('restoreSession', () => insertCompactions(sql, restoring, from, compactions, undoneWith))
-}
+export const restoreCompactions = writing('restoreSession', insertCompactions)
 
 /** The same within the caller's transaction. */
 export function* insertCompactions(
@@ -261,12 +254,8 @@ function hidingOf({ head }: Restoring): Hiding {
 }
 
 /** Writes rows with their tags, replacements and blobs. Throws `MESSAGE_ID_TAKEN`. */
-export function* restoreRows(
-  sql: Sql,
-  restoring: Restoring,
-  rows: readonly RestoredRow[],
-  estimator: Estimator,
-): Work<void> {
+export function* restoreRows(sql: Sql, restoring: Restoring, rows: readonly RestoredRow[]): Work<void> {
+  const estimator = estimatorOf(sql, restoring.head.session)
   const byId = new Map(restoring.head.compactions.map(({ id }, index) => [id, index] as const))
   const prepared = rows.map((row) => prepare(restoring, row, byId, estimator))
   yield* sql.write('restoreSession', function* () {

@@ -5,7 +5,7 @@ import { distinctWordsOf, type SearchedRow, searchedRow, UNITS_AT_ONCE } from '.
 import type { Indexed } from '../search.ts'
 import { decodeContent } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeKind } from './row-codec.ts'
-import type { Sql } from './sql.ts'
+import { outside, reading, type Sql } from './sql.ts'
 import { KEY_OF_CONTENT } from './view.ts'
 import { addWords, ordinalPlace, positionPlace, removeWords } from './word-index.ts'
 import type { Work } from './work.ts'
@@ -28,29 +28,28 @@ const UNINDEXED = `from undertext_sessions s left join undertext_searched i on {
  * Sessions with rows that are not in the index. To look through all of them takes time, so SQLite marks the last key when all were
  * found complete: keys grow, except after a removal, which deletes the mark.
  */
-export function* readUnindexed(sql: Sql, limit: number, onlyIfUsed = false): Work<string[]> {
-  return yield* sql.outside('search', function* () {
+export const readUnindexed = outside(
+  'search',
+  function* (sql: Sql, limit: number, onlyIfUsed?: boolean): Work<string[]> {
     if (onlyIfUsed && (yield* sql.get('select 1 from undertext_searched limit 1')) === undefined) return []
     if (sql.dialect === 'sqlite' && (yield* sql.get(IS_COMPLETE)) !== undefined) return []
     const ids = (yield* sql.all(`select s.id ${UNINDEXED} limit ?`, limit)).map(([id]) => id as string)
     if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* markComplete(sql, !onlyIfUsed)
     return ids
-  })
-}
+  },
+)
 
 /** How many rows are not in the index, of one session or of all. */
-export function* countUnindexed(sql: Sql, session?: string): Work<number> {
-  return yield* sql.read('search', function* () {
-    if (session !== undefined) {
-      const found = yield* readProgress(sql, session)
-      return found === undefined ? 0 : found.messages - found.positions + found.inserted - found.ordinals
-    }
-    const row = yield* sql.get(
-      `select cast(sum(s.messages - coalesce(i.positions, 0) + s.inserted - coalesce(i.ordinals, 0)) as bigint) ${UNINDEXED}`,
-    )
-    return Number(row?.[0] ?? 0)
-  })
-}
+export const countUnindexed = reading('search', function* (sql: Sql, session?: string): Work<number> {
+  if (session !== undefined) {
+    const found = yield* readProgress(sql, session)
+    return found === undefined ? 0 : found.messages - found.positions + found.inserted - found.ordinals
+  }
+  const row = yield* sql.get(
+    `select cast(sum(s.messages - coalesce(i.positions, 0) + s.inserted - coalesce(i.ordinals, 0)) as bigint) ${UNINDEXED}`,
+  )
+  return Number(row?.[0] ?? 0)
+})
 
 const IS_COMPLETE = `select 1 from undertext_meta where key = 'searched'
   and cast(value as integer) = coalesce((select max(key) from undertext_messages), 0)`

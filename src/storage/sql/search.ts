@@ -16,7 +16,7 @@ import { parseStoredObject } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeRole, rowId } from './row-codec.ts'
 import { searchedOf } from './search-index.ts'
 import { requireHead } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, reading, type Sql } from './sql.ts'
 import { KEY_OF_CONTENT, M_VISIBLE } from './view.ts'
 import {
   countRows,
@@ -44,39 +44,35 @@ const NEIGHBOURS = 2
 const FEW_SESSIONS = 50
 
 /** Finds rows. The index gives candidates by the words of the query; blocks of them are read and ranked. Throws `SESSION_NOT_FOUND`. */
-export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
-  return yield* sql.read('search', function* () {
-    const { query, after, limit } = request
-    const session =
-      request.session === undefined
-        ? undefined
-        : yield* requireHead(sql, request.session, request.filter.owner)
-    if (query.words.length === 0) return { hits: [], next: undefined }
-    const moment = after?.moment ?? (yield* readMoment(sql))
-    // All rows that SQLite reads on the first page are of its moment; in PostgreSQL its clock decides.
-    const until = sql.dialect === 'postgres' ? moment : after?.moment
-    const scopes = yield* scopesOf(sql, request.filter, session?.no, until)
-    const pool = yield* readPool(sql, request, scopes, session, moment)
-    const hasForks = session === undefined && (yield* sql.get(IS_SHARED)) !== undefined
-    const shown = hasForks ? { texts: new Set<string>(), upTo: 0 } : undefined
-    const search: Search = { query, filter: request.filter, moment, shown, ...pool }
-    const hits: SearchHit[] = []
-    for (let { block, skip } = after ?? { block: 0, skip: 0 }; block * BLOCK < pool.places.length; block++) {
-      const ranked = yield* rankBlock(sql, search, block)
-      const taken = ranked.slice(skip, skip + limit - hits.length)
-      for (const { row, score } of taken) hits.push(yield* hitOf(sql, row, score, query))
-      if (hits.length === limit) {
-        const left = skip + taken.length
-        const { counts } = pool
-        if (left < ranked.length) return { hits, next: { block, skip: left, moment, counts } }
-        const isOver = (block + 1) * BLOCK >= pool.places.length
-        return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment, counts } }
-      }
-      skip = 0
+export const find = reading('search', function* (sql: Sql, request: SearchRequest): Work<SearchPage> {
+  const { query, after, limit } = request
+  const session =
+    request.session === undefined ? undefined : yield* requireHead(sql, request.session, request.filter.owner)
+  if (query.words.length === 0) return { hits: [], next: undefined }
+  const moment = after?.moment ?? (yield* readMoment(sql))
+  // All rows that SQLite reads on the first page are of its moment; in PostgreSQL its clock decides.
+  const until = sql.dialect === 'postgres' ? moment : after?.moment
+  const scopes = yield* scopesOf(sql, request.filter, session?.no, until)
+  const pool = yield* readPool(sql, request, scopes, session, moment)
+  const hasForks = session === undefined && (yield* sql.get(IS_SHARED)) !== undefined
+  const shown = hasForks ? { texts: new Set<string>(), upTo: 0 } : undefined
+  const search: Search = { query, filter: request.filter, moment, shown, ...pool }
+  const hits: SearchHit[] = []
+  for (let { block, skip } = after ?? { block: 0, skip: 0 }; block * BLOCK < pool.places.length; block++) {
+    const ranked = yield* rankBlock(sql, search, block)
+    const taken = ranked.slice(skip, skip + limit - hits.length)
+    for (const { row, score } of taken) hits.push(yield* hitOf(sql, row, score, query))
+    if (hits.length === limit) {
+      const left = skip + taken.length
+      const { counts } = pool
+      if (left < ranked.length) return { hits, next: { block, skip: left, moment, counts } }
+      const isOver = (block + 1) * BLOCK >= pool.places.length
+      return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment, counts } }
     }
-    return { hits, next: undefined }
-  })
-}
+    skip = 0
+  }
+  return { hits, next: undefined }
+})
 
 const IS_SHARED = 'select 1 from undertext_messages where source is not null limit 1'
 

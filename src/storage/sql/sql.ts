@@ -1,4 +1,5 @@
 import type { Sizes } from '../../core/tokens/measure.ts'
+import type { Estimators } from '../storage.ts'
 import type { Step, Work } from './work.ts'
 
 /*
@@ -62,6 +63,8 @@ export interface Sql {
   /** Other machines may use a store in PostgreSQL, so no process can see whether the holder of a lease is alive. */
   readonly dialect: 'sqlite' | 'postgres'
   readonly readonly: boolean
+  /** The known estimators, and that of new sessions. */
+  readonly estimators: Estimators
   /** Whether the rows are on several machines. */
   readonly isDistributed?: boolean
 
@@ -139,6 +142,18 @@ export interface Sql {
   /** The column whose value another row has already, when an error of `insert` says so. */
   takenColumn(error: unknown): string | undefined
 }
+
+/** A verb: work on a connection, and how it is run. */
+const verbs =
+  (kind: 'read' | 'write' | 'outside' | 'erase') =>
+  <P extends readonly unknown[], T>(name: string, work: (sql: Sql, ...parameters: P) => Work<T>) =>
+  (sql: Sql, ...parameters: P): Step<T> =>
+    sql[kind](name, () => work(sql, ...parameters))
+
+export const reading = verbs('read')
+export const writing = verbs('write')
+export const outside = verbs('outside')
+export const erasing = verbs('erase')
 
 /** Names of triggers that differ from those of the migrations. */
 export type GuardProblems = {

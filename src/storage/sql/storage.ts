@@ -1,6 +1,4 @@
-import { UndertextError } from '../../core/errors.ts'
-import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
-import type { AuditEntry, Awaitable, Estimators, Storage } from '../storage.ts'
+import type { AuditEntry, Awaitable, Storage } from '../storage.ts'
 import { append, knownMessages } from './append.ts'
 import {
   noteFailure,
@@ -77,11 +75,10 @@ import {
   listSessions,
   newestSession,
   requireSession,
-  type StoredSession,
   updateSession,
 } from './sessions.ts'
 import { expandSummary, readSources } from './sources.ts'
-import type { Sql } from './sql.ts'
+import { reading, type Sql } from './sql.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { redo, undo } from './undo.ts'
 import { undoWhile } from './undo-while.ts'
@@ -96,21 +93,21 @@ import {
 } from './usage.ts'
 import { verifySession } from './verify.ts'
 import { readContents, readCutParts, readMessages, readMetadata, readShown, readView } from './view.ts'
-import type { Work } from './work.ts'
+import type { Step, Work } from './work.ts'
 
-type Verb = (sql: Sql, ...parameters: never[]) => Work<unknown>
-type Bound<F> = F extends (sql: Sql, ...parameters: infer P) => Work<infer R>
+type Verb = (sql: Sql, ...parameters: never[]) => Step<unknown>
+type Bound<F> = F extends (sql: Sql, ...parameters: infer P) => Step<infer R>
   ? (...parameters: P) => Awaitable<R>
   : never
 
 /** An engine: runs the work of a verb on a connection. */
 export type Engine = {
-  perform<T>(work: (sql: Sql) => Work<T>): Awaitable<T>
+  perform<T>(work: (sql: Sql) => Step<T>): Awaitable<T>
   close(): Awaitable<void>
 }
 
 /** `Storage` over an engine. Each verb is a function whose first parameter is the connection, and one transaction. */
-export function storageOver(engine: Engine, estimators: Estimators): Storage {
+export function storageOver(engine: Engine): Storage {
   const bound = <V extends { readonly [name: string]: Verb }>(verbs: V): { [K in keyof V]: Bound<V[K]> } => {
     const entries = Object.entries(verbs).map(([name, verb]) => [
       name,
@@ -118,83 +115,55 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
     ])
     return Object.fromEntries(entries)
   }
-  const estimatorOf = (session: Pick<StoredSession, 'id' | 'estimator'>): Estimator => {
-    const estimator = estimators.byName.get(session.estimator)
-    if (estimator !== undefined) return estimator
-    throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
-  }
   return {
     ...bound({
       createSession,
+      session: getSession,
       countMessages,
       estimatorNames,
       listSessions,
       newestSession,
-      updateSession,
-      archiveSession,
     }),
-    ...bound({ beginImport, finishImport, discardImport, importsInProgress, purgeSession, knownMessages }),
-    ...bound({ fork: forkSession, forks: listForks }),
-    ...bound({ rewound, messages: readMessages, view: readView, sources: readSources, pin: pinMessages }),
+    ...bound({ updateSession, archiveSession, fork: forkSession, forks: listForks, bringBack, purgeSession }),
+    ...bound({ beginImport, finishImport, discardImport, importsInProgress, knownMessages }),
+    ...bound({ append, rewind, rewound, messages: readMessages, view: readView, pin: pinMessages }),
+    ...bound({
+      toolOutput: readToolOutput,
+      toolCalls: readToolCalls,
+      expand: expandSummary,
+      sources: readSources,
+    }),
     ...bound({ requireMessages, contents: readContents, metadata: readMetadata, shownTexts: readShown }),
+    ...bound({ snapshot: readSnapshot, commit: commitRun, cutParts: readCutParts, reasoning: readReasoning }),
     ...bound({ leaseInTheWay, takeLease, renewLease, releaseLease, noteAttempt, noteAnswer, endAttempts }),
-    ...bound({ undo, undoWhile, compactions: readCompactions, auditLog: readAudit, reestimate }),
+    ...bound({ undo, redo, undoWhile, compactions: readCompactions, auditLog: readAudit }),
+    ...bound({ verify: verifySession, reestimate }),
     ...bound({
       present: readPresent,
       recordRequest,
       recordAnswer,
       requests: readRequests,
       request: readRequest,
-      reasoning: readReasoning,
-      cutParts: readCutParts,
     }),
-    ...bound({ usage: readUsage, learnLimit, forgetLimit, limits: readLimits }),
-    ...bound({
-      session: getSession,
-      stats: readStats,
-      readings: getReadings,
-      cachedTokens: readCachedTokens,
-    }),
-    bringBack: (id, message, how) => engine.perform((sql) => bringBack(sql, id, message, how, estimators)),
-    append: (id, messages, expectedPosition, previewing) =>
-      engine.perform((sql) => append(sql, id, messages, expectedPosition, estimators, previewing)),
-    rewind: (id, request, previewing) =>
-      engine.perform((sql) => rewind(sql, id, request, estimators, previewing)),
-    toolOutput: (id, callId, position) =>
-      engine.perform((sql) => readToolOutput(sql, id, callId, position, estimatorOf)),
-    toolCalls: (id, query) => engine.perform((sql) => readToolCalls(sql, id, query, estimatorOf)),
-    expand: (id, summaryId, depth) =>
-      engine.perform((sql) => expandSummary(sql, id, summaryId, depth, estimatorOf)),
-    snapshot: (id, provider) => engine.perform((sql) => readSnapshot(sql, id, provider, estimators)),
-    commit: (snapshot, run, lease) =>
-      engine.perform((sql) => commitRun(sql, snapshot, run, lease, estimators)),
-    redo: (id, target, request) => engine.perform((sql) => redo(sql, id, target, request, estimators)),
-    verify: (id, repair) => engine.perform((sql) => verifySession(sql, id, estimatorOf, repair)),
-    recordUsage: (id, usage) => engine.perform((sql) => recordUsage(sql, id, usage, estimatorOf)),
+    ...bound({ stats: readStats, readings: getReadings, cachedTokens: readCachedTokens, usage: readUsage }),
+    ...bound({ recordUsage, learnLimit, forgetLimit, limits: readLimits }),
     histories: {
       ...bound({ head: exportHead, rows: exportRows, takenIds, reserve: reserveCompactions }),
-      ...bound({ writeAudit: restoreAudit, writeCompactions: restoreCompactions, settle: settleRestored }),
-      ...bound({ sessions: readSessions, moment: readMoment, finishCopy, mark: readMark, writeMark }),
-      ...bound({
-        mostNameBytes,
-        longNames: readLongNames,
-        storeRecords: readStoreRecords,
-        writeStoreRecords,
-      }),
-      writeRows: (restoring, rows) =>
-        engine.perform((sql) => restoreRows(sql, restoring, rows, estimatorOf(restoring.head.session))),
+      ...bound({ writeRows: restoreRows, writeAudit: restoreAudit, writeCompactions: restoreCompactions }),
+      ...bound({ settle: settleRestored, sessions: readSessions, moment: readMoment, finishCopy }),
+      ...bound({ mark: readMark, writeMark, mostNameBytes, longNames: readLongNames }),
+      ...bound({ storeRecords: readStoreRecords, writeStoreRecords }),
     },
-    past: {
-      ...bound({ point: readPoint, view: readPastView, messages: readPastMessages, diff: readDiff }),
-      stats: (id, provider, model, moment) =>
-        engine.perform((sql) => readPastStats(sql, id, provider, model, moment, estimatorOf)),
-    },
+    past: bound({
+      ...{ point: readPoint, view: readPastView, messages: readPastMessages, diff: readDiff },
+      stats: readPastStats,
+    }),
     notes: bound({ remember, list: listNotes, forget }),
     jobs: {
       ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),
       ...bound({ job: readJob, open: readOpenJob, list: readJobs, waiting: readWaiting }),
     },
-    searching: { ...bound({ unindexed: readUnindexed, countUnindexed, index: indexSessions, find }) },
+    searching: bound({ unindexed: readUnindexed, countUnindexed, index: indexSessions, find }),
     circuits: {
       ...bound({ circuit: readCircuit, fail: noteFailure, tryOnce, reset: resetCircuit }),
       ...bound({ spending: readSpending }),
@@ -204,8 +173,9 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
 }
 
 /** The audit of a session, oldest first. */
-function* readAudit(sql: Sql, id: string, query: { after: number; limit: number }): Work<AuditEntry[]> {
-  return yield* sql.read('getAuditLog', function* () {
+const readAudit = reading(
+  'getAuditLog',
+  function* (sql: Sql, id: string, query: { after: number; limit: number }): Work<AuditEntry[]> {
     const session = yield* requireSession(sql, id)
     const rows = yield* sql.all(
       `select a.no, a.event, c.id, a.run, a.at, a.actor, a.detail
@@ -224,5 +194,5 @@ function* readAudit(sql: Sql, id: string, query: { after: number; limit: number 
       actor: (actor as string | null) ?? undefined,
       detail: detail === null ? undefined : parseStoredObject(detail, 'detail', `audit entry ${no}`),
     }))
-  })
-}
+  },
+)

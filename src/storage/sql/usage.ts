@@ -29,8 +29,15 @@ import { damaged, storedNumber } from './content-codec.ts'
 import { pointOf, readFiguresAt } from './moments.ts'
 import { noteRequest, type PastReport, reportOfView } from './requests.ts'
 import { COUNT_SENT, encodeKind, encodeRole } from './row-codec.ts'
-import { decodeFigures, FIGURE_COUNT, FIGURES_OF_S, requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import {
+  decodeFigures,
+  estimatorOf,
+  FIGURE_COUNT,
+  FIGURES_OF_S,
+  requireSession,
+  type StoredSession,
+} from './sessions.ts'
+import { outside, type Row, reading, type Sql, writing } from './sql.ts'
 import { VISIBLE } from './view.ts'
 import { begun, type Work } from './work.ts'
 
@@ -61,14 +68,7 @@ const READINGS_QUERY = `select ${READINGS} ${OF_MODEL}`
 const STATS_QUERY = `select ${FIGURES_OF_S}, ${READINGS} ${OF_MODEL}`
 
 /** The figures of a session and its readings for a model, in one statement: both are read before every call of a model. */
-export function* readStats(
-  sql: Sql,
-  id: string,
-  provider: string,
-  model: string,
-): Work<SessionStats | undefined> {
-  return yield* sql.outside('getContextStats', () => statsOf(sql, id, provider, model))
-}
+export const readStats = outside('getContextStats', statsOf)
 
 /** The same within the caller's transaction. */
 function* statsOf(sql: Sql, id: string, provider: string, model: string): Work<SessionStats | undefined> {
@@ -85,15 +85,15 @@ function* statsOf(sql: Sql, id: string, provider: string, model: string): Work<S
 }
 
 /** The same at a moment. */
-export function* readPastStats(
-  sql: Sql,
-  id: string,
-  provider: string,
-  model: string,
-  moment: Moment,
-  estimatorOf: (session: StoredSession) => Estimator,
-): Work<PastStats | undefined> {
-  return yield* sql.read('getContextStats', function* () {
+export const readPastStats = reading(
+  'getContextStats',
+  function* (
+    sql: Sql,
+    id: string,
+    provider: string,
+    model: string,
+    moment: Moment,
+  ): Work<PastStats | undefined> {
     const now = yield* statsOf(sql, id, provider, model)
     if (now === undefined) return undefined
     const session = yield* requireSession(sql, id)
@@ -102,10 +102,10 @@ export function* readPastStats(
     const request = 'request' in moment ? moment.request : undefined
     const reported = yield* reportOfView(sql, session, point, { provider, model, request })
     const measurement =
-      reported && (yield* pastMeasurement(sql, session, reported, estimatorOf(session), provider))
+      reported && (yield* pastMeasurement(sql, session, reported, estimatorOf(sql, session), provider))
     return { point, figures, readings: { ...now.readings, measurement, fixed: undefined } }
-  })
-}
+  },
+)
 
 /** A report as if it had just been made: past figures are compared with it, not with the last report of today. */
 function* pastMeasurement(
@@ -124,9 +124,7 @@ function* pastMeasurement(
   }
 }
 
-export function* getReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
-  return yield* sql.outside('getContextStats', () => readReadings(sql, id, provider, model))
-}
+export const getReadings = outside('getContextStats', readReadings)
 
 /** The readings of a session for a model, in one statement: they are read before every call of a model. */
 export function* readReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
@@ -209,16 +207,11 @@ function decodeMeasurement(row: Row): Measurement {
 }
 
 /** Records a provider's report of a request; when the view has changed since, only the billed tokens. Throws `SESSION_NOT_FOUND`. */
-export function* recordUsage(
-  sql: Sql,
-  id: string,
-  usage: UsageReport,
-  estimatorOf: (session: StoredSession) => Estimator,
-): Work<UsageOutcome> {
+export function* recordUsage(sql: Sql, id: string, usage: UsageReport): Work<UsageOutcome> {
   // In PostgreSQL the rows of a model would be a queue for all its sessions, so they have a short transaction of their own.
   const isApart = sql.dialect === 'postgres'
   const { outcome, report } = yield* sql.write('recordUsage', function* () {
-    const noted = yield* noteReport(sql, id, usage, estimatorOf)
+    const noted = yield* noteReport(sql, id, usage)
     return isApart ? noted : { ...noted, outcome: yield* learn(sql, usage, noted) }
   })
   if (!isApart) return outcome
@@ -234,12 +227,7 @@ export function* recordUsage(
 type Noted = { readonly outcome: UsageOutcome; readonly report: Report | undefined }
 
 /** Stores what concerns the session, within the caller's transaction. */
-function* noteReport(
-  sql: Sql,
-  id: string,
-  usage: UsageReport,
-  estimatorOf: (session: StoredSession) => Estimator,
-): Work<Noted> {
+function* noteReport(sql: Sql, id: string, usage: UsageReport): Work<Noted> {
   const { provider, model, tokens } = usage
   yield* sql.enter(id)
   const requiring = begun(requireSession(sql, id))
@@ -255,7 +243,7 @@ function* noteReport(
     return { outcome, report: undefined }
   }
   const sent = yield* sentRows(sql, session, usage.position)
-  const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)
+  const history = tokensOf(sent.sizes, sent.rows, estimatorOf(sql, session), provider)
   const estimate = { history, standing: usage.standing, pending: usage.pending }
   const { viewEpoch, estimator } = session
   const report = { tokens, viewEpoch, estimator, estimate, at: usage.at ?? Date.now() }
@@ -421,8 +409,9 @@ function* writeLimit(sql: Sql, { provider, model }: ModelKey, { kind, tokens }: 
 }
 
 /** Records a limit that a provider named for a model; returns the limit of its kind that applies now. */
-export function* learnLimit(sql: Sql, provider: string, model: string, limit: NamedLimit): Work<number> {
-  return yield* sql.write('learnLimit', function* () {
+export const learnLimit = writing(
+  'learnLimit',
+  function* (sql: Sql, provider: string, model: string, limit: NamedLimit): Work<number> {
     yield* writeLimit(sql, { provider, model }, limit)
     const row = yield* sql.get(
       'select tokens from undertext_limits where provider = ? and model = ? and kind = ?',
@@ -431,30 +420,29 @@ export function* learnLimit(sql: Sql, provider: string, model: string, limit: Na
       limit.kind,
     )
     return storedNumber(row?.[0], 'limit')
-  })
-}
+  },
+)
 
 /** Removes the learned limits of a model; returns whether there were any. */
-export function* forgetLimit(sql: Sql, provider: string, model: string): Work<boolean> {
-  return yield* sql.write('forgetLimit', function* () {
+export const forgetLimit = writing(
+  'forgetLimit',
+  function* (sql: Sql, provider: string, model: string): Work<boolean> {
     return (
       (yield* sql.change('delete from undertext_limits where provider = ? and model = ?', provider, model)) >
       0
     )
-  })
-}
+  },
+)
 
 /** All learned limits, by provider and model. */
-export function* readLimits(sql: Sql): Work<LearnedLimit[]> {
-  return yield* sql.outside('listLimits', function* () {
-    const statement =
-      'select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind'
-    return (yield* sql.all(statement)).map((row) => {
-      const { text, number } = columnsOf(row, 'limit')
-      const kind = LIMIT_KINDS.find((one) => one === row[2])
-      if (kind === undefined) throw damaged('record', 'limit')
-      const model = defined({ model: text(1) || undefined })
-      return { provider: text(0) ?? '', ...model, kind, tokens: number(3), at: number(4) }
-    })
+export const readLimits = outside('listLimits', function* (sql: Sql): Work<LearnedLimit[]> {
+  const statement =
+    'select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind'
+  return (yield* sql.all(statement)).map((row) => {
+    const { text, number } = columnsOf(row, 'limit')
+    const kind = LIMIT_KINDS.find((one) => one === row[2])
+    if (kind === undefined) throw damaged('record', 'limit')
+    const model = defined({ model: text(1) || undefined })
+    return { provider: text(0) ?? '', ...model, kind, tokens: number(3), at: number(4) }
   })
-}
+})

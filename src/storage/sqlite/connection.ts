@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import type { Row, Sql } from '../sql/sql.ts'
 import { complete, Done, type Work } from '../sql/work.ts'
+import type { Estimators } from '../storage.ts'
 import type { Database, Statement } from './driver.ts'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -28,6 +29,8 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   readonly readonly: boolean
   readonly busyTimeoutMs: number
   readonly dialect = 'sqlite'
+  /** `sqliteStorage` sets them. */
+  estimators!: Estimators
   readonly #owned: boolean
   /** The path and identity of the file this connection opened; the owner of a passed connection checks its own file. */
   readonly #path: string | undefined
