@@ -1,6 +1,7 @@
 import { UndertextError } from '../../core/errors.ts'
 import { SIZE_COLUMNS, sizeColumns } from '../sql/columns.ts'
-import type { AppendCall, OnceStatement } from '../sql/sql.ts'
+import type { AppendCall } from '../sql/sql.ts'
+import type { OnceStatement } from './append.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { PostgresConnection, PostgresDriver } from './port.ts'
 

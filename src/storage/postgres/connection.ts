@@ -1,14 +1,17 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UndertextError } from '../../core/errors.ts'
-import type { AppendCall, GuardProblems, Numbered, OnceStatement, Row, Sql } from '../sql/sql.ts'
+import { POSTGRES_QUERY } from '../sql/planning.ts'
+import type { AppendCall, GuardProblems, Numbered, Row, Sql } from '../sql/sql.ts'
 import { Done, drive, type Step, type Work } from '../sql/work.ts'
 import type { Estimators } from '../storage.ts'
+import { appendStatement, KEYS_OF_SESSION, type OnceStatement } from './append.ts'
 import { appendCall } from './citus.ts'
 import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
 import { guardProblems } from './guards.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
 import { type Translated, translate } from './text.ts'
+import { words } from './words.ts'
 
 export type PostgresOptions = {
   readonly estimators: Estimators
@@ -37,8 +40,6 @@ const MOST_TAKEN = 3
 const LONGEST_PAUSE_MS = 200
 /** The most statements that are sent before an answer is waited for. */
 const MOST_SENT = 256
-/** The keys and numbers of a family that belong to one of its sessions: the first has those from 0 on. */
-const KEYS_OF_SESSION = 2 ** 34
 
 /** A database: a pool of connections, and what is kept for all of them. */
 export class PostgresDatabase {
@@ -138,11 +139,13 @@ type Scope = {
 
 /** One verb: the connection that its statements use, and its transaction. */
 export class PostgresSql implements Sql {
-  readonly dialect = 'postgres'
+  readonly isShared = true
+  readonly isRemote = true
+  readonly words = words
+  readonly planning = POSTGRES_QUERY
   readonly readonly: boolean
   readonly estimators: Estimators
   readonly isDistributed: boolean
-  readonly appendCall: ((batch: AppendCall) => OnceStatement) | undefined
   #clockOffset = 0
   /** How many numbers of sessions the next fork skips: those that row-level security hides are taken. */
   #skipped = 0
@@ -156,7 +159,6 @@ export class PostgresSql implements Sql {
     this.readonly = database.options.readonly
     this.estimators = database.options.estimators
     this.isDistributed = database.options.isDistributed === true
-    this.appendCall = this.isDistributed ? appendCall : undefined
   }
 
   // A statement is sent at once, and its answer is waited for at its `yield*`; except for those that return nothing.
@@ -278,6 +280,14 @@ export class PostgresSql implements Sql {
     return (session - 1) * KEYS_OF_SESSION + first
   }
 
+  appendOnce(batch: AppendCall): Step<Row | undefined> {
+    return this.once('append', batch.id, (this.isDistributed ? appendCall : appendStatement)(batch))
+  }
+
+  /**
+   * One writing statement as a transaction of its own, in one round trip. `undefined` when it returned no row, or the session was not used
+   * here before.
+   */
   *once(verb: string, id: string, statement: OnceStatement): Work<Row | undefined> {
     return (yield this.#once(verb, id, statement)) as Row | undefined
   }

@@ -38,21 +38,21 @@ import { begun, type Work } from './work.ts'
  */
 
 /**
- * Conditions that together select the rows of a set, with their values: one for each range of positions and each inserted row; for
- * PostgreSQL, where each is a round trip, one for all of a kind.
+ * Conditions that together select the rows of a set, with their values: one for each range of positions and each inserted row; one
+ * for all of a kind where each takes a round trip.
  */
 export function* placesIn(
-  { dialect }: Sql,
+  { isRemote }: Sql,
   session: number,
   { positions, inserted }: RowSet,
 ): Generator<readonly [where: string, ...values: unknown[]]> {
-  if (dialect === 'postgres' && positions.length > 1) {
+  if (isRemote && positions.length > 1) {
     // An array, not a subquery: the server would guess how many positions there are, and might read them for each row.
     const among = '= any (array(select generate_series({int k 0}, {int k 1}) from {elements ?} k))'
     yield [`{family} session = ? and position ${among}`, session, JSON.stringify(positions)]
     positions = []
   }
-  if (dialect === 'postgres' && inserted.length > 1) {
+  if (isRemote && inserted.length > 1) {
     const ordinals = JSON.stringify(inserted.map(({ ordinal }) => ordinal))
     yield [
       '{family} session = ? and position is null and ordinal = any (array(select value from {list ?} k))',
@@ -201,9 +201,8 @@ export const commitRun = writing(
   },
 )
 
-/** The numbers of steps that were recorded when their summaries were requested. SQLite returns each when it is written. */
+/** The numbers of steps that were recorded when their summaries were requested. */
 function* notedNumbers(sql: Sql, steps: readonly CommitStep[]): Work<ReadonlyMap<string, number>> {
-  if (sql.dialect === 'sqlite') return new Map()
   const rows = yield* sql.all(
     'select id, no from undertext_compactions where {family} id in (select value from {texts ?} k)',
     JSON.stringify(steps.map(({ id }) => id)),

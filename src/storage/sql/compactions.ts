@@ -215,11 +215,9 @@ export type Targets = {
 export function* findTargets(sql: Sql, sessionId: string, id: string, isUndo = false): Work<Targets> {
   const naming = begun(someCompactions(sql, sessionId, 'c.id = ?', id))
   const ofRun = begun(someCompactions(sql, sessionId, 'c.run = ? order by {+}c.no', id))
-  // SQLite does not wait, and reads those of one target when it needs them.
-  const building =
-    isUndo && sql.dialect === 'postgres'
-      ? begun(someCompactions(sql, sessionId, `c.no in (${LATER_IN_FORCE})`, id, id))
-      : undefined
+  const building = isUndo
+    ? begun(someCompactions(sql, sessionId, `c.no in (${LATER_IN_FORCE})`, id, id))
+    : undefined
   const named = yield* naming
   const targets = named.length > 0 ? named : yield* ofRun
   if (targets.length > 0) return { targets, isRun: named.length === 0, later: building && (yield* building) }

@@ -453,12 +453,10 @@ function* copyMeasurements(sql: Sql, { origin, fork, past }: Forking): Work<void
   yield* sql.run(
     `insert into undertext_measurements ({family,} session, provider, model, estimator, view_epoch, tokens, held, history,
        standing, pending, first_tokens, first_estimate, at)
-     select {?,} ?, provider, model, estimator, {least}(view_epoch, ?), tokens, held, history,
+     select {?,} ?, provider, model, estimator, case when view_epoch < ? then view_epoch else ? end, tokens, held, history,
        standing, pending, first_tokens, first_estimate, at
      from undertext_measurements where {family} session = ?`,
-    fork.no,
-    latest,
-    origin.no,
+    ...[fork.no, latest, latest, origin.no],
   )
 }
 

@@ -4,7 +4,6 @@ import { writeAudit } from './audit.ts'
 import { addReferences, blobsOf, dropReferences } from './content-codec.ts'
 import { dropSession, leaveToForks } from './purge.ts'
 import { requestBlobs } from './requests.ts'
-import { forgetWords } from './search-index.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 import { outside, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
@@ -122,7 +121,7 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
         rows,
       )).map(([key]) => key as number)
       const references = yield* discardRows(sql, keys)
-      yield* forgetWords(sql, no)
+      yield* sql.words.remove(sql, no)
       const isEmpty = keys.length < rows
       if (isEmpty) {
         addReferences(references, yield* requestBlobs(sql, no))

@@ -124,7 +124,7 @@ export function* claimJob(
 /** Shortens a claim that expires later than a new one would, because the clock was set back, to the duration of a new one. */
 function* shorten(sql: Sql, { job, expires }: StoredJob): Work<undefined> {
   const latest = Date.now() + LEASE_MS
-  if (sql.dialect === 'sqlite' && job.state === 'running' && expires > latest)
+  if (!sql.isShared && job.state === 'running' && expires > latest)
     yield* setExpiry(sql, job.sessionId, job.id, job.runId!, latest)
 }
 
@@ -155,7 +155,7 @@ function* isDue(sql: Sql, stored: StoredJob): Work<boolean> {
 function* isHeld(sql: Sql, { job, holder, expires }: StoredJob): Work<boolean> {
   if (job.state !== 'running' || holder === undefined || job.runId === undefined) return false
   const expiresAt = expires - (yield* sql.clockOffset())
-  return isHeldBy({ holder, run: claimName(job.runId), expiresAt }, sql.dialect === 'postgres')
+  return isHeldBy({ holder, run: claimName(job.runId), expiresAt }, sql.isShared)
 }
 
 export function* renewJob(

@@ -117,7 +117,7 @@ export const releaseLease = writing(
 )
 
 function isAlive(sql: Sql, { expiresAt, holder, runId }: Lease): boolean {
-  return isHeld({ holder, run: runId, expiresAt }, sql.dialect === 'postgres')
+  return isHeld({ holder, run: runId, expiresAt }, sql.isShared)
 }
 
 function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boolean> {
@@ -128,7 +128,7 @@ function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boo
 
 /** Whether a lease expires later than a new one would: the clock was set back after it was written. */
 function expiresTooLate(sql: Sql, { expiresAt }: Lease): boolean {
-  return sql.dialect === 'sqlite' && expiresAt > Date.now() + LEASE_MS
+  return !sql.isShared && expiresAt > Date.now() + LEASE_MS
 }
 
 /** Shortens a lease to the duration of a new one. A live holder renews it. */

@@ -26,9 +26,10 @@ import { COUNT_SENT, decodeKind, decodeRole, encodeShown, requestNo, rowId, SILE
 import { requireHead, type SessionHead } from './sessions.ts'
 import { type Row, reading, type Sql } from './sql.ts'
 import {
-  CONTENT_OF_M,
   decodeRows,
   decodeView,
+  LOOKED_UP_CONTENT,
+  lookUp,
   pageOf,
   type Rare,
   STORED_COLUMNS,
@@ -266,25 +267,20 @@ function* unrecorded(
 }
 
 /** SQL for the rows `m` of the ranges `k`: each range is a search in the index of the log. */
-const IN_RANGES = {
-  sqlite: `from {elements ?} k {cross} undertext_messages m on {family m} m.session = ? and m.position between {int k 0} and {int k 1}`,
-  // `offset 0`: the server cannot know how long the ranges are, and would read all rows.
-  postgres: `from {elements ?} k cross join lateral (select * from undertext_messages m
-    where {family m} m.session = ? and m.position between {int k 0} and {int k 1} offset 0) m`,
-} as const
+const IN_RANGES = `from {elements ?} k ${lookUp(
+  'undertext_messages',
+  'm',
+  '{family m} m.session = ? and m.position between {int k 0} and {int k 1}',
+)}`
 /** The same for inserted rows by their ordinals. */
 const INSERTED = `from {list ?} k {cross} undertext_messages m on {family m} m.session = ? and m.position is null and m.ordinal = k.value`
-const JOIN_CONTENTS = {
-  sqlite: `{cross} ${CONTENT_OF_M}`,
-  postgres: `cross join lateral (select * from ${CONTENT_OF_M.replace(' on ', ' where ')} offset 0) c`,
-} as const
 
 const JOIN_REPLACEMENTS = '{cross} undertext_replacements r on {family r} r.message = m.key'
 const OF_COMPACTIONS = `from {list ?} k {cross} undertext_replacements r on {family r} r.compaction = k.value
   {cross} undertext_messages m on {family m} m.key = r.message`
 
 /** The query of past messages, exported for the test of its plan. */
-export const PAST_VIEW = `${viewColumns('null')} ${IN_RANGES.sqlite} ${JOIN_CONTENTS.sqlite}`
+export const PAST_VIEW = `${viewColumns('null')} ${IN_RANGES} ${LOOKED_UP_CONTENT}`
 
 /** Rows of the messages, then of the inserted rows of a set. */
 function* rowsOf(
@@ -296,7 +292,7 @@ function* rowsOf(
 ): Work<Row[]> {
   let rows: Row[] = []
   if (set.positions.length > 0) {
-    const text = `${select} ${IN_RANGES[sql.dialect]} ${join}`
+    const text = `${select} ${IN_RANGES} ${join}`
     rows = yield* sql.all(text, JSON.stringify(set.positions), session.no)
   }
   if (set.inserted.length > 0) {
@@ -315,7 +311,7 @@ export function* readViewAt(
 ): Work<ViewMessage[]> {
   const inForce = yield* inForceAt(sql, session, point)
   const set = rowsAt(inForce, point.position)
-  const found = yield* rowsOf(sql, session, set, viewColumns('null'), JOIN_CONTENTS[sql.dialect])
+  const found = yield* rowsOf(sql, session, set, viewColumns('null'), LOOKED_UP_CONTENT)
   const replaced = yield* replacedIn(sql, session, set, inForce)
   const texts = new Map<string, string>()
   const ordinals = new Map<Row, number>()
@@ -502,7 +498,7 @@ export const readPastMessages = reading(
         .filter(({ anchor }) => anchor >= range[0] && anchor <= range[1]),
     }
     const set = query.visible === true ? sharedRows(stored, rowsAt(inForce, point.position)) : stored
-    const rows = yield* rowsOf(sql, session, set, STORED_COLUMNS, JOIN_CONTENTS[sql.dialect])
+    const rows = yield* rowsOf(sql, session, set, STORED_COLUMNS, LOOKED_UP_CONTENT)
     const tagged = yield* withTagsOf(sql, session, point, rows, set, compactions)
     tagged.sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
     const messages = yield* decodeRows(sql, session, tagged, query.shown === true)

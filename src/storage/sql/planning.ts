@@ -60,7 +60,8 @@ export const PLANNING_QUERY = planningQuery(
   `{array}(${RARE_COLUMNS})`,
   (rows) => `undertext_messages m {index undertext_visible} ${rows}`,
 )
-const POSTGRES_QUERY = planningQuery(
+/** The same for PostgreSQL, which has no order without a sort. */
+export const POSTGRES_QUERY = planningQuery(
   (column) => `string_agg(cast(${column} as text), ',')`,
   `{array}(${RARE_COLUMNS})`,
   (rows) => `(select m.* from undertext_messages m ${rows} order by m.anchor, m.ordinal) m`,
@@ -107,7 +108,7 @@ function* readPages(
     const end =
       messageCount + inserted > pageRows ? (yield* sql.get(PAGE_END, no, from, pageRows))?.[0] : undefined
     const to = (end as number | undefined) ?? Number.MAX_SAFE_INTEGER
-    const found = (yield* sql.get(sql.dialect === 'sqlite' ? PLANNING_QUERY : POSTGRES_QUERY, no, from, to))!
+    const found = (yield* sql.get(sql.planning, no, from, to))!
     const count = found[COUNT] as number
     if (count > 0) appendPage(rows, found, count, incarnation)
     if (end === undefined) return rows

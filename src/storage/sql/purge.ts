@@ -5,7 +5,6 @@ import { SAVED_COLUMNS } from './columns.ts'
 import { addReferences, contentBlobs, dropReferences } from './content-codec.ts'
 import { INSERT_REPLACEMENT } from './replacements.ts'
 import { requestBlobs } from './requests.ts'
-import { forgetWords } from './search-index.ts'
 import { FORKS_OF, requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
 import { erasing, type Sql } from './sql.ts'
 import { TEXT_OF_R } from './view.ts'
@@ -105,7 +104,7 @@ export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
   )
   yield* sql.run(
     `update undertext_sessions set forked_from = o.forked_from,
-       forked_at = {least}(undertext_sessions.forked_at, coalesce(o.forked_at, undertext_sessions.forked_at))
+       forked_at = case when o.forked_at < undertext_sessions.forked_at then o.forked_at else undertext_sessions.forked_at end
      from (select no, forked_from, forked_at from undertext_sessions where {family} no = ?) o
      where {family undertext_sessions} undertext_sessions.forked_from = o.no`,
     no,
@@ -147,7 +146,7 @@ function* lockUsers(sql: Sql, session: StoredSession): Work<number[]> {
       ...[first, last],
     )
     const others = users.filter(([, id]) => !locked.has(id as string))
-    if (sql.dialect === 'sqlite' || others.length === 0) return users.map(([no]) => no as number)
+    if (!sql.isShared || others.length === 0) return users.map(([no]) => no as number)
     for (const [, id] of others) {
       locked.add(id as string)
       yield* sql.enter(id as string)
@@ -191,7 +190,7 @@ export function* dropSession(
   references: ReadonlyMap<string, number>,
 ): Work<{ readonly compactions: number; readonly blobs: number }> {
   const compactions = yield* sql.change('delete from undertext_compactions where {family} session = ?', no)
-  yield* forgetWords(sql, no)
+  yield* sql.words.remove(sql, no)
   for (const table of DEPENDENT)
     yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   yield* sql.leave(id)

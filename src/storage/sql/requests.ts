@@ -245,7 +245,7 @@ export type PastReport = {
 }
 
 /** The last position of the messages that a request sent. Of a prompt that was stored by others, the answer tells. */
-const LAST_SENT = `case when r.prompt is not null then r.answer_first - 1 else {greatest}(r.position, coalesce(r.prompt_last, 0)) end`
+const LAST_SENT = `case when r.prompt is not null then r.answer_first - 1 else coalesce(case when r.prompt_last > r.position then r.prompt_last end, r.position) end`
 /** Reports of one model that are looked at for one of a provider. */
 const MOST_REPORTS = 20
 

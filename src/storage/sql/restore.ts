@@ -49,7 +49,7 @@ import { mapped, type Work } from './work.ts'
 /** The ids among these that compactions or runs have already. */
 export function* takenIds(sql: Sql, ids: readonly string[]): Work<string[]> {
   // A restored session is the first of a new family.
-  if (sql.dialect === 'postgres') return []
+  if (sql.isShared) return []
   return yield* sql.outside('restoreSession', function* () {
     return (yield* sql.all(
       `select value from {list ?} k where exists (select 1 from undertext_compactions c where c.id = k.value)
@@ -260,7 +260,7 @@ export function* restoreRows(sql: Sql, restoring: Restoring, rows: readonly Rest
   const prepared = rows.map((row) => prepare(restoring, row, byId, estimator))
   yield* sql.write('restoreSession', function* () {
     const { no } = yield* requireImport(sql, restoring.importId)
-    if (sql.dialect === 'postgres') {
+    if (sql.isRemote) {
       const ids = rows.flatMap(({ row }) => (row.type === 'message' ? (row.id ?? []) : []))
       const taken = firstTaken(ids, yield* takenMessageIds(sql, restoring.importId, ids))
       if (taken !== undefined) throw idTaken(restoring, taken)

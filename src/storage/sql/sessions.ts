@@ -3,6 +3,7 @@ import { invalid, UndertextError } from '../../core/errors.ts'
 import { fitsIndex, incarnationOf, NAME_BYTES_RULE } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../core/messages/json.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import {
   type ForkOrigin,
   isOpenTo,
@@ -251,7 +252,7 @@ export function* sessionsWhere(sql: Sql, where: string, ...values: unknown[]): W
 }
 
 /** SQL for the `newestAt` of a session. */
-const NEWEST_AT = `coalesce((select {least}(undertext_sessions.updated_at, m.created_at) from undertext_messages m
+const NEWEST_AT = `coalesce((select case when m.created_at < undertext_sessions.updated_at then m.created_at else undertext_sessions.updated_at end from undertext_messages m
     where {same m undertext_sessions} m.session = undertext_sessions.no and m.position = undertext_sessions.messages and m.ordinal = 0), 0)`
 
 type Listed = StoredSession & ListedSession

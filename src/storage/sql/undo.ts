@@ -143,9 +143,12 @@ export class Turning {
     const count = turned.filter(({ trigger, kind }) => AUTOMATIC.has(trigger) && kind !== 'preview').length
     if (count === 0 || this.#request.source !== undefined) return
     if (sign === -1 && this.#session.undoneAutomatic === 0) return
-    const statement =
-      'update undertext_sessions set undone_automatic = {greatest}(0, undone_automatic + ?) where {family} no = ?'
-    yield* this.#sql.run(statement, sign * count, this.#session.no)
+    const statement = 'update undertext_sessions set undone_automatic = ? where {family} no = ?'
+    yield* this.#sql.run(
+      statement,
+      Math.max(0, this.#session.undoneAutomatic + sign * count),
+      this.#session.no,
+    )
   }
 
   /** The nesting with what was read together with the targets. */

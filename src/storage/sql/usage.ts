@@ -209,7 +209,7 @@ function decodeMeasurement(row: Row): Measurement {
 /** Records a provider's report of a request; when the view has changed since, only the billed tokens. Throws `SESSION_NOT_FOUND`. */
 export function* recordUsage(sql: Sql, id: string, usage: UsageReport): Work<UsageOutcome> {
   // In PostgreSQL the rows of a model would be a queue for all its sessions, so they have a short transaction of their own.
-  const isApart = sql.dialect === 'postgres'
+  const isApart = sql.isShared
   const { outcome, report } = yield* sql.write('recordUsage', function* () {
     const noted = yield* noteReport(sql, id, usage)
     return isApart ? noted : { ...noted, outcome: yield* learn(sql, usage, noted) }
@@ -262,7 +262,7 @@ function* noteReport(sql: Sql, id: string, usage: UsageReport): Work<Noted> {
 /** Stores what a report says of its model: limits and calibration, within the caller's transaction. */
 function* learn(sql: Sql, usage: UsageReport, { outcome, report }: Noted): Work<UsageOutcome> {
   const { before, after } = outcome
-  const isApart = sql.dialect === 'postgres' && report !== undefined
+  const isApart = sql.isShared && report !== undefined
   const locking = isApart ? begun(lockCalibration(sql, usage, report.estimator)) : undefined
   const isRefuted = usage.wentThrough && (yield* refuteLimits(sql, usage))
   const isLearned = usage.limit !== undefined && (yield* writeLimit(sql, usage, usage.limit))

@@ -47,6 +47,14 @@ export const KEY_OF_CONTENT = 'case when m.source is null then m.key else m.sour
 /** SQL: the content of the row `m`, which is that of the row that a fork copied. */
 export const CONTENT_OF_M = `undertext_contents c on {family c} c.key = ${KEY_OF_CONTENT}`
 
+/** SQL: a row that is looked up for each row before it: PostgreSQL would read all rows of the table for a join. */
+export function lookUp(table: string, alias: string, condition: string): string {
+  return `{find} ${table} ${alias} {where} ${condition} {found ${alias}}`
+}
+
+/** SQL: the same by looking it up. */
+export const LOOKED_UP_CONTENT = lookUp('undertext_contents', 'c', `{family c} c.key = ${KEY_OF_CONTENT}`)
+
 /** SQL: the text of the replacement `r`. A fork has a long one by reference: a list of its compaction and its row. */
 export const TEXT_OF_R = `case when substr(r.text, 1, 1) = '[' then (select o.text from undertext_replacements o
     where {family o} o.compaction = {at r.text 0} and o.message = {at r.text 1} and o.part = r.part) else r.text end`
@@ -60,19 +68,12 @@ export const readView = reading(
     withProvenance: boolean,
     without: readonly number[] = [],
   ): Work<ViewMessage[]> {
-    if (sql.dialect === 'postgres' && without.length === 0) {
-      yield* sql.enter(id)
-      // Sent together: the statements do not wait for each other.
-      const rows = sql.all(POSTGRES_VIEW, id)
-      const head = yield* requireHead(sql, id)
-      return yield* decodeView(sql, head, yield* rows, withProvenance)
-    }
-    const head = yield* requireHead(sql, id)
+    yield* sql.enter(id)
+    // Sent together: the statements do not wait for each other.
     const rows =
-      without.length === 0
-        ? yield* sql.all(VIEW_QUERY, head.no)
-        : yield* sql.all(VIEW_WITHOUT, head.no, JSON.stringify(without))
-    return yield* decodeView(sql, head, rows, withProvenance)
+      without.length === 0 ? sql.all(VIEW_QUERY, id) : sql.all(VIEW_WITHOUT, id, JSON.stringify(without))
+    const head = yield* requireHead(sql, id)
+    return yield* decodeView(sql, head, yield* rows, withProvenance)
   },
 )
 
@@ -89,14 +90,8 @@ export function viewColumns(shown: 'm.shown' | 'null'): string {
  * have; it is null for a message without replacements and blobs. A message's position is its anchor.
  */
 export const VIEW_QUERY = `${viewColumns('m.shown')}
-  from undertext_messages m {index undertext_visible} join ${CONTENT_OF_M}
-  where {family m} m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
-
-/** For PostgreSQL by the id. `offset 0`: contents are looked up row by row, and not all read for a join. */
-const POSTGRES_VIEW = VIEW_QUERY.replace(
-  `join ${CONTENT_OF_M}`,
-  `cross join lateral (select * from ${CONTENT_OF_M.replace(' on ', ' where ')} offset 0) c`,
-).replace('m.session = ?', 'm.session = (select no from undertext_sessions where {family} id = ?)')
+  from undertext_messages m {index undertext_visible} ${LOOKED_UP_CONTENT}
+  where {family m} m.session = (select no from undertext_sessions where {family} id = ?) and ${M_VISIBLE} order by m.anchor, m.ordinal`
 
 /** The same without the rows of given keys. */
 const VIEW_WITHOUT = VIEW_QUERY.replace(
