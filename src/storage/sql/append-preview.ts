@@ -34,7 +34,7 @@ export function* commitPreviews(
     id: run.id,
     kind: 'preview',
     status: 'active',
-    params: JSON.stringify({ maxBytes: limits.maxBytes, maxLines: limits.maxLines }),
+    params: { maxBytes: limits.maxBytes, maxLines: limits.maxLines },
     coverage: encodeCoverage({ hidden: NO_ROWS, beside: NO_ROWS, inserted: undefined, openCalls: false }),
     partsReplaced: previews.length,
     tokensBefore,

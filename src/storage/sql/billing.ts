@@ -2,6 +2,7 @@ import { defined } from '../../core/messages/defined.ts'
 import type { Circuit, Spending } from '../jobs.ts'
 import { LEASE_MS } from '../process.ts'
 import type { BilledTokens, ModelUsage, RecordedUsage, UsageReport } from '../storage.ts'
+import { CIRCUIT, insertInto, setExcluded, USAGE, upsertInto } from './columns.ts'
 import { columnsOf } from './compaction-row.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { dueAt } from './jobs.ts'
@@ -9,13 +10,13 @@ import { requireHead, requireSession } from './sessions.ts'
 import { outside, type Row, reading, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
-const COLUMNS = 'c.failures, c.view_epoch, c.model, c.error, c.open_until, c.changed_at'
+const WRITE_CIRCUIT = upsertInto('undertext_circuits', ['session'], CIRCUIT.names)
 
 export const readCircuit = outside('compactSession', circuitOf)
 
 function* circuitOf(sql: Sql, id: string): Work<Circuit | undefined> {
   yield* sql.enter(id)
-  const statement = `select ${COLUMNS} from undertext_circuits c join undertext_sessions s on {family s} s.no = c.session where {family c} s.id = ?`
+  const statement = `select ${CIRCUIT.of('c')} from undertext_circuits c join undertext_sessions s on {family s} s.no = c.session where {family c} s.id = ?`
   const row = yield* sql.get(statement, id)
   return row && decode(row)
 }
@@ -32,18 +33,8 @@ export const noteFailure = writing(
     const before = yield* circuitOf(sql, id)
     const isSame = before?.viewEpoch === viewEpoch && before.model === model
     const failures = isSame ? before.failures + 1 : 1
-    yield* sql.run(
-      `insert into undertext_circuits ({family,} session, failures, view_epoch, model, error, open_until, changed_at) values ({?,} ?, ?, ?, ?, ?, ?, ?)
-       on conflict ({family,} session) do update set failures = excluded.failures, view_epoch = excluded.view_epoch, model = excluded.model,
-         error = excluded.error, open_until = excluded.open_until, changed_at = excluded.changed_at`,
-      no,
-      failures,
-      viewEpoch,
-      model,
-      error,
-      failures >= most ? openUntil : null,
-      Date.now(),
-    )
+    const changed = { failures, viewEpoch, model, error, openUntil: failures >= most ? openUntil : undefined }
+    yield* sql.run(WRITE_CIRCUIT, no, ...CIRCUIT.write({ ...changed, changedAt: Date.now() }))
     return yield* circuitOf(sql, id)
   },
 )
@@ -96,19 +87,18 @@ export const readSpending = outside(
 )
 
 function decode(row: Row): Circuit {
-  return {
-    failures: row[0] as number,
-    viewEpoch: row[1] as number,
-    model: row[2] as string,
-    error: row[3] as string,
-    openUntil: row[4] === null ? undefined : dueAt(row[4] as number, row[5] as number),
-  }
+  const { changedAt, ...circuit } = CIRCUIT.all(row, 0, 'circuit')
+  return { ...circuit, openUntil: circuit.openUntil && dueAt(circuit.openUntil, changedAt) }
 }
 
 /*
  * The billed tokens. A report for a view that has changed was billed too, so it counts; its cached tokens do not, because they are of
  * the former view.
  */
+
+const INSERT_USAGE = insertInto('undertext_usage', ['session', ...USAGE.names])
+/** The columns of sums, and of the last request. */
+const [ADDED, LAST] = [USAGE.names.slice(2, 7), USAGE.names.slice(7, 9)]
 
 /** Adds a request, or several, within the transaction of its report. A report without tokens is ignored. */
 export function* addBilled(
@@ -120,29 +110,15 @@ export function* addBilled(
 ): Work<void> {
   const [read, created] = [cacheReadTokens ?? 0, cacheCreationTokens ?? 0]
   if (inputTokens + read + created + outputTokens === 0) return
-  const last = isStale
-    ? ''
-    : `, last_cache_read_tokens = excluded.last_cache_read_tokens,
-       last_cache_creation_tokens = excluded.last_cache_creation_tokens`
+  const billed = { requests, inputTokens, cacheReadTokens: read, cacheCreationTokens: created, outputTokens }
+  const cached = isStale
+    ? {}
+    : { lastCacheReadTokens: cacheReadTokens, lastCacheCreationTokens: cacheCreationTokens }
+  const added = ADDED.map((name) => `${name} = undertext_usage.${name} + excluded.${name}`).join(', ')
   yield* sql.run(
-    `insert into undertext_usage ({family,} session, provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens,
-       output_tokens, last_cache_read_tokens, last_cache_creation_tokens, at) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     on conflict ({family,} session, provider, model) do update set requests = undertext_usage.requests + excluded.requests,
-       input_tokens = undertext_usage.input_tokens + excluded.input_tokens,
-       cache_read_tokens = undertext_usage.cache_read_tokens + excluded.cache_read_tokens,
-       cache_creation_tokens = undertext_usage.cache_creation_tokens + excluded.cache_creation_tokens,
-       output_tokens = undertext_usage.output_tokens + excluded.output_tokens, at = excluded.at${last}`,
-    session,
-    provider,
-    model,
-    requests,
-    inputTokens,
-    read,
-    created,
-    outputTokens,
-    isStale ? null : (cacheReadTokens ?? null),
-    isStale ? null : (cacheCreationTokens ?? null),
-    at,
+    `${INSERT_USAGE} on conflict ({family,} session, provider, model) do update set ${added},
+       ${setExcluded(isStale ? ['at'] : ['at', ...LAST])}`,
+    ...[session, ...USAGE.write({ provider, model, ...billed, ...cached, at })],
   )
 }
 
@@ -150,9 +126,7 @@ export function* addBilled(
 export const readUsage = reading('getUsage', function* (sql: Sql, id: string): Work<RecordedUsage> {
   const { no } = yield* requireSession(sql, id)
   const models = (yield* sql.all(
-    `select provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens, output_tokens,
-           last_cache_read_tokens, last_cache_creation_tokens, at from undertext_usage where {family} session = ?
-         order by provider, model`,
+    `select ${USAGE.names.join(', ')} from undertext_usage where {family} session = ? order by provider, model`,
     no,
   )).map(decodeUsage)
   const summaries = (yield* sql.all(
@@ -164,18 +138,8 @@ export const readUsage = reading('getUsage', function* (sql: Sql, id: string): W
 })
 
 function decodeUsage(row: Row): ModelUsage {
-  const { text, number, optional } = columnsOf(row, 'usage')
-  return {
-    provider: text(0) ?? '',
-    ...defined({ model: text(1) || undefined }),
-    requests: number(2),
-    inputTokens: number(3),
-    cacheReadTokens: number(4),
-    cacheCreationTokens: number(5),
-    outputTokens: number(6),
-    ...defined({ lastCacheReadTokens: optional(7), lastCacheCreationTokens: optional(8) }),
-    at: number(9),
-  }
+  const { provider, model, ...billed } = USAGE.read(row, 0, 'usage')
+  return { provider, ...defined({ model: model || undefined }), ...billed }
 }
 
 function decodeSummary(row: Row): RecordedUsage['summaries'][number] {

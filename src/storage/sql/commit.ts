@@ -264,7 +264,7 @@ export function* commitStep(
     id: step.id,
     kind: plan.kind,
     status: 'active',
-    params: stringifyJson(plan.params),
+    params: plan.params,
     coverage: encodeCoverage(coverage),
     requires: requires.length === 0 ? null : JSON.stringify(requires),
     rowsHidden: plan.hide.length,

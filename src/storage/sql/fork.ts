@@ -6,7 +6,7 @@ import type { Point } from '../../core/model/moment.ts'
 import type { CompactionKind } from '../../core/model/plan.ts'
 import type { ForkRequest, Session } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { insertInto, SAVED_COLUMNS, SAVED_SIZES, SIZE_COLUMNS } from './columns.ts'
+import { insertInto, SAVED_COLUMNS, SAVED_OF_R, SAVED_SIZES, SIZE_COLUMNS } from './columns.ts'
 import { placesIn, setTags } from './commit.ts'
 import { coverageOf, decodeTurned, requiredKeys } from './compactions.ts'
 import { damaged, parseStoredObject } from './content-codec.ts'
@@ -434,7 +434,7 @@ function* copyReplacements(sql: Sql, { copied, position }: Forking, keys: NewKey
     `${RENUMBERED} insert into undertext_replacements ({family,} compaction, message, part, text, ${SAVED_COLUMNS.join(', ')})
      select {?,} k.new_no, ${keys.sql}, r.part,
        case when octet_length(r.text) <= ${COPIED_BYTES} then r.text else '[' || r.compaction || ',' || r.message || ']' end,
-       ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
+       ${SAVED_OF_R}
      from renumbered k {cross} undertext_replacements r on {family r} r.compaction = k.no
        join undertext_messages m on {family m} m.key = r.message
      where m.position is null or m.position <= ?`,

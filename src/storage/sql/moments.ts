@@ -17,7 +17,7 @@ import {
 import { type CompactionKind, isCondensing } from '../../core/model/plan.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../core/tokens/measure.ts'
 import type { MessageQuery, PastDiff, PastFigures, ViewChange } from '../storage.ts'
-import { SAVED_COLUMNS, savedSizes, sizesOf } from './columns.ts'
+import { SAVED_OF_R, savedSizes, sizesOf } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
 import { ORIGINAL, parseStoredObject } from './content-codec.ts'
@@ -419,7 +419,7 @@ function* savedSince(
 ): Work<Sizes[]> {
   const then = new Set(inForce.map(({ no }) => no))
   const select = `select r.message, r.part, r.compaction, (select c.status from undertext_compactions c where {family c} c.no = r.compaction),
-    ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}`
+    ${SAVED_OF_R}`
   const byRow = new Map<number, Saving[]>()
   for (const row of yield* rowsOf(sql, session, set, select, JOIN_REPLACEMENTS)) {
     const [key, part, compaction, status] = row as [number, number, number, string]

@@ -1,7 +1,7 @@
 import { UndertextError } from '../../core/errors.ts'
 import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { SAVED_COLUMNS } from './columns.ts'
+import { SAVED_OF_R } from './columns.ts'
 import { addReferences, contentBlobs, dropReferences } from './content-codec.ts'
 import { INSERT_REPLACEMENT } from './replacements.ts'
 import { requestBlobs } from './requests.ts'
@@ -158,7 +158,7 @@ function* lockUsers(sql: Sql, session: StoredSession): Work<number[]> {
 /** Gives a fork the long replacements that it and the forks below it show and that a session has; those below refer to it then. */
 function* leaveTexts(sql: Sql, session: number, forks: readonly StoredSession[]): Work<void> {
   const rows = yield* sql.all(
-    `select r.compaction, r.message, r.part, r.text, ${TEXT_OF_R}, ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
+    `select r.compaction, r.message, r.part, r.text, ${TEXT_OF_R}, ${SAVED_OF_R}
      from {list ?} k {cross} undertext_compactions c on {family c} c.session = k.value
        {cross} undertext_replacements r on {family r} r.compaction = c.no
        join undertext_compactions o on {family o} o.no = {at r.text 0}

@@ -7,7 +7,7 @@ import { savedOf } from '../../core/model/plan.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens/measure.ts'
 import { writeAudit } from './audit.ts'
-import { SAVED_COLUMNS, SIZE_COLUMNS, savedColumns, sizeColumns } from './columns.ts'
+import { SAVED_COLUMNS, SAVED_OF_R, SIZE_COLUMNS, savedColumns, setColumns, sizeColumns } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
 import { decodeContent, parseReplacement, parseStoredObject, readBlobs } from './content-codec.ts'
 import { COUNT_SENT, encodeShown, encodeTools } from './row-codec.ts'
@@ -86,7 +86,7 @@ export function* recountRows(
 /** The replacements of some rows, by row, in order of parts and compactions. `keys` are JSON. */
 function* replacementsOf(sql: Sql, keys: string): Work<ReadonlyMap<number, Row[]>> {
   const found = yield* sql.all(
-    `select r.message, r.compaction, r.part, ${TEXT_OF_R}, c.status, ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
+    `select r.message, r.compaction, r.part, ${TEXT_OF_R}, c.status, ${SAVED_OF_R}
      from {list ?} k {cross} undertext_replacements r on {family r} r.message = k.value
      left join undertext_compactions c on {family c} c.no = r.compaction order by r.message, r.part, r.compaction`,
     keys,
@@ -164,7 +164,7 @@ export function* writeRecounted(
   { key, index, replacements, shown, shownSizes }: Recounted,
 ): Work<void> {
   yield* sql.run(
-    `update undertext_messages set tools = ?, shown = ?, ${SIZE_COLUMNS.map((name) => `${name} = ?`).join(', ')} where {family} key = ?`,
+    `update undertext_messages set tools = ?, shown = ?, ${setColumns(SIZE_COLUMNS)} where {family} key = ?`,
     encodeTools(index),
     shown,
     ...sizeColumns(shownSizes),
@@ -172,7 +172,7 @@ export function* writeRecounted(
   )
   for (const { compaction, part, saved } of replacements) {
     yield* sql.run(
-      `update undertext_replacements set ${SAVED_COLUMNS.map((name) => `${name} = ?`).join(', ')}
+      `update undertext_replacements set ${setColumns(SAVED_COLUMNS)}
        where {family} compaction = ? and message = ? and part = ?`,
       ...savedColumns(saved),
       compaction,

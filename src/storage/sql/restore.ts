@@ -27,6 +27,7 @@ import {
   OPERATION,
   type References,
   SIZE_COLUMNS,
+  setColumns,
   sizeColumns,
   USAGE,
 } from './columns.ts'
@@ -220,7 +221,7 @@ export function* writeSettled(sql: Sql, restoring: Restoring, counted: Row): Wor
   for (const note of head.notes) yield* sql.run(INSERT_NOTE, no, '', ...NOTE.write(note, references))
   const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
   yield* sql.run(
-    `update undertext_sessions set messages = ?, inserted = ?, visible = ?, ${SIZE_COLUMNS.map((name) => `${name} = ?`).join(', ')},
+    `update undertext_sessions set messages = ?, inserted = ?, visible = ?, ${setColumns(SIZE_COLUMNS)},
          hidden_condensed = ?, hidden_truncated = ?, hidden_manual = ?, retired = ?,
          active_compactions = ?, version = ?, view_epoch = ?, undone_automatic = ?, archived_at = ?, updated_at = ? where {family} no = ?`,
     ...counted,

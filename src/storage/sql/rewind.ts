@@ -13,7 +13,7 @@ import type { ViewRow } from '../../core/model/view-row.ts'
 import { NO_SIZES, type Sizes, tokensOf } from '../../core/tokens/measure.ts'
 import type { Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
 import { writeMessages } from './append.ts'
-import { SAVED_COLUMNS, savedSizes } from './columns.ts'
+import { SAVED_OF_R, savedSizes } from './columns.ts'
 import { commitStep } from './commit.ts'
 import { stale } from './compaction-row.ts'
 import {
@@ -281,7 +281,7 @@ type ShownPart = {
 function* shownParts(sql: Sql, session: StoredSession, row: ViewRow): Work<ShownPart[]> {
   const replacements = (yield* sql.all(
     `select r.compaction, r.part, ${TEXT_OF_R}, c.id, c.kind, c.requires, c.rows_inserted,
-         ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
+         ${SAVED_OF_R}
        from undertext_replacements r join undertext_compactions c on {family c} c.no = r.compaction
        where {family r} r.message = ? and c.session = ? and c.status = 'active' order by r.part`,
     row.key,

@@ -3,6 +3,7 @@ import { isUndertextError } from '../../core/errors.ts'
 import type { Part } from '../../core/messages/message.ts'
 import { distinctWordsOf, type SearchedRow, searchedRow, UNITS_AT_ONCE } from '../../core/search/words.ts'
 import type { Indexed } from '../search.ts'
+import { upsertInto } from './columns.ts'
 import { decodeContent } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeKind } from './row-codec.ts'
 import { outside, type RowWords, reading, type Sql } from './sql.ts'
@@ -217,6 +218,8 @@ function* readProgress(
   return { no, incarnation, positions, ordinals, messages, inserted }
 }
 
+const WRITE_PROGRESS = upsertInto('undertext_searched', ['session'], ['positions', 'ordinals'])
+
 /** Returns `false` when nothing was written, because the session changed since its page was read. */
 function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): Work<boolean> {
   const { before, positions, ordinals } = page
@@ -231,11 +234,7 @@ function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): 
     now.messages >= positions
   if (!isSame) return false
   yield* sql.words.add(sql, before.no, rows)
-  yield* sql.run(
-    `insert into undertext_searched ({family,} session, positions, ordinals) values ({?,} ?, ?, ?)
-     on conflict ({family,} session) do update set positions = excluded.positions, ordinals = excluded.ordinals`,
-    ...[before.no, positions, ordinals],
-  )
+  yield* sql.run(WRITE_PROGRESS, ...[before.no, positions, ordinals])
   return true
 }
 

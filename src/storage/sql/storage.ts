@@ -1,98 +1,37 @@
 import type { AuditEntry, Awaitable, Storage } from '../storage.ts'
 import { append, knownMessages } from './append.ts'
-import {
-  noteFailure,
-  readCachedTokens,
-  readCircuit,
-  readSpending,
-  readUsage,
-  resetCircuit,
-  tryOnce,
-} from './billing.ts'
+import * as billing from './billing.ts'
 import { bringBack } from './bring-back.ts'
 import { commitRun } from './commit.ts'
 import { readCompactions } from './compactions.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { exportHead, exportRows } from './export.ts'
 import { forkSession, listForks } from './fork.ts'
-import { beginImport, discardImport, finishImport, importsInProgress } from './imports.ts'
-import {
-  cancelJob,
-  claimJob,
-  endJob,
-  enqueueJob,
-  readJob,
-  readJobs,
-  readOpenJob,
-  readWaiting,
-  renewJob,
-} from './jobs.ts'
-import {
-  endAttempts,
-  leaseInTheWay,
-  noteAnswer,
-  noteAttempt,
-  releaseLease,
-  renewLease,
-  takeLease,
-} from './lease.ts'
-import { readDiff, readPastMessages, readPastView, readPoint } from './moments.ts'
-import {
-  finishCopy,
-  mostNameBytes,
-  readLongNames,
-  readMark,
-  readMoment,
-  readSessions,
-  readStoreRecords,
-  writeMark,
-  writeStoreRecords,
-} from './move.ts'
+import * as imports from './imports.ts'
+import * as jobs from './jobs.ts'
+import * as lease from './lease.ts'
+import * as moments from './moments.ts'
+import * as move from './move.ts'
 import { forget, listNotes, remember } from './notes.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { readReasoning } from './reasoning.ts'
 import { reestimate } from './recount.ts'
-import { readPresent, readRequest, readRequests, recordAnswer, recordRequest } from './requests.ts'
-import {
-  reserveCompactions,
-  restoreAudit,
-  restoreCompactions,
-  restoreRows,
-  settleRestored,
-  takenIds,
-} from './restore.ts'
+import * as requests from './requests.ts'
+import * as restore from './restore.ts'
 import { rewind, rewound } from './rewind.ts'
 import { find } from './search.ts'
 import { countUnindexed, indexSessions, readUnindexed } from './search-index.ts'
-import {
-  archiveSession,
-  countMessages,
-  createSession,
-  estimatorNames,
-  getSession,
-  listSessions,
-  newestSession,
-  requireSession,
-  updateSession,
-} from './sessions.ts'
+import * as sessions from './sessions.ts'
 import { expandSummary, readSources } from './sources.ts'
 import { reading, type Sql } from './sql.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { redo, undo } from './undo.ts'
 import { undoWhile } from './undo-while.ts'
-import {
-  forgetLimit,
-  getReadings,
-  learnLimit,
-  readLimits,
-  readPastStats,
-  readStats,
-  recordUsage,
-} from './usage.ts'
+import * as usage from './usage.ts'
 import { verifySession } from './verify.ts'
-import { readContents, readCutParts, readMessages, readMetadata, readShown, readView } from './view.ts'
+import * as view from './view.ts'
 import type { Step, Work } from './work.ts'
 
 type Verb = (sql: Sql, ...parameters: never[]) => Step<unknown>
@@ -117,57 +56,91 @@ export function storageOver(engine: Engine): Storage {
   }
   return {
     ...bound({
-      createSession,
-      session: getSession,
-      countMessages,
-      estimatorNames,
-      listSessions,
-      newestSession,
+      ...{
+        createSession: sessions.createSession,
+        session: sessions.getSession,
+        listSessions: sessions.listSessions,
+      },
+      ...{ newestSession: sessions.newestSession, estimatorNames: sessions.estimatorNames },
+      ...{ countMessages: sessions.countMessages, updateSession: sessions.updateSession },
+      ...{
+        archiveSession: sessions.archiveSession,
+        fork: forkSession,
+        forks: listForks,
+        bringBack,
+        purgeSession,
+      },
+      ...{ beginImport: imports.beginImport, finishImport: imports.finishImport },
+      ...{ discardImport: imports.discardImport, importsInProgress: imports.importsInProgress },
     }),
-    ...bound({ updateSession, archiveSession, fork: forkSession, forks: listForks, bringBack, purgeSession }),
-    ...bound({ beginImport, finishImport, discardImport, importsInProgress, knownMessages }),
-    ...bound({ append, rewind, rewound, messages: readMessages, view: readView, pin: pinMessages }),
     ...bound({
-      toolOutput: readToolOutput,
-      toolCalls: readToolCalls,
-      expand: expandSummary,
-      sources: readSources,
+      ...{
+        append,
+        knownMessages,
+        rewind,
+        rewound,
+        pin: pinMessages,
+        requireMessages,
+        reasoning: readReasoning,
+      },
+      ...{ view: view.readView, messages: view.readMessages, contents: view.readContents },
+      ...{ metadata: view.readMetadata, shownTexts: view.readShown, cutParts: view.readCutParts },
+      ...{
+        toolOutput: readToolOutput,
+        toolCalls: readToolCalls,
+        expand: expandSummary,
+        sources: readSources,
+      },
     }),
-    ...bound({ requireMessages, contents: readContents, metadata: readMetadata, shownTexts: readShown }),
-    ...bound({ snapshot: readSnapshot, commit: commitRun, cutParts: readCutParts, reasoning: readReasoning }),
-    ...bound({ leaseInTheWay, takeLease, renewLease, releaseLease, noteAttempt, noteAnswer, endAttempts }),
-    ...bound({ undo, redo, undoWhile, compactions: readCompactions, auditLog: readAudit }),
-    ...bound({ verify: verifySession, reestimate }),
     ...bound({
-      present: readPresent,
-      recordRequest,
-      recordAnswer,
-      requests: readRequests,
-      request: readRequest,
+      ...{ snapshot: readSnapshot, commit: commitRun, undo, redo, undoWhile, compactions: readCompactions },
+      ...{ leaseInTheWay: lease.leaseInTheWay, takeLease: lease.takeLease, renewLease: lease.renewLease },
+      ...{ releaseLease: lease.releaseLease, noteAttempt: lease.noteAttempt, noteAnswer: lease.noteAnswer },
+      ...{ endAttempts: lease.endAttempts, auditLog: readAudit, verify: verifySession, reestimate },
     }),
-    ...bound({ stats: readStats, readings: getReadings, cachedTokens: readCachedTokens, usage: readUsage }),
-    ...bound({ recordUsage, learnLimit, forgetLimit, limits: readLimits }),
-    histories: {
-      ...bound({ head: exportHead, rows: exportRows, takenIds, reserve: reserveCompactions }),
-      ...bound({ writeRows: restoreRows, writeAudit: restoreAudit, writeCompactions: restoreCompactions }),
-      ...bound({ settle: settleRestored, sessions: readSessions, moment: readMoment, finishCopy }),
-      ...bound({ mark: readMark, writeMark, mostNameBytes, longNames: readLongNames }),
-      ...bound({ storeRecords: readStoreRecords, writeStoreRecords }),
-    },
+    ...bound({
+      ...{ present: requests.readPresent, recordRequest: requests.recordRequest },
+      ...{
+        recordAnswer: requests.recordAnswer,
+        requests: requests.readRequests,
+        request: requests.readRequest,
+      },
+      ...{ stats: usage.readStats, readings: usage.getReadings, recordUsage: usage.recordUsage },
+      ...{ learnLimit: usage.learnLimit, forgetLimit: usage.forgetLimit, limits: usage.readLimits },
+      ...{ usage: billing.readUsage, cachedTokens: billing.readCachedTokens },
+    }),
+    histories: bound({
+      ...{
+        head: exportHead,
+        rows: exportRows,
+        takenIds: restore.takenIds,
+        reserve: restore.reserveCompactions,
+      },
+      ...{ writeRows: restore.restoreRows, writeAudit: restore.restoreAudit, settle: restore.settleRestored },
+      ...{
+        writeCompactions: restore.restoreCompactions,
+        sessions: move.readSessions,
+        moment: move.readMoment,
+      },
+      ...{ finishCopy: move.finishCopy, mark: move.readMark, writeMark: move.writeMark },
+      ...{ mostNameBytes: move.mostNameBytes, longNames: move.readLongNames },
+      ...{ storeRecords: move.readStoreRecords, writeStoreRecords: move.writeStoreRecords },
+    }),
     past: bound({
-      ...{ point: readPoint, view: readPastView, messages: readPastMessages, diff: readDiff },
-      stats: readPastStats,
+      ...{ point: moments.readPoint, view: moments.readPastView, messages: moments.readPastMessages },
+      ...{ diff: moments.readDiff, stats: usage.readPastStats },
     }),
     notes: bound({ remember, list: listNotes, forget }),
-    jobs: {
-      ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),
-      ...bound({ job: readJob, open: readOpenJob, list: readJobs, waiting: readWaiting }),
-    },
+    jobs: bound({
+      ...{ enqueue: jobs.enqueueJob, claim: jobs.claimJob, renew: jobs.renewJob, end: jobs.endJob },
+      ...{ cancel: jobs.cancelJob, job: jobs.readJob, open: jobs.readOpenJob, list: jobs.readJobs },
+      ...{ waiting: jobs.readWaiting },
+    }),
     searching: bound({ unindexed: readUnindexed, countUnindexed, index: indexSessions, find }),
-    circuits: {
-      ...bound({ circuit: readCircuit, fail: noteFailure, tryOnce, reset: resetCircuit }),
-      ...bound({ spending: readSpending }),
-    },
+    circuits: bound({
+      ...{ circuit: billing.readCircuit, fail: billing.noteFailure, tryOnce: billing.tryOnce },
+      ...{ reset: billing.resetCircuit, spending: billing.readSpending },
+    }),
     close: () => engine.close(),
   }
 }
@@ -176,7 +149,7 @@ export function storageOver(engine: Engine): Storage {
 const readAudit = reading(
   'getAuditLog',
   function* (sql: Sql, id: string, query: { after: number; limit: number }): Work<AuditEntry[]> {
-    const session = yield* requireSession(sql, id)
+    const session = yield* sessions.requireSession(sql, id)
     const rows = yield* sql.all(
       `select a.no, a.event, c.id, a.run, a.at, a.actor, a.detail
        from undertext_audit a left join undertext_compactions c on {family c} c.no = a.compaction
