@@ -21,7 +21,7 @@ export const KEYS_OF_SESSION = 2 ** 34
 const TEXT_COLUMNS = ['tools', 'json', 'meta', 'own_key'] as const
 
 export function appendStatement(batch: AppendCall): OnceStatement {
-  const { id, estimator, expectedPosition, now, keys, sizes, sent, numbers, texts } = batch
+  const { id, estimator, expectedPosition, now, keys, sizes, visible, numbers, texts } = batch
   const columns = TEXT_COLUMNS.length
   const isUsed = TEXT_COLUMNS.map((_, column) =>
     texts.some((text, at) => at % columns === column && text !== null),
@@ -30,7 +30,7 @@ export function appendStatement(batch: AppendCall): OnceStatement {
     text: textFor(texts.length / columns, expectedPosition !== undefined, isUsed),
     readsRows: keys.length > 0,
     values: (session, token, lockTimeoutMs) => {
-      const facts = [session, (session - 1) * KEYS_OF_SESSION, now, expectedPosition ?? 0, sent]
+      const facts = [session, (session - 1) * KEYS_OF_SESSION, now, expectedPosition ?? 0, visible]
       return [
         String(lockTimeoutMs),
         `{${[...facts, ...sizeColumns(sizes), ...numbers].join()}}`,

@@ -173,7 +173,7 @@ export function appendCall({
   estimator,
   expectedPosition,
   now,
-  sent,
+  visible,
   keys,
   ...batch
 }: AppendCall): OnceStatement {
@@ -181,7 +181,7 @@ export function appendCall({
     text: CALL,
     readsRows: false,
     values: (session, token, lockTimeoutMs) => [
-      ...[session, id, estimator, expectedPosition ?? null, token, lockTimeoutMs, now, sent],
+      ...[session, id, estimator, expectedPosition ?? null, token, lockTimeoutMs, now, visible],
       keys.length === 0 ? null : arrayOf(keys),
       arrayOf(sizeColumns(batch.sizes)),
       arrayOf(batch.numbers),

@@ -18,8 +18,9 @@ import type {
   Previewing,
   SessionSettings,
 } from '../storage.ts'
-import { addToCounters, commitPreviews, type RowPreview } from './append-preview.ts'
+import { commitPreviews, type RowPreview } from './append-preview.ts'
 import { CONTENT_COLUMNS, INSERT_CONTENT, insertInto, SIZE_COLUMNS, sizeColumns } from './columns.ts'
+import { moveCounters } from './commit.ts'
 import {
   decodeContent,
   type EncodedContent,
@@ -127,14 +128,14 @@ function* appendAtOnce(
 }
 
 /** What messages add to the counters. */
-function sumOf(rows: readonly Prepared[]): { readonly sent: number; readonly sizes: Sizes } {
+function sumOf(rows: readonly Prepared[]): { readonly visible: number; readonly sizes: Sizes } {
   const sum = new SizesSum()
-  let sent = 0
+  let visible = 0
   for (const { sizes, silent } of rows) {
     sum.add(sizes)
-    if (!silent) sent += 1
+    if (!silent) visible += 1
   }
-  return { sent, sizes: sum.value }
+  return { visible, sizes: sum.value }
 }
 
 /**
@@ -323,7 +324,7 @@ function* appendAll(
   }
   const previews = yield* insertMessages(sql, head, written, taken)
   if (written.length > 0)
-    yield* addToCounters(sql, head.no, { rows: written.length, ...sumOf(written), activeCompactions: 0 })
+    yield* moveCounters(sql, head.no, { messages: written.length, ...sumOf(written) }, false)
   return { messages, previews }
 }
 

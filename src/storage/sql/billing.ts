@@ -3,8 +3,7 @@ import type { Circuit, Spending } from '../jobs.ts'
 import { LEASE_MS } from '../process.ts'
 import type { BilledTokens, ModelUsage, RecordedUsage, UsageReport } from '../storage.ts'
 import { CIRCUIT, insertInto, setExcluded, USAGE, upsertInto } from './columns.ts'
-import { columnsOf } from './compaction-row.ts'
-import { parseStoredObject } from './content-codec.ts'
+import { parseStoredObject, storedOptional, storedText } from './content-codec.ts'
 import { dueAt } from './jobs.ts'
 import { requireHead, requireSession } from './sessions.ts'
 import { outside, type Row, reading, type Sql, writing } from './sql.ts'
@@ -143,9 +142,9 @@ function decodeUsage(row: Row): ModelUsage {
 }
 
 function decodeSummary(row: Row): RecordedUsage['summaries'][number] {
-  const { text, optional } = columnsOf(row, 'compaction')
   const usage = row[2] === null ? undefined : parseStoredObject(row[2], 'usage', 'compaction')
-  return { summarizer: text(0) ?? '', model: text(1), usage, cost: optional(3) }
+  const [summarizer, model] = [storedText(row[0], 'compaction'), storedText(row[1], 'compaction')]
+  return { summarizer: summarizer ?? '', model, usage, cost: storedOptional(row[3], 'compaction') }
 }
 
 /** The tokens that the last request of the current view left in its provider's cache; `undefined` if unknown. */
@@ -162,7 +161,6 @@ function* cachedTokensOf(sql: Sql, id: string, provider: string, model: string):
     id,
   )
   if (row === undefined) return undefined
-  const { optional } = columnsOf(row, 'usage')
-  const [read, created] = [optional(0), optional(1)]
+  const [read, created] = [storedOptional(row[0], 'usage'), storedOptional(row[1], 'usage')]
   return read === undefined && created === undefined ? undefined : (read ?? 0) + (created ?? 0)
 }

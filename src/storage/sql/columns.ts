@@ -10,6 +10,7 @@ import {
   parseStoredObject,
   parseStoredText,
   storedNumber,
+  storedOptional,
   storedText,
 } from './content-codec.ts'
 import type { Row } from './sql.ts'
@@ -86,10 +87,7 @@ const text: Codec<string> = {
 }
 const number: Codec<number> = { read: storedNumber, write: plain }
 const optionalText: Codec<string | undefined> = { read: storedText, write: plain }
-const optionalNumber: Codec<number | undefined> = {
-  read: (value, row) => (value === null ? undefined : storedNumber(value, row)),
-  write: plain,
-}
+const optionalNumber: Codec<number | undefined> = { read: storedOptional, write: plain }
 const json: Codec<JsonObject | undefined> = {
   read: (value, row) => (value === null ? undefined : parseStoredObject(value, 'record', row)),
   write: (value) => (value === undefined ? null : stringifyJson(value)),

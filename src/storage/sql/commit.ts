@@ -30,7 +30,7 @@ import { COUNT_SENT, encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
 import { type Sql, writing } from './sql.ts'
 import { VISIBLE } from './view.ts'
-import { begun, type Work } from './work.ts'
+import { begun, type Step, type Work } from './work.ts'
 
 /*
  * Tags are set by ranges of positions: an update through the partial index of visible rows would change the index it scans, and lists
@@ -122,29 +122,30 @@ export function* figuresOfSet(sql: Sql, session: number, set: RowSet): Work<RowF
 
 /** A change of a session's counters. */
 type CounterChange = {
+  /** Messages that were appended. */
+  readonly messages?: number
   /** Of rows that are not silent. */
-  readonly visible: number
+  readonly visible?: number
   readonly sizes: Sizes
   readonly hidden?: { readonly kind: CompactionKind; readonly rows: number }
   readonly inserted?: number
   readonly retired?: number
-  readonly activeCompactions: number
+  readonly activeCompactions?: number
 }
 
-/** Changes the counters, within the caller's transaction. Raises version and view epoch. */
-export function* moveCounters(sql: Sql, session: number, change: CounterChange): Work<void> {
+/**
+ * Changes the counters, within the caller's transaction. Raises the version, and the view epoch unless rows that others have read are
+ * unchanged.
+ */
+export function moveCounters(sql: Sql, session: number, change: CounterChange, isSeen = true): Step<void> {
   const counter = hiddenCounter(change.hidden?.kind ?? 'condense')
-  yield* sql.run(
-    `update undertext_sessions set visible = visible + ?, ${ADD_SIZES}, ${counter} = ${counter} + ?, inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
-       version = version + 1, view_epoch = view_epoch + 1 where {family} no = ?`,
-    change.visible,
-    ...sizeColumns(change.sizes),
-    change.hidden?.rows ?? 0,
-    change.inserted ?? 0,
-    change.retired ?? 0,
-    change.activeCompactions,
-    Date.now(),
-    session,
+  const { messages = 0, visible = 0, inserted = 0, retired = 0, activeCompactions = 0 } = change
+  return sql.run(
+    `update undertext_sessions set messages = messages + ?, visible = visible + ?, ${ADD_SIZES}, ${counter} = ${counter} + ?,
+       inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
+       version = version + 1, view_epoch = view_epoch + ? where {family} no = ?`,
+    ...[messages, visible, ...sizeColumns(change.sizes), change.hidden?.rows ?? 0, inserted, retired],
+    ...[activeCompactions, Date.now(), isSeen ? 1 : 0, session],
   )
 }
 

@@ -4,9 +4,8 @@ import type { CompactionStatus } from '../../core/model/dependents.ts'
 import type { CompactionKind } from '../../core/model/plan.ts'
 import type { RunStart, SummaryRecord } from '../storage.ts'
 import { COMPACTION_FIGURES, COMPACTION_ORIGIN, insertInto, setExcluded } from './columns.ts'
-import { damaged, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import type { StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import type { Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
 export type CompactionRow = {
@@ -86,22 +85,4 @@ export function recordColumns(summary: SummaryRecord | undefined): readonly (str
     summary?.usage === undefined ? null : stringifyJson(summary.usage),
     summary?.cost ?? null,
   ]
-}
-
-/** The columns of a row by their index. Each throws `STORE_CORRUPT`, naming the row. */
-export function columnsOf(row: Row, name: string) {
-  const text = (at: number): string | undefined => storedText(row[at], name)
-  return {
-    text,
-    required: (at: number): string => {
-      const value = text(at)
-      if (value === undefined) throw damaged('record', name)
-      return value
-    },
-    number: (at: number): number => storedNumber(row[at], name),
-    optional: (at: number): number | undefined =>
-      row[at] === null ? undefined : storedNumber(row[at], name),
-    json: (at: number): JsonObject | undefined =>
-      row[at] === null ? undefined : parseStoredObject(row[at], 'record', name),
-  }
 }

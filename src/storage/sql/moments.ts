@@ -50,111 +50,79 @@ const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
  * for an entry of the audit that the session does not have.
  */
 export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefined): Work<Point> {
-  if (moment === undefined) return { position: session.messageCount, audit: yield* lastEntry(sql, session) }
+  const { no } = session
+  if (moment === undefined)
+    return { position: session.messageCount, audit: yield* lastEntry(sql, no, 'true') }
   if ('afterMessage' in moment) return yield* besideMessage(sql, session, moment.afterMessage, 'after')
   if ('beforeMessage' in moment) return yield* besideMessage(sql, session, moment.beforeMessage, 'before')
-  if ('audit' in moment) return yield* afterEntry(sql, session, moment.audit)
-  if ('time' in moment) return yield* atTime(sql, session, Number(moment.time))
   if ('beforeCompaction' in moment)
     return yield* besideCompaction(sql, session, moment.beforeCompaction, 'before')
   if ('afterCompaction' in moment)
     return yield* besideCompaction(sql, session, moment.afterCompaction, 'after')
-  return yield* ofRequest(sql, session, moment.request)
-}
-
-/** Throws `REQUEST_NOT_FOUND`. */
-function* ofRequest(sql: Sql, session: SessionHead, id: string): Work<Point> {
-  const no = requestNo(session.incarnation, id)
+  if ('time' in moment) return yield* atTime(sql, no, Number(moment.time))
+  if ('audit' in moment) {
+    const row = yield* sql.get(`${POSITION_OF_ENTRY} and no = ?`, no, moment.audit)
+    if (row === undefined) throw invalid('moment: the session has no entry of the audit with this number')
+    return { position: row[0] as number, audit: moment.audit }
+  }
+  const request = requestNo(session.incarnation, moment.request)
   const row =
-    no === undefined
+    request === undefined
       ? undefined
       : yield* sql.get(
           'select position, audit from undertext_requests where {family} session = ? and no = ?',
-          session.no,
-          no,
+          ...[no, request],
         )
   if (row === undefined)
-    throw new UndertextError('REQUEST_NOT_FOUND', { sessionId: session.id, request: headOf(id, 200) })
+    throw new UndertextError('REQUEST_NOT_FOUND', {
+      sessionId: session.id,
+      request: headOf(moment.request, 200),
+    })
   return { position: row[0] as number, audit: row[1] as number }
 }
 
-/** The last entry of the audit with a number up to `most`, 0 for none. */
-function* lastEntry(sql: Sql, { no }: SessionHead, most = Number.MAX_SAFE_INTEGER): Work<number> {
+const POSITION_OF_ENTRY = 'select position, no from undertext_audit where {family} session = ?'
+
+/** The last entry of the audit that meets a condition, or the one so many before it; 0 for none. */
+function* lastEntry(sql: Sql, session: number, condition: string, value?: number, before = 0): Work<number> {
   const row = yield* sql.get(
-    'select max(no) from undertext_audit where {family} session = ? and no <= ?',
-    no,
-    most,
+    `${POSITION_OF_ENTRY} and ${condition} order by no desc limit 1 offset ?`,
+    ...[session, ...(value === undefined ? [] : [value]), before],
   )
-  return (row?.[0] as number | null) ?? 0
+  return (row?.[1] as number | undefined) ?? 0
 }
 
 type Side = 'before' | 'after'
 
-/** A message of the log; a row that a compaction inserted came and went with its compaction. */
+/** A message of the log; a row that a compaction inserted came and went with its compaction. Throws `MESSAGE_NOT_FOUND`. */
 function* besideMessage(sql: Sql, session: SessionHead, message: string | number, side: Side): Work<Point> {
-  const position = typeof message === 'number' ? message : yield* positionOf(sql, session, message)
+  let position = message
+  if (typeof message === 'string') {
+    const key = yield* requireKey(sql, session, message)
+    const row = (yield* sql.get(
+      `select m.position, c.id from undertext_messages m left join undertext_compactions c on {family c} c.no = m.inserted_by
+       where {family m} m.key = ?`,
+      key,
+    ))!
+    position = (row[0] ?? row[1]) as number | string
+  }
   if (typeof position === 'string') return yield* besideCompaction(sql, session, position, side)
   if (position > session.messageCount)
     throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: session.id, messageId: String(message) })
-  return {
-    position: side === 'after' ? position : position - 1,
-    audit: yield* auditBefore(sql, session, position),
-  }
-}
-
-/** The position of a message, or the id of the compaction that inserted a row. Throws `MESSAGE_NOT_FOUND`. */
-function* positionOf(sql: Sql, session: SessionHead, messageId: string): Work<number | string> {
-  const key = yield* requireKey(sql, session, messageId)
-  const row = (yield* sql.get(
-    `select m.position, c.id from undertext_messages m left join undertext_compactions c on {family c} c.no = m.inserted_by
-     where {family m} m.key = ?`,
-    key,
-  ))!
-  return (row[0] ?? row[1]) as number | string
-}
-
-/** The last entry of the audit before the message at a position was appended, 0 for none. */
-function* auditBefore(sql: Sql, session: SessionHead, position: number): Work<number> {
-  const row = yield* sql.get(
-    'select no from undertext_audit where {family} session = ? and position < ? order by no desc limit 1',
-    session.no,
-    position,
-  )
-  return (row?.[0] as number | undefined) ?? 0
-}
-
-/** The state after an entry of the audit. */
-function* afterEntry(sql: Sql, session: SessionHead, no: number): Work<Point> {
-  const row = yield* sql.get(
-    'select position from undertext_audit where {family} session = ? and no = ?',
-    session.no,
-    no,
-  )
-  if (row === undefined) throw invalid('moment: the session has no entry of the audit with this number')
-  return { position: row[0] as number, audit: no }
-}
-
-/** The position of the last message whose time is at or before a time, 0 for none. */
-function* lastMessageAt(sql: Sql, session: SessionHead, time: number): Work<number> {
-  const row = yield* sql.get(
-    `select position from undertext_messages where {family} session = ? and position is not null and created_at <= ?
-     order by position desc limit 1`,
-    session.no,
-    time,
-  )
-  return (row?.[0] as number | undefined) ?? 0
+  const audit = yield* lastEntry(sql, session.no, 'position < ?', position)
+  return { position: side === 'after' ? position : position - 1, audit }
 }
 
 /** The messages and the entries of the audit up to a time. */
-function* atTime(sql: Sql, session: SessionHead, time: number): Work<Point> {
-  const written = yield* lastMessageAt(sql, session, time)
-  const row = yield* sql.get(
-    'select no, position from undertext_audit where {family} session = ? and at <= ? order by no desc limit 1',
-    session.no,
-    time,
+function* atTime(sql: Sql, session: number, time: number): Work<Point> {
+  const written = yield* sql.get(
+    `select position from undertext_messages where {family} session = ? and position is not null and created_at <= ?
+     order by position desc limit 1`,
+    ...[session, time],
   )
-  const [audit, position] = (row ?? [0, 0]) as [number, number]
-  return { position: Math.max(written, position), audit }
+  const noted = yield* sql.get(`${POSITION_OF_ENTRY} and at <= ? order by no desc limit 1`, session, time)
+  const [position, audit] = (noted ?? [0, 0]) as [number, number]
+  return { position: Math.max((written?.[0] ?? 0) as number, position), audit }
 }
 
 /** Before the first or after the last compaction of a run, or of the one with an id, was made. */
@@ -173,9 +141,11 @@ function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Sid
     throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: session.id, compactionId: id })
   const [no, compaction, event, position] = row as [number, number, string, number]
   if (side === 'after') return { position, audit: no }
-  if (event !== 'created') return { position, audit: yield* lastEntry(sql, session, no - 1) }
+  if (event !== 'created') return { position, audit: yield* lastEntry(sql, session.no, 'no < ?', no) }
   const target = targets.find((one) => one.no === compaction)!
-  const audit = yield* entryBefore(sql, session, no, target)
+  // A rewind first undoes and redoes others, each with an entry of its own.
+  const { lifts = [], restores = [] } = target.coverage
+  const audit = yield* lastEntry(sql, session.no, 'no < ?', no, lifts.length + restores.length)
   if (target.kind !== 'preview') return { position, audit }
   // A preview came with its messages.
   const [first] = (yield* sql.get(
@@ -184,22 +154,6 @@ function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Sid
     target.no,
   ))!
   return { position: (first as number) - 1, audit }
-}
-
-/** The last entry before a compaction was created. A rewind first undoes and redoes others, each with an entry of its own. */
-function* entryBefore(
-  sql: Sql,
-  session: SessionHead,
-  no: number,
-  { coverage: { lifts = [], restores = [] } }: StoredCompaction,
-): Work<number> {
-  const row = yield* sql.get(
-    'select no from undertext_audit where {family} session = ? and no < ? order by no desc limit 1 offset ?',
-    session.no,
-    no,
-    lifts.length + restores.length,
-  )
-  return (row?.[0] as number | undefined) ?? 0
 }
 
 /**

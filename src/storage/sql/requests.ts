@@ -17,7 +17,14 @@ import {
   type StoredRequest,
 } from '../requests.ts'
 import { insertInto } from './columns.ts'
-import { damaged, keepPieces, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import {
+  damaged,
+  keepPieces,
+  parseStoredObject,
+  storedNumber,
+  storedOptional,
+  storedText,
+} from './content-codec.ts'
 import { readViewAt } from './moments.ts'
 import { requireKey } from './pins.ts'
 import { requestId, requestNo } from './row-codec.ts'
@@ -296,7 +303,7 @@ function* readText(sql: Sql, hashes: readonly string[]): Work<string | undefined
 function decode(session: Pick<SessionHead, 'incarnation'>, row: Row): StoredRequest {
   const name = `request no. ${row[0]}`
   const number = (at: number): number => storedNumber(row[at], name)
-  const optional = (at: number): number | undefined => (row[at] === null ? undefined : number(at))
+  const optional = (at: number): number | undefined => storedOptional(row[at], name)
   const text = (at: number): string => storedText(row[at], name) ?? ''
   const range = (at: number): PositionRange | undefined =>
     row[at] === null ? undefined : [number(at), number(at + 1)]

@@ -46,7 +46,7 @@ export type AppendCall = {
   readonly keys: readonly string[]
   readonly sizes: Sizes
   /** How many of the messages are not silent. */
-  readonly sent: number
+  readonly visible: number
   /** Role, flags, the sizes and the time of each message. */
   readonly numbers: readonly number[]
   /** Tools, content, metadata and idempotency key of each message. */

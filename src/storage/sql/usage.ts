@@ -24,8 +24,7 @@ import {
 import { addBilled } from './billing.ts'
 import { columnsOfAlias, MEASURED, sizesOf, upsertInto } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
-import { columnsOf } from './compaction-row.ts'
-import { damaged, storedNumber } from './content-codec.ts'
+import { damaged, storedNumber, storedOptional, storedText } from './content-codec.ts'
 import { pointOf, readFiguresAt } from './moments.ts'
 import { noteRequest, type PastReport, reportOfView } from './requests.ts'
 import { COUNT_SENT, encodeKind, encodeRole } from './row-codec.ts'
@@ -169,12 +168,11 @@ function* distributedStats(sql: Sql, id: string, provider: string, model: string
 function decodeReadings(row: Row | undefined): Readings {
   if (row === undefined)
     return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined, fixed: undefined }
-  const { optional, text } = columnsOf(row, 'limit')
   const calibration = row.slice(3, 3 + CALIBRATION.length)
   const measurement = row.slice(3 + CALIBRATION.length)
   return {
-    fixed: decodeFixed(text(0)),
-    learned: { window: optional(1), input: optional(2) },
+    fixed: decodeFixed(storedText(row[0], 'limit')),
+    learned: { window: storedOptional(row[1], 'limit'), input: storedOptional(row[2], 'limit') },
     calibration: calibration[0] === null ? undefined : decodeCalibration(calibration),
     measurement: measurement[0] === null ? undefined : decodeMeasurement(measurement),
   }
@@ -187,7 +185,7 @@ function decodeFixed(fixed: string | undefined): FixedPart | undefined {
 }
 
 function decodeCalibration(row: Row): Calibration {
-  const { number } = columnsOf(row, 'calibration')
+  const number = (at: number): number => storedNumber(row[at], 'calibration')
   const of = (at: number): Calibration['grown'] => ({
     ...{ samples: number(at), measured: number(at + 1), estimated: number(at + 2) },
   })
@@ -390,10 +388,10 @@ export const readLimits = outside('listLimits', function* (sql: Sql): Work<Learn
   const statement =
     'select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind'
   return (yield* sql.all(statement)).map((row) => {
-    const { text, number } = columnsOf(row, 'limit')
     const kind = LIMIT_KINDS.find((one) => one === row[2])
     if (kind === undefined) throw damaged('record', 'limit')
-    const model = defined({ model: text(1) || undefined })
-    return { provider: text(0) ?? '', ...model, kind, tokens: number(3), at: number(4) }
+    const model = defined({ model: storedText(row[1], 'limit') || undefined })
+    const [tokens, at] = [storedNumber(row[3], 'limit'), storedNumber(row[4], 'limit')]
+    return { provider: storedText(row[0], 'limit') ?? '', ...model, kind, tokens, at }
   })
 })
