@@ -473,30 +473,14 @@ function* insertMessages(
   }
   // A generator for each message would cost a hundredth of an append.
   for (const one of written) {
-    const { message, encoded, sizes } = one
+    const { message, encoded } = one
     position++
     let key: number
     try {
       key = yield* sql.insert(
         INSERT_MESSAGE,
         sql.keyOf(head.no, { position }),
-        head.no,
-        position,
-        position,
-        one.role,
-        one.flags,
-        message.id ?? null,
-        sizes.text,
-        sizes.reasoning,
-        sizes.toolCalls,
-        sizes.toolResults,
-        sizes.media,
-        sizes.images,
-        sizes.mediaBytes,
-        sizes.largeImages,
-        one.tools,
-        message.createdAt ?? now,
-        message.idempotencyKey ?? null,
+        ...rowOf(head.no, one, position, now),
       )
       yield* sql.run(INSERT_CONTENT, key, encoded.content, one.metadata, encoded.blobs)
     } catch (error) {
@@ -510,6 +494,19 @@ function* insertMessages(
 
 const INSERT_MESSAGE = insertInto('undertext_messages', MESSAGE_COLUMNS)
 
+/** The values of `MESSAGE_COLUMNS` after the key. */
+function rowOf(
+  session: number,
+  { message, role, flags, sizes, tools }: Prepared,
+  position: number,
+  now: number,
+): unknown[] {
+  return [
+    ...[session, position, position, role, flags, message.id ?? null, ...sizeColumns(sizes)],
+    ...[tools, message.createdAt ?? now, message.idempotencyKey ?? null],
+  ]
+}
+
 /** Inserts messages after a position by two statements. */
 function* insertMany(
   sql: Sql,
@@ -521,11 +518,7 @@ function* insertMany(
   const keyAt = (at: number): number => sql.keyOf(head.no, { position: after + at + 1 })!
   const messages = sql.run(
     insertInto('undertext_messages', MESSAGE_COLUMNS, rows.length),
-    ...rows.flatMap(({ message, sizes, ...row }, at) => [
-      ...[keyAt(at), head.no, after + at + 1, after + at + 1, row.role, row.flags],
-      ...[message.id ?? null, ...sizeColumns(sizes)],
-      ...[row.tools, message.createdAt ?? now, message.idempotencyKey ?? null],
-    ]),
+    ...rows.flatMap((row, at) => [keyAt(at), ...rowOf(head.no, row, after + at + 1, now)]),
   )
   const contents = sql.run(
     insertInto('undertext_contents', CONTENT_COLUMNS, rows.length),

@@ -2,6 +2,7 @@ import { UndertextError } from '../../core/errors.ts'
 import { isObject, stringifyJson } from '../../core/messages/json.ts'
 import type { ClaimedJob, Job, JobClaim, JobEnd, JobRequest, JobState, NewJob, RunOfJob } from '../jobs.ts'
 import { claimName, isHeld as isHeldBy, LEASE_MS } from '../process.ts'
+import { insertInto, JOB } from './columns.ts'
 import { requireHead, requireSession } from './sessions.ts'
 import { outside, type Row, reading, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
@@ -12,6 +13,7 @@ const KEPT_JOBS = 100
 const COLUMNS = `j.id, s.id, j.state, j.run, j.attempts, j.position, j.view_epoch, j.not_before, j.error, j.created_at, j.changed_at,
   j.holder, j.expires, j.request, j.no, j.session`
 const SELECT = `select ${COLUMNS} from undertext_jobs j join undertext_sessions s on {same s j} s.no = j.session`
+const INSERT = insertInto('undertext_jobs', ['no', 'session', ...JOB.names])
 const OPEN = "state in ('queued', 'running')"
 /** The columns that a job loses when it ends. */
 const ENDED = 'request = null, holder = null, expires = null, changed_at = ?'
@@ -53,21 +55,17 @@ export const enqueueJob = writing(
       return { job: (yield* findJob(sql, '{family j} j.no = ?', open.no))!.job, isNew: false }
     }
     const no = yield* sql.insert(
-      `insert into undertext_jobs ({family,} no, id, session, state, request, position, view_epoch, not_before, created_at, changed_at)
-       values ({?,} ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)`,
+      INSERT,
       yield* sql.nextNo('undertext_jobs', session.no),
-      jobId,
       session.no,
-      stringifyJson({
-        config: request.config,
-        replans: request.replans,
-        ...(request.isOffered === true && { isOffered: true }),
+      ...JOB.write({
+        ...{ id: jobId, state: 'queued', attempts: 0, notBefore, createdAt: now, changedAt: now },
+        ...{ position: session.messageCount, viewEpoch: session.viewEpoch },
+        request: stringifyJson({
+          ...{ config: request.config, replans: request.replans },
+          ...(request.isOffered === true && { isOffered: true }),
+        }),
       }),
-      session.messageCount,
-      session.viewEpoch,
-      notBefore,
-      now,
-      now,
     )
     yield* sql.run(
       `delete from undertext_jobs where {family} session = ? and no <= (

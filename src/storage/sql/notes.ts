@@ -12,7 +12,7 @@ import {
   newestFirst,
 } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { insertInto } from './columns.ts'
+import { insertInto, NOTE } from './columns.ts'
 import { parseStoredObject, parseStoredText, storedNumber, storedText } from './content-codec.ts'
 import { requireMessages } from './pins.ts'
 import { requireHead } from './sessions.ts'
@@ -24,12 +24,7 @@ import type { Work } from './work.ts'
  * second repeats its work, so that only one note of a key is current.
  */
 
-const NAMES = [
-  ...['session', 'owner', 'no', 'id', 'key', 'text', 'metadata'],
-  ...['source_session', 'source', 'actor', 'created_at'],
-] as const
-const COLUMNS = `n.id, n.no, n.key, n.text, n.metadata, n.source_session, n.source, n.actor, n.created_at, n.replaced_by, n.forgotten_at`
-const INSERT = insertInto('undertext_notes', NAMES)
+const INSERT = insertInto('undertext_notes', ['session', 'owner', ...NOTE.names])
 const CURRENT = 'n.replaced_by is null and n.forgotten_at is null'
 const FROM = 'from undertext_notes n where {family n} n.session = ? and n.owner = ?'
 
@@ -63,12 +58,8 @@ export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship:
         'update undertext_notes set replaced_by = ? where {family} session = ? and owner = ? and no = ?',
         ...[no, session, owner, former.no],
       )
-    yield* sql.run(
-      INSERT,
-      ...[session, owner, no, note.id, key ?? null, stringifyJson(note.text)],
-      note.metadata === undefined ? null : stringifyJson(note.metadata),
-      ...[source?.sessionId ?? null, source?.messageId ?? null, actor ?? null, createdAt],
-    )
+    const from = { sourceSession: source?.sessionId, source: source?.messageId }
+    yield* sql.run(INSERT, session, owner, ...NOTE.write({ ...note, ...from, no, actor, createdAt }))
     const detail = defined({ noteId: note.id, replaces: former?.id, reason })
     yield* recordEvent(sql, place, 'remembered', { actor, detail })
     return {
@@ -116,7 +107,7 @@ export const listNotes = reading('recall', function* (sql: Sql, scope: NoteScope
 function* notesAt(sql: Sql, { session, owner, scope }: Place, { limit, all, key }: NoteQuery): Work<Note[]> {
   const ofKey = key === undefined ? '' : 'and n.key = ?'
   const rows = yield* sql.all(
-    `select ${COLUMNS} ${FROM} ${ofKey} ${all ? '' : `and ${CURRENT}`} order by n.no desc limit ?`,
+    `select ${NOTE.of('n')} ${FROM} ${ofKey} ${all ? '' : `and ${CURRENT}`} order by n.no desc limit ?`,
     ...[session, owner, ...(key === undefined ? [] : [key]), limit],
   )
   return rows.map((row) => withoutNumber(decode(row, scope)))
@@ -124,7 +115,7 @@ function* notesAt(sql: Sql, { session, owner, scope }: Place, { limit, all, key 
 
 function* oneNote(sql: Sql, place: Place, condition: string, value: unknown): Work<StoredNote | undefined> {
   const row = yield* sql.get(
-    `select ${COLUMNS} ${FROM} and ${condition}`,
+    `select ${NOTE.of('n')} ${FROM} and ${condition}`,
     ...[place.session, place.owner, value],
   )
   return row && decode(row, place.scope)
