@@ -251,7 +251,7 @@ describe('query plans', () => {
       ({ detail }) => detail,
     )
 
-  const queries = { view: [VIEW_QUERY, [1]], planning: [PLANNING_QUERY, [1, 0, 9]] } as const
+  const queries = { view: [VIEW_QUERY, ['s']], planning: [PLANNING_QUERY, [1, 0, 9]] } as const
   for (const [name, [sql, parameters]] of Object.entries(queries)) {
     test(`the ${name} reads the index of visible rows in its order`, () => {
       const plan = planOf(sql, [...parameters]).join('\n')

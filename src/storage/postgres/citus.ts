@@ -1,6 +1,7 @@
 import { UndertextError } from '../../core/errors.ts'
 import { SIZE_COLUMNS, sizeColumns } from '../sql/columns.ts'
-import type { AppendCall, OnceStatement } from '../sql/sql.ts'
+import type { AppendCall } from '../sql/sql.ts'
+import type { OnceStatement } from './append.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { PostgresConnection, PostgresDriver } from './port.ts'
 
@@ -172,7 +173,7 @@ export function appendCall({
   estimator,
   expectedPosition,
   now,
-  sent,
+  visible,
   keys,
   ...batch
 }: AppendCall): OnceStatement {
@@ -180,7 +181,7 @@ export function appendCall({
     text: CALL,
     readsRows: false,
     values: (session, token, lockTimeoutMs) => [
-      ...[session, id, estimator, expectedPosition ?? null, token, lockTimeoutMs, now, sent],
+      ...[session, id, estimator, expectedPosition ?? null, token, lockTimeoutMs, now, visible],
       keys.length === 0 ? null : arrayOf(keys),
       arrayOf(sizeColumns(batch.sizes)),
       arrayOf(batch.numbers),

@@ -1,15 +1,30 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { UndertextError } from '../../core/errors.ts'
-import type { AppendCall, GuardProblems, Numbered, OnceStatement, Row, Sql } from '../sql/sql.ts'
+import { POSTGRES_QUERY } from '../sql/planning.ts'
+import type { AppendCall, GuardProblems, Numbered, Row, Sql } from '../sql/sql.ts'
 import { Done, drive, type Step, type Work } from '../sql/work.ts'
+import type { Estimators } from '../storage.ts'
+import { appendStatement, KEYS_OF_SESSION, type OnceStatement } from './append.ts'
 import { appendCall } from './citus.ts'
 import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
 import { guardProblems } from './guards.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
+import {
+  type Address,
+  type Entered,
+  ignore,
+  isRepeatable,
+  type Outcome,
+  pause,
+  release,
+  type Scope,
+  scopeOf,
+} from './scope.ts'
 import { type Translated, translate } from './text.ts'
+import { words } from './words.ts'
 
 export type PostgresOptions = {
+  readonly estimators: Estimators
   readonly schema: string
   /** The name of the store in messages, without a password. */
   readonly location: string
@@ -22,21 +37,14 @@ export type PostgresOptions = {
   readonly isDistributed?: boolean
 }
 
-/** Where the rows of a session are. */
-type Address = { readonly family: number; readonly number: number }
-
 /** The most addresses that are kept. */
 const KEPT_ADDRESSES = 10_000
 /** The most repetitions after a connection was lost: a call may be what ends it. */
 const MOST_LOSSES = 3
 /** The most repetitions after an id was taken by a session that is not there. */
 const MOST_TAKEN = 3
-/** The longest pause before a repetition, milliseconds. */
-const LONGEST_PAUSE_MS = 200
 /** The most statements that are sent before an answer is waited for. */
 const MOST_SENT = 256
-/** The keys and numbers of a family that belong to one of its sessions: the first has those from 0 on. */
-const KEYS_OF_SESSION = 2 ** 34
 
 /** A database: a pool of connections, and what is kept for all of them. */
 export class PostgresDatabase {
@@ -57,9 +65,9 @@ export class PostgresDatabase {
   }
 
   /** Runs a verb. Its code up to its first step is run at once. */
-  async perform<T>(work: (sql: PostgresSql) => Work<T>): Promise<T> {
+  async perform<T>(work: (sql: PostgresSql) => Step<T>): Promise<T> {
     try {
-      return await drive(work(new PostgresSql(this)))
+      return await drive(work(new PostgresSql(this))[Symbol.iterator]())
     } catch (error) {
       throw isTooLarge(error) ? tooLarge() : error
     }
@@ -96,50 +104,15 @@ export class PostgresDatabase {
   }
 }
 
-/** A session that a transaction entered. While writing, its row is locked. */
-type Entered = Address & {
-  readonly id: string
-  /** `last_write` and `version` before the transaction; nothing for a session that it creates. */
-  before: Row | undefined
-  /** The last numbers of its compactions, entries of the audit and jobs. */
-  readonly counters: Record<Numbered, number>
-  /** The answer of its row, which `before` and the counters come from, if it was not waited for. */
-  look: Promise<unknown> | undefined
-  /** The tables of which it has new numbers. */
-  readonly counted: Set<Numbered>
-  isForgotten: boolean
-}
-
-type Outcome = 'done' | 'undone' | 'unknown'
-
-/** What `read`, `write` and `outside` run in. */
-type Scope = {
-  readonly kind: 'read' | 'write' | 'outside'
-  readonly verb: string
-  connection: Promise<PostgresConnection> | undefined
-  hasConnected: boolean
-  hasAnswered: boolean
-  hasWritten: boolean
-  isBroken: boolean
-  /** What became of a commit whose connection was lost. */
-  outcome: Outcome | undefined
-  /** The first failure of a transaction: the statements after it fail because of it, and its commit answers without an error. */
-  failure: Failure | undefined
-  /** The session that the statements are about: `null` for one that does not exist. */
-  session: Entered | null | undefined
-  entered: Entered[]
-  /** Whether a session that was entered by a kept address was not there. */
-  isStale: boolean
-  /** Statements since the last answer that was waited for. */
-  sent: number
-}
-
 /** One verb: the connection that its statements use, and its transaction. */
 export class PostgresSql implements Sql {
-  readonly dialect = 'postgres'
+  readonly isShared = true
+  readonly isRemote = true
+  readonly words = words
+  readonly planning = POSTGRES_QUERY
   readonly readonly: boolean
+  readonly estimators: Estimators
   readonly isDistributed: boolean
-  readonly appendCall: ((batch: AppendCall) => OnceStatement) | undefined
   #clockOffset = 0
   /** How many numbers of sessions the next fork skips: those that row-level security hides are taken. */
   #skipped = 0
@@ -151,8 +124,8 @@ export class PostgresSql implements Sql {
   constructor(database: PostgresDatabase) {
     this.#database = database
     this.readonly = database.options.readonly
+    this.estimators = database.options.estimators
     this.isDistributed = database.options.isDistributed === true
-    this.appendCall = this.isDistributed ? appendCall : undefined
   }
 
   // A statement is sent at once, and its answer is waited for at its `yield*`; except for those that return nothing.
@@ -274,6 +247,14 @@ export class PostgresSql implements Sql {
     return (session - 1) * KEYS_OF_SESSION + first
   }
 
+  appendOnce(batch: AppendCall): Step<Row | undefined> {
+    return this.once('append', batch.id, (this.isDistributed ? appendCall : appendStatement)(batch))
+  }
+
+  /**
+   * One writing statement as a transaction of its own, in one round trip. `undefined` when it returned no row, or the session was not used
+   * here before.
+   */
   *once(verb: string, id: string, statement: OnceStatement): Work<Row | undefined> {
     return (yield this.#once(verb, id, statement)) as Row | undefined
   }
@@ -425,20 +406,22 @@ export class PostgresSql implements Sql {
     if (failure.isPassing || failure.isRefused || !scope.hasConnected) return undefined
     if (!failure.isLost) throw failure.error
     // Without the token the server may still have to read the statement, so trying again might store it twice.
-    const [lastWrite, ...result] = (await this.#lastWrite(verb, address)) ?? []
+    const { rows } = (await this.#askAnew(verb, (anew) =>
+      this.#ask(anew, LOCK_LAST, [address.family, address.number]),
+    )) ?? { rows: [] }
+    const [lastWrite, ...result] = rows[0] ?? []
     if (lastWrite === token) return result
     throw this.#unknown(failure)
   }
 
-  /** The token of the last write, and what `once` returns for it; waits for the end of the lost transaction. */
-  async #lastWrite(verb: string, { family, number }: Address): Promise<Row | undefined> {
+  /** Asks on new connections, until one answers; waits for the end of a lost transaction. */
+  async #askAnew<T>(verb: string, ask: (scope: Scope) => Promise<T>): Promise<T | undefined> {
     const deadline = this.#deadline()
     for (let attempt = 0; ; attempt++) {
       const scope = scopeOf('write', verb)
       try {
         this.#begin(scope, deadline)
-        const { rows } = await this.#ask(scope, LOCK_LAST, [family, number])
-        return rows[0]
+        return await ask(scope)
       } catch {
         if (!scope.failure?.isLost || !(await pause(attempt, deadline))) return undefined
       } finally {
@@ -477,30 +460,19 @@ export class PostgresSql implements Sql {
     throw this.#unknown(failure)
   }
 
-  /** Looks on new connections what became of a commit, until one answers. */
-  async #outcome(lost: Scope, token: string): Promise<Outcome> {
-    const entered = lost.entered[0]
-    const deadline = this.#deadline()
-    for (let attempt = 0; entered !== undefined; attempt++) {
-      const scope = scopeOf('write', lost.verb)
-      try {
-        this.#begin(scope, deadline)
-        const { family, number, id, before } = entered
-        // The lost transaction may still be at work. Both statements wait for its end: it holds the name or the row.
-        if (before === undefined)
-          await this.#ask(scope, `${INSERT_NAME} on conflict do nothing`, [id, family, number])
-        const { rows } = await this.#ask(scope, LOCK_WRITE, [family, number])
-        const now = rows[0]
-        if (now?.[0] === token || (now === undefined && entered.isForgotten)) return 'done'
-        const isSame = now?.[0] === before?.[0] && now?.[1] === before?.[1]
-        return isSame ? 'undone' : 'unknown'
-      } catch {
-        if (!scope.failure?.isLost || !(await pause(attempt, deadline))) break
-      } finally {
-        await this.#end(scope, 'rollback')
-      }
-    }
-    return 'unknown'
+  /** What became of a lost commit. */
+  async #outcome({ verb, entered: [entered] }: Scope, token: string): Promise<Outcome> {
+    if (entered === undefined) return 'unknown'
+    const { family, number, id, before, isForgotten } = entered
+    const outcome = await this.#askAnew(verb, async (scope): Promise<Outcome> => {
+      // The lost transaction may still be at work. Both statements wait for its end: it holds the name or the row.
+      if (before === undefined)
+        await this.#ask(scope, `${INSERT_NAME} on conflict do nothing`, [id, family, number])
+      const now = (await this.#ask(scope, LOCK_WRITE, [family, number])).rows[0]
+      if (now?.[0] === token || (now === undefined && isForgotten)) return 'done'
+      return now?.[0] === before?.[0] && now?.[1] === before?.[1] ? 'undone' : 'unknown'
+    })
+    return outcome ?? 'unknown'
   }
 
   /** Ends a transaction and returns its connection. */
@@ -659,46 +631,6 @@ function* waitFor<T>(answer: Promise<PostgresResult>, pick: (result: PostgresRes
   return pick((yield answer) as PostgresResult)
 }
 
-function scopeOf(kind: Scope['kind'], verb: string): Scope {
-  return {
-    kind,
-    verb,
-    connection: undefined,
-    hasConnected: false,
-    hasAnswered: false,
-    hasWritten: false,
-    isBroken: false,
-    outcome: undefined,
-    failure: undefined,
-    session: undefined,
-    entered: [],
-    isStale: false,
-    sent: 0,
-  }
-}
-
-async function release(scope: Scope): Promise<void> {
-  const connection = await scope.connection?.catch(ignore)
-  scope.connection = undefined
-  connection?.release(scope.isBroken)
-}
-
-/** Whether nothing of a failed transaction remains, so that another attempt is the first. */
-function isRepeatable({ kind, failure, hasConnected, hasAnswered, outcome }: Scope): boolean {
-  if (failure === undefined || !hasConnected || outcome === 'unknown') return false
-  // The work of a read may have been seen, so it is repeated only if the connection was dead from the start.
-  if (kind === 'read') return failure.isLost && !hasAnswered
-  return failure.isPassing || failure.isLost
-}
-
-/** Waits before another attempt; `false` when there is no time for one. */
-async function pause(attempt: number, deadline: number): Promise<boolean> {
-  const ms = (0.5 + Math.random() / 2) * Math.min(LONGEST_PAUSE_MS, 5 * 2 ** attempt)
-  if (performance.now() + ms >= deadline) return false
-  await sleep(ms)
-  return true
-}
-
 /** A random number below 2^53. */
 function randomFamily(): number {
   const bytes = randomBytes(7)
@@ -709,5 +641,3 @@ function randomFamily(): number {
 function familyOf(owner: string): number {
   return -2 - createHash('sha256').update(owner).digest().readUIntBE(0, 6)
 }
-
-function ignore(): undefined {}

@@ -1,4 +1,5 @@
 import { invalid, UndertextError } from '../../core/errors.ts'
+import { notAStore, outdated, refuseNewer, refuseUnguarded, versionIn, warnOfForeign } from '../opening.ts'
 import { beginChanges, distribute, hasCitus, tablesOf } from './citus.ts'
 import { guardReport } from './guards.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -54,8 +55,8 @@ export async function migrate(driver: PostgresDriver, options: MigrateOptions): 
   let isDone = false
   try {
     const found = await schemaVersion(place)
-    refuseNewer(found)
-    if (found < supported() && readonly) throw outdated(place, found)
+    refuseNewer(found, supported())
+    if (found < supported() && readonly) throw outdated(location, found, supported())
     if (found < supported()) await bringUp(place, adopt)
     await checkGuards(place)
     isDone = true
@@ -74,11 +75,14 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
   try {
     await run('select pg_advisory_xact_lock($1)', LOCK)
     const locked = await schemaVersion(place)
-    refuseNewer(locked)
+    refuseNewer(locked, supported())
     const citus = (await hasCitus(connection)) ? await tablesOf(connection, schema) : undefined
     const isDistributed = citus !== undefined && citus.distributed.length > 0
     if (locked === 0 && isDistributed)
-      throw notAStore(place, 'this is a worker of a cluster. Name the coordinator, which has all tables.')
+      throw notAStore(
+        place.location,
+        'this is a worker of a cluster. Name the coordinator, which has all tables.',
+      )
     // A schema that was made without Citus stays as it is: to move its rows takes long, and is the administrator's to start.
     const isCluster = isDistributed || (citus !== undefined && locked === 0)
     if (locked === 0 && !adopt) await refuseOthers(place)
@@ -123,16 +127,13 @@ export async function schemaVersion({
   if (columns.rows.length < 2) return 0
   const text = `select value from ${schemaIdentifier(schema)}.meta where key = 'schema'`
   const [row] = (await connection.query(text, [])).rows
-  if (row === undefined) return 0
-  const version = Number(row[0])
-  if (Number.isSafeInteger(version) && version >= 0) return version
-  throw new UndertextError('STORE_CORRUPT', { detail: 'its schema version is no number' })
+  return versionIn(row)
 }
 
 async function refuseOthers(place: Place): Promise<void> {
   if (!(await hasTables(place))) return
   const detail = `its schema ${JSON.stringify(place.schema)} has tables of another program.`
-  throw new UndertextError('NOT_A_STORE', { location: place.location, detail, advice: 'ADOPT' })
+  throw notAStore(place.location, detail, 'ADOPT')
 }
 
 /** Whether a schema has tables or the like, of whatever program. */
@@ -148,15 +149,6 @@ export async function hasTables({
   return rows.length > 0
 }
 
-function refuseNewer(found: number): void {
-  if (found > supported()) throw new UndertextError('STORE_TOO_NEW', { found, supported: supported() })
-}
-
-function outdated(place: Place, found: number): UndertextError {
-  if (found > 0) return new UndertextError('STORE_TOO_OLD', { found, supported: supported() })
-  return notAStore(place, 'it holds no tables of undertext, and a read-only store makes none.')
-}
-
 /** The server's words may quote values, so none of them becomes part of an error. */
 function translated(error: unknown, place: Place): unknown {
   switch ((error as { code?: unknown } | null)?.code) {
@@ -166,36 +158,18 @@ function translated(error: unknown, place: Place): unknown {
         detail: `its role may not use the schema ${JSON.stringify(place.schema)} or create the tables in it. Open the store once with a role that may, and grant the rest.`,
       })
     case '42P01': // undefined_table
-      return notAStore(place, 'it has not all of the tables of its version.')
+      return notAStore(place.location, 'it has not all of the tables of its version.')
     case '42P07': // duplicate_table
     case '42723': // duplicate_function
     case '42710': // duplicate_object
-      return notAStore(place, 'it has tables of another program with names that undertext needs.')
+      return notAStore(place.location, 'it has tables of another program with names that undertext needs.')
     default:
       return error
   }
 }
 
-function notAStore({ location }: Place, detail: string): UndertextError<'NOT_A_STORE'> {
-  return new UndertextError('NOT_A_STORE', { location, detail })
-}
-
 async function checkGuards(place: Place): Promise<void> {
   const { kind, problems } = await guardReport(place.connection, place.schema)
-  const { missing, changed, disabled, foreign } = problems
-  if (kind === 'none') {
-    if (missing.length > 0) throw notAStore(place, `its triggers are gone (${missing.join(', ')}).`)
-    if (changed.length > 0) throw notAStore(place, `its triggers are not ours (${changed.join(', ')}).`)
-    throw notAStore(place, `its triggers are disabled (${disabled.join(', ')}).`)
-  }
-  for (const name of foreign) warnAbout(place, name)
-}
-
-const warned = new Set<string>()
-
-function warnAbout({ location }: Place, name: string): void {
-  const what = `undertext: ${JSON.stringify(location)} has the trigger ${JSON.stringify(name)} on a table of undertext, which did not make it`
-  if (warned.has(what)) return
-  warned.add(what)
-  process.emitWarning(what, { type: 'UndertextWarning', code: 'UNDERTEXT_TRIGGER' })
+  if (kind === 'none') refuseUnguarded(place.location, problems)
+  else warnOfForeign(place.location, problems)
 }

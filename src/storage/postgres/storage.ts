@@ -53,8 +53,8 @@ export async function openPostgres(
     if (typeof source === 'string') await driver.end()
     throw readFailure(error, { location, busyTimeoutMs, verb: 'openStore' }).error
   }
-  const database = new PostgresDatabase(driver, { ...options, location, isDistributed: isSpread })
-  return storageOver(database, estimators)
+  const database = new PostgresDatabase(driver, { ...options, location, estimators, isDistributed: isSpread })
+  return storageOver(database)
 }
 
 /** How long the server may take for a statement, without the time that it waits for locks. */

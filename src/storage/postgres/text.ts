@@ -2,9 +2,11 @@
 const WORDS: { readonly [name: string]: string } = {
   index: '',
   cross: 'join',
+  find: 'cross join lateral (select * from',
+  where: 'where',
+  distinct: 'distinct on (r.message, r.part)',
+  last: 'order by r.message, r.part, r.compaction desc',
   '+': '',
-  greatest: 'greatest',
-  least: 'least',
   instr: 'strpos',
   array: 'json_build_array',
   kept: 'for key share',
@@ -57,6 +59,9 @@ export function translate(text: string, schema: string): Translated {
     if (name === 'family,') return argument === '' ? withFamily('family,') : `${argument}.family,`
     if (name === '?,') return withFamily(`${family},`)
     if (name === 'schema') return quoted
+    // The server cannot know how many rows there are: without `offset 0` it would read all of the table.
+    if (name === 'found') return `offset 0) ${argument}`
+    if (name === 'latest') return `${argument}.compaction`
     if (name === 'same') return `${argument}.family = ${second}.family and`
     if (name === 'int') return `(${argument}.value ->> ${second})::bigint`
     if (name === 'at') return `(${argument}::json ->> ${second})::bigint`

@@ -1,15 +1,15 @@
 import type { PartPreview, ToolOutputLimits } from '../../core/files/tool-output/message-previews.ts'
 import { encodeCoverage, NO_ROWS } from '../../core/model/coverage.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
-import { NO_SIZES, type Sizes, SizesSum, subtractSizes, tokensOf } from '../../core/tokens/measure.ts'
+import { NO_SIZES, SizesSum, subtractSizes, tokensOf } from '../../core/tokens/measure.ts'
 import type { AppendPreview, PreviewRun } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { ADD_SIZES, sizeColumns } from './columns.ts'
+import { moveCounters } from './commit.ts'
 import { writeCompaction } from './compaction-row.ts'
 import { insertReplacement, showOnNew } from './replacements.ts'
 import { requireSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
-import type { Step, Work } from './work.ts'
+import type { Work } from './work.ts'
 
 /** A preview of a row that was just inserted. */
 export type RowPreview = PartPreview & { readonly key: number }
@@ -34,7 +34,7 @@ export function* commitPreviews(
     id: run.id,
     kind: 'preview',
     status: 'active',
-    params: JSON.stringify({ maxBytes: limits.maxBytes, maxLines: limits.maxLines }),
+    params: { maxBytes: limits.maxBytes, maxLines: limits.maxLines },
     coverage: encodeCoverage({ hidden: NO_ROWS, beside: NO_ROWS, inserted: undefined, openCalls: false }),
     partsReplaced: previews.length,
     tokensBefore,
@@ -43,12 +43,8 @@ export function* commitPreviews(
   })
   for (const preview of previews) yield* insertReplacement(sql, no, preview.key, preview)
   yield* showOnNew(sql, no)
-  yield* addToCounters(sql, session.no, {
-    rows: 0,
-    sent: 0,
-    sizes: subtractSizes(NO_SIZES, sum.value),
-    activeCompactions: 1,
-  })
+  const sizes = subtractSizes(NO_SIZES, sum.value)
+  yield* moveCounters(sql, session.no, { sizes, activeCompactions: 1 }, false)
   yield* writeAudit(sql, session.no, {
     event: 'created',
     compaction: no,
@@ -62,26 +58,4 @@ export function* commitPreviews(
     parts: previews.length,
     savedTokens: tokensBefore - tokensAfter,
   }
-}
-
-/** What an append adds to the counters: rows, and how many of them are not silent. */
-type Added = { readonly rows: number; readonly sent: number; sizes: Sizes; activeCompactions: number }
-
-/** Changes the counters of a session by what an append wrote. The view epoch stays. */
-export function addToCounters(
-  sql: Sql,
-  session: number,
-  { rows, sent, sizes, activeCompactions }: Added,
-): Step<void> {
-  return sql.run(
-    `update undertext_sessions set messages = messages + ?, visible = visible + ?, ${ADD_SIZES},
-       active_compactions = active_compactions + ?, updated_at = ?, version = version + 1
-     where {family} no = ?`,
-    rows,
-    sent,
-    ...sizeColumns(sizes),
-    activeCompactions,
-    Date.now(),
-    session,
-  )
 }

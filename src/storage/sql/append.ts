@@ -18,8 +18,9 @@ import type {
   Previewing,
   SessionSettings,
 } from '../storage.ts'
-import { addToCounters, commitPreviews, type RowPreview } from './append-preview.ts'
-import { CONTENT_COLUMNS, INSERT_CONTENT, insertInto, SIZE_COLUMNS, SIZES, sizeColumns } from './columns.ts'
+import { commitPreviews, type RowPreview } from './append-preview.ts'
+import { CONTENT_COLUMNS, INSERT_CONTENT, insertInto, SIZE_COLUMNS, sizeColumns } from './columns.ts'
+import { moveCounters } from './commit.ts'
 import {
   decodeContent,
   type EncodedContent,
@@ -29,8 +30,8 @@ import {
   readBlobs,
 } from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
-import { decodeSettings, insertSession, requireHead } from './sessions.ts'
-import type { AppendCall, OnceStatement, Sql } from './sql.ts'
+import { decodeSettings, estimatorOf, insertSession, requireHead } from './sessions.ts'
+import { reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M } from './view.ts'
 import { begun, Done, mapped, type Step, type Work } from './work.ts'
 
@@ -62,7 +63,6 @@ const NO_PREVIEWS: readonly PartPreview[] = []
 type AppendRequest = {
   readonly sessionId: string
   readonly messages: readonly NewMessage[]
-  readonly estimators: Estimators
   readonly previewing: Previewing | undefined
 }
 
@@ -77,78 +77,39 @@ export function* append(
   sessionId: string,
   messages: readonly NewMessage[],
   expectedPosition: number | undefined,
-  estimators: Estimators,
   previewing?: Previewing,
 ): Work<Appended> {
-  const request = { sessionId, messages, estimators, previewing }
-  const batch = prepareBatch(request)
-  if (sql.once !== undefined) {
-    const appended = yield* appendAtOnce(sql, sql.once, request, batch, expectedPosition)
-    if (appended !== undefined) return appended
-  }
+  const request = { sessionId, messages, previewing }
+  const batch = prepareBatch(sql, request)
+  const appended = yield* appendAtOnce(sql, sessionId, batch, expectedPosition)
+  if (appended !== undefined) return appended
   return yield* writeMessages(sql, 'append', request, (write) => write(expectedPosition), batch)
 }
 
 /** The most messages of the one statement. */
 const MOST_AT_ONCE = 16
 
-/**
- * Appends plain messages by one statement, where the engine can: without own ids, blobs and previews, to a session that exists. It
- * writes nothing when the session has another estimator or position, or one of the keys.
- */
+/** Appends plain messages in one round trip, where the engine can: without own ids, blobs and previews, to a session that exists. */
 function* appendAtOnce(
   sql: Sql,
-  once: NonNullable<Sql['once']>,
-  { sessionId }: AppendRequest,
+  id: string,
   { messages: rows, estimator, previewed }: Batch,
   expectedPosition: number | undefined,
 ): Work<Appended | undefined> {
-  if (rows.length === 0 || rows.length > MOST_AT_ONCE || previewed !== undefined) return undefined
-  const keys = new Set<string>()
-  let keyed = 0
-  let hasTools = false
-  let hasMetadata = false
-  let sent = 0
-  const sum = new SizesSum()
-  for (const { message, encoded, sizes, tools, metadata, silent } of rows) {
-    if (message.id !== undefined || encoded.blobs !== null) return undefined
-    if (message.idempotencyKey !== undefined)
-      keyed = keys.add(message.idempotencyKey).size === keyed ? -1 : keyed + 1
-    if (keyed === -1) return undefined
-    hasTools ||= tools !== null
-    hasMetadata ||= metadata !== null
-    sum.add(sizes)
-    if (!silent) sent += 1
-  }
+  if (
+    sql.appendOnce === undefined ||
+    rows.length === 0 ||
+    rows.length > MOST_AT_ONCE ||
+    previewed !== undefined
+  )
+    return undefined
+  const keys = rows.flatMap(({ message }) => message.idempotencyKey ?? [])
+  if (new Set(keys).size < keys.length) return undefined
+  if (rows.some(({ message, encoded }) => message.id !== undefined || encoded.blobs !== null))
+    return undefined
   const now = Date.now()
-  const statement: OnceStatement = {
-    text: atOnce(rows.length, expectedPosition !== undefined, keyed > 0, hasTools, hasMetadata),
-    readsRows: keyed > 0,
-    values: (session, token, lockTimeoutMs) => {
-      const key = sql.keyOf(session, { position: 0 })
-      let numbers = `{${session},${key},${now},${expectedPosition ?? 0},${sent},${sizeColumns(sum.value).join()}`
-      const values: unknown[] = [String(lockTimeoutMs), '', token, sessionId, estimator.name]
-      for (const { message, sizes, encoded, ...one } of rows) {
-        numbers += `,${one.role},${one.flags},${sizeColumns(sizes).join()},${message.createdAt ?? now}`
-        values.push(encoded.content)
-        if (hasTools) values.push(one.tools)
-        if (hasMetadata) values.push(one.metadata)
-        if (keyed > 0) values.push(message.idempotencyKey ?? null)
-      }
-      values[1] = `${numbers}}`
-      return values
-    },
-  }
-  const batch = (): AppendCall => ({
-    ...{
-      id: sessionId,
-      estimator: estimator.name,
-      expectedPosition,
-      now,
-      keys: [...keys],
-      sizes: sum.value,
-      sent,
-    },
+  const row = yield* sql.appendOnce({
+    ...{ id, estimator: estimator.name, expectedPosition, now, keys, ...sumOf(rows) },
     numbers: rows.flatMap(({ message, role, flags, sizes }) => [
       ...[role, flags, ...sizeColumns(sizes), message.createdAt ?? now],
     ]),
@@ -157,68 +118,24 @@ function* appendAtOnce(
       message.idempotencyKey ?? null,
     ]),
   })
-  const row = yield* once.call(sql, 'append', sessionId, sql.appendCall?.(batch()) ?? statement)
   if (row === undefined) return undefined
   const [last, incarnation] = row as [number, string]
-  const first = last - rows.length + 1
-  return {
-    messages: rows.map((_, at) => ({
-      id: rowId(incarnation, null, first + at, 0),
-      position: first + at,
-      existing: false,
-    })),
-  }
-}
-
-/** The texts of the one statement, which are long, by their parameters. */
-const atOnceTexts = new Map<string, string>()
-
-function atOnce(...shape: Parameters<typeof writeAtOnce>): string {
-  const name = shape.join()
-  const kept = atOnceTexts.get(name) ?? writeAtOnce(...shape)
-  atOnceTexts.set(name, kept)
-  return kept
-}
-
-/** Its numbers are one list, because a driver takes longer for a parameter than the server for an element. */
-function writeAtOnce(
-  count: number,
-  isExpected: boolean,
-  isKeyed: boolean,
-  hasTools: boolean,
-  hasMetadata: boolean,
-): string {
-  const number = (at: number): string => `(cast(?2 as bigint[]))[${at}]`
-  const ofSession = 5 + SIZES.length
-  const given = ['role', 'flags', ...SIZES, 'at']
-  const ofRow = (row: number, at: number): string => number(ofSession + given.length * row + at + 1)
-  let parameters = 5
-  const rows = Array.from({ length: count }, () => {
-    const text = (isGiven: boolean): string => (isGiven ? `cast(?${++parameters} as text)` : 'null')
-    return { json: text(true), tools: text(hasTools), meta: text(hasMetadata), key: text(isKeyed) }
+  const messages = rows.map((_, at) => {
+    const position = last - rows.length + 1 + at
+    return { id: rowId(incarnation, null, position, 0), position, existing: false }
   })
-  const isNew = `and not exists (select 1 from undertext_messages
-        where {family} session = ${number(1)} and idempotency_key in (${rows.map(({ key }) => key).join(', ')}))`
-  return `with head as (
-      update undertext_sessions set messages = messages + ${count}, visible = visible + ${number(5)},
-        ${SIZE_COLUMNS.map((name, at) => `${name} = ${name} + ${number(6 + at)}`).join(', ')}, updated_at = ${number(3)},
-        version = version + 1, last_write = ?3
-      where {family} no = ${number(1)} and id = ?4 and estimator = ?5 and set_config('lock_timeout', ?1, true) <> ''
-        ${isExpected ? `and messages = ${number(4)}` : ''} ${isKeyed ? isNew : ''}
-      returning messages as last, messages - ${count} as before, incarnation),
-    own as (insert into undertext_messages ({family,} key, session, anchor, position, role, flags, ${SIZE_COLUMNS.join(', ')},
-        created_at, tools, idempotency_key)
-      select {?,} ${number(2)} + 2 * (before + i), ${number(1)}, before + i, before + i, ${given.join(', ')}, tools, own_key
-      from head, (values ${rows
-        .map(({ tools, key }, row) => {
-          const numbers = given.map((_, at) => ofRow(row, at))
-          return `(${[row + 1, ...numbers, tools, key].join(', ')})`
-        })
-        .join(', ')}) as given (i, ${given.join(', ')}, tools, own_key)),
-    shared as (insert into undertext_contents ({family,} key, content, metadata)
-      select {?,} ${number(2)} + 2 * (before + i), json, meta
-      from head, (values ${rows.map(({ json, meta }, row) => `(${row + 1}, ${json}, ${meta})`).join(', ')}) as given (i, json, meta))
-    select last, incarnation from head`
+  return { messages }
+}
+
+/** What messages add to the counters. */
+function sumOf(rows: readonly Prepared[]): { readonly visible: number; readonly sizes: Sizes } {
+  const sum = new SizesSum()
+  let visible = 0
+  for (const { sizes, silent } of rows) {
+    sum.add(sizes)
+    if (!silent) visible += 1
+  }
+  return { visible, sizes: sum.value }
 }
 
 /**
@@ -233,7 +150,7 @@ export function* writeMessages<T>(
   prepared?: Batch,
 ): Work<T> {
   for (let first = prepared; ; first = undefined) {
-    const batch = first ?? prepareBatch(request)
+    const batch = first ?? prepareBatch(sql, request)
     try {
       return yield* sql.write(verb, () =>
         work((expectedPosition) => writeBatch(sql, request, batch, expectedPosition)),
@@ -263,7 +180,7 @@ function outdated(estimators: Estimators, { sessionId, estimator, settings }: He
   return new OutdatedBatch()
 }
 
-function prepareBatch({ sessionId, messages, estimators, previewing }: AppendRequest): Batch {
+function prepareBatch({ estimators }: Sql, { sessionId, messages, previewing }: AppendRequest): Batch {
   const seen = seenSessions.get(estimators)?.get(sessionId)
   const estimator = (seen && estimators.byName.get(seen.estimator)) ?? estimators.standard
   const prepared = messages.map((message) => prepare(message, estimator))
@@ -303,23 +220,22 @@ function mayBeLarge({ results, encoded }: Prepared): boolean {
 /** Writes a batch within the caller's transaction. Throws `OutdatedBatch` when it was prepared for other settings. */
 function* writeBatch(
   sql: Sql,
-  { sessionId, estimators, previewing }: AppendRequest,
+  { sessionId, previewing }: AppendRequest,
   { messages: prepared, estimator, previewed }: Batch,
   expectedPosition: number | undefined,
 ): Work<Appended> {
   // In SQLite the error of the row says so.
-  const taking = sql.dialect === 'postgres' ? yield* beginTaking(sql, sessionId, prepared) : NOTHING_TAKEN
-  const session = yield* headOf(sql, sessionId, estimators, previewed !== undefined)
+  const taking = sql.isRemote ? yield* beginTaking(sql, sessionId, prepared) : NOTHING_TAKEN
+  const session = yield* headOf(sql, sessionId, previewed !== undefined)
   if (session.estimator !== estimator.name) {
-    if (!estimators.byName.has(session.estimator))
-      throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: session.estimator })
-    throw outdated(estimators, session)
+    estimatorOf(sql, { id: sessionId, estimator: session.estimator })
+    throw outdated(sql.estimators, session)
   }
   if (
     previewed !== undefined &&
     !sameLimits(previewed.limits, previewing!.limitsFor(session.settings.config))
   )
-    throw outdated(estimators, session)
+    throw outdated(sql.estimators, session)
   const keyed = prepared.some(({ message }) => message.idempotencyKey !== undefined)
   if (expectedPosition !== undefined && expectedPosition !== session.position) {
     const repeated = keyed ? yield* repeatedRows(sql, session, prepared) : undefined
@@ -354,7 +270,7 @@ type Head = {
   readonly settings: SessionSettings
 }
 
-function* headOf(sql: Sql, sessionId: string, estimators: Estimators, withSettings: boolean): Work<Head> {
+function* headOf(sql: Sql, sessionId: string, withSettings: boolean): Work<Head> {
   yield* sql.enter(sessionId)
   const row = yield* sql.get(
     `select no, incarnation, messages, estimator${withSettings ? ', config, provider, model' : ''}
@@ -362,7 +278,12 @@ function* headOf(sql: Sql, sessionId: string, estimators: Estimators, withSettin
     sessionId,
   )
   if (row === undefined) {
-    const { no, incarnation, estimator } = yield* insertSession(sql, sessionId, {}, estimators.standard.name)
+    const { no, incarnation, estimator } = yield* insertSession(
+      sql,
+      sessionId,
+      {},
+      sql.estimators.standard.name,
+    )
     return { no, sessionId, incarnation, position: 0, estimator, settings: NO_SETTINGS }
   }
   const [no, incarnation, position, estimator] = row as [number, string, number, string]
@@ -402,20 +323,8 @@ function* appendAll(
     if (key !== undefined) earlier.set(key, { message, row, same: true })
   }
   const previews = yield* insertMessages(sql, head, written, taken)
-  if (written.length > 0) {
-    const sum = new SizesSum()
-    let sent = 0
-    for (const { sizes, silent } of written) {
-      sum.add(sizes)
-      if (!silent) sent += 1
-    }
-    yield* addToCounters(sql, head.no, {
-      rows: written.length,
-      sent,
-      sizes: sum.value,
-      activeCompactions: 0,
-    })
-  }
+  if (written.length > 0)
+    yield* moveCounters(sql, head.no, { messages: written.length, ...sumOf(written) }, false)
   return { messages, previews }
 }
 
@@ -453,17 +362,18 @@ const IS_REWOUND = `exists (
   select 1 from hiding h join undertext_compactions c on {family c} c.no = h.no where c.kind = 'manual')`
 
 /** Finds stored messages by their keys, hidden and rewound ones included. */
-export function* knownMessages(
-  sql: Sql,
-  sessionId: string,
-  messages: readonly NewMessage[],
-): Work<(KnownMessage | undefined)[]> {
-  return yield* sql.read('knownMessages', function* () {
+export const knownMessages = reading(
+  'knownMessages',
+  function* (
+    sql: Sql,
+    sessionId: string,
+    messages: readonly NewMessage[],
+  ): Work<(KnownMessage | undefined)[]> {
     const head = yield* requireHead(sql, sessionId)
     const found = yield* storedUnder(sql, head, messages, 'true', bodyWithoutMetadata)
     return found.map((one) => one && { position: one.row.position, same: one.same })
-  })
-}
+  },
+)
 
 /**
  * The newest rows with the messages' keys that are not rewound, and whether each has the same body. A rewound row does not keep its key.
@@ -496,17 +406,17 @@ function* storedUnder(
   compared: (body: Body) => string,
 ): Work<(StoredUnder | undefined)[]> {
   const keys = [...new Set(messages.flatMap(({ idempotencyKey }) => idempotencyKey ?? []))]
-  const rowsOf = (among: string): string =>
-    `m.idempotency_key, m.position, m.id, m.role, c.content, c.blobs, c.metadata
-     from undertext_messages m join ${CONTENT_OF_M}
-     where {family m} m.session = ? and m.idempotency_key ${among} and ${condition}`
-  const ofOne = `select ${rowsOf('= ?')} order by m.key desc limit 1`
-  const ofAll = `select distinct on (m.idempotency_key) ${rowsOf('in (select value from {texts ?} k)')}
-    order by m.idempotency_key, m.key desc`
   const rows =
-    sql.dialect === 'postgres'
-      ? yield* sql.all(ofAll, head.no, JSON.stringify(keys))
-      : (yield* mapped(keys, (key) => sql.all(ofOne, head.no, key))).flat()
+    keys.length === 0
+      ? []
+      : yield* sql.all(
+          `select m.idempotency_key, m.position, m.id, m.role, c.content, c.blobs, c.metadata
+           from undertext_messages m join ${CONTENT_OF_M}
+           where {family m} m.session = ? and m.idempotency_key in (select value from {texts ?} k) and ${condition} order by m.key`,
+          head.no,
+          JSON.stringify(keys),
+        )
+  // The newest of a key is the last.
   const newest = new Map(rows.map((row) => [row[0] as string, row] as const))
   return yield* mapped(messages, function* (message) {
     const row = message.idempotencyKey === undefined ? undefined : newest.get(message.idempotencyKey)
@@ -542,7 +452,7 @@ function* insertMessages(
   for (const { message } of written)
     if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
   let position = head.position
-  if (sql.dialect === 'postgres') {
+  if (sql.isRemote) {
     const twice = firstTaken(
       written.flatMap(({ message }) => message.id ?? []),
       taken,
@@ -563,30 +473,14 @@ function* insertMessages(
   }
   // A generator for each message would cost a hundredth of an append.
   for (const one of written) {
-    const { message, encoded, sizes } = one
+    const { message, encoded } = one
     position++
     let key: number
     try {
       key = yield* sql.insert(
         INSERT_MESSAGE,
         sql.keyOf(head.no, { position }),
-        head.no,
-        position,
-        position,
-        one.role,
-        one.flags,
-        message.id ?? null,
-        sizes.text,
-        sizes.reasoning,
-        sizes.toolCalls,
-        sizes.toolResults,
-        sizes.media,
-        sizes.images,
-        sizes.mediaBytes,
-        sizes.largeImages,
-        one.tools,
-        message.createdAt ?? now,
-        message.idempotencyKey ?? null,
+        ...rowOf(head.no, one, position, now),
       )
       yield* sql.run(INSERT_CONTENT, key, encoded.content, one.metadata, encoded.blobs)
     } catch (error) {
@@ -600,6 +494,19 @@ function* insertMessages(
 
 const INSERT_MESSAGE = insertInto('undertext_messages', MESSAGE_COLUMNS)
 
+/** The values of `MESSAGE_COLUMNS` after the key. */
+function rowOf(
+  session: number,
+  { message, role, flags, sizes, tools }: Prepared,
+  position: number,
+  now: number,
+): unknown[] {
+  return [
+    ...[session, position, position, role, flags, message.id ?? null, ...sizeColumns(sizes)],
+    ...[tools, message.createdAt ?? now, message.idempotencyKey ?? null],
+  ]
+}
+
 /** Inserts messages after a position by two statements. */
 function* insertMany(
   sql: Sql,
@@ -611,11 +518,7 @@ function* insertMany(
   const keyAt = (at: number): number => sql.keyOf(head.no, { position: after + at + 1 })!
   const messages = sql.run(
     insertInto('undertext_messages', MESSAGE_COLUMNS, rows.length),
-    ...rows.flatMap(({ message, sizes, ...row }, at) => [
-      ...[keyAt(at), head.no, after + at + 1, after + at + 1, row.role, row.flags],
-      ...[message.id ?? null, ...sizeColumns(sizes)],
-      ...[row.tools, message.createdAt ?? now, message.idempotencyKey ?? null],
-    ]),
+    ...rows.flatMap((row, at) => [keyAt(at), ...rowOf(head.no, row, after + at + 1, now)]),
   )
   const contents = sql.run(
     insertInto('undertext_contents', CONTENT_COLUMNS, rows.length),

@@ -10,6 +10,7 @@ import {
   parseStoredObject,
   parseStoredText,
   storedNumber,
+  storedOptional,
   storedText,
 } from './content-codec.ts'
 import type { Row } from './sql.ts'
@@ -54,6 +55,9 @@ export function savedColumns(saved: Sizes): number[] {
   return [text, reasoning, toolResults, media, images, mediaBytes, largeImages]
 }
 
+/** SQL: the saved sizes of the replacement `r`. */
+export const SAVED_OF_R = SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')
+
 /** SQL that adds given sizes to the counters of a session. */
 export const ADD_SIZES = SIZE_COLUMNS.map((name) => `${name} = ${name} + ?`).join(', ')
 
@@ -69,6 +73,8 @@ export type References = {
   readonly numbers: ReadonlyMap<string, number>
 }
 
+const NO_REFERENCES: References = { ids: new Map(), numbers: new Map() }
+
 const plain = (value: unknown): unknown => value ?? null
 
 const text: Codec<string> = {
@@ -81,10 +87,7 @@ const text: Codec<string> = {
 }
 const number: Codec<number> = { read: storedNumber, write: plain }
 const optionalText: Codec<string | undefined> = { read: storedText, write: plain }
-const optionalNumber: Codec<number | undefined> = {
-  read: (value, row) => (value === null ? undefined : storedNumber(value, row)),
-  write: plain,
-}
+const optionalNumber: Codec<number | undefined> = { read: storedOptional, write: plain }
 const json: Codec<JsonObject | undefined> = {
   read: (value, row) => (value === null ? undefined : parseStoredObject(value, 'record', row)),
   write: (value) => (value === undefined ? null : stringifyJson(value)),
@@ -116,17 +119,27 @@ export class Columns<F extends Fields> {
     this.names = this.#fields.map(([name]) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
   }
 
-  /** Fields from the columns of a row that begin at an index, without absent ones. Throws `STORE_CORRUPT`, naming the row. */
-  read(row: Row, from: number, name: string, references: References) {
+  /** The columns of an alias. */
+  of(alias: string): string {
+    return columnsOfAlias(alias, this.names)
+  }
+
+  /** Fields from the columns of a row that begin at an index. Throws `STORE_CORRUPT`, naming the row. */
+  all(row: Row, from: number, name: string, references = NO_REFERENCES): Values<F> {
     const values = this.#fields.map(([field, codec], at) => [
       field,
       codec.read(row[from + at], name, references),
     ])
-    return defined(Object.fromEntries(values) as Values<F>)
+    return Object.fromEntries(values) as Values<F>
+  }
+
+  /** The same without absent ones. */
+  read(row: Row, from: number, name: string, references = NO_REFERENCES) {
+    return defined(this.all(row, from, name, references))
   }
 
   /** The values of the columns. */
-  write(record: object, references: References): unknown[] {
+  write(record: object, references = NO_REFERENCES): unknown[] {
     const values = record as { readonly [field: string]: unknown }
     return this.#fields.map(([field, codec]) => codec.write(values[field], references))
   }
@@ -155,9 +168,7 @@ export const USAGE = new Columns({
   at: number,
 })
 
-export const MEASUREMENT = new Columns({
-  provider: text,
-  model: text,
+const MEASURED_FIELDS = {
   estimator: text,
   viewEpoch: number,
   tokens: number,
@@ -168,7 +179,9 @@ export const MEASUREMENT = new Columns({
   firstTokens: optionalNumber,
   firstEstimate: number,
   at: number,
-})
+}
+export const MEASURED = new Columns(MEASURED_FIELDS)
+export const MEASUREMENT = new Columns({ provider: text, model: text, ...MEASURED_FIELDS })
 
 export const OPERATION = new Columns({ id: text, digest: text, compaction, positions })
 
@@ -238,10 +251,35 @@ export const COMPACTION_FIGURES = new Columns({
   rank: number,
 })
 
+/** Tables whose rows belong to no family. */
+const OF_NONE: ReadonlySet<string> = new Set(['undertext_calibrations', 'undertext_limits'])
+
 /** The SQL that inserts rows with values for some columns. */
 export function insertInto(table: string, columns: readonly string[], rows = 1): string {
-  const values = `({?,} ${columns.map(() => '?').join(', ')})`
-  return `insert into ${table} ({family,} ${columns.join(', ')}) values ${Array(rows).fill(values).join(', ')}`
+  const [family, ofFamily] = OF_NONE.has(table) ? ['', ''] : ['{family,} ', '{?,} ']
+  const values = `(${ofFamily}${columns.map(() => '?').join(', ')})`
+  return `insert into ${table} (${family}${columns.join(', ')}) values ${Array(rows).fill(values).join(', ')}`
+}
+
+/** The SQL that inserts a row, or sets the other columns of the one that has its key. */
+export function upsertInto(table: string, key: readonly string[], columns: readonly string[]): string {
+  const family = OF_NONE.has(table) ? '' : '{family,} '
+  return `${insertInto(table, [...key, ...columns])} on conflict (${family}${key.join(', ')}) do update set ${setExcluded(columns)}`
+}
+
+/** SQL that sets columns to the values of a row that was not inserted. */
+export function setExcluded(columns: readonly string[]): string {
+  return columns.map((name) => `${name} = excluded.${name}`).join(', ')
+}
+
+/** SQL that sets columns to given values. */
+export function setColumns(columns: readonly string[]): string {
+  return columns.map((name) => `${name} = ?`).join(', ')
+}
+
+/** SQL: columns of an alias. */
+export function columnsOfAlias(alias: string, names: readonly string[]): string {
+  return names.map((name) => `${alias}.${name}`).join(', ')
 }
 
 export const CONTENT_COLUMNS = ['key', 'content', 'metadata', 'blobs'] as const

@@ -10,7 +10,7 @@ import { recheckSteps } from '../../core/model/laws.ts'
 import { type CompactionKind, contentOf, insertSpeaks, isCondensing } from '../../core/model/plan.ts'
 import { countSent, sumSizes } from '../../core/model/view.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../core/tokens/measure.ts'
-import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
+import type { CommitStep, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { ADD_SIZES, SIZE_COLUMNS, sizeColumns, sizesOf } from './columns.ts'
 import { type CompactionRow, stale, writeCompaction } from './compaction-row.ts'
@@ -28,9 +28,9 @@ import { viewIndex } from './planning.ts'
 import { insertReplacement, refreshShown } from './replacements.ts'
 import { COUNT_SENT, encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { type Sql, writing } from './sql.ts'
 import { VISIBLE } from './view.ts'
-import { begun, type Work } from './work.ts'
+import { begun, type Step, type Work } from './work.ts'
 
 /*
  * Tags are set by ranges of positions: an update through the partial index of visible rows would change the index it scans, and lists
@@ -38,21 +38,21 @@ import { begun, type Work } from './work.ts'
  */
 
 /**
- * Conditions that together select the rows of a set, with their values: one for each range of positions and each inserted row; for
- * PostgreSQL, where each is a round trip, one for all of a kind.
+ * Conditions that together select the rows of a set, with their values: one for each range of positions and each inserted row; one
+ * for all of a kind where each takes a round trip.
  */
 export function* placesIn(
-  { dialect }: Sql,
+  { isRemote }: Sql,
   session: number,
   { positions, inserted }: RowSet,
 ): Generator<readonly [where: string, ...values: unknown[]]> {
-  if (dialect === 'postgres' && positions.length > 1) {
+  if (isRemote && positions.length > 1) {
     // An array, not a subquery: the server would guess how many positions there are, and might read them for each row.
     const among = '= any (array(select generate_series({int k 0}, {int k 1}) from {elements ?} k))'
     yield [`{family} session = ? and position ${among}`, session, JSON.stringify(positions)]
     positions = []
   }
-  if (dialect === 'postgres' && inserted.length > 1) {
+  if (isRemote && inserted.length > 1) {
     const ordinals = JSON.stringify(inserted.map(({ ordinal }) => ordinal))
     yield [
       '{family} session = ? and position is null and ordinal = any (array(select value from {list ?} k))',
@@ -122,29 +122,30 @@ export function* figuresOfSet(sql: Sql, session: number, set: RowSet): Work<RowF
 
 /** A change of a session's counters. */
 type CounterChange = {
+  /** Messages that were appended. */
+  readonly messages?: number
   /** Of rows that are not silent. */
-  readonly visible: number
+  readonly visible?: number
   readonly sizes: Sizes
   readonly hidden?: { readonly kind: CompactionKind; readonly rows: number }
   readonly inserted?: number
   readonly retired?: number
-  readonly activeCompactions: number
+  readonly activeCompactions?: number
 }
 
-/** Changes the counters, within the caller's transaction. Raises version and view epoch. */
-export function* moveCounters(sql: Sql, session: number, change: CounterChange): Work<void> {
+/**
+ * Changes the counters, within the caller's transaction. Raises the version, and the view epoch unless rows that others have read are
+ * unchanged.
+ */
+export function moveCounters(sql: Sql, session: number, change: CounterChange, isSeen = true): Step<void> {
   const counter = hiddenCounter(change.hidden?.kind ?? 'condense')
-  yield* sql.run(
-    `update undertext_sessions set visible = visible + ?, ${ADD_SIZES}, ${counter} = ${counter} + ?, inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
-       version = version + 1, view_epoch = view_epoch + 1 where {family} no = ?`,
-    change.visible,
-    ...sizeColumns(change.sizes),
-    change.hidden?.rows ?? 0,
-    change.inserted ?? 0,
-    change.retired ?? 0,
-    change.activeCompactions,
-    Date.now(),
-    session,
+  const { messages = 0, visible = 0, inserted = 0, retired = 0, activeCompactions = 0 } = change
+  return sql.run(
+    `update undertext_sessions set messages = messages + ?, visible = visible + ?, ${ADD_SIZES}, ${counter} = ${counter} + ?,
+       inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
+       version = version + 1, view_epoch = view_epoch + ? where {family} no = ?`,
+    ...[messages, visible, ...sizeColumns(change.sizes), change.hidden?.rows ?? 0, inserted, retired],
+    ...[activeCompactions, Date.now(), isSeen ? 1 : 0, session],
   )
 }
 
@@ -154,14 +155,9 @@ export function* moveCounters(sql: Sql, session: number, change: CounterChange):
  * When the view epoch is that of the snapshot, there were only appends since, and the plans are valid. Otherwise they are checked
  * again, step by step, on the current view. Throws `STALE_PLAN`; then nothing is changed.
  */
-export function* commitRun(
-  sql: Sql,
-  snapshot: Snapshot,
-  run: RunCommit,
-  lease: Lease | undefined,
-  estimators: Estimators,
-): Work<void> {
-  yield* sql.write('compactSession', function* () {
+export const commitRun = writing(
+  'compactSession',
+  function* (sql: Sql, snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Work<void> {
     const sessionId = snapshot.session.id
     yield* sql.enter(sessionId)
     // What is read does not depend on what is written, so it is begun before anything is waited for.
@@ -176,7 +172,7 @@ export function* commitRun(
     const running = begun(runningAttempts(sql, session.no))
     if (run.job !== undefined) yield* settleJob(sql, sessionId, run.job, run.steps.length > 0)
     if (session.viewEpoch !== snapshot.session.viewEpoch) {
-      const now = yield* viewIndex(sql, session, snapshot.view.provider, estimators)
+      const now = yield* viewIndex(sql, session, snapshot.view.provider)
       recheckSteps(sessionId, run.steps, now, snapshot.session.messageCount)
     }
     const checking = begun(requireKeys(sql, session, run.steps))
@@ -203,12 +199,11 @@ export function* commitRun(
     const ended = new Set([...run.steps, ...run.failed].map(({ id }) => id))
     const dead = (yield* running).filter(({ id }) => !ended.has(id))
     yield* expireAttempts(sql, session.no, dead, liveRun(sql, held))
-  })
-}
+  },
+)
 
-/** The numbers of steps that were recorded when their summaries were requested. SQLite returns each when it is written. */
+/** The numbers of steps that were recorded when their summaries were requested. */
 function* notedNumbers(sql: Sql, steps: readonly CommitStep[]): Work<ReadonlyMap<string, number>> {
-  if (sql.dialect === 'sqlite') return new Map()
   const rows = yield* sql.all(
     'select id, no from undertext_compactions where {family} id in (select value from {texts ?} k)',
     JSON.stringify(steps.map(({ id }) => id)),
@@ -270,7 +265,7 @@ export function* commitStep(
     id: step.id,
     kind: plan.kind,
     status: 'active',
-    params: stringifyJson(plan.params),
+    params: plan.params,
     coverage: encodeCoverage(coverage),
     requires: requires.length === 0 ? null : JSON.stringify(requires),
     rowsHidden: plan.hide.length,

@@ -3,16 +3,16 @@ import { type JsonObject, stringifyJson } from '../../core/messages/json.ts'
 import type { CompactionStatus } from '../../core/model/dependents.ts'
 import type { CompactionKind } from '../../core/model/plan.ts'
 import type { RunStart, SummaryRecord } from '../storage.ts'
-import { damaged, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import { COMPACTION_FIGURES, COMPACTION_ORIGIN, insertInto, setExcluded } from './columns.ts'
 import type { StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import type { Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
 export type CompactionRow = {
   readonly id: string
   readonly kind: CompactionKind
   readonly status: CompactionStatus
-  readonly params?: string
+  readonly params?: JsonObject
   readonly coverage: string
   readonly requires?: string | null
   readonly rowsHidden?: number
@@ -28,6 +28,17 @@ export type CompactionRow = {
   readonly rank: number
 }
 
+/** What is not changed when an attempt ends. */
+const KEPT: ReadonlySet<string> = new Set(['parts_replaced', 'created_at'])
+const ENDED = COMPACTION_FIGURES.names.filter((name) => !KEPT.has(name))
+const WRITE = `${insertInto('undertext_compactions', [
+  ...['no', 'session', 'coverage', 'requires', 'rows_inserted'],
+  ...[...COMPACTION_ORIGIN.names, ...COMPACTION_FIGURES.names],
+])}
+  on conflict ({family,} id) do update set ${setExcluded(['status', 'params', 'rows_inserted', ...ENDED])}
+  where undertext_compactions.status in ('running', 'aborted', 'expired') and undertext_compactions.rows_inserted = 0
+  returning no`
+
 /**
  * Inserts a compaction, or ends one that was recorded as running; returns its number. `next`: the number of a new one, from `nextNo`.
  */
@@ -39,40 +50,18 @@ export function* writeCompaction(
   next?: number | null,
 ): Work<number> {
   const now = Date.now()
+  const { summary, coverage, requires = null, rowsInserted = 0, ...facts } = row
+  const { runId, trigger, actor, reason } = run
+  const record = {
+    ...{ rowsHidden: 0, partsReplaced: 0, changedAt: now, ...facts, ...summary },
+    ...{ run: runId, trigger, actor, reason, createdAt: row.createdAt ?? now },
+  }
   const written = yield* sql.get(
-    `insert into undertext_compactions ({family,} no, id, session, run, kind, status, trigger, actor, reason, params, coverage, requires,
-       rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost,
-       error, created_at, changed_at, rank)
-     values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     on conflict ({family,} id) do update set status = excluded.status, params = excluded.params, rows_hidden = excluded.rows_hidden,
-       rows_inserted = excluded.rows_inserted, tokens_before = excluded.tokens_before, tokens_after = excluded.tokens_after,
-       summarizer = excluded.summarizer, model = excluded.model, prompt_version = excluded.prompt_version,
-       usage = excluded.usage, cost = excluded.cost, error = excluded.error, changed_at = excluded.changed_at,
-       rank = excluded.rank
-     where undertext_compactions.status in ('running', 'aborted', 'expired') and undertext_compactions.rows_inserted = 0
-     returning no`,
+    WRITE,
     next === undefined ? yield* sql.nextNo('undertext_compactions', session.no) : next,
-    row.id,
-    session.no,
-    run.runId,
-    row.kind,
-    row.status,
-    run.trigger,
-    run.actor ?? null,
-    run.reason ?? null,
-    row.params ?? null,
-    row.coverage,
-    row.requires ?? null,
-    row.rowsHidden ?? 0,
-    row.partsReplaced ?? 0,
-    row.rowsInserted ?? 0,
-    row.tokensBefore,
-    row.tokensAfter,
-    ...recordColumns(row.summary),
-    row.error ?? null,
-    row.createdAt ?? now,
-    now,
-    row.rank,
+    ...[session.no, coverage, requires, rowsInserted],
+    ...COMPACTION_ORIGIN.write(record),
+    ...COMPACTION_FIGURES.write(record),
   )
   if (written === undefined) throw stale(session.id, 'it was applied already')
   return written[0] as number
@@ -96,22 +85,4 @@ export function recordColumns(summary: SummaryRecord | undefined): readonly (str
     summary?.usage === undefined ? null : stringifyJson(summary.usage),
     summary?.cost ?? null,
   ]
-}
-
-/** The columns of a row by their index. Each throws `STORE_CORRUPT`, naming the row. */
-export function columnsOf(row: Row, name: string) {
-  const text = (at: number): string | undefined => storedText(row[at], name)
-  return {
-    text,
-    required: (at: number): string => {
-      const value = text(at)
-      if (value === undefined) throw damaged('record', name)
-      return value
-    },
-    number: (at: number): number => storedNumber(row[at], name),
-    optional: (at: number): number | undefined =>
-      row[at] === null ? undefined : storedNumber(row[at], name),
-    json: (at: number): JsonObject | undefined =>
-      row[at] === null ? undefined : parseStoredObject(row[at], 'record', name),
-  }
 }

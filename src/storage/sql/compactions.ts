@@ -7,13 +7,12 @@ import { mergeRanges } from '../../core/model/expansion.ts'
 import type { CompactionKind } from '../../core/model/plan.ts'
 import type { PointerTarget, PreviewedPart } from '../../core/model/view.ts'
 import type { Compaction, Trigger } from '../storage.ts'
-import { SAVED_COLUMNS, savedSizes } from './columns.ts'
-import { columnsOf } from './compaction-row.ts'
-import { parseStoredLists } from './content-codec.ts'
+import { COMPACTION_FIGURES, COMPACTION_ORIGIN, SAVED_OF_R, savedSizes } from './columns.ts'
+import { parseStoredLists, storedText } from './content-codec.ts'
 import type { Nesting } from './plan-undo.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, reading, type Sql } from './sql.ts'
 import { begun, type Work } from './work.ts'
 
 /** The fields of a compaction that nesting, undo and redo depend on. */
@@ -160,7 +159,7 @@ export function* loadPointerTargets(sql: Sql, session: number): Work<PointerTarg
 /** The parts that active previews replace, within the caller's transaction. */
 export function* loadPreviews(sql: Sql, session: number): Work<PreviewedPart[]> {
   const rows = yield* sql.all(
-    `select r.message, r.part, r.compaction, ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
+    `select r.message, r.part, r.compaction, ${SAVED_OF_R}
      from undertext_compactions c {cross} undertext_replacements r on {family r} r.compaction = c.no
      where {family c} c.session = ? and c.status = 'active' and c.kind = 'preview'`,
     session,
@@ -215,11 +214,9 @@ export type Targets = {
 export function* findTargets(sql: Sql, sessionId: string, id: string, isUndo = false): Work<Targets> {
   const naming = begun(someCompactions(sql, sessionId, 'c.id = ?', id))
   const ofRun = begun(someCompactions(sql, sessionId, 'c.run = ? order by {+}c.no', id))
-  // SQLite does not wait, and reads those of one target when it needs them.
-  const building =
-    isUndo && sql.dialect === 'postgres'
-      ? begun(someCompactions(sql, sessionId, `c.no in (${LATER_IN_FORCE})`, id, id))
-      : undefined
+  const building = isUndo
+    ? begun(someCompactions(sql, sessionId, `c.no in (${LATER_IN_FORCE})`, id, id))
+    : undefined
   const named = yield* naming
   const targets = named.length > 0 ? named : yield* ofRun
   if (targets.length > 0) return { targets, isRun: named.length === 0, later: building && (yield* building) }
@@ -232,18 +229,18 @@ const LATER_IN_FORCE = `select l.no from undertext_compactions t join undertext_
   where {family t} t.id = ? or {family t} t.run = ?`
 
 /** Compactions in their public form, oldest first. */
-export function* readCompactions(
-  sql: Sql,
-  id: string,
-  { run, id: compactionId }: { run?: string | undefined; id?: string | undefined },
-): Work<Compaction[]> {
-  return yield* sql.read('listCompactions', function* () {
+export const readCompactions = reading(
+  'listCompactions',
+  function* (
+    sql: Sql,
+    id: string,
+    { run, id: compactionId }: { run?: string | undefined; id?: string | undefined },
+  ): Work<Compaction[]> {
     const session = yield* requireSession(sql, id)
     const [filter, ...named] = filterOf(run, compactionId)
     const all = yield* sql.all(
-      `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.actor, c.reason, c.params, c.coverage, c.rows_hidden,
-         c.parts_replaced, c.rows_inserted, c.tokens_before, c.tokens_after, c.summarizer, c.model, c.prompt_version, c.usage,
-         c.cost, c.error, c.created_at, c.changed_at, c.requires, m.anchor, m.ordinal, c.copied_from
+      `select c.no, ${COMPACTION_ORIGIN.of('c')}, c.coverage, c.requires, c.rows_inserted, m.anchor, m.ordinal, c.copied_from,
+         ${COMPACTION_FIGURES.of('c')}
        from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no
        where {family c} c.session = ? ${filter} order by c.rank, c.no`,
       session.no,
@@ -254,12 +251,12 @@ export function* readCompactions(
     const replaced = yield* replacedParts(sql, session, rows)
     const required = yield* requiredParts(sql, session, rows)
     return rows.map((row) => ({
-      ...turned(decodeCompaction(session, row, placeOf(row[24], row[25]))),
+      ...turned(decodeCompaction(session, row, placeOf(row[12], row[13]))),
       replaced: replaced.get(row[0] as number) ?? [],
       requires: required(row),
     }))
-  })
-}
+  },
+)
 
 /** A filter of its own for each case, so that one compaction is found by its index. */
 function filterOf(
@@ -316,7 +313,7 @@ function* replacedParts(
   session: StoredSession,
   compactions: readonly Row[],
 ): Work<ReadonlyMap<number, PartPlaces>> {
-  const replacing = compactions.filter((row) => (row[11] as number) > 0).map((row) => row[0])
+  const replacing = compactions.filter((row) => (row[PARTS_REPLACED] as number) > 0).map((row) => row[0])
   const byNo = new Map<number, { messageId: string; part: number }[]>()
   if (replacing.length === 0) return byNo
   const rows = yield* sql.all(
@@ -333,23 +330,29 @@ function* replacedParts(
   return byNo
 }
 
+/** The ids of rows by their keys. */
+export function* idsOfKeys(
+  sql: Sql,
+  { incarnation }: Pick<StoredSession, 'incarnation'>,
+  keys: Iterable<number>,
+): Work<ReadonlyMap<unknown, string>> {
+  const rows = yield* sql.all(
+    'select key, id, position, ordinal from undertext_messages where {family} key in (select value from {list ?} k)',
+    JSON.stringify([...keys]),
+  )
+  return new Map(rows.map(([key, id, position, ordinal]) => [key, rowId(incarnation, id, position, ordinal)]))
+}
+
 /** Returns a function with the parts that a compaction's row points to: one query for all of them. */
 function* requiredParts(
   sql: Sql,
   session: StoredSession,
   compactions: readonly Row[],
 ): Work<(row: Row) => PartPlaces> {
-  const keysOf = (row: Row): readonly RequiredKey[] => requiredKeys(row[1] as string, row[23])
+  const keysOf = (row: Row): readonly RequiredKey[] => requiredKeys(row[1] as string, row[10])
   const keys = new Set(compactions.flatMap((row) => keysOf(row).map(([key]) => key)))
   if (keys.size === 0) return () => []
-  const rows = yield* sql.all(
-    `select m.key, m.id, m.position, m.ordinal
-     from {list ?} k join undertext_messages m on {family m} m.key = k.value`,
-    JSON.stringify([...keys]),
-  )
-  const ids = new Map(
-    rows.map(([key, id, position, ordinal]) => [key, rowId(session.incarnation, id, position, ordinal)]),
-  )
+  const ids = yield* idsOfKeys(sql, session, keys)
   return (row) =>
     keysOf(row).flatMap(([key, part]) => {
       const messageId = ids.get(key)
@@ -357,32 +360,20 @@ function* requiredParts(
     })
 }
 
+/** Where the figures begin in a row, and one of them. */
+const FIGURES = 15
+const PARTS_REPLACED = FIGURES + COMPACTION_FIGURES.names.indexOf('parts_replaced')
+
 function decodeCompaction(session: StoredSession, row: Row, inserted: Place | undefined): Decoded {
-  const { text, required, number, optional, json } = columnsOf(row, `compaction no. ${row[0]}`)
+  const name = `compaction no. ${row[0]}`
+  const { id, run, trigger, params, ...origin } = COMPACTION_ORIGIN.all(row, 1, name)
+  const { rank: _, rowsHidden, partsReplaced, ...figures } = COMPACTION_FIGURES.all(row, FIGURES, name)
   return {
-    id: required(1),
-    runId: required(2),
-    kind: required(3) as CompactionKind,
-    status: required(4) as CompactionStatus,
-    trigger: required(5) as Trigger,
-    actor: text(6),
-    reason: text(7),
-    params: json(8) ?? {},
-    coverage: coverageOf(row[1] as string, row[9], inserted),
-    rowsHidden: number(10),
-    partsReplaced: number(11),
-    rowsInserted: number(12),
+    ...{ id, runId: run, ...origin, trigger: trigger as Trigger, params: params ?? {} },
+    coverage: coverageOf(id, row[9], inserted),
+    ...{ rowsHidden, partsReplaced, rowsInserted: row[11] as number },
     insertedIds: inserted === undefined ? [] : [rowId(session.incarnation, null, null, inserted.ordinal)],
-    tokensBefore: number(13),
-    tokensAfter: number(14),
-    summarizer: text(15),
-    model: text(16),
-    promptVersion: text(17),
-    usage: json(18),
-    cost: optional(19),
-    error: text(20),
-    createdAt: number(21),
-    changedAt: number(22),
-    ...defined({ copiedFrom: text(26) || undefined }),
+    ...figures,
+    ...defined({ copiedFrom: storedText(row[14], name) || undefined }),
   }
 }

@@ -136,6 +136,11 @@ export function storedNumber(value: unknown, row: string): number {
   return value
 }
 
+/** The same of a nullable column. */
+export function storedOptional(value: unknown, row: string): number | undefined {
+  return value === null ? undefined : storedNumber(value, row)
+}
+
 /** Parses a stored JSON text. */
 export function parseStoredText(text: unknown, what: string, row: string | number): string {
   const value = parseStored(text, what, row)

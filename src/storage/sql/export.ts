@@ -25,7 +25,7 @@ import {
   type References,
   USAGE,
 } from './columns.ts'
-import { coverageOf, decodeTurned, onceEach, placeOf, requiredKeys } from './compactions.ts'
+import { coverageOf, decodeTurned, idsOfKeys, onceEach, placeOf, requiredKeys } from './compactions.ts'
 import {
   type Blobs,
   damaged,
@@ -35,9 +35,9 @@ import {
   readBlobs,
 } from './content-codec.ts'
 import { exportRequests } from './requests.ts'
-import { decodeKind, decodeRole, rowId } from './row-codec.ts'
+import { decodeKind, decodeRole } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M, TEXT_OF_R } from './view.ts'
 import type { Work } from './work.ts'
 
@@ -52,9 +52,7 @@ type ExportedWithin = {
 }
 
 /** Everything of a session that is small or changes, read at one moment. Throws `SESSION_NOT_FOUND`, `STORE_CORRUPT`. */
-export function* exportHead(sql: Sql, id: string): Work<ExportedHead> {
-  return yield* sql.read('exportSession', () => readHead(sql, id))
-}
+export const exportHead = reading('exportSession', readHead)
 
 /** The same within the caller's transaction. */
 export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
@@ -143,9 +141,8 @@ function* exportCompactions(
   references: References,
   entries: ReadonlyMap<number, number>,
 ): Work<CompactionRecord[]> {
-  const columns = [...COMPACTION_ORIGIN.names, ...COMPACTION_FIGURES.names].map((name) => `c.${name}`)
   const all = yield* sql.all(
-    `select c.no, c.id, c.coverage, c.requires, c.turned, c.undone_with_run, m.anchor, m.ordinal, c.copied_from, ${columns.join(', ')}
+    `select c.no, c.id, c.coverage, c.requires, c.turned, c.undone_with_run, m.anchor, m.ordinal, c.copied_from, ${COMPACTION_ORIGIN.of('c')}, ${COMPACTION_FIGURES.of('c')}
      from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no
      where {family c} c.session = ? order by c.no`,
     session.no,
@@ -205,13 +202,7 @@ function* requirementsOf(
   const keys = compactions.flatMap(([, id, , requires]) =>
     requiredKeys(id as string, requires).flatMap(([key, , by = []]) => [key, ...by]),
   )
-  const rows = yield* sql.all(
-    'select key, id, position, ordinal from undertext_messages where {family} key in (select value from {list ?} k)',
-    JSON.stringify(keys),
-  )
-  const ids = new Map(
-    rows.map(([key, id, position, ordinal]) => [key, rowId(session.incarnation, id, position, ordinal)]),
-  )
+  const ids = yield* idsOfKeys(sql, session, keys)
   return (compaction, requires) => {
     const idOf = (key: number): string => {
       const id = ids.get(key)
@@ -234,8 +225,9 @@ const MAX_BYTES = 4_000_000
  * The rows after a position as they were when the head was read: pins and tags follow from the head, and all else is written once. Throws
  * `SESSION_NOT_FOUND` when the session was purged since, `STORE_CORRUPT`.
  */
-export function* exportRows(sql: Sql, exported: ExportedHead, after: number): Work<ExportedRows> {
-  return yield* sql.read('exportSession', function* () {
+export const exportRows = reading(
+  'exportSession',
+  function* (sql: Sql, exported: ExportedHead, after: number): Work<ExportedRows> {
     const { session } = exported.head
     const { no } = exported.within as ExportedWithin
     yield* requireSame(sql, exported)
@@ -254,8 +246,8 @@ export function* exportRows(sql: Sql, exported: ExportedHead, after: number): Wo
       return [record, ...shown.map((one): ReplacementRecord => ({ ...one, message: id }))]
     })
     return { records, next: last >= session.messages ? undefined : last }
-  })
-}
+  },
+)
 
 function* requireSame(sql: Sql, { head, within }: ExportedHead): Work<void> {
   const { id, incarnation, messages } = head.session

@@ -1,12 +1,23 @@
 import { v7 as uuidv7 } from 'uuid'
 import { UndertextError } from '../../core/errors.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
+import type { NewMessage } from '../../core/messages/message.ts'
 import { encodeCoverage } from '../../core/model/coverage.ts'
 import type { Point } from '../../core/model/moment.ts'
 import type { CompactionKind } from '../../core/model/plan.ts'
-import type { ForkRequest, Session } from '../storage.ts'
+import type { AppendedMessage, BroughtBack, ForkRequest, Session } from '../storage.ts'
+import { writeMessages } from './append.ts'
 import { writeAudit } from './audit.ts'
-import { insertInto, SAVED_COLUMNS, SAVED_SIZES, SIZE_COLUMNS } from './columns.ts'
+import {
+  COMPACTION_FIGURES,
+  COMPACTION_ORIGIN,
+  insertInto,
+  MEASUREMENT,
+  SAVED_COLUMNS,
+  SAVED_OF_R,
+  SAVED_SIZES,
+  SIZE_COLUMNS,
+} from './columns.ts'
 import { placesIn, setTags } from './commit.ts'
 import { coverageOf, decodeTurned, requiredKeys } from './compactions.ts'
 import { damaged, parseStoredObject } from './content-codec.ts'
@@ -22,7 +33,7 @@ import {
   type StoredSession,
   sessionsWhere,
 } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, reading, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
 /*
@@ -63,12 +74,9 @@ type Forking = {
 }
 
 /** Copies a session, see `Storage.fork`. */
-export function* forkSession(
-  sql: Sql,
-  id: string,
-  { id: newId, title, at, actor }: ForkRequest,
-): Work<Session> {
-  return yield* sql.write('forkSession', function* () {
+export const forkSession = writing(
+  'forkSession',
+  function* (sql: Sql, id: string, { id: newId, title, at, actor }: ForkRequest): Work<Session> {
     if ((yield* readSession(sql, newId)) !== undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: newId })
     const origin = yield* requireSession(sql, id)
@@ -87,33 +95,46 @@ export function* forkSession(
     yield* writeAudit(sql, fork.no, { event: 'forked', actor, detail: { from: id, position } })
     yield* writeAudit(sql, origin.no, { event: 'forked', actor, detail: { fork: newId, position } })
     return yield* requireSession(sql, newId)
+  },
+)
+
+/** Appends the conclusion of a fork to the session that it is a fork of, and records it. See `Storage.bringBack`. */
+export function* bringBack(
+  sql: Sql,
+  sessionId: string,
+  message: NewMessage,
+  { fork, incarnation, from, to, actor, reason }: BroughtBack,
+): Work<AppendedMessage> {
+  const writing = { sessionId, messages: [message], previewing: undefined }
+  return yield* writeMessages(sql, 'bringBack', writing, function* (write): Work<AppendedMessage> {
+    yield* sql.enterAlone(sessionId)
+    const { no } = yield* requireSession(sql, sessionId)
+    // While its summary was written, the fork may have been purged, or the session that it is a fork of.
+    const branch = yield* readSession(sql, fork)
+    const isSame = branch?.incarnation === incarnation && branch.forkedFrom?.sessionId === sessionId
+    if (!isSame) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: fork })
+    yield* sql.enter(sessionId)
+    const [appended] = (yield* write(undefined)).messages
+    const detail = { fork, from, to, position: appended!.position, reason: reason ?? null }
+    yield* writeAudit(sql, no, { event: 'brought back', actor, detail })
+    return appended!
   })
 }
 
 /** The direct forks of a session, oldest first. */
-export function* listForks(sql: Sql, id: string): Work<Session[]> {
-  return yield* sql.read('listForks', function* () {
-    const { no } = yield* requireSession(sql, id)
-    return yield* sessionsWhere(sql, `${FORKS_OF} and staged_by is null order by no`, no)
-  })
-}
+export const listForks = reading('listForks', function* (sql: Sql, id: string): Work<Session[]> {
+  const { no } = yield* requireSession(sql, id)
+  return yield* sessionsWhere(sql, `${FORKS_OF} and staged_by is null order by no`, no)
+})
 
+/** The columns of a compaction: those that a copy has in its own way, then the others. */
+const CHANGED = ['no', 'id', 'run', 'status', 'coverage', 'requires', 'undone_with_run', 'turned']
 const COMPACTION = [
-  ...['no', 'id', 'run', 'status', 'coverage', 'requires', 'undone_with_run', 'turned'],
-  ...[
-    'kind',
-    'trigger',
-    'actor',
-    'reason',
-    'params',
-    'rows_hidden',
-    'parts_replaced',
-    'rows_inserted',
-    'tokens_before',
-    'tokens_after',
-  ],
-  ...['summarizer', 'model', 'prompt_version', 'usage', 'cost', 'error', 'created_at', 'changed_at', 'rank'],
-] as const
+  ...CHANGED,
+  ...[...COMPACTION_ORIGIN.names, 'rows_inserted', ...COMPACTION_FIGURES.names].filter(
+    (name) => !CHANGED.includes(name),
+  ),
+]
 
 /** The compactions that exist at a moment, with their state; attempts without a result are ignored. */
 function* compactionsAt(
@@ -439,7 +460,7 @@ function* copyReplacements(sql: Sql, { copied, position }: Forking, keys: NewKey
     `${RENUMBERED} insert into undertext_replacements ({family,} compaction, message, part, text, ${SAVED_COLUMNS.join(', ')})
      select {?,} k.new_no, ${keys.sql}, r.part,
        case when octet_length(r.text) <= ${COPIED_BYTES} then r.text else '[' || r.compaction || ',' || r.message || ']' end,
-       ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
+       ${SAVED_OF_R}
      from renumbered k {cross} undertext_replacements r on {family r} r.compaction = k.no
        join undertext_messages m on {family m} m.key = r.message
      where m.position is null or m.position <= ?`,
@@ -456,14 +477,12 @@ function* copyReplacements(sql: Sql, { copied, position }: Forking, keys: NewKey
 function* copyMeasurements(sql: Sql, { origin, fork, past }: Forking): Work<void> {
   const latest = past === undefined ? origin.viewEpoch : Math.max(0, origin.viewEpoch - 1)
   yield* sql.run(
-    `insert into undertext_measurements ({family,} session, provider, model, estimator, view_epoch, tokens, held, history,
-       standing, pending, first_tokens, first_estimate, at)
-     select {?,} ?, provider, model, estimator, {least}(view_epoch, ?), tokens, held, history,
-       standing, pending, first_tokens, first_estimate, at
+    `insert into undertext_measurements ({family,} session, ${MEASUREMENT.names.join(', ')})
+     select {?,} ?, ${MEASUREMENT.names
+       .map((name) => (name === 'view_epoch' ? 'case when view_epoch < ? then view_epoch else ? end' : name))
+       .join(', ')}
      from undertext_measurements where {family} session = ?`,
-    fork.no,
-    latest,
-    origin.no,
+    ...[fork.no, latest, latest, origin.no],
   )
 }
 

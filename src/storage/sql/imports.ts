@@ -4,9 +4,8 @@ import { writeAudit } from './audit.ts'
 import { addReferences, blobsOf, dropReferences } from './content-codec.ts'
 import { dropSession, leaveToForks } from './purge.ts'
 import { requestBlobs } from './requests.ts'
-import { forgetWords } from './search-index.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { outside, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
 /*
@@ -15,8 +14,9 @@ import type { Work } from './work.ts'
  */
 
 /** Creates a session that no list shows. Throws `SESSION_EXISTS`, also when all of its possible incarnations are taken. */
-export function* beginImport(sql: Sql, request: NewImport): Work<StoredSession> {
-  return yield* sql.write('beginImport', function* () {
+export const beginImport = writing(
+  'beginImport',
+  function* (sql: Sql, request: NewImport): Work<StoredSession> {
     const { id, fields, estimator, holder, expiresAt, incarnations } = request
     yield* refuseTaken(sql, id)
     const incarnation = request.incarnation ?? (incarnations && (yield* firstFree(sql, incarnations)))
@@ -29,8 +29,8 @@ export function* beginImport(sql: Sql, request: NewImport): Work<StoredSession> 
       ...[holder, holder, expiresAt, incarnation ?? null, no],
     )
     return yield* requireSession(sql, id)
-  })
-}
+  },
+)
 
 function* firstFree(sql: Sql, incarnations: readonly string[]): Work<string | undefined> {
   for (const one of incarnations) {
@@ -41,14 +41,7 @@ function* firstFree(sql: Sql, incarnations: readonly string[]): Work<string | un
 }
 
 /** Gives an imported session its own name and lists it. Throws `SESSION_EXISTS`, and `SESSION_NOT_FOUND` when it is not in progress. */
-export function* finishImport(
-  sql: Sql,
-  importId: string,
-  id: string,
-  finished: FinishedImport,
-): Work<Session> {
-  return yield* sql.write('finishImport', () => publish(sql, importId, id, finished))
-}
+export const finishImport = writing('finishImport', publish)
 
 /** The same within the caller's transaction. */
 export function* publish(
@@ -128,7 +121,7 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
         rows,
       )).map(([key]) => key as number)
       const references = yield* discardRows(sql, keys)
-      yield* forgetWords(sql, no)
+      yield* sql.words.remove(sql, no)
       const isEmpty = keys.length < rows
       if (isEmpty) {
         addReferences(references, yield* requestBlobs(sql, no))
@@ -152,10 +145,8 @@ function* discardRows(sql: Sql, keys: readonly number[]): Work<Map<string, numbe
   return references
 }
 
-export function* importsInProgress(sql: Sql): Work<ImportInProgress[]> {
-  return yield* sql.outside('importsInProgress', function* () {
-    const statement = `select id, staged_by, coalesce(lease_expires, updated_at) from undertext_sessions where staged_by is not null`
-    const rows = (yield* sql.all(statement)) as unknown as [string, string, number][]
-    return rows.map(([id, holder, expiresAt]) => ({ id, holder, expiresAt }))
-  })
-}
+export const importsInProgress = outside('importsInProgress', function* (sql: Sql): Work<ImportInProgress[]> {
+  const statement = `select id, staged_by, coalesce(lease_expires, updated_at) from undertext_sessions where staged_by is not null`
+  const rows = (yield* sql.all(statement)) as unknown as [string, string, number][]
+  return rows.map(([id, holder, expiresAt]) => ({ id, holder, expiresAt }))
+})

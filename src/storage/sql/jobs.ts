@@ -2,8 +2,9 @@ import { UndertextError } from '../../core/errors.ts'
 import { isObject, stringifyJson } from '../../core/messages/json.ts'
 import type { ClaimedJob, Job, JobClaim, JobEnd, JobRequest, JobState, NewJob, RunOfJob } from '../jobs.ts'
 import { claimName, isHeld as isHeldBy, LEASE_MS } from '../process.ts'
+import { insertInto, JOB } from './columns.ts'
 import { requireHead, requireSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { outside, type Row, reading, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
 /** Number of jobs kept per session; older ones are deleted when a new one is queued. */
@@ -12,6 +13,7 @@ const KEPT_JOBS = 100
 const COLUMNS = `j.id, s.id, j.state, j.run, j.attempts, j.position, j.view_epoch, j.not_before, j.error, j.created_at, j.changed_at,
   j.holder, j.expires, j.request, j.no, j.session`
 const SELECT = `select ${COLUMNS} from undertext_jobs j join undertext_sessions s on {same s j} s.no = j.session`
+const INSERT = insertInto('undertext_jobs', ['no', 'session', ...JOB.names])
 const OPEN = "state in ('queued', 'running')"
 /** The columns that a job loses when it ends. */
 const ENDED = 'request = null, holder = null, expires = null, changed_at = ?'
@@ -25,13 +27,14 @@ type StoredJob = {
   readonly request: unknown
 }
 
-export function* enqueueJob(
-  sql: Sql,
-  id: string,
-  { id: jobId, request, notBefore }: NewJob,
-  hurry: boolean,
-): Work<{ readonly job: Job; readonly isNew: boolean }> {
-  return yield* sql.write('compactInBackground', function* () {
+export const enqueueJob = writing(
+  'compactInBackground',
+  function* (
+    sql: Sql,
+    id: string,
+    { id: jobId, request, notBefore }: NewJob,
+    hurry: boolean,
+  ): Work<{ readonly job: Job; readonly isNew: boolean }> {
     const session = yield* requireSession(sql, id)
     const open = yield* findJob(sql, `{family j} j.${OPEN} and j.session = ?`, session.no)
     const now = Date.now()
@@ -52,21 +55,17 @@ export function* enqueueJob(
       return { job: (yield* findJob(sql, '{family j} j.no = ?', open.no))!.job, isNew: false }
     }
     const no = yield* sql.insert(
-      `insert into undertext_jobs ({family,} no, id, session, state, request, position, view_epoch, not_before, created_at, changed_at)
-       values ({?,} ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)`,
+      INSERT,
       yield* sql.nextNo('undertext_jobs', session.no),
-      jobId,
       session.no,
-      stringifyJson({
-        config: request.config,
-        replans: request.replans,
-        ...(request.isOffered === true && { isOffered: true }),
+      ...JOB.write({
+        ...{ id: jobId, state: 'queued', attempts: 0, notBefore, createdAt: now, changedAt: now },
+        ...{ position: session.messageCount, viewEpoch: session.viewEpoch },
+        request: stringifyJson({
+          ...{ config: request.config, replans: request.replans },
+          ...(request.isOffered === true && { isOffered: true }),
+        }),
       }),
-      session.messageCount,
-      session.viewEpoch,
-      notBefore,
-      now,
-      now,
     )
     yield* sql.run(
       `delete from undertext_jobs where {family} session = ? and no <= (
@@ -76,8 +75,8 @@ export function* enqueueJob(
       KEPT_JOBS,
     )
     return { job: (yield* findJob(sql, '{family j} j.no = ?', no))!.job, isNew: true }
-  })
-}
+  },
+)
 
 export function* claimJob(
   sql: Sql,
@@ -123,18 +122,19 @@ export function* claimJob(
 /** Shortens a claim that expires later than a new one would, because the clock was set back, to the duration of a new one. */
 function* shorten(sql: Sql, { job, expires }: StoredJob): Work<undefined> {
   const latest = Date.now() + LEASE_MS
-  if (sql.dialect === 'sqlite' && job.state === 'running' && expires > latest)
+  if (!sql.isShared && job.state === 'running' && expires > latest)
     yield* setExpiry(sql, job.sessionId, job.id, job.runId!, latest)
 }
 
-function* setExpiry(sql: Sql, id: string, jobId: string, runId: string, expires: number): Work<boolean> {
-  return yield* sql.write('compactInBackground', function* () {
+const setExpiry = writing(
+  'compactInBackground',
+  function* (sql: Sql, id: string, jobId: string, runId: string, expires: number): Work<boolean> {
     yield* sql.enter(id)
     const statement =
       "update undertext_jobs set expires = ? where {family} id = ? and run = ? and state = 'running'"
     return (yield* sql.change(statement, expires + (yield* sql.clockOffset()), jobId, runId)) === 1
-  })
-}
+  },
+)
 
 /**
  * The end of a wait that was recorded at `changedAt`: now, if the clock was set back since. The time that has passed is unknown then,
@@ -153,7 +153,7 @@ function* isDue(sql: Sql, stored: StoredJob): Work<boolean> {
 function* isHeld(sql: Sql, { job, holder, expires }: StoredJob): Work<boolean> {
   if (job.state !== 'running' || holder === undefined || job.runId === undefined) return false
   const expiresAt = expires - (yield* sql.clockOffset())
-  return isHeldBy({ holder, run: claimName(job.runId), expiresAt }, sql.dialect === 'postgres')
+  return isHeldBy({ holder, run: claimName(job.runId), expiresAt }, sql.isShared)
 }
 
 export function* renewJob(
@@ -165,8 +165,9 @@ export function* renewJob(
   return yield* setExpiry(sql, id, jobId, runId, expiresAt)
 }
 
-export function* endJob(sql: Sql, id: string, jobId: string, runId: string, end: JobEnd): Work<boolean> {
-  return yield* sql.write('compactInBackground', function* () {
+export const endJob = writing(
+  'compactInBackground',
+  function* (sql: Sql, id: string, jobId: string, runId: string, end: JobEnd): Work<boolean> {
     yield* sql.enter(id)
     const changed = yield* sql.change(
       `update undertext_jobs set state = ?, error = ?, not_before = coalesce(?, not_before), attempts = attempts - ?, request = case when ? = 1 then request end, holder = null,
@@ -181,8 +182,8 @@ export function* endJob(sql: Sql, id: string, jobId: string, runId: string, end:
       runId,
     )
     return changed === 1
-  })
-}
+  },
+)
 
 /**
  * Before the commit of a job's run, within its transaction: throws `ABORTED` for a job that was cancelled or taken over. With steps the
@@ -222,11 +223,9 @@ export function* cancelJob(sql: Sql, jobId: string): Work<Job | undefined> {
   })
 }
 
-export function* readJob(sql: Sql, jobId: string): Work<Job | undefined> {
-  return yield* sql.outside('getJob', function* () {
-    return (yield* findJob(sql, 'j.id = ?', jobId))?.job
-  })
-}
+export const readJob = outside('getJob', function* (sql: Sql, jobId: string): Work<Job | undefined> {
+  return (yield* findJob(sql, 'j.id = ?', jobId))?.job
+})
 
 export function* readOpenJob(
   sql: Sql,
@@ -239,24 +238,20 @@ export function* readOpenJob(
   return { job: open.job, isHeld: true }
 }
 
-export function* readJobs(sql: Sql, id: string, limit: number): Work<Job[]> {
-  return yield* sql.read('listJobs', function* () {
-    const { no } = yield* requireHead(sql, id)
-    const rows = yield* sql.all(
-      `${SELECT} where {family j} j.session = ? order by j.no desc limit ?`,
-      no,
-      limit,
-    )
-    return rows.map((row) => decode(row).job)
-  })
-}
+export const readJobs = reading('listJobs', function* (sql: Sql, id: string, limit: number): Work<Job[]> {
+  const { no } = yield* requireHead(sql, id)
+  const rows = yield* sql.all(
+    `${SELECT} where {family j} j.session = ? order by j.no desc limit ?`,
+    no,
+    limit,
+  )
+  return rows.map((row) => decode(row).job)
+})
 
-export function* readWaiting(sql: Sql, limit: number): Work<string[]> {
-  return yield* sql.outside('whenIdle', function* () {
-    const statement = `select s.id from undertext_jobs j join undertext_sessions s on {same s j} s.no = j.session where j.${OPEN} order by j.no limit ?`
-    return (yield* sql.all(statement, limit)).map((row) => row[0] as string)
-  })
-}
+export const readWaiting = outside('whenIdle', function* (sql: Sql, limit: number): Work<string[]> {
+  const statement = `select s.id from undertext_jobs j join undertext_sessions s on {same s j} s.no = j.session where j.${OPEN} order by j.no limit ?`
+  return (yield* sql.all(statement, limit)).map((row) => row[0] as string)
+})
 
 /** The first job that a condition selects. */
 function* findJob(sql: Sql, where: string, value: string | number): Work<StoredJob | undefined> {

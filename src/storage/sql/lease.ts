@@ -6,7 +6,7 @@ import type { Attempt, FailedAttempt, Lease, RunStart, Snapshot, SummaryRecord }
 import { writeAudit } from './audit.ts'
 import { recordColumns, stale, writeCompaction } from './compaction-row.ts'
 import { readSession, requireSession, type StoredSession } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
 export function* leaseOf(sql: Sql, session: number): Work<Lease | undefined> {
@@ -85,40 +85,39 @@ export function* leaseInTheWay(sql: Sql, id: string): Work<Lease | undefined> {
 }
 
 /** Claims a session, or returns the lease that prevents it. Attempts of dead holders are marked as expired. */
-export function* takeLease(sql: Sql, id: string, lease: Lease): Work<Lease | undefined> {
-  return yield* sql.write('compactSession', function* () {
-    const session = yield* requireSession(sql, id)
-    const current = yield* leaseOf(sql, session.no)
-    if (current !== undefined && current.runId !== lease.runId && isAlive(sql, current)) {
-      if (expiresTooLate(sql, current)) yield* shorten(sql, id, current)
-      return current
-    }
-    yield* expireAttempts(sql, session.no, yield* runningAttempts(sql, session.no), lease.runId)
-    yield* sql.run(
-      'update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ? where {family} no = ?',
-      lease.runId,
-      lease.holder,
-      lease.expiresAt + (yield* sql.clockOffset()),
-      session.no,
-    )
-    return undefined
-  })
-}
+export const takeLease = writing('compactSession', function* (sql: Sql, id: string, lease: Lease): Work<
+  Lease | undefined
+> {
+  const session = yield* requireSession(sql, id)
+  const current = yield* leaseOf(sql, session.no)
+  if (current !== undefined && current.runId !== lease.runId && isAlive(sql, current)) {
+    if (expiresTooLate(sql, current)) yield* shorten(sql, id, current)
+    return current
+  }
+  yield* expireAttempts(sql, session.no, yield* runningAttempts(sql, session.no), lease.runId)
+  yield* sql.run(
+    'update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ? where {family} no = ?',
+    lease.runId,
+    lease.holder,
+    lease.expiresAt + (yield* sql.clockOffset()),
+    session.no,
+  )
+  return undefined
+})
 
-export function* renewLease(sql: Sql, id: string, lease: Lease): Work<boolean> {
-  return yield* sql.write('compactSession', () => setExpiry(sql, id, lease))
-}
+export const renewLease = writing('compactSession', setExpiry)
 
-export function* releaseLease(sql: Sql, id: string, lease: Lease): Work<void> {
-  yield* sql.write('compactSession', function* () {
+export const releaseLease = writing(
+  'compactSession',
+  function* (sql: Sql, id: string, lease: Lease): Work<void> {
     const session = yield* readSession(sql, id)
     if (session !== undefined && (yield* leaseOf(sql, session.no))?.runId === lease.runId)
       yield* clearLease(sql, session.no)
-  })
-}
+  },
+)
 
 function isAlive(sql: Sql, { expiresAt, holder, runId }: Lease): boolean {
-  return isHeld({ holder, run: runId, expiresAt }, sql.dialect === 'postgres')
+  return isHeld({ holder, run: runId, expiresAt }, sql.isShared)
 }
 
 function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boolean> {
@@ -129,7 +128,7 @@ function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boo
 
 /** Whether a lease expires later than a new one would: the clock was set back after it was written. */
 function expiresTooLate(sql: Sql, { expiresAt }: Lease): boolean {
-  return sql.dialect === 'sqlite' && expiresAt > Date.now() + LEASE_MS
+  return !sql.isShared && expiresAt > Date.now() + LEASE_MS
 }
 
 /** Shortens a lease to the duration of a new one. A live holder renews it. */
@@ -155,13 +154,14 @@ export function* requirePlanned(sql: Sql, snapshot: Snapshot): Work<StoredSessio
 }
 
 /** Records a request for a summary before it is made, so that the audit shows its cost whatever happens. */
-export function* noteAttempt(
-  sql: Sql,
-  snapshot: Snapshot,
-  run: RunStart,
-  { id, view, rows, summarizer }: Attempt,
-): Work<void> {
-  yield* sql.write('compactSession', function* () {
+export const noteAttempt = writing(
+  'compactSession',
+  function* (
+    sql: Sql,
+    snapshot: Snapshot,
+    run: RunStart,
+    { id, view, rows, summarizer }: Attempt,
+  ): Work<void> {
     const session = yield* requirePlanned(sql, snapshot)
     const no = yield* writeCompaction(sql, session, run, {
       ...{ id, kind: 'condense', status: 'running', rank: session.version, rowsHidden: rows.length },
@@ -171,8 +171,8 @@ export function* noteAttempt(
       summary: { summarizer },
     })
     yield* writeAudit(sql, session.no, { event: 'started', compaction: no, run: run.runId, actor: run.actor })
-  })
-}
+  },
+)
 
 /**
  * Records the cost of an attempt so far, in case the process dies. The cost of an attempt that was marked as expired meanwhile is
@@ -191,18 +191,14 @@ export function* noteAnswer(sql: Sql, id: string, attemptId: string, summary: Su
 }
 
 /** Records attempts that ended without a summary; does nothing when their session was purged since. */
-export function* endAttempts(
-  sql: Sql,
-  snapshot: Snapshot,
-  run: RunStart,
-  ended: readonly FailedAttempt[],
-): Work<void> {
-  yield* sql.write('compactSession', function* () {
+export const endAttempts = writing(
+  'compactSession',
+  function* (sql: Sql, snapshot: Snapshot, run: RunStart, ended: readonly FailedAttempt[]): Work<void> {
     const session = yield* findPlanned(sql, snapshot)
     if (session === undefined) return
     for (const attempt of ended) yield* recordFailure(sql, session, run, attempt)
-  })
-}
+  },
+)
 
 /** Records an attempt that ended without a summary, within the caller's transaction. */
 export function* recordFailure(

@@ -17,18 +17,19 @@ import {
 import { type CompactionKind, isCondensing } from '../../core/model/plan.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../core/tokens/measure.ts'
 import type { MessageQuery, PastDiff, PastFigures, ViewChange } from '../storage.ts'
-import { SAVED_COLUMNS, savedSizes, sizesOf } from './columns.ts'
+import { SAVED_OF_R, savedSizes, sizesOf } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
 import { ORIGINAL, parseStoredObject } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { COUNT_SENT, decodeKind, decodeRole, encodeShown, requestNo, rowId, SILENT } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, reading, type Sql } from './sql.ts'
 import {
-  CONTENT_OF_M,
   decodeRows,
   decodeView,
+  LOOKED_UP_CONTENT,
+  lookUp,
   pageOf,
   type Rare,
   STORED_COLUMNS,
@@ -49,111 +50,79 @@ const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
  * for an entry of the audit that the session does not have.
  */
 export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefined): Work<Point> {
-  if (moment === undefined) return { position: session.messageCount, audit: yield* lastEntry(sql, session) }
+  const { no } = session
+  if (moment === undefined)
+    return { position: session.messageCount, audit: yield* lastEntry(sql, no, 'true') }
   if ('afterMessage' in moment) return yield* besideMessage(sql, session, moment.afterMessage, 'after')
   if ('beforeMessage' in moment) return yield* besideMessage(sql, session, moment.beforeMessage, 'before')
-  if ('audit' in moment) return yield* afterEntry(sql, session, moment.audit)
-  if ('time' in moment) return yield* atTime(sql, session, Number(moment.time))
   if ('beforeCompaction' in moment)
     return yield* besideCompaction(sql, session, moment.beforeCompaction, 'before')
   if ('afterCompaction' in moment)
     return yield* besideCompaction(sql, session, moment.afterCompaction, 'after')
-  return yield* ofRequest(sql, session, moment.request)
-}
-
-/** Throws `REQUEST_NOT_FOUND`. */
-function* ofRequest(sql: Sql, session: SessionHead, id: string): Work<Point> {
-  const no = requestNo(session.incarnation, id)
+  if ('time' in moment) return yield* atTime(sql, no, Number(moment.time))
+  if ('audit' in moment) {
+    const row = yield* sql.get(`${POSITION_OF_ENTRY} and no = ?`, no, moment.audit)
+    if (row === undefined) throw invalid('moment: the session has no entry of the audit with this number')
+    return { position: row[0] as number, audit: moment.audit }
+  }
+  const request = requestNo(session.incarnation, moment.request)
   const row =
-    no === undefined
+    request === undefined
       ? undefined
       : yield* sql.get(
           'select position, audit from undertext_requests where {family} session = ? and no = ?',
-          session.no,
-          no,
+          ...[no, request],
         )
   if (row === undefined)
-    throw new UndertextError('REQUEST_NOT_FOUND', { sessionId: session.id, request: headOf(id, 200) })
+    throw new UndertextError('REQUEST_NOT_FOUND', {
+      sessionId: session.id,
+      request: headOf(moment.request, 200),
+    })
   return { position: row[0] as number, audit: row[1] as number }
 }
 
-/** The last entry of the audit with a number up to `most`, 0 for none. */
-function* lastEntry(sql: Sql, { no }: SessionHead, most = Number.MAX_SAFE_INTEGER): Work<number> {
+const POSITION_OF_ENTRY = 'select position, no from undertext_audit where {family} session = ?'
+
+/** The last entry of the audit that meets a condition, or the one so many before it; 0 for none. */
+function* lastEntry(sql: Sql, session: number, condition: string, value?: number, before = 0): Work<number> {
   const row = yield* sql.get(
-    'select max(no) from undertext_audit where {family} session = ? and no <= ?',
-    no,
-    most,
+    `${POSITION_OF_ENTRY} and ${condition} order by no desc limit 1 offset ?`,
+    ...[session, ...(value === undefined ? [] : [value]), before],
   )
-  return (row?.[0] as number | null) ?? 0
+  return (row?.[1] as number | undefined) ?? 0
 }
 
 type Side = 'before' | 'after'
 
-/** A message of the log; a row that a compaction inserted came and went with its compaction. */
+/** A message of the log; a row that a compaction inserted came and went with its compaction. Throws `MESSAGE_NOT_FOUND`. */
 function* besideMessage(sql: Sql, session: SessionHead, message: string | number, side: Side): Work<Point> {
-  const position = typeof message === 'number' ? message : yield* positionOf(sql, session, message)
+  let position = message
+  if (typeof message === 'string') {
+    const key = yield* requireKey(sql, session, message)
+    const row = (yield* sql.get(
+      `select m.position, c.id from undertext_messages m left join undertext_compactions c on {family c} c.no = m.inserted_by
+       where {family m} m.key = ?`,
+      key,
+    ))!
+    position = (row[0] ?? row[1]) as number | string
+  }
   if (typeof position === 'string') return yield* besideCompaction(sql, session, position, side)
   if (position > session.messageCount)
     throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: session.id, messageId: String(message) })
-  return {
-    position: side === 'after' ? position : position - 1,
-    audit: yield* auditBefore(sql, session, position),
-  }
-}
-
-/** The position of a message, or the id of the compaction that inserted a row. Throws `MESSAGE_NOT_FOUND`. */
-function* positionOf(sql: Sql, session: SessionHead, messageId: string): Work<number | string> {
-  const key = yield* requireKey(sql, session, messageId)
-  const row = (yield* sql.get(
-    `select m.position, c.id from undertext_messages m left join undertext_compactions c on {family c} c.no = m.inserted_by
-     where {family m} m.key = ?`,
-    key,
-  ))!
-  return (row[0] ?? row[1]) as number | string
-}
-
-/** The last entry of the audit before the message at a position was appended, 0 for none. */
-function* auditBefore(sql: Sql, session: SessionHead, position: number): Work<number> {
-  const row = yield* sql.get(
-    'select no from undertext_audit where {family} session = ? and position < ? order by no desc limit 1',
-    session.no,
-    position,
-  )
-  return (row?.[0] as number | undefined) ?? 0
-}
-
-/** The state after an entry of the audit. */
-function* afterEntry(sql: Sql, session: SessionHead, no: number): Work<Point> {
-  const row = yield* sql.get(
-    'select position from undertext_audit where {family} session = ? and no = ?',
-    session.no,
-    no,
-  )
-  if (row === undefined) throw invalid('moment: the session has no entry of the audit with this number')
-  return { position: row[0] as number, audit: no }
-}
-
-/** The position of the last message whose time is at or before a time, 0 for none. */
-function* lastMessageAt(sql: Sql, session: SessionHead, time: number): Work<number> {
-  const row = yield* sql.get(
-    `select position from undertext_messages where {family} session = ? and position is not null and created_at <= ?
-     order by position desc limit 1`,
-    session.no,
-    time,
-  )
-  return (row?.[0] as number | undefined) ?? 0
+  const audit = yield* lastEntry(sql, session.no, 'position < ?', position)
+  return { position: side === 'after' ? position : position - 1, audit }
 }
 
 /** The messages and the entries of the audit up to a time. */
-function* atTime(sql: Sql, session: SessionHead, time: number): Work<Point> {
-  const written = yield* lastMessageAt(sql, session, time)
-  const row = yield* sql.get(
-    'select no, position from undertext_audit where {family} session = ? and at <= ? order by no desc limit 1',
-    session.no,
-    time,
+function* atTime(sql: Sql, session: number, time: number): Work<Point> {
+  const written = yield* sql.get(
+    `select position from undertext_messages where {family} session = ? and position is not null and created_at <= ?
+     order by position desc limit 1`,
+    ...[session, time],
   )
-  const [audit, position] = (row ?? [0, 0]) as [number, number]
-  return { position: Math.max(written, position), audit }
+  const noted = yield* sql.get(`${POSITION_OF_ENTRY} and at <= ? order by no desc limit 1`, session, time)
+  const [position, audit] = (noted ?? [0, 0]) as [number, number]
+  return { position: Math.max((written?.[0] ?? 0) as number, position), audit }
 }
 
 /** Before the first or after the last compaction of a run, or of the one with an id, was made. */
@@ -172,9 +141,11 @@ function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Sid
     throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: session.id, compactionId: id })
   const [no, compaction, event, position] = row as [number, number, string, number]
   if (side === 'after') return { position, audit: no }
-  if (event !== 'created') return { position, audit: yield* lastEntry(sql, session, no - 1) }
+  if (event !== 'created') return { position, audit: yield* lastEntry(sql, session.no, 'no < ?', no) }
   const target = targets.find((one) => one.no === compaction)!
-  const audit = yield* entryBefore(sql, session, no, target)
+  // A rewind first undoes and redoes others, each with an entry of its own.
+  const { lifts = [], restores = [] } = target.coverage
+  const audit = yield* lastEntry(sql, session.no, 'no < ?', no, lifts.length + restores.length)
   if (target.kind !== 'preview') return { position, audit }
   // A preview came with its messages.
   const [first] = (yield* sql.get(
@@ -183,22 +154,6 @@ function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Sid
     target.no,
   ))!
   return { position: (first as number) - 1, audit }
-}
-
-/** The last entry before a compaction was created. A rewind first undoes and redoes others, each with an entry of its own. */
-function* entryBefore(
-  sql: Sql,
-  session: SessionHead,
-  no: number,
-  { coverage: { lifts = [], restores = [] } }: StoredCompaction,
-): Work<number> {
-  const row = yield* sql.get(
-    'select no from undertext_audit where {family} session = ? and no < ? order by no desc limit 1 offset ?',
-    session.no,
-    no,
-    lifts.length + restores.length,
-  )
-  return (row?.[0] as number | undefined) ?? 0
 }
 
 /**
@@ -266,25 +221,20 @@ function* unrecorded(
 }
 
 /** SQL for the rows `m` of the ranges `k`: each range is a search in the index of the log. */
-const IN_RANGES = {
-  sqlite: `from {elements ?} k {cross} undertext_messages m on {family m} m.session = ? and m.position between {int k 0} and {int k 1}`,
-  // `offset 0`: the server cannot know how long the ranges are, and would read all rows.
-  postgres: `from {elements ?} k cross join lateral (select * from undertext_messages m
-    where {family m} m.session = ? and m.position between {int k 0} and {int k 1} offset 0) m`,
-} as const
+const IN_RANGES = `from {elements ?} k ${lookUp(
+  'undertext_messages',
+  'm',
+  '{family m} m.session = ? and m.position between {int k 0} and {int k 1}',
+)}`
 /** The same for inserted rows by their ordinals. */
 const INSERTED = `from {list ?} k {cross} undertext_messages m on {family m} m.session = ? and m.position is null and m.ordinal = k.value`
-const JOIN_CONTENTS = {
-  sqlite: `{cross} ${CONTENT_OF_M}`,
-  postgres: `cross join lateral (select * from ${CONTENT_OF_M.replace(' on ', ' where ')} offset 0) c`,
-} as const
 
 const JOIN_REPLACEMENTS = '{cross} undertext_replacements r on {family r} r.message = m.key'
 const OF_COMPACTIONS = `from {list ?} k {cross} undertext_replacements r on {family r} r.compaction = k.value
   {cross} undertext_messages m on {family m} m.key = r.message`
 
 /** The query of past messages, exported for the test of its plan. */
-export const PAST_VIEW = `${viewColumns('null')} ${IN_RANGES.sqlite} ${JOIN_CONTENTS.sqlite}`
+export const PAST_VIEW = `${viewColumns('null')} ${IN_RANGES} ${LOOKED_UP_CONTENT}`
 
 /** Rows of the messages, then of the inserted rows of a set. */
 function* rowsOf(
@@ -296,7 +246,7 @@ function* rowsOf(
 ): Work<Row[]> {
   let rows: Row[] = []
   if (set.positions.length > 0) {
-    const text = `${select} ${IN_RANGES[sql.dialect]} ${join}`
+    const text = `${select} ${IN_RANGES} ${join}`
     rows = yield* sql.all(text, JSON.stringify(set.positions), session.no)
   }
   if (set.inserted.length > 0) {
@@ -315,7 +265,7 @@ export function* readViewAt(
 ): Work<ViewMessage[]> {
   const inForce = yield* inForceAt(sql, session, point)
   const set = rowsAt(inForce, point.position)
-  const found = yield* rowsOf(sql, session, set, viewColumns('null'), JOIN_CONTENTS[sql.dialect])
+  const found = yield* rowsOf(sql, session, set, viewColumns('null'), LOOKED_UP_CONTENT)
   const replaced = yield* replacedIn(sql, session, set, inForce)
   const texts = new Map<string, string>()
   const ordinals = new Map<Row, number>()
@@ -423,7 +373,7 @@ function* savedSince(
 ): Work<Sizes[]> {
   const then = new Set(inForce.map(({ no }) => no))
   const select = `select r.message, r.part, r.compaction, (select c.status from undertext_compactions c where {family c} c.no = r.compaction),
-    ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}`
+    ${SAVED_OF_R}`
   const byRow = new Map<number, Saving[]>()
   for (const row of yield* rowsOf(sql, session, set, select, JOIN_REPLACEMENTS)) {
     const [key, part, compaction, status] = row as [number, number, number, string]
@@ -447,12 +397,13 @@ type Saving = {
 }
 
 /** A point and the time of its last message or entry of the audit, milliseconds since 1970; `undefined` when it is empty. */
-export function* readPoint(
-  sql: Sql,
-  id: string,
-  moment: Moment | undefined,
-): Work<Point & { readonly time: number | undefined }> {
-  return yield* sql.read('getMoment', function* () {
+export const readPoint = reading(
+  'getMoment',
+  function* (
+    sql: Sql,
+    id: string,
+    moment: Moment | undefined,
+  ): Work<Point & { readonly time: number | undefined }> {
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
     const written = yield* sql.get(
@@ -467,30 +418,27 @@ export function* readPoint(
     )
     const times = [written, noted].flatMap((row) => (row === undefined ? [] : (row[0] as number)))
     return { ...point, time: times.sort((a, b) => a - b).at(-1) }
-  })
-}
+  },
+)
 
-export function* readPastView(
-  sql: Sql,
-  id: string,
-  moment: Moment,
-  withProvenance: boolean,
-): Work<{ readonly point: Point; readonly messages: ViewMessage[] }> {
-  return yield* sql.read('getEffectiveHistory', function* () {
+export const readPastView = reading(
+  'getEffectiveHistory',
+  function* (
+    sql: Sql,
+    id: string,
+    moment: Moment,
+    withProvenance: boolean,
+  ): Work<{ readonly point: Point; readonly messages: ViewMessage[] }> {
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
     return { point, messages: yield* readViewAt(sql, session, point, withProvenance) }
-  })
-}
+  },
+)
 
 /** Stored rows with the tags that they had at a moment. Pages are those of `readMessages`. */
-export function* readPastMessages(
-  sql: Sql,
-  id: string,
-  query: MessageQuery,
-  moment: Moment,
-): Work<StoredMessage[]> {
-  return yield* sql.read('getMessages', function* () {
+export const readPastMessages = reading(
+  'getMessages',
+  function* (sql: Sql, id: string, query: MessageQuery, moment: Moment): Work<StoredMessage[]> {
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
     const range = pageOf(point.position, query)
@@ -504,13 +452,13 @@ export function* readPastMessages(
         .filter(({ anchor }) => anchor >= range[0] && anchor <= range[1]),
     }
     const set = query.visible === true ? sharedRows(stored, rowsAt(inForce, point.position)) : stored
-    const rows = yield* rowsOf(sql, session, set, STORED_COLUMNS, JOIN_CONTENTS[sql.dialect])
+    const rows = yield* rowsOf(sql, session, set, STORED_COLUMNS, LOOKED_UP_CONTENT)
     const tagged = yield* withTagsOf(sql, session, point, rows, set, compactions)
     tagged.sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
     const messages = yield* decodeRows(sql, session, tagged, query.shown === true)
     return query.order === 'forward' ? messages : messages.reverse()
-  })
-}
+  },
+)
 
 /** The rows of two sets. */
 function sharedRows(a: RowSet, b: RowSet): RowSet {
@@ -576,8 +524,9 @@ const NARROW = `select m.kind, m.role, m.position, m.ordinal, m.id, m.created_at
   case when ${SILENT} then 1 else 0 end`
 
 /** The rows that the views of two moments show differently. Reads no contents. */
-export function* readDiff(sql: Sql, id: string, from: Moment, to: Moment | undefined): Work<PastDiff> {
-  return yield* sql.read('diffViews', function* () {
+export const readDiff = reading(
+  'diffViews',
+  function* (sql: Sql, id: string, from: Moment, to: Moment | undefined): Work<PastDiff> {
     const session = yield* requireHead(sql, id)
     const first = yield* sideOf(sql, session, yield* pointOf(sql, session, from))
     const second = yield* sideOf(sql, session, yield* pointOf(sql, session, to))
@@ -616,8 +565,8 @@ export function* readDiff(sql: Sql, id: string, from: Moment, to: Moment | undef
       ...{ from: first.point, to: second.point, before: first.figures, after: second.figures },
       changes: changes.map(([, , change]) => change),
     }
-  })
-}
+  },
+)
 
 function narrowRow(session: SessionHead, row: Row): Omit<ViewChange, 'change'> {
   const [kind, role, position, ordinal, id, createdAt] = row

@@ -122,7 +122,7 @@ export function* writeMark(sql: Sql, key: string, value: string): Work<void> {
 }
 
 export function* mostNameBytes(sql: Sql): Work<number | undefined> {
-  return yield* new Done(sql.dialect === 'postgres' ? MAX_NAME_BYTES : undefined)
+  return yield* new Done(sql.isShared ? MAX_NAME_BYTES : undefined)
 }
 
 /** The columns with names: what they are called, their table, and the texts that an index holds together. */
@@ -309,7 +309,7 @@ function* addReceipts(sql: Sql, records: readonly StoreRecord[]): Work<number> {
   const known = new Set(there.map((row) => nameOf(recordOf(RECEIPT, row))))
   const missing = records.filter((record) => !known.has(nameOf(record)))
   // It belongs to no session, so in PostgreSQL it is a family of its own.
-  const isAlone = sql.dialect === 'postgres'
+  const isAlone = sql.isShared
   const columns = [...(isAlone ? ['family'] : []), 'no', 'session', ...RECEIPT]
   const insert = `insert into undertext_audit (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`
   for (const record of missing) {

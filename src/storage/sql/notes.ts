@@ -12,11 +12,11 @@ import {
   newestFirst,
 } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { insertInto } from './columns.ts'
+import { insertInto, NOTE } from './columns.ts'
 import { parseStoredObject, parseStoredText, storedNumber, storedText } from './content-codec.ts'
 import { requireMessages } from './pins.ts'
 import { requireHead } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { erasing, outside, type Row, reading, type Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
 /*
@@ -24,12 +24,7 @@ import type { Work } from './work.ts'
  * second repeats its work, so that only one note of a key is current.
  */
 
-const NAMES = [
-  ...['session', 'owner', 'no', 'id', 'key', 'text', 'metadata'],
-  ...['source_session', 'source', 'actor', 'created_at'],
-] as const
-const COLUMNS = `n.id, n.no, n.key, n.text, n.metadata, n.source_session, n.source, n.actor, n.created_at, n.replaced_by, n.forgotten_at`
-const INSERT = insertInto('undertext_notes', NAMES)
+const INSERT = insertInto('undertext_notes', ['session', 'owner', ...NOTE.names])
 const CURRENT = 'n.replaced_by is null and n.forgotten_at is null'
 const FROM = 'from undertext_notes n where {family n} n.session = ? and n.owner = ?'
 
@@ -63,12 +58,8 @@ export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship:
         'update undertext_notes set replaced_by = ? where {family} session = ? and owner = ? and no = ?',
         ...[no, session, owner, former.no],
       )
-    yield* sql.run(
-      INSERT,
-      ...[session, owner, no, note.id, key ?? null, stringifyJson(note.text)],
-      note.metadata === undefined ? null : stringifyJson(note.metadata),
-      ...[source?.sessionId ?? null, source?.messageId ?? null, actor ?? null, createdAt],
-    )
+    const from = { sourceSession: source?.sessionId, source: source?.messageId }
+    yield* sql.run(INSERT, session, owner, ...NOTE.write({ ...note, ...from, no, actor, createdAt }))
     const detail = defined({ noteId: note.id, replaces: former?.id, reason })
     yield* recordEvent(sql, place, 'remembered', { actor, detail })
     return {
@@ -100,23 +91,23 @@ function* recordEvent(
   yield* sql.run('update undertext_sessions set version = version + 1 where {family} no = ?', session)
 }
 
-export function* listNotes(sql: Sql, scope: NoteScope, query: NoteQuery): Work<Note[]> {
-  return yield* sql.read('recall', function* () {
-    const place = yield* enterScope(sql, scope)
-    const own = yield* notesAt(sql, place, query)
-    if (place.session === 0) return own
-    const row = yield* sql.get('select owner from undertext_sessions where {family} no = ?', place.session)
-    const owner = row?.[0] as string | null | undefined
-    if (owner == null) return own
-    const theirs = yield* notesAt(sql, yield* enterScope(sql, { owner }), query)
-    return newestFirst([...own, ...theirs])
-  })
-}
+export const listNotes = reading('recall', function* (sql: Sql, scope: NoteScope, query: NoteQuery): Work<
+  Note[]
+> {
+  const place = yield* enterScope(sql, scope)
+  const own = yield* notesAt(sql, place, query)
+  if (place.session === 0) return own
+  const row = yield* sql.get('select owner from undertext_sessions where {family} no = ?', place.session)
+  const owner = row?.[0] as string | null | undefined
+  if (owner == null) return own
+  const theirs = yield* notesAt(sql, yield* enterScope(sql, { owner }), query)
+  return newestFirst([...own, ...theirs])
+})
 
 function* notesAt(sql: Sql, { session, owner, scope }: Place, { limit, all, key }: NoteQuery): Work<Note[]> {
   const ofKey = key === undefined ? '' : 'and n.key = ?'
   const rows = yield* sql.all(
-    `select ${COLUMNS} ${FROM} ${ofKey} ${all ? '' : `and ${CURRENT}`} order by n.no desc limit ?`,
+    `select ${NOTE.of('n')} ${FROM} ${ofKey} ${all ? '' : `and ${CURRENT}`} order by n.no desc limit ?`,
     ...[session, owner, ...(key === undefined ? [] : [key]), limit],
   )
   return rows.map((row) => withoutNumber(decode(row, scope)))
@@ -124,7 +115,7 @@ function* notesAt(sql: Sql, { session, owner, scope }: Place, { limit, all, key 
 
 function* oneNote(sql: Sql, place: Place, condition: string, value: unknown): Work<StoredNote | undefined> {
   const row = yield* sql.get(
-    `select ${COLUMNS} ${FROM} and ${condition}`,
+    `select ${NOTE.of('n')} ${FROM} and ${condition}`,
     ...[place.session, place.owner, value],
   )
   return row && decode(row, place.scope)
@@ -155,8 +146,9 @@ export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<
 }
 
 /** Removes a note and those of its key before it: the same fact in earlier words. */
-function* purgeNote(sql: Sql, scope: NoteScope, noteId: string, { actor, reason }: Authorship): Work<number> {
-  return yield* sql.erase('forget', function* () {
+const purgeNote = erasing(
+  'forget',
+  function* (sql: Sql, scope: NoteScope, noteId: string, { actor, reason }: Authorship): Work<number> {
     const { place, note } = yield* requireNote(sql, scope, noteId)
     const [which, values] =
       note.key === undefined ? ['no = ?', [note.no]] : ['key = ? and no <= ?', [note.key, note.no]]
@@ -180,8 +172,8 @@ function* purgeNote(sql: Sql, scope: NoteScope, noteId: string, { actor, reason 
       yield* recordEvent(sql, place, 'forgotten', { actor, detail: { ...detail, ...defined({ reason }) } })
     }
     return ids.length
-  })
-}
+  },
+)
 
 const IDS_OF_ENTRY = 50
 /** The ids of the notes of owners that were purged. */
@@ -195,15 +187,13 @@ export function* purgedNotes(sql: Sql): Work<Set<string>> {
 }
 
 /** Whether the audit has a note among those that were purged. */
-function* wasPurged(sql: Sql, noteId: string): Work<boolean> {
-  return yield* sql.outside('forget', function* () {
-    const rows = yield* sql.all(
-      "select detail from undertext_audit where event = 'forgotten' and {instr}(detail, ?) > 0",
-      stringifyJson(noteId),
-    )
-    return rows.some(([text]) => purgedBy(text).includes(noteId))
-  })
-}
+const wasPurged = outside('forget', function* (sql: Sql, noteId: string): Work<boolean> {
+  const rows = yield* sql.all(
+    "select detail from undertext_audit where event = 'forgotten' and {instr}(detail, ?) > 0",
+    stringifyJson(noteId),
+  )
+  return rows.some(([text]) => purgedBy(text).includes(noteId))
+})
 
 /** The ids of the notes that an entry of the audit says were purged. */
 function purgedBy(detail: unknown): string[] {
@@ -213,18 +203,16 @@ function purgedBy(detail: unknown): string[] {
 }
 
 /** Finds the scope of a note. The family is not known yet, so the statement looks in all of them. */
-function* scopeWith(sql: Sql, noteId: string): Work<NoteScope | undefined> {
-  return yield* sql.outside('forget', function* () {
-    const row = yield* sql.get(
-      `select s.id, n.owner from undertext_notes n left join undertext_sessions s on {same s n} s.no = n.session
+const scopeWith = outside('forget', function* (sql: Sql, noteId: string): Work<NoteScope | undefined> {
+  const row = yield* sql.get(
+    `select s.id, n.owner from undertext_notes n left join undertext_sessions s on {same s n} s.no = n.session
        where n.id = ?`,
-      noteId,
-    )
-    if (row === undefined) return undefined
-    const [session, owner] = row as [string | null, string]
-    return session === null ? { owner } : { session }
-  })
-}
+    noteId,
+  )
+  if (row === undefined) return undefined
+  const [session, owner] = row as [string | null, string]
+  return session === null ? { owner } : { session }
+})
 
 /** Throws `NOTE_NOT_FOUND` for one that was purged meanwhile. */
 function* requireNote(

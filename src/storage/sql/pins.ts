@@ -3,7 +3,7 @@ import { defined } from '../../core/messages/defined.ts'
 import type { Authorship } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { reading, type Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
 /** The key of a row by its id. Throws `MESSAGE_NOT_FOUND`. */
@@ -57,16 +57,12 @@ function* requireKeys(sql: Sql, session: Named, messageIds: readonly string[]): 
 }
 
 /** Throws `MESSAGE_NOT_FOUND` for the first id without a row in the session. */
-export function* requireMessages(
-  sql: Sql,
-  id: string,
-  messageIds: readonly string[],
-  owner?: string,
-): Work<void> {
-  yield* sql.read('hideMessages', function* () {
+export const requireMessages = reading(
+  'hideMessages',
+  function* (sql: Sql, id: string, messageIds: readonly string[], owner?: string): Work<void> {
     yield* requireKeys(sql, yield* requireSession(sql, id, owner), messageIds)
-  })
-}
+  },
+)
 
 /** Pins rows, so that no compaction covers them, or unpins them; returns how many changed. All or none. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
 export function* pinMessages(

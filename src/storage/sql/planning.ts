@@ -1,9 +1,8 @@
-import { UndertextError } from '../../core/errors.ts'
 import type { Role, RowKind } from '../../core/messages/message.ts'
 import { compareRows, View } from '../../core/model/view.ts'
 import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../core/model/view-row.ts'
 import type { Sizes } from '../../core/tokens/measure.ts'
-import type { Estimators, Snapshot } from '../storage.ts'
+import type { Snapshot } from '../storage.ts'
 import { loadPointerTargets, loadPreviews } from './compactions.ts'
 import { damaged, parseStored } from './content-codec.ts'
 import {
@@ -20,8 +19,8 @@ import {
   unpackPinned,
   unpackRole,
 } from './row-codec.ts'
-import { readSession, type StoredSession } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { estimatorOf, readSession, type StoredSession } from './sessions.ts'
+import { reading, type Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
 import type { Work } from './work.ts'
 
@@ -61,7 +60,8 @@ export const PLANNING_QUERY = planningQuery(
   `{array}(${RARE_COLUMNS})`,
   (rows) => `undertext_messages m {index undertext_visible} ${rows}`,
 )
-const POSTGRES_QUERY = planningQuery(
+/** The same for PostgreSQL, which has no order without a sort. */
+export const POSTGRES_QUERY = planningQuery(
   (column) => `string_agg(cast(${column} as text), ',')`,
   `{array}(${RARE_COLUMNS})`,
   (rows) => `(select m.* from undertext_messages m ${rows} order by m.anchor, m.ordinal) m`,
@@ -108,7 +108,7 @@ function* readPages(
     const end =
       messageCount + inserted > pageRows ? (yield* sql.get(PAGE_END, no, from, pageRows))?.[0] : undefined
     const to = (end as number | undefined) ?? Number.MAX_SAFE_INTEGER
-    const found = (yield* sql.get(sql.dialect === 'sqlite' ? PLANNING_QUERY : POSTGRES_QUERY, no, from, to))!
+    const found = (yield* sql.get(sql.planning, no, from, to))!
     const count = found[COUNT] as number
     if (count > 0) appendPage(rows, found, count, incarnation)
     if (end === undefined) return rows
@@ -281,38 +281,29 @@ class IndexedRow implements ViewRow {
 }
 
 /** The input of planning, of one moment; `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
-export function* readSnapshot(
-  sql: Sql,
-  id: string,
-  provider: string,
-  estimators: Estimators,
-): Work<(Snapshot & { readonly session: StoredSession }) | undefined> {
-  return yield* sql.read('compactSession', function* () {
+export const readSnapshot = reading(
+  'compactSession',
+  function* (
+    sql: Sql,
+    id: string,
+    provider: string,
+  ): Work<(Snapshot & { readonly session: StoredSession }) | undefined> {
     const session = yield* readSession(sql, id)
     return (
       session && {
         session,
-        view: yield* viewIndex(sql, session, provider, estimators),
+        view: yield* viewIndex(sql, session, provider),
         nextOrdinal: session.inserted + 1,
       }
     )
-  })
-}
+  },
+)
 
 /** The index of the view, within the caller's transaction. */
-export function* viewIndex(
-  sql: Sql,
-  session: StoredSession,
-  provider: string,
-  estimators: Estimators,
-): Work<View> {
-  const estimator = estimators.byName.get(session.estimator)
-  if (estimator === undefined) {
-    throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
-  }
+export function* viewIndex(sql: Sql, session: StoredSession, provider: string): Work<View> {
   return new View(
     yield* readIndex(sql, session),
-    estimator,
+    estimatorOf(sql, session),
     provider,
     session.visibleSizes,
     undefined,

@@ -1,13 +1,12 @@
 import { UndertextError } from '../../core/errors.ts'
 import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { SAVED_COLUMNS } from './columns.ts'
+import { SAVED_OF_R } from './columns.ts'
 import { addReferences, contentBlobs, dropReferences } from './content-codec.ts'
 import { INSERT_REPLACEMENT } from './replacements.ts'
 import { requestBlobs } from './requests.ts'
-import { forgetWords } from './search-index.ts'
 import { FORKS_OF, requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { erasing, type Sql } from './sql.ts'
 import { TEXT_OF_R } from './view.ts'
 import type { Work } from './work.ts'
 
@@ -18,8 +17,9 @@ export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work
   return isCleared ? removed : { ...removed, filesCleared: false }
 }
 
-function* removeSession(sql: Sql, id: string, { forks, ...authorship }: PurgeRequest): Work<Purged> {
-  return yield* sql.erase('purgeSession', function* () {
+const removeSession = erasing(
+  'purgeSession',
+  function* (sql: Sql, id: string, { forks, ...authorship }: PurgeRequest): Work<Purged> {
     yield* sql.enterAlone(id)
     const session = yield* requireSession(sql, id)
     const direct = yield* sessionsWhere(sql, `${FORKS_OF} order by no`, session.no)
@@ -37,8 +37,8 @@ function* removeSession(sql: Sql, id: string, { forks, ...authorship }: PurgeReq
       blobs: sum(({ blobs }) => blobs),
       ...(below.length > 0 && { forks: below.map((fork) => fork.id) }),
     }
-  })
-}
+  },
+)
 
 /** Forks, their forks, and so on: each after the session that it is a fork of. */
 function* forksBelow(sql: Sql, forks: readonly StoredSession[]): Work<StoredSession[]> {
@@ -104,7 +104,7 @@ export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
   )
   yield* sql.run(
     `update undertext_sessions set forked_from = o.forked_from,
-       forked_at = {least}(undertext_sessions.forked_at, coalesce(o.forked_at, undertext_sessions.forked_at))
+       forked_at = case when o.forked_at < undertext_sessions.forked_at then o.forked_at else undertext_sessions.forked_at end
      from (select no, forked_from, forked_at from undertext_sessions where {family} no = ?) o
      where {family undertext_sessions} undertext_sessions.forked_from = o.no`,
     no,
@@ -146,7 +146,7 @@ function* lockUsers(sql: Sql, session: StoredSession): Work<number[]> {
       ...[first, last],
     )
     const others = users.filter(([, id]) => !locked.has(id as string))
-    if (sql.dialect === 'sqlite' || others.length === 0) return users.map(([no]) => no as number)
+    if (!sql.isShared || others.length === 0) return users.map(([no]) => no as number)
     for (const [, id] of others) {
       locked.add(id as string)
       yield* sql.enter(id as string)
@@ -158,7 +158,7 @@ function* lockUsers(sql: Sql, session: StoredSession): Work<number[]> {
 /** Gives a fork the long replacements that it and the forks below it show and that a session has; those below refer to it then. */
 function* leaveTexts(sql: Sql, session: number, forks: readonly StoredSession[]): Work<void> {
   const rows = yield* sql.all(
-    `select r.compaction, r.message, r.part, r.text, ${TEXT_OF_R}, ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
+    `select r.compaction, r.message, r.part, r.text, ${TEXT_OF_R}, ${SAVED_OF_R}
      from {list ?} k {cross} undertext_compactions c on {family c} c.session = k.value
        {cross} undertext_replacements r on {family r} r.compaction = c.no
        join undertext_compactions o on {family o} o.no = {at r.text 0}
@@ -190,7 +190,7 @@ export function* dropSession(
   references: ReadonlyMap<string, number>,
 ): Work<{ readonly compactions: number; readonly blobs: number }> {
   const compactions = yield* sql.change('delete from undertext_compactions where {family} session = ?', no)
-  yield* forgetWords(sql, no)
+  yield* sql.words.remove(sql, no)
   for (const table of DEPENDENT)
     yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   yield* sql.leave(id)

@@ -4,7 +4,7 @@ import type { AnsweredRequest, ReasoningRecord } from '../requests.ts'
 import { compactionsNumbered, type StoredCompaction } from './compactions.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { requireHead, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, reading, type Sql } from './sql.ts'
 import { mapped, type Work } from './work.ts'
 
 /*
@@ -23,8 +23,9 @@ const REQUEST =
  * Reads the newest answer with a recorded request, and what happened since; all answers and turnings with `whole`, without such an answer,
  * and where something before it turned since. Throws `SESSION_NOT_FOUND`.
  */
-export function* readReasoning(sql: Sql, id: string, whole: boolean): Work<ReasoningRecord> {
-  return yield* sql.read('prepareRequest', function* () {
+export const readReasoning = reading(
+  'prepareRequest',
+  function* (sql: Sql, id: string, whole: boolean): Work<ReasoningRecord> {
     const session = yield* requireHead(sql, id)
     const newest = yield* sql.get(
       `${REQUEST} where {family} session = ? and answer_last is not null order by answer_last desc limit 1`,
@@ -47,8 +48,8 @@ export function* readReasoning(sql: Sql, id: string, whole: boolean): Work<Reaso
       ...(isWhole ? yield* turningsSince(sql, session.no, 0) : since),
       unknownTo: isWhole ? yield* unknownTo(sql, session) : 0,
     }
-  })
-}
+  },
+)
 
 /** The first places of the compactions that are in another state than before these turnings. */
 function changedPlaces({ turnings, touches }: Pick<ReasoningRecord, 'turnings' | 'touches'>): number[] {

@@ -7,12 +7,12 @@ import { savedOf } from '../../core/model/plan.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../core/tokens/measure.ts'
 import { writeAudit } from './audit.ts'
-import { SAVED_COLUMNS, SIZE_COLUMNS, savedColumns, sizeColumns } from './columns.ts'
+import { SAVED_COLUMNS, SAVED_OF_R, SIZE_COLUMNS, savedColumns, setColumns, sizeColumns } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
 import { decodeContent, parseReplacement, parseStoredObject, readBlobs } from './content-codec.ts'
 import { COUNT_SENT, encodeShown, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { type Row, type Sql, writing } from './sql.ts'
 import { CONTENT_OF_M, TEXT_OF_R, VISIBLE } from './view.ts'
 import type { Step, Work } from './work.ts'
 
@@ -86,7 +86,7 @@ export function* recountRows(
 /** The replacements of some rows, by row, in order of parts and compactions. `keys` are JSON. */
 function* replacementsOf(sql: Sql, keys: string): Work<ReadonlyMap<number, Row[]>> {
   const found = yield* sql.all(
-    `select r.message, r.compaction, r.part, ${TEXT_OF_R}, c.status, ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
+    `select r.message, r.compaction, r.part, ${TEXT_OF_R}, c.status, ${SAVED_OF_R}
      from {list ?} k {cross} undertext_replacements r on {family r} r.message = k.value
      left join undertext_compactions c on {family c} c.no = r.compaction order by r.message, r.part, r.compaction`,
     keys,
@@ -139,8 +139,9 @@ export function showing(
 }
 
 /** Counts all rows of a session again with an estimator, which is recorded. Throws `SESSION_NOT_FOUND`. */
-export function* reestimate(sql: Sql, id: string, estimator: Estimator): Work<StoredSession> {
-  return yield* sql.write('reestimate', function* () {
+export const reestimate = writing(
+  'reestimate',
+  function* (sql: Sql, id: string, estimator: Estimator): Work<StoredSession> {
     const session = yield* requireSession(sql, id)
     yield* recountRows(sql, session.no, estimator, (row) => writeRecounted(sql, row))
     yield* sql.run(
@@ -154,8 +155,8 @@ export function* reestimate(sql: Sql, id: string, estimator: Estimator): Work<St
       detail: { from: session.estimator, to: estimator.name },
     })
     return yield* requireSession(sql, id)
-  })
-}
+  },
+)
 
 /** Writes the recounted figures of a row, within the caller's transaction. */
 export function* writeRecounted(
@@ -163,7 +164,7 @@ export function* writeRecounted(
   { key, index, replacements, shown, shownSizes }: Recounted,
 ): Work<void> {
   yield* sql.run(
-    `update undertext_messages set tools = ?, shown = ?, ${SIZE_COLUMNS.map((name) => `${name} = ?`).join(', ')} where {family} key = ?`,
+    `update undertext_messages set tools = ?, shown = ?, ${setColumns(SIZE_COLUMNS)} where {family} key = ?`,
     encodeTools(index),
     shown,
     ...sizeColumns(shownSizes),
@@ -171,7 +172,7 @@ export function* writeRecounted(
   )
   for (const { compaction, part, saved } of replacements) {
     yield* sql.run(
-      `update undertext_replacements set ${SAVED_COLUMNS.map((name) => `${name} = ?`).join(', ')}
+      `update undertext_replacements set ${setColumns(SAVED_COLUMNS)}
        where {family} compaction = ? and message = ? and part = ?`,
       ...savedColumns(saved),
       compaction,

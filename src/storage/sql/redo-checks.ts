@@ -1,7 +1,6 @@
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import { countRows, holdsRow, spanPlaces } from '../../core/model/coverage.ts'
 import { checkLaws, partedReasoning } from '../../core/model/laws.ts'
-import type { Estimators } from '../storage.ts'
 import { sizesOf } from './columns.ts'
 import { figuresOfSet, placesIn, type RowFigures, SIZE_TOTALS } from './commit.ts'
 import type { StoredCompaction } from './compactions.ts'
@@ -44,14 +43,9 @@ export function* figuresInSpan(
 }
 
 /** A late result may belong to a call that was hidden without one. Rare, so it reads the whole view. */
-export function* checkPairs(
-  sql: Sql,
-  session: StoredSession,
-  compaction: StoredCompaction,
-  estimators: Estimators,
-): Work<void> {
+export function* checkPairs(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
   const { kind, coverage } = compaction
-  const view = yield* viewIndex(sql, session, '', estimators)
+  const view = yield* viewIndex(sql, session, '')
   const hide = view.rows.filter((row) => holdsRow(coverage.hidden, row))
   if (hide.length < countRows(coverage.hidden)) throw yield* missingRows(sql, session, compaction)
   try {
@@ -66,18 +60,13 @@ export function* checkPairs(
 }
 
 /** Reasoning that a tool loop needs now must not be replaced. Rare, so it reads the whole view. */
-export function* checkReasoning(
-  sql: Sql,
-  session: StoredSession,
-  compaction: StoredCompaction,
-  estimators: Estimators,
-): Work<void> {
+export function* checkReasoning(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
   const emptied = yield* sql.all(
     `select message, part from undertext_replacements where {family} compaction = ? and text = '""'`,
     compaction.no,
   )
   if (emptied.length === 0) return
-  const view = yield* viewIndex(sql, session, '', estimators)
+  const view = yield* viewIndex(sql, session, '')
   const places = emptied.flatMap(([key, part]) => {
     const index = view.indexOf(key as number)
     return index === undefined ? [] : [{ row: view.rows[index]!, part: part as number }]

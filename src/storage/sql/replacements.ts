@@ -85,11 +85,9 @@ export function* showOnNew(sql: Sql, compaction: number): Work<void> {
  * with `areOriginals`, of the originals.
  */
 export function* showAll(sql: Sql, session: number, areOriginals: boolean): Work<void> {
-  const isBare = sql.dialect === 'sqlite'
-  const newest = `select ${isBare ? '' : 'distinct on (r.message, r.part)'} r.message, r.part, ${isBare ? 'max(r.compaction)' : 'r.compaction'} as newest, r.text, ${eachSize((size) => `r.saved_${size}`)}
-    from undertext_compactions c {cross} undertext_replacements r on {family r} r.compaction = c.no
-    where {family c} c.session = ? and c.status = 'active' and c.parts_replaced > 0
-    ${isBare ? 'group by r.message, r.part' : 'order by r.message, r.part, r.compaction desc'}`
+  const newest =
+    newestOf(`from undertext_compactions c {cross} undertext_replacements r on {family r} r.compaction = c.no
+    where {family c} c.session = ? and c.status = 'active' and c.parts_replaced > 0`)
   yield* sql.run(
     `update undertext_messages set shown = after.shown
        ${areOriginals ? `, ${eachSize((size) => `size_${size} = size_${size} - after.saved_${size}`)}` : ''}
@@ -98,6 +96,12 @@ export function* showAll(sql: Sql, session: number, areOriginals: boolean): Work
      where {family undertext_messages} undertext_messages.key = after.message`,
     session,
   )
+}
+
+/** SQL: of each part the newest of some replacements. In SQLite bare columns beside `max` are of the row that has the maximum. */
+function newestOf(replacements: string): string {
+  return `select {distinct} r.message, r.part, {latest r} as newest, r.text, ${eachSize((size) => `r.saved_${size}`)}
+    ${replacements} {last}`
 }
 
 /** The number of parts that a compaction replaces, and of their rows. */
@@ -225,11 +229,8 @@ function* setNewest(
   others: readonly number[],
   rows: readonly number[],
 ): Work<void> {
-  // The first is faster in SQLite, where bare columns beside max() are of the row that has the maximum.
-  const isBare = sql.dialect === 'sqlite'
-  const newest = `select ${isBare ? '' : 'distinct on (r.message, r.part)'} r.message, r.part, ${isBare ? 'max(r.compaction)' : 'r.compaction'} as newest, r.text, ${eachSize((size) => `r.saved_${size}`)}
-    from {list ?} k join undertext_replacements r on {family r} r.message = k.value
-    where r.compaction in (select value from {list ?} c) ${isBare ? 'group by r.message, r.part' : 'order by r.message, r.part, r.compaction desc'}`
+  const newest = newestOf(`from {list ?} k join undertext_replacements r on {family r} r.message = k.value
+    where r.compaction in (select value from {list ?} c)`)
   const keys = JSON.stringify(rows)
   const [without, including] = [JSON.stringify(others), JSON.stringify([...others, compaction])]
   yield* sql.run(

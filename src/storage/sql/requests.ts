@@ -17,12 +17,19 @@ import {
   type StoredRequest,
 } from '../requests.ts'
 import { insertInto } from './columns.ts'
-import { damaged, keepPieces, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import {
+  damaged,
+  keepPieces,
+  parseStoredObject,
+  storedNumber,
+  storedOptional,
+  storedText,
+} from './content-codec.ts'
 import { readViewAt } from './moments.ts'
 import { requireKey } from './pins.ts'
 import { requestId, requestNo } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { outside, type Row, reading, type Sql, writing } from './sql.ts'
 import { readRange } from './view.ts'
 import { begun, mapped, type Step, together, type Work } from './work.ts'
 
@@ -45,34 +52,36 @@ const KNOWN_BLOB = 'select hash from undertext_blobs where {family} hash = ? {ke
 const BYTES_OF_HASH = 32
 
 /** The last entry of a session's audit, with what tells whether the session changed since. `undefined` for an unknown session. */
-export function* readPresent(sql: Sql, id: string): Work<SessionPoint | undefined> {
-  return yield* sql.outside('prepareRequest', function* () {
-    yield* sql.enter(id)
-    const row = yield* sql.get(
-      `select s.incarnation, s.version,
+export const readPresent = outside('prepareRequest', function* (sql: Sql, id: string): Work<
+  SessionPoint | undefined
+> {
+  yield* sql.enter(id)
+  const row = yield* sql.get(
+    `select s.incarnation, s.version,
          (select coalesce(max(a.no), 0) from undertext_audit a where {family a} a.session = s.no)
        from undertext_sessions s where {family s} s.id = ?`,
-      id,
-    )
-    return row && { incarnation: row[0] as string, version: row[1] as number, audit: row[2] as number }
-  })
-}
+    id,
+  )
+  return row && { incarnation: row[0] as string, version: row[1] as number, audit: row[2] as number }
+})
 
 /** Records a request by itself; returns its id. Throws `SESSION_NOT_FOUND`. */
-export function* recordRequest(sql: Sql, id: string, request: NewRequest): Work<string | undefined> {
-  return yield* sql.write('recordResponse', function* () {
+export const recordRequest = writing(
+  'recordResponse',
+  function* (sql: Sql, id: string, request: NewRequest): Work<string | undefined> {
     yield* sql.enter(id)
     const noting = noteRequest(sql, id, request)
     return yield* noting(yield* requireHead(sql, id))
-  })
-}
+  },
+)
 
 /**
  * Records where the answer of a request is, once; returns whether it was recorded now. The answer comes after the moment of the request.
  * Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`.
  */
-export function* recordAnswer(sql: Sql, id: string, request: string, range: PositionRange): Work<boolean> {
-  return yield* sql.write('recordAnswer', function* () {
+export const recordAnswer = writing(
+  'recordAnswer',
+  function* (sql: Sql, id: string, request: string, range: PositionRange): Work<boolean> {
     const session = yield* requireHead(sql, id)
     const no = requireNo(session, request)
     const [first, last] = range
@@ -89,8 +98,8 @@ export function* recordAnswer(sql: Sql, id: string, request: string, range: Posi
       ...[first, last, session.no, no, first],
     )
     return changed > 0
-  })
-}
+  },
+)
 
 /**
  * Begins to read what a record needs, within a transaction that has entered the session; returns the function that writes it and returns
@@ -158,14 +167,15 @@ function* insertRequest(
 }
 
 /** The requests of a session, oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` for an unknown `after`. */
-export function* readRequests(sql: Sql, id: string, { after, limit }: RequestQuery): Work<StoredRequest[]> {
-  return yield* sql.read('listRequests', function* () {
+export const readRequests = reading(
+  'listRequests',
+  function* (sql: Sql, id: string, { after, limit }: RequestQuery): Work<StoredRequest[]> {
     const session = yield* requireHead(sql, id)
     const from = after === undefined ? 0 : requireNo(session, after)
     const rows = yield* sql.all(`${SELECT} and no > ? order by no limit ?`, session.no, from, limit)
     return rows.map((row) => decode(session, row))
-  })
-}
+  },
+)
 
 function requireNo(session: SessionHead, requestId: string): number {
   const no = requestNo(session.incarnation, requestId)
@@ -209,8 +219,9 @@ function* positionOf(sql: Sql, session: SessionHead, messageId: string): Work<nu
  * A request with what it was made of: its texts, its prompt where it is in the log, and the view of its moment. Throws
  * `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `STORE_CORRUPT`.
  */
-export function* readRequest(sql: Sql, id: string, key: RequestKey): Work<FoundRequest> {
-  return yield* sql.read('getRequest', function* () {
+export const readRequest = reading(
+  'getRequest',
+  function* (sql: Sql, id: string, key: RequestKey): Work<FoundRequest> {
     const session = yield* requireHead(sql, id)
     const request = yield* findRequest(sql, session, key)
     if (request === undefined)
@@ -226,8 +237,8 @@ export function* readRequest(sql: Sql, id: string, key: RequestKey): Work<FoundR
       stored: promptRange === undefined ? [] : yield* readRange(sql, session, [promptRange]),
       view: yield* readViewAt(sql, session, request),
     }
-  })
-}
+  },
+)
 
 function nameOf(key: RequestKey): string {
   return headOf('id' in key ? key.id : String(key.answer), 200)
@@ -241,7 +252,7 @@ export type PastReport = {
 }
 
 /** The last position of the messages that a request sent. Of a prompt that was stored by others, the answer tells. */
-const LAST_SENT = `case when r.prompt is not null then r.answer_first - 1 else {greatest}(r.position, coalesce(r.prompt_last, 0)) end`
+const LAST_SENT = `case when r.prompt is not null then r.answer_first - 1 else coalesce(case when r.prompt_last > r.position then r.prompt_last end, r.position) end`
 /** Reports of one model that are looked at for one of a provider. */
 const MOST_REPORTS = 20
 
@@ -292,7 +303,7 @@ function* readText(sql: Sql, hashes: readonly string[]): Work<string | undefined
 function decode(session: Pick<SessionHead, 'incarnation'>, row: Row): StoredRequest {
   const name = `request no. ${row[0]}`
   const number = (at: number): number => storedNumber(row[at], name)
-  const optional = (at: number): number | undefined => (row[at] === null ? undefined : number(at))
+  const optional = (at: number): number | undefined => storedOptional(row[at], name)
   const text = (at: number): string => storedText(row[at], name) ?? ''
   const range = (at: number): PositionRange | undefined =>
     row[at] === null ? undefined : [number(at), number(at + 1)]

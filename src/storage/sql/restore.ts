@@ -27,6 +27,7 @@ import {
   OPERATION,
   type References,
   SIZE_COLUMNS,
+  setColumns,
   sizeColumns,
   USAGE,
 } from './columns.ts'
@@ -37,8 +38,8 @@ import { countAll, showing } from './recount.ts'
 import { insertReplacement } from './replacements.ts'
 import { restoreRequests } from './requests.ts'
 import { encodeFlags, encodeKind, encodeRole, encodeTools } from './row-codec.ts'
-import { requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { estimatorOf, requireSession, type StoredSession } from './sessions.ts'
+import { type Row, type Sql, writing } from './sql.ts'
 import { mapped, type Work } from './work.ts'
 
 /*
@@ -49,7 +50,7 @@ import { mapped, type Work } from './work.ts'
 /** The ids among these that compactions or runs have already. */
 export function* takenIds(sql: Sql, ids: readonly string[]): Work<string[]> {
   // A restored session is the first of a new family.
-  if (sql.dialect === 'postgres') return []
+  if (sql.isShared) return []
   return yield* sql.outside('restoreSession', function* () {
     return (yield* sql.all(
       `select value from {list ?} k where exists (select 1 from undertext_compactions c where c.id = k.value)
@@ -60,8 +61,9 @@ export function* takenIds(sql: Sql, ids: readonly string[]): Work<string[]> {
 }
 
 /** Reserves numbers for compactions, and returns the first. */
-export function* reserveCompactions(sql: Sql, importId: string, count: number): Work<number> {
-  return yield* sql.write('restoreSession', function* () {
+export const reserveCompactions = writing(
+  'restoreSession',
+  function* (sql: Sql, importId: string, count: number): Work<number> {
     const { no: session } = yield* requireImport(sql, importId)
     const first = yield* sql.nextNo('undertext_compactions', session, count)
     if (first !== null) return first
@@ -80,8 +82,8 @@ export function* reserveCompactions(sql: Sql, importId: string, count: number): 
       )
     }
     return last + 1
-  })
-}
+  },
+)
 
 /** Compactions get their numbers in the order of their records. */
 function referencesOf({ head, firstNo }: Restoring): References {
@@ -117,15 +119,7 @@ const INSERT_COMPACTION = insertInto('undertext_compactions', [
  * Writes compactions, from an index of their list on; `undoneWith` has the numbers of the audit's entries. Throws `SESSION_EXISTS`
  * when an id was taken meanwhile, because another process restores the same history.
  */
-export function* restoreCompactions(
-  sql: Sql,
-  restoring: Restoring,
-  from: number,
-  compactions: readonly CompactionRecord[],
-  undoneWith: readonly number[],
-): Work<void> {
-  yield* sql.write('restoreSession', () => insertCompactions(sql, restoring, from, compactions, undoneWith))
-}
+export const restoreCompactions = writing('restoreSession', insertCompactions)
 
 /** The same within the caller's transaction. */
 export function* insertCompactions(
@@ -227,7 +221,7 @@ export function* writeSettled(sql: Sql, restoring: Restoring, counted: Row): Wor
   for (const note of head.notes) yield* sql.run(INSERT_NOTE, no, '', ...NOTE.write(note, references))
   const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
   yield* sql.run(
-    `update undertext_sessions set messages = ?, inserted = ?, visible = ?, ${SIZE_COLUMNS.map((name) => `${name} = ?`).join(', ')},
+    `update undertext_sessions set messages = ?, inserted = ?, visible = ?, ${setColumns(SIZE_COLUMNS)},
          hidden_condensed = ?, hidden_truncated = ?, hidden_manual = ?, retired = ?,
          active_compactions = ?, version = ?, view_epoch = ?, undone_automatic = ?, archived_at = ?, updated_at = ? where {family} no = ?`,
     ...counted,
@@ -261,17 +255,13 @@ function hidingOf({ head }: Restoring): Hiding {
 }
 
 /** Writes rows with their tags, replacements and blobs. Throws `MESSAGE_ID_TAKEN`. */
-export function* restoreRows(
-  sql: Sql,
-  restoring: Restoring,
-  rows: readonly RestoredRow[],
-  estimator: Estimator,
-): Work<void> {
+export function* restoreRows(sql: Sql, restoring: Restoring, rows: readonly RestoredRow[]): Work<void> {
+  const estimator = estimatorOf(sql, restoring.head.session)
   const byId = new Map(restoring.head.compactions.map(({ id }, index) => [id, index] as const))
   const prepared = rows.map((row) => prepare(restoring, row, byId, estimator))
   yield* sql.write('restoreSession', function* () {
     const { no } = yield* requireImport(sql, restoring.importId)
-    if (sql.dialect === 'postgres') {
+    if (sql.isRemote) {
       const ids = rows.flatMap(({ row }) => (row.type === 'message' ? (row.id ?? []) : []))
       const taken = firstTaken(ids, yield* takenMessageIds(sql, restoring.importId, ids))
       if (taken !== undefined) throw idTaken(restoring, taken)

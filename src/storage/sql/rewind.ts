@@ -11,9 +11,9 @@ import {
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
 import { NO_SIZES, type Sizes, tokensOf } from '../../core/tokens/measure.ts'
-import type { Estimators, Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
+import type { Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
 import { writeMessages } from './append.ts'
-import { SAVED_COLUMNS, savedSizes } from './columns.ts'
+import { SAVED_OF_R, savedSizes } from './columns.ts'
 import { commitStep } from './commit.ts'
 import { stale } from './compaction-row.ts'
 import {
@@ -29,7 +29,7 @@ import { planLift } from './plan-undo.ts'
 import { viewIndex } from './planning.ts'
 import { rowId } from './row-codec.ts'
 import { readSession, requireSession, type StoredSession } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { reading, type Sql } from './sql.ts'
 import { Turning, writeTurned } from './undo.ts'
 import { TEXT_OF_R, VISIBLE } from './view.ts'
 import { mapped, type Work } from './work.ts'
@@ -43,18 +43,17 @@ export function* rewind(
   sql: Sql,
   sessionId: string,
   request: RewindRequest,
-  estimators: Estimators,
   previewing?: Previewing,
 ): Work<Rewound> {
   const { append: messages, operation } = request
   const isAppending = messages.length > 0
-  const writing = { sessionId, messages, estimators, previewing }
+  const writing = { sessionId, messages, previewing }
   return yield* writeMessages(sql, 'rewind', writing, function* (write): Work<Rewound> {
     const session = yield* readSession(sql, sessionId)
     const known = operation && session && (yield* knownOperation(sql, session, operation))
     if (known !== undefined) return known
     if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since')
-    const hidden = session === undefined ? NOTHING : yield* hideFrom(sql, session, request, estimators)
+    const hidden = session === undefined ? NOTHING : yield* hideFrom(sql, session, request)
     if (session === undefined && (!isAppending || typeof request.from === 'object'))
       throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
     const appended = isAppending ? yield* write(request.expectedPosition) : { messages: [] }
@@ -90,12 +89,7 @@ function* isEmpty(sql: Sql, { no, visibleCount }: StoredSession): Work<boolean> 
   return (yield* sql.get(seen, no)) === undefined
 }
 
-function* hideFrom(
-  sql: Sql,
-  before: StoredSession,
-  request: RewindRequest,
-  estimators: Estimators,
-): Work<Hidden> {
+function* hideFrom(sql: Sql, before: StoredSession, request: RewindRequest): Work<Hidden> {
   const { id: sessionId } = before
   const { expectedPosition, provider, run, compactionId } = request
   if (expectedPosition !== undefined && expectedPosition !== before.messageCount) {
@@ -112,7 +106,7 @@ function* hideFrom(
   yield* new Turning(sql, before, undoing).turn(lifted, restores, compactionId)
 
   const session = lifted.length + restores.length > 0 ? yield* requireSession(sql, sessionId) : before
-  const view = yield* viewIndex(sql, session, provider, estimators)
+  const view = yield* viewIndex(sql, session, provider)
   const from = indexIn(view, point)
   const restored = yield* restoredParts(sql, session, view, from)
   const plan = planRewind(view, from, restored, request.keepCompactions, request.params)
@@ -287,7 +281,7 @@ type ShownPart = {
 function* shownParts(sql: Sql, session: StoredSession, row: ViewRow): Work<ShownPart[]> {
   const replacements = (yield* sql.all(
     `select r.compaction, r.part, ${TEXT_OF_R}, c.id, c.kind, c.requires, c.rows_inserted,
-         ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
+         ${SAVED_OF_R}
        from undertext_replacements r join undertext_compactions c on {family c} c.no = r.compaction
        where {family r} r.message = ? and c.session = ? and c.status = 'active' order by r.part`,
     row.key,
@@ -311,12 +305,13 @@ function* shownParts(sql: Sql, session: StoredSession, row: ViewRow): Work<Shown
 }
 
 /** The result of an operation, if it was done. Throws `OPERATION_CONFLICT` when its id was used for another one. */
-export function* rewound(sql: Sql, sessionId: string, operation: RewindOperation): Work<Rewound | undefined> {
-  return yield* sql.read('rewind', function* () {
+export const rewound = reading(
+  'rewind',
+  function* (sql: Sql, sessionId: string, operation: RewindOperation): Work<Rewound | undefined> {
     const session = yield* readSession(sql, sessionId)
     return session && (yield* knownOperation(sql, session, operation))
-  })
-}
+  },
+)
 
 function* knownOperation(
   sql: Sql,

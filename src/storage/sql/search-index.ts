@@ -3,11 +3,12 @@ import { isUndertextError } from '../../core/errors.ts'
 import type { Part } from '../../core/messages/message.ts'
 import { distinctWordsOf, type SearchedRow, searchedRow, UNITS_AT_ONCE } from '../../core/search/words.ts'
 import type { Indexed } from '../search.ts'
+import { upsertInto } from './columns.ts'
 import { decodeContent } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeKind } from './row-codec.ts'
-import type { Sql } from './sql.ts'
+import { outside, type RowWords, reading, type Sql } from './sql.ts'
 import { KEY_OF_CONTENT } from './view.ts'
-import { addWords, ordinalPlace, positionPlace, removeWords } from './word-index.ts'
+import { ordinalPlace, positionPlace } from './word-index.ts'
 import type { Work } from './work.ts'
 
 /*
@@ -17,67 +18,41 @@ import type { Work } from './work.ts'
 
 /** Rows and bytes of contents that one transaction adds to the index, so that no writer waits for it long. */
 const [PAGE_ROWS, PAGE_BYTES] = [500, 500_000]
-/** Sessions in one transaction: one in PostgreSQL, where each is locked meanwhile. */
-const PAGE_SESSIONS = { sqlite: 250, postgres: 1 }
 
 /** The rows of a session that are not in the index. */
 const UNINDEXED = `from undertext_sessions s left join undertext_searched i on {same i s} i.session = s.no
   where s.messages > coalesce(i.positions, 0) or s.inserted > coalesce(i.ordinals, 0)`
 
-/**
- * Sessions with rows that are not in the index. To look through all of them takes time, so SQLite marks the last key when all were
- * found complete: keys grow, except after a removal, which deletes the mark.
- */
-export function* readUnindexed(sql: Sql, limit: number, onlyIfUsed = false): Work<string[]> {
-  return yield* sql.outside('search', function* () {
+/** Sessions with rows that are not in the index. */
+export const readUnindexed = outside(
+  'search',
+  function* (sql: Sql, limit: number, onlyIfUsed?: boolean): Work<string[]> {
     if (onlyIfUsed && (yield* sql.get('select 1 from undertext_searched limit 1')) === undefined) return []
-    if (sql.dialect === 'sqlite' && (yield* sql.get(IS_COMPLETE)) !== undefined) return []
+    const { isComplete, markComplete } = sql.words
+    if (isComplete !== undefined && (yield* isComplete(sql))) return []
     const ids = (yield* sql.all(`select s.id ${UNINDEXED} limit ?`, limit)).map(([id]) => id as string)
-    if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* markComplete(sql, !onlyIfUsed)
+    if (ids.length > 0 || sql.readonly || markComplete === undefined) return ids
+    try {
+      yield* sql.write('search', () => markComplete(sql, UNINDEXED), !onlyIfUsed)
+    } catch (error) {
+      // Without the mark the next search looks through the sessions again.
+      if (!isUndertextError(error)) throw error
+    }
     return ids
-  })
-}
+  },
+)
 
 /** How many rows are not in the index, of one session or of all. */
-export function* countUnindexed(sql: Sql, session?: string): Work<number> {
-  return yield* sql.read('search', function* () {
-    if (session !== undefined) {
-      const found = yield* readProgress(sql, session)
-      return found === undefined ? 0 : found.messages - found.positions + found.inserted - found.ordinals
-    }
-    const row = yield* sql.get(
-      `select cast(sum(s.messages - coalesce(i.positions, 0) + s.inserted - coalesce(i.ordinals, 0)) as bigint) ${UNINDEXED}`,
-    )
-    return Number(row?.[0] ?? 0)
-  })
-}
-
-const IS_COMPLETE = `select 1 from undertext_meta where key = 'searched'
-  and cast(value as integer) = coalesce((select max(key) from undertext_messages), 0)`
-
-function* markComplete(sql: Sql, isPatient: boolean): Work<void> {
-  try {
-    yield* sql.write(
-      'search',
-      function* () {
-        yield* sql.run(
-          `insert into undertext_meta (key, value) select 'searched', coalesce((select max(key) from undertext_messages), 0)
-         where not exists (select 1 ${UNINDEXED}) on conflict (key) do update set value = excluded.value`,
-        )
-      },
-      isPatient,
-    )
-  } catch (error) {
-    // Without the mark the next search looks through the sessions again.
-    if (!isUndertextError(error)) throw error
+export const countUnindexed = reading('search', function* (sql: Sql, session?: string): Work<number> {
+  if (session !== undefined) {
+    const found = yield* readProgress(sql, session)
+    return found === undefined ? 0 : found.messages - found.positions + found.inserted - found.ordinals
   }
-}
-
-/** Removes a session from the index, within the transaction that removes rows of it. */
-export function* forgetWords(sql: Sql, session: number): Work<void> {
-  yield* removeWords(sql, session)
-  if (sql.dialect === 'sqlite') yield* sql.run("delete from undertext_meta where key = 'searched'")
-}
+  const row = yield* sql.get(
+    `select cast(sum(s.messages - coalesce(i.positions, 0) + s.inserted - coalesce(i.ordinals, 0)) as bigint) ${UNINDEXED}`,
+  )
+  return Number(row?.[0] ?? 0)
+})
 
 /** How far a session is in the index. */
 type Progress = {
@@ -104,7 +79,7 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
   let done = 0
   yield* sql.read('search', function* () {
     const room = { rows: PAGE_ROWS, bytes: PAGE_BYTES }
-    for (const id of ids.slice(0, PAGE_SESSIONS[sql.dialect])) {
+    for (const id of ids.slice(0, sql.words.sessionsAtOnce)) {
       const page = yield* readIndexPage(sql, id, room)
       if (page !== undefined) pages.push(page)
       if (page?.isLast === false) break
@@ -146,8 +121,6 @@ type RowText = { readonly role: unknown; readonly kind: unknown; readonly conten
 export function searchedOf({ role, kind, content }: RowText, name: string | number): SearchedRow {
   return searchedRow({ role: decodeRole(role), kind: decodeKind(kind), content: contentOf(content, name) })
 }
-
-type RowWords = { readonly place: number; readonly words: readonly string[] }
 
 /** The words of each row. Pauses, so that other work of the process goes on while a page or a long text is split. */
 function* wordsOfPages(pages: readonly IndexPage[]): Generator<void, RowWords[][]> {
@@ -245,6 +218,8 @@ function* readProgress(
   return { no, incarnation, positions, ordinals, messages, inserted }
 }
 
+const WRITE_PROGRESS = upsertInto('undertext_searched', ['session'], ['positions', 'ordinals'])
+
 /** Returns `false` when nothing was written, because the session changed since its page was read. */
 function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): Work<boolean> {
   const { before, positions, ordinals } = page
@@ -258,12 +233,8 @@ function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): 
     now.ordinals === before.ordinals &&
     now.messages >= positions
   if (!isSame) return false
-  yield* addWords(sql, before.no, rows)
-  yield* sql.run(
-    `insert into undertext_searched ({family,} session, positions, ordinals) values ({?,} ?, ?, ?)
-     on conflict ({family,} session) do update set positions = excluded.positions, ordinals = excluded.ordinals`,
-    ...[before.no, positions, ordinals],
-  )
+  yield* sql.words.add(sql, before.no, rows)
+  yield* sql.run(WRITE_PROGRESS, ...[before.no, positions, ordinals])
   return true
 }
 

@@ -16,18 +16,9 @@ import { parseStoredObject } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeRole, rowId } from './row-codec.ts'
 import { searchedOf } from './search-index.ts'
 import { requireHead } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
-import { KEY_OF_CONTENT, M_VISIBLE } from './view.ts'
-import {
-  countRows,
-  type Expression,
-  estimateRows,
-  ordinalPlace,
-  positionPlace,
-  readMoment,
-  readPlaces,
-  type Scope,
-} from './word-index.ts'
+import { type Expression, type Row, reading, type Scope, type Sql } from './sql.ts'
+import { M_VISIBLE } from './view.ts'
+import { ordinalPlace, positionPlace, readPlaces } from './word-index.ts'
 import { begun, mapped, together, type Work } from './work.ts'
 
 /** Rows with a word that are considered; a word that more rows have is common. */
@@ -44,39 +35,35 @@ const NEIGHBOURS = 2
 const FEW_SESSIONS = 50
 
 /** Finds rows. The index gives candidates by the words of the query; blocks of them are read and ranked. Throws `SESSION_NOT_FOUND`. */
-export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
-  return yield* sql.read('search', function* () {
-    const { query, after, limit } = request
-    const session =
-      request.session === undefined
-        ? undefined
-        : yield* requireHead(sql, request.session, request.filter.owner)
-    if (query.words.length === 0) return { hits: [], next: undefined }
-    const moment = after?.moment ?? (yield* readMoment(sql))
-    // All rows that SQLite reads on the first page are of its moment; in PostgreSQL its clock decides.
-    const until = sql.dialect === 'postgres' ? moment : after?.moment
-    const scopes = yield* scopesOf(sql, request.filter, session?.no, until)
-    const pool = yield* readPool(sql, request, scopes, session, moment)
-    const hasForks = session === undefined && (yield* sql.get(IS_SHARED)) !== undefined
-    const shown = hasForks ? { texts: new Set<string>(), upTo: 0 } : undefined
-    const search: Search = { query, filter: request.filter, moment, shown, ...pool }
-    const hits: SearchHit[] = []
-    for (let { block, skip } = after ?? { block: 0, skip: 0 }; block * BLOCK < pool.places.length; block++) {
-      const ranked = yield* rankBlock(sql, search, block)
-      const taken = ranked.slice(skip, skip + limit - hits.length)
-      for (const { row, score } of taken) hits.push(yield* hitOf(sql, row, score, query))
-      if (hits.length === limit) {
-        const left = skip + taken.length
-        const { counts } = pool
-        if (left < ranked.length) return { hits, next: { block, skip: left, moment, counts } }
-        const isOver = (block + 1) * BLOCK >= pool.places.length
-        return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment, counts } }
-      }
-      skip = 0
+export const find = reading('search', function* (sql: Sql, request: SearchRequest): Work<SearchPage> {
+  const { query, after, limit } = request
+  const session =
+    request.session === undefined ? undefined : yield* requireHead(sql, request.session, request.filter.owner)
+  if (query.words.length === 0) return { hits: [], next: undefined }
+  const moment = after?.moment ?? (yield* sql.words.moment(sql))
+  // All rows that SQLite reads on the first page are of its moment; in PostgreSQL its clock decides.
+  const until = sql.isShared ? moment : after?.moment
+  const scopes = yield* scopesOf(sql, request.filter, session?.no, until)
+  const pool = yield* readPool(sql, request, scopes, session, moment)
+  const hasForks = session === undefined && (yield* sql.get(IS_SHARED)) !== undefined
+  const shown = hasForks ? { texts: new Set<string>(), upTo: 0 } : undefined
+  const search: Search = { query, filter: request.filter, moment, shown, ...pool }
+  const hits: SearchHit[] = []
+  for (let { block, skip } = after ?? { block: 0, skip: 0 }; block * BLOCK < pool.places.length; block++) {
+    const ranked = yield* rankBlock(sql, search, block)
+    const taken = ranked.slice(skip, skip + limit - hits.length)
+    for (const { row, score } of taken) hits.push(yield* hitOf(sql, row, score, query))
+    if (hits.length === limit) {
+      const left = skip + taken.length
+      const { counts } = pool
+      if (left < ranked.length) return { hits, next: { block, skip: left, moment, counts } }
+      const isOver = (block + 1) * BLOCK >= pool.places.length
+      return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment, counts } }
     }
-    return { hits, next: undefined }
-  })
-}
+    skip = 0
+  }
+  return { hits, next: undefined }
+})
 
 const IS_SHARED = 'select 1 from undertext_messages where source is not null limit 1'
 
@@ -114,7 +101,7 @@ function* scopesOf(
     moment,
   })
   if (owner === undefined) return [scope(session)]
-  if (sql.dialect === 'sqlite' && session === undefined) {
+  if (sql.words.hasRanges && session === undefined) {
     const owned = yield* sql.all(
       'select no from undertext_sessions where owner = ? order by no desc limit ?',
       owner,
@@ -160,7 +147,7 @@ function* readPool(
   // Sent together: the statements do not wait for each other.
   const asked = begun(together(words, (word) => placesWith([[word]])))
   const [known, ...knownCounts] = after?.counts ?? []
-  const documents = known ?? (yield* countDocuments(sql, session, moment))
+  const documents = known ?? (yield* sql.words.documents(sql, session?.no, moment))
   const lists = (yield* asked).map((found) => [...found])
   const counts = lists.map((found) => found.reduce((sum, { places }) => sum + places.length, 0))
   const common = [...words.keys()].filter((index) => counts[index]! >= MOST_PLACES)
@@ -173,10 +160,11 @@ function* readPool(
   const uncounted = isCounted ? [] : isFiltered ? words.keys() : common
   const counted = yield* together(uncounted, function* (index) {
     const [newest] = lists[index]!
-    const exact = isFiltered || sql.dialect === 'postgres'
-    const count = exact
-      ? yield* countRows(sql, words[index]!, session?.no)
-      : yield* estimateRows(sql, newest!, session, documents)
+    const { estimate } = sql.words
+    const count =
+      isFiltered || estimate === undefined
+        ? yield* sql.words.count(sql, words[index]!, session?.no)
+        : yield* estimate(sql, newest!, session, documents)
     return [index, count] as const
   })
   for (const [index, count] of counted) counts[index] = Math.max(count, counts[index]!)
@@ -212,25 +200,6 @@ function combinations(common: readonly number[]): number[][] {
   const pairs = first.flatMap((a, at) => first.slice(at + 1).map((b) => [a, b]))
   const more = common.slice(2, MOST_PAIRED + 2).map((_, at) => common.slice(0, at + 3))
   return [...pairs, ...more]
-}
-
-/** How many rows there were at a moment; in SQLite the last key is as good as a count. In PostgreSQL those of all sessions are of now. */
-function* countDocuments(
-  sql: Sql,
-  session: { readonly no: number } | undefined,
-  moment: number,
-): Work<number> {
-  if (session === undefined)
-    return sql.dialect === 'sqlite'
-      ? moment
-      : Number((yield* sql.get('select sum(messages + inserted)::bigint from undertext_sessions'))![0] ?? 0)
-  const row = yield* sql.get(
-    sql.dialect === 'sqlite'
-      ? 'select position from undertext_messages where session = ? and position is not null and key <= ? order by position desc limit 1'
-      : 'select place / 2 from undertext_words where {family} session = ? and added <= ? order by place desc limit 1',
-    ...[session.no, moment],
-  )
-  return Number(row?.[0] ?? 0)
 }
 
 /** A row that was read for the ranking. */
@@ -286,7 +255,8 @@ function* firstOfTexts(
     return texts.add(`${row[0]} ${row[CONTENT_KEY]}`).size > known
   }
   const before = places.slice(shown.upTo, block * BLOCK)
-  for (const row of before.length === 0 ? [] : yield* readStored(sql, before, 0)) addText(placeOf(row), row)
+  for (const row of before.length === 0 ? [] : yield* sql.words.rows(sql, before, 0))
+    addText(placeOf(row), row)
   shown.upTo = (block + 1) * BLOCK
   return new Set(own.filter((place) => addText(place, rows.get(nameOf(place)))).map(nameOf))
 }
@@ -305,29 +275,8 @@ function neighboursOf({ family, session, place }: Place): Place[] {
   return near
 }
 
-/** The columns of `readRows`: of long contents only that they are. The last is what the moment of a search is compared with. */
-const FOUND = `m.session, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.tools,
-  case when octet_length(c.content) <= ? then c.content end, c.metadata, s.id, s.incarnation,
-  (select h.id from undertext_compactions h where {same h m} h.no = coalesce(m.condense_parent, m.truncation_parent, m.retired_by)),
-  c.key`
-/** The places of some columns in a row; the family is the first. */
+/** The places of some columns in a row: the family, `FOUND`, and what the moment of a search is compared with. */
 const [KIND, ROLE, CREATED_AT, TOOLS, CONTENT, HIDDEN_BY, CONTENT_KEY, ADDED] = [2, 3, 8, 9, 10, 14, 15, 16]
-const JOINED = `{cross} undertext_contents c on {same c m} c.key = ${KEY_OF_CONTENT} {cross} undertext_sessions s on {same s m} s.no = m.session`
-/** By position, or by ordinal for inserted rows. */
-const SQLITE_ROWS = [
-  ['m.position = {int k 2} and m.ordinal = 0', 0],
-  ['m.position is null and m.ordinal = {int k 2}', 1],
-] as const
-const OF_PLACE = `m.family = {int k 0} and m.session = {int k 1} and m.key = ({int k 1} - 1) * ${2 ** 34} + {int k 2}`
-const [POSTGRES_ROWS, CITUS_ROWS] = [
-  `cross join lateral (select * from undertext_messages m where ${OF_PLACE} offset 0) m`,
-  // Each worker looks for the rows that it has.
-  `join undertext_messages m on ${OF_PLACE}`,
-].map(
-  (joined) => `select m.family, ${FOUND},
-    (select min(w.added) from undertext_words w where {same w m} w.session = m.session and w.place = {int k 2})
-  from {elements ?} k ${joined} ${JOINED}`,
-) as [string, string]
 
 function addedAt(row: Row): number {
   return (row[ADDED] as number | null) ?? Number.POSITIVE_INFINITY
@@ -350,7 +299,7 @@ function* readRows(
 ): Work<FoundRow[]> {
   const telling = tellingWords(query)
   const stored = new Map<string, Row>()
-  for (const row of yield* readStored(sql, [...own, ...beside], MOST_TOGETHER))
+  for (const row of yield* sql.words.rows(sql, [...own, ...beside], MOST_TOGETHER))
     stored.set(nameOf(placeOf(row)), row)
   let room = MOST_READ
   const found: FoundRow[] = []
@@ -361,7 +310,7 @@ function* readRows(
     const isOwn = at < own.length
     const left = isOwn ? room : 0
     const isLong = row[CONTENT] === null
-    const [whole] = isLong && left > 0 ? yield* readStored(sql, [place], WHOLE) : [row]
+    const [whole] = isLong && left > 0 ? yield* sql.words.rows(sql, [place], WHOLE) : [row]
     // Removed meanwhile, where the engine reads each statement at a later moment.
     if (whole === undefined) continue
     const candidate = candidateIn(whole, place, telling, left)
@@ -376,28 +325,6 @@ function* readRows(
     found.push({ ...candidate.row, row, ...(!isLong && { searched: candidate.searched }) })
   }
   return found
-}
-
-function* readStored(sql: Sql, places: readonly Place[], most: number): Work<Row[]> {
-  if (sql.dialect === 'postgres') {
-    const list = places.map(({ family, session, place }) => [family, session, place])
-    return yield* sql.all(sql.isDistributed ? CITUS_ROWS : POSTGRES_ROWS, most, JSON.stringify(list))
-  }
-  const rows: Row[] = []
-  for (const [condition, rest] of SQLITE_ROWS) {
-    const list = places.flatMap(({ session, place }) =>
-      place % 2 === rest ? [[0, session, (place - rest) / 2]] : [],
-    )
-    if (list.length === 0) continue
-    const found = yield* sql.all(
-      `select 0, ${FOUND}, m.key from {elements ?} k {cross} undertext_messages m {index undertext_log}
-       on m.session = {int k 1} and ${condition} ${JOINED}`,
-      most,
-      JSON.stringify(list),
-    )
-    for (const row of found) rows.push(row)
-  }
-  return rows
 }
 
 function placeOf([family, session, , , position, ordinal]: Row): Place {
@@ -491,7 +418,7 @@ function* hitOf(sql: Sql, found: FoundRow, score: number, query: SearchQuery): W
     row
   let { searched } = found
   if (searched === undefined) {
-    const [again] = yield* readStored(sql, [place], WHOLE)
+    const [again] = yield* sql.words.rows(sql, [place], WHOLE)
     searched =
       again === undefined
         ? { text: '', own: 0 }

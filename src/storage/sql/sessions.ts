@@ -3,6 +3,7 @@ import { invalid, UndertextError } from '../../core/errors.ts'
 import { fitsIndex, incarnationOf, NAME_BYTES_RULE } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../core/messages/json.ts'
+import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import {
   type ForkOrigin,
   isOpenTo,
@@ -18,7 +19,7 @@ import { writeAudit } from './audit.ts'
 import { insertInto, SIZE_COLUMNS, sizesOf } from './columns.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { SILENT } from './row-codec.ts'
-import type { Row, Sql } from './sql.ts'
+import { outside, type Row, reading, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
 /** A session together with its number inside the database. */
@@ -47,9 +48,7 @@ export function* readSession(sql: Sql, id: string): Work<StoredSession | undefin
   return row && decodeSession(row)
 }
 
-export function* getSession(sql: Sql, id: string): Work<Session | undefined> {
-  return yield* sql.outside('getSession', () => readSession(sql, id))
-}
+export const getSession = outside('getSession', readSession)
 
 /** The columns needed to read the rows of a session. */
 export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'messageCount'> & {
@@ -180,6 +179,16 @@ function parseConfig(value: unknown, name: string): JsonObject | undefined {
   return config
 }
 
+/** The estimator that a session was counted with. Throws `ESTIMATOR_UNKNOWN`. */
+export function estimatorOf(
+  sql: Sql,
+  { id: sessionId, estimator }: Pick<StoredSession, 'id' | 'estimator'>,
+): Estimator {
+  const found = sql.estimators.byName.get(estimator)
+  if (found === undefined) throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator })
+  return found
+}
+
 /** Throws `SESSION_NOT_FOUND`, also when the session is not open to `owner`. */
 export function* requireSession(sql: Sql, id: string, owner?: string): Work<StoredSession> {
   const session = yield* readSession(sql, id)
@@ -226,18 +235,14 @@ export function* insertSession(
   return yield* requireSession(sql, id)
 }
 
-export function* createSession(
-  sql: Sql,
-  id: string,
-  fields: SessionFields,
-  estimator: string,
-): Work<StoredSession> {
-  return yield* sql.write('createSession', function* () {
+export const createSession = writing(
+  'createSession',
+  function* (sql: Sql, id: string, fields: SessionFields, estimator: string): Work<StoredSession> {
     if ((yield* readSession(sql, id)) !== undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: id })
     return yield* insertSession(sql, id, fields, estimator)
-  })
-}
+  },
+)
 
 /** Sessions of the family that the work is about. */
 export function* sessionsWhere(sql: Sql, where: string, ...values: unknown[]): Work<StoredSession[]> {
@@ -247,20 +252,19 @@ export function* sessionsWhere(sql: Sql, where: string, ...values: unknown[]): W
 }
 
 /** SQL for the `newestAt` of a session. */
-const NEWEST_AT = `coalesce((select {least}(undertext_sessions.updated_at, m.created_at) from undertext_messages m
+const NEWEST_AT = `coalesce((select case when m.created_at < undertext_sessions.updated_at then m.created_at else undertext_sessions.updated_at end from undertext_messages m
     where {same m undertext_sessions} m.session = undertext_sessions.no and m.position = undertext_sessions.messages and m.ordinal = 0), 0)`
 
 type Listed = StoredSession & ListedSession
 
-export function* listSessions(sql: Sql, query: SessionQuery): Work<Listed[]> {
-  return yield* sql.read('listSessions', function* () {
-    if (query.after !== undefined) yield* requireSession(sql, query.after.id, query.owner)
-    if (query.search !== undefined)
-      return yield* search(sql, { ...query, search: query.search.toLowerCase() })
-    const rows = yield* page(sql, COLUMNS, query)
-    return rows.map((row) => ({ ...decodeSession(row), newestAt: row.at(-1) as number }))
-  })
-}
+export const listSessions = reading('listSessions', function* (sql: Sql, query: SessionQuery): Work<
+  Listed[]
+> {
+  if (query.after !== undefined) yield* requireSession(sql, query.after.id, query.owner)
+  if (query.search !== undefined) return yield* search(sql, { ...query, search: query.search.toLowerCase() })
+  const rows = yield* page(sql, COLUMNS, query)
+  return rows.map((row) => ({ ...decodeSession(row), newestAt: row.at(-1) as number }))
+})
 
 /** Some columns of the sessions of a query and their `newestAt`, newest first. Its session `after` is the one that the work is about. */
 function* page(
@@ -323,43 +327,40 @@ function contains(text: unknown, lowerCase: string): boolean {
 }
 
 /** Counts the rows of a session. Reads all of them, without their contents. */
-export function* countMessages(sql: Sql, id: string): Work<MessageCounts> {
-  return yield* sql.outside('countMessages', function* () {
-    const { no, messageCount, visibleCount } = yield* requireSession(sql, id)
-    const row = yield* sql.get(
-      `select count(*) from undertext_messages where {family} session = ? and ${SILENT}`,
-      no,
-    )
-    const bookkeeping = row![0] as number
-    return { messages: messageCount - bookkeeping, bookkeeping, visible: visibleCount }
-  })
-}
+export const countMessages = outside('countMessages', function* (sql: Sql, id: string): Work<MessageCounts> {
+  const { no, messageCount, visibleCount } = yield* requireSession(sql, id)
+  const row = yield* sql.get(
+    `select count(*) from undertext_messages where {family} session = ? and ${SILENT}`,
+    no,
+  )
+  const bookkeeping = row![0] as number
+  return { messages: messageCount - bookkeeping, bookkeeping, visible: visibleCount }
+})
 
-export function* estimatorNames(sql: Sql): Work<string[]> {
-  return yield* sql.outside('listSessions', function* () {
-    const rows = yield* sql.all('select distinct estimator from undertext_sessions where staged_by is null')
-    return rows.map(([name]) => name as string)
-  })
-}
+export const estimatorNames = outside('listSessions', function* (sql: Sql): Work<string[]> {
+  const rows = yield* sql.all('select distinct estimator from undertext_sessions where staged_by is null')
+  return rows.map(([name]) => name as string)
+})
 
-export function* newestSession(sql: Sql, archived: boolean): Work<string | undefined> {
-  return yield* sql.outside('listSessions', function* () {
-    const [first] = yield* page(sql, 'id', { archived, limit: 1 })
-    return first?.[0] as string | undefined
-  })
-}
+export const newestSession = outside('listSessions', function* (sql: Sql, archived: boolean): Work<
+  string | undefined
+> {
+  const [first] = yield* page(sql, 'id', { archived, limit: 1 })
+  return first?.[0] as string | undefined
+})
 
-export function* updateSession(
-  sql: Sql,
-  id: string,
-  fields: SessionFields & { readonly updatedAt?: number },
-  owner?: string,
-): Work<StoredSession> {
-  return yield* sql.write('updateSession', function* () {
+export const updateSession = writing(
+  'updateSession',
+  function* (
+    sql: Sql,
+    id: string,
+    fields: SessionFields & { readonly updatedAt?: number },
+    owner?: string,
+  ): Work<StoredSession> {
     yield* updateFields(sql, yield* requireSession(sql, id, owner), fields)
     return yield* requireSession(sql, id)
-  })
-}
+  },
+)
 
 /** Writes the given fields of a session, within the caller's transaction. */
 export function* updateFields(
@@ -381,8 +382,9 @@ export function* updateFields(
   )
 }
 
-export function* archiveSession(sql: Sql, id: string, archived: boolean): Work<StoredSession> {
-  return yield* sql.write('archiveSession', function* () {
+export const archiveSession = writing(
+  'archiveSession',
+  function* (sql: Sql, id: string, archived: boolean): Work<StoredSession> {
     const before = yield* requireSession(sql, id)
     if ((before.archivedAt !== undefined) === archived) return before
     yield* sql.run(
@@ -392,8 +394,8 @@ export function* archiveSession(sql: Sql, id: string, archived: boolean): Work<S
     )
     yield* writeAudit(sql, before.no, { event: archived ? 'archived' : 'unarchived' })
     return yield* requireSession(sql, id)
-  })
-}
+  },
+)
 
 function parseJson(value: unknown, name: string): JsonObject | undefined {
   const text = storedText(value, name)

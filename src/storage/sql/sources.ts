@@ -21,8 +21,8 @@ import { SIZE_TOTALS } from './commit.ts'
 import { damaged, decodeContent, parseStoredObject, readBlobs } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
-import { requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { estimatorOf, requireSession, type StoredSession } from './sessions.ts'
+import { type Row, reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M, readRange } from './view.ts'
 import { Done, mapped, type Step, type Work } from './work.ts'
 
@@ -49,40 +49,31 @@ function rowsWhere(condition: string): string {
 }
 
 /** A summary with the rows that it represents, opened `depth` levels deep. Throws as `Storage.expand`. */
-export function* expandSummary(
-  sql: Sql,
-  id: string,
-  summaryId: string,
-  depth: number,
-  estimatorOf: (session: StoredSession) => Estimator,
-): Work<ExpandedSummary> {
-  return yield* sql.read('expand', function* () {
+export const expandSummary = reading(
+  'expand',
+  function* (sql: Sql, id: string, summaryId: string, depth: number): Work<ExpandedSummary> {
     const session = yield* requireSession(sql, id)
     const key = yield* requireKey(sql, session, summaryId)
-    const estimator = estimatorOf(session)
+    const estimator = estimatorOf(sql, session)
     const below = yield* beneathOf(sql, session, yield* summaryRow(sql, session, key), sourcesOf)
     const reader: Reader = { sql, session, estimator, below }
     const root = yield* readSummary(reader, (yield* sql.get(rowsWhere('m.key = ?'), session.no, key))!)
     for (let level = 1, open = [root]; level <= depth && open.length > 0; level++)
       open = (yield* mapped(open, (summary) => openSummary(reader, summary))).flat()
     return root.row
-  })
-}
+  },
+)
 
 /** A page of the messages of the log that a summary represents. Throws as `Storage.sources`. */
-export function* readSources(
-  sql: Sql,
-  id: string,
-  summaryId: string,
-  { after, limit }: SourceQuery,
-): Work<StoredMessage[]> {
-  return yield* sql.read('getSources', function* () {
+export const readSources = reading(
+  'getSources',
+  function* (sql: Sql, id: string, summaryId: string, { after, limit }: SourceQuery): Work<StoredMessage[]> {
     const session = yield* requireSession(sql, id)
     const root = yield* summaryRow(sql, session, yield* requireKey(sql, session, summaryId))
     const { ranges } = (yield* beneathOf(sql, session, root, placesOf)).get(root)!
     return yield* readRange(sql, session, pageOfRanges(ranges, after, limit ?? Number.MAX_SAFE_INTEGER))
-  })
-}
+  },
+)
 
 /** The number of the compaction that inserted a summary. Throws `INVALID_INPUT` for any other row. */
 function* summaryRow(sql: Sql, session: StoredSession, key: number): Work<number> {

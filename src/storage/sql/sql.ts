@@ -1,4 +1,6 @@
+import type { Place, Places } from '../../core/search/places.ts'
 import type { Sizes } from '../../core/tokens/measure.ts'
+import type { Estimators } from '../storage.ts'
 import type { Step, Work } from './work.ts'
 
 /*
@@ -17,8 +19,10 @@ import type { Step, Work } from './work.ts'
  * | `{elements x} k`, `{int k 0}`       | `json_each(x) k`, `value ->> 0`| the arrays of a JSON list, and their integers   |
  * | `{at x 0}`                          | `x ->> 0`                     | an integer of a JSON list                       |
  * | `{number c key}`, `{unhex k 0}`     | the value of a key of a JSON object, and the bytes of a hexadecimal text       |
- * | `{least}`, `{greatest}`, `{instr}`, `{array}` | `min`, `max`, `instr`, `json_array` | `least`, `greatest`, `strpos`, `json_build_array` |
+ * | `{instr}`, `{array}`                | `instr`, `json_array`         | `strpos`, `json_build_array`                    |
  * | `{cross}`, `{+}`                    | `cross join`, `+`             | `join`, nothing: its planner needs no hints     |
+ * | `{find}`, `{where}`, `{found c}`    | `cross join`, `on`, nothing   | a row is looked up for each row, see `lookUp`   |
+ * | `{distinct}`, `{latest r}`, `{last}`| `max` with bare columns       | `distinct on`: the newest replacement of a part |
  * | `{kept}` at the end                 | nothing                       | `for key share`: no other transaction deletes it |
  * | `{schema}`                          | not used                      | the schema of the tables                        |
  * | `{age}`, `{ages}`, `{newest}`       | `no`, `no desc`               | the columns of the order of insertion           |
@@ -33,15 +37,7 @@ export type Row = readonly unknown[]
 /** The tables whose rows have numbers. */
 export type Numbered = 'undertext_compactions' | 'undertext_audit' | 'undertext_jobs'
 
-/** A statement that stores a token in `last_write` of its session, and returns `messages` and `incarnation`. */
-export type OnceStatement = {
-  readonly text: string
-  readonly values: (session: number, token: string, lockTimeoutMs: number) => unknown[]
-  /** Whether it depends on rows besides that of the session. */
-  readonly readsRows: boolean
-}
-
-/** An append of plain messages, as the function takes it. */
+/** An append of plain messages. */
 export type AppendCall = {
   readonly id: string
   readonly estimator: string
@@ -50,7 +46,7 @@ export type AppendCall = {
   readonly keys: readonly string[]
   readonly sizes: Sizes
   /** How many of the messages are not silent. */
-  readonly sent: number
+  readonly visible: number
   /** Role, flags, the sizes and the time of each message. */
   readonly numbers: readonly number[]
   /** Tools, content, metadata and idempotency key of each message. */
@@ -59,9 +55,17 @@ export type AppendCall = {
 
 /** A connection to a database, as the verbs see it. */
 export interface Sql {
-  /** Other machines may use a store in PostgreSQL, so no process can see whether the holder of a lease is alive. */
-  readonly dialect: 'sqlite' | 'postgres'
+  /** Whether several transactions write at a time, also of other machines, so that no process can see whether the holder of a lease is alive. */
+  readonly isShared: boolean
+  /** Whether an answer takes a round trip, so that one statement writes or changes many rows, and an error does not say which row it is of. */
+  readonly isRemote: boolean
+  /** The index of the search. */
+  readonly words: WordIndex
+  /** The query of a page of the index of a view (planning.ts). */
+  readonly planning: string
   readonly readonly: boolean
+  /** The known estimators, and that of new sessions. */
+  readonly estimators: Estimators
   /** Whether the rows are on several machines. */
   readonly isDistributed?: boolean
 
@@ -109,13 +113,10 @@ export interface Sql {
   nextNo(table: Numbered, session: number, count?: number): Step<number | null>
 
   /**
-   * One writing statement as a transaction of its own, in one round trip, where the engine has such a thing. `undefined` when it
-   * returned no row, or the session was not used here before: then a transaction says why.
+   * Appends plain messages in one round trip, where the engine can; returns the last position and the incarnation of the session.
+   * `undefined` when nothing was written, or the session was not used here before: then a transaction says why.
    */
-  once?(verb: string, id: string, statement: OnceStatement): Step<Row | undefined>
-
-  /** The statement of `once` for an append, where the machine that has the rows makes it of the values: in a distributed database. */
-  readonly appendCall?: ((batch: AppendCall) => OnceStatement) | undefined
+  appendOnce?(batch: AppendCall): Step<Row | undefined>
 
   /** One transaction in which everything that is read is of one moment. */
   read<T>(verb: string, work: () => Work<T>): Step<T>
@@ -139,6 +140,67 @@ export interface Sql {
   /** The column whose value another row has already, when an error of `insert` says so. */
   takenColumn(error: unknown): string | undefined
 }
+
+/** All of these words, of which each is one of several. */
+export type Expression = readonly (readonly string[])[]
+
+/** Which rows are asked for. */
+export type Scope = {
+  /** The number of the session that was entered; without, all families. */
+  readonly session: number | undefined
+  /** A condition on the row `m` of the messages, and its values; empty for none. */
+  readonly condition: string
+  readonly values: readonly unknown[]
+  /** Only rows up to here, see `moment`. */
+  readonly moment: number | undefined
+}
+
+/** The words of a row, each once. */
+export type RowWords = { readonly place: number; readonly words: readonly string[] }
+
+export interface WordIndex {
+  /** How many sessions are indexed in one transaction. */
+  readonly sessionsAtOnce: number
+  /** Whether the rows of a session are a range of the index, so that a few sessions are looked through one by one. */
+  readonly hasRanges: boolean
+  /** Adds rows of the session that was entered. */
+  add(sql: Sql, session: number, rows: readonly RowWords[]): Step<void>
+  /** Removes all rows of a session that was entered. */
+  remove(sql: Sql, session: number): Step<void>
+  /** Lists of sessions, places and families of rows that meet an expression, each list one value: they are many. */
+  find(sql: Sql, words: Expression, scope: Scope, limit: number): Step<Row | undefined>
+  /** In how many rows a word is: of all, or of the session that was entered. */
+  count(sql: Sql, word: string, session: number | undefined): Work<number>
+  /** The same for a common word whose newest rows are known, where to count them takes long. */
+  estimate?(
+    sql: Sql,
+    newest: Places,
+    session: { readonly messageCount: number } | undefined,
+    documents: number,
+  ): Work<number>
+  /** The moment of a search: it distinguishes rows that are stored later. */
+  moment(sql: Sql): Work<number>
+  /** How many rows there were at a moment. */
+  documents(sql: Sql, session: number | undefined, moment: number): Work<number>
+  /** The columns `FOUND` of rows after their families, with what the moment of a search is compared with. */
+  rows(sql: Sql, places: readonly Place[], most: number): Step<Row[]>
+  /** Whether it is known that every row is in the index; absent where that is not recorded. */
+  isComplete?(sql: Sql): Work<boolean>
+  /** Records it, unless a row is missing in the meantime: `unindexed` selects sessions with such rows. */
+  markComplete?(sql: Sql, unindexed: string): Work<void>
+}
+
+/** A verb: work on a connection, and how it is run. */
+const verbs =
+  (kind: 'read' | 'write' | 'outside' | 'erase') =>
+  <P extends readonly unknown[], T>(name: string, work: (sql: Sql, ...parameters: P) => Work<T>) =>
+  (sql: Sql, ...parameters: P): Step<T> =>
+    sql[kind](name, () => work(sql, ...parameters))
+
+export const reading = verbs('read')
+export const writing = verbs('write')
+export const outside = verbs('outside')
+export const erasing = verbs('erase')
 
 /** Names of triggers that differ from those of the migrations. */
 export type GuardProblems = {

@@ -12,12 +12,11 @@ import {
   withoutOtherIds,
 } from '../../core/model/tool-calls.ts'
 import { DEFAULT_PROVIDER } from '../../core/tokens/budget.ts'
-import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import type { ToolCallQuery } from '../storage.ts'
 import { damaged, decodeContent, parseStored, readBlobs } from './content-codec.ts'
 import { decodeCalls, decodeResults, decodeShown, rowId, skipTools } from './row-codec.ts'
-import { requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import { estimatorOf, requireSession, type StoredSession } from './sessions.ts'
+import { type Row, reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M, M_VISIBLE } from './view.ts'
 import { mapped, type Work } from './work.ts'
 
@@ -39,17 +38,15 @@ export const TOOL_QUERIES = {
   ofId: `${TOOL_ROWS} and m.position < ? and {instr}(m.tools, ?) > 0 order by m.position desc limit ?`,
 } as const
 
-type EstimatorOf = (session: StoredSession) => Estimator
-
 /** A call with input and output; `undefined` for an unknown one. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
-export function* readToolOutput(
-  sql: Sql,
-  id: string,
-  callId: string,
-  position: number | undefined,
-  estimatorOf: EstimatorOf,
-): Work<ToolOutput | undefined> {
-  return yield* sql.read('getToolOutput', function* () {
+export const readToolOutput = reading(
+  'getToolOutput',
+  function* (
+    sql: Sql,
+    id: string,
+    callId: string,
+    position: number | undefined,
+  ): Work<ToolOutput | undefined> {
     const session = yield* requireSession(sql, id)
     const pair = findCall(yield* rowsOfId(sql, session, callId, position === undefined), position)
     if (pair === undefined) return undefined
@@ -58,12 +55,12 @@ export function* readToolOutput(
     const answer = result && (yield* partOf(sql, result.row, result.entry.part, 'tool-result'))
     const status = statusOf(called, answer)
     return {
-      ...describePair(pair, status, estimatorOf(session), session.provider ?? DEFAULT_PROVIDER),
+      ...describePair(pair, status, estimatorOf(sql, session), session.provider ?? DEFAULT_PROVIDER),
       ...(called !== undefined && { input: called.input }),
       ...(answer !== undefined && { output: answer.output }),
     }
-  })
-}
+  },
+)
 
 /**
  * The rows that use an id, in order. For the newest call, rows from the last row with a call on are enough: a result belongs to the
@@ -89,15 +86,11 @@ function* rowsOfId(sql: Sql, session: StoredSession, callId: string, newestOnly:
 }
 
 /** The calls after a position, by whole messages. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
-export function* readToolCalls(
-  sql: Sql,
-  id: string,
-  { after, limit }: ToolCallQuery,
-  estimatorOf: EstimatorOf,
-): Work<ToolCall[]> {
-  return yield* sql.read('listToolCalls', function* () {
+export const readToolCalls = reading(
+  'listToolCalls',
+  function* (sql: Sql, id: string, { after, limit }: ToolCallQuery): Work<ToolCall[]> {
     const session = yield* requireSession(sql, id)
-    const estimator = estimatorOf(session)
+    const estimator = estimatorOf(sql, session)
     const provider = session.provider ?? DEFAULT_PROVIDER
     // A message with many calls is decoded once.
     const contents = { call: lastContent(sql), result: lastContent(sql) }
@@ -108,8 +101,8 @@ export function* readToolCalls(
       const called = answer && partIn(yield* contents.call(call.row), call.row, call.entry.part, 'tool-call')
       return describeCall(pair, statusOf(called, answer), estimator, provider)
     })
-  })
-}
+  },
+)
 
 /** Returns a function that reads the content of a row, and keeps the last one. */
 function lastContent(sql: Sql): (row: ToolRow) => Work<readonly Part[]> {

@@ -3,7 +3,7 @@ import type { SessionFigures, SessionTest, UndoWhileOutcome, UndoWhileRequest } 
 import { type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
 import { planUndo } from './plan-undo.ts'
 import { readFigures, requireSession } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { type Sql, writing } from './sql.ts'
 import { outcome, refuseMoved, Turning } from './undo.ts'
 import { readReadings } from './usage.ts'
 import type { Work } from './work.ts'
@@ -13,13 +13,14 @@ import type { Work } from './work.ts'
  * that become visible depend on the other compactions in force. The undo that does not pass is rolled back within the transaction.
  * Throws as `Storage.undoWhile`.
  */
-export function* undoWhile(
-  sql: Sql,
-  id: string,
-  { kinds, provider, model, ...authorship }: UndoWhileRequest,
-  passes: SessionTest,
-): Work<UndoWhileOutcome> {
-  return yield* sql.write('undoIfFits', function* (): Work<UndoWhileOutcome> {
+export const undoWhile = writing(
+  'undoIfFits',
+  function* (
+    sql: Sql,
+    id: string,
+    { kinds, provider, model, ...authorship }: UndoWhileRequest,
+    passes: SessionTest,
+  ): Work<UndoWhileOutcome> {
     const session = yield* requireSession(sql, id)
     const readings = yield* readReadings(sql, id, provider, model)
     const figuresNow = function* (): Work<SessionFigures> {
@@ -75,8 +76,8 @@ export function* undoWhile(
       refused,
       blocked,
     }
-  })
-}
+  },
+)
 
 /** Whether a check finds no compaction that depends on this one, and no conversation that continued after it. */
 function* isFree(check: Work<unknown>): Work<boolean> {

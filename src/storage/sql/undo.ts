@@ -2,7 +2,7 @@ import { UndertextError } from '../../core/errors.ts'
 import { defined } from '../../core/messages/defined.ts'
 import { countRows, spanPlaces } from '../../core/model/coverage.ts'
 import { addSizes, subtractSizes } from '../../core/tokens/measure.ts'
-import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
+import type { Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { figuresOfSet, moveCounters, NO_FIGURES, placesIn, type RowFigures, setTags } from './commit.ts'
 import {
@@ -24,7 +24,7 @@ import {
 } from './redo-checks.ts'
 import { refreshShown } from './replacements.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import { type Sql, writing } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
 import { begun, Done, type Step, type Work } from './work.ts'
 
@@ -38,8 +38,9 @@ const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])
  *
  * Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`, `BRANCH_MOVED`, and `STORE_CORRUPT` for wrong tags.
  */
-export function* undo(sql: Sql, id: string, target: string, request: UndoRequest): Work<UndoOutcome> {
-  return yield* sql.write('undoCompaction', function* () {
+export const undo = writing(
+  'undoCompaction',
+  function* (sql: Sql, id: string, target: string, request: UndoRequest): Work<UndoOutcome> {
     yield* sql.enter(id)
     const reading = begun(requireSession(sql, id))
     const finding = begun(findTargets(sql, id, target, true))
@@ -53,22 +54,17 @@ export function* undo(sql: Sql, id: string, target: string, request: UndoRequest
     yield* turning.countAutomatic(undone, 1)
     const left = targets.filter(({ status }) => status !== 'active' && status !== 'undone')
     return outcome(undone, turning.alsoChanged, left)
-  })
-}
+  },
+)
 
 /**
  * Redoes a compaction, or all that the last undo of a run undid, in other runs too: the same rows, ids and summaries, without a model.
  *
  * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` when the view would not be valid; then nothing is changed.
  */
-export function* redo(
-  sql: Sql,
-  id: string,
-  target: string,
-  request: UndoRequest,
-  estimators: Estimators,
-): Work<UndoOutcome> {
-  return yield* sql.write('redoCompaction', function* () {
+export const redo = writing(
+  'redoCompaction',
+  function* (sql: Sql, id: string, target: string, request: UndoRequest): Work<UndoOutcome> {
     yield* sql.enter(id)
     const reading = begun(requireSession(sql, id))
     const finding = begun(findTargets(sql, id, target))
@@ -78,12 +74,12 @@ export function* redo(
     const redone = yield* planRedo(storedNesting(sql, session.no), wanted, request.cascade)
     const turning = new Turning(sql, session, request)
     if (isRun && redone.length > 0) yield* turning.recordRun('run redone', target)
-    for (const compaction of redone) yield* turning.redo(compaction, estimators)
+    for (const compaction of redone) yield* turning.redo(compaction)
     yield* turning.countAutomatic(redone, -1)
     const left = targets.filter((one) => one.status !== 'active' && !includesNo(redone, one))
     return outcome(redone, turning.alsoChanged, left)
-  })
-}
+  },
+)
 
 /** The compactions that the last undo of a run undid and that are still undone, those of other runs included. */
 function* undoneWithRun(sql: Sql, session: StoredSession, run: string): Work<StoredCompaction[]> {
@@ -147,9 +143,12 @@ export class Turning {
     const count = turned.filter(({ trigger, kind }) => AUTOMATIC.has(trigger) && kind !== 'preview').length
     if (count === 0 || this.#request.source !== undefined) return
     if (sign === -1 && this.#session.undoneAutomatic === 0) return
-    const statement =
-      'update undertext_sessions set undone_automatic = {greatest}(0, undone_automatic + ?) where {family} no = ?'
-    yield* this.#sql.run(statement, sign * count, this.#session.no)
+    const statement = 'update undertext_sessions set undone_automatic = ? where {family} no = ?'
+    yield* this.#sql.run(
+      statement,
+      Math.max(0, this.#session.undoneAutomatic + sign * count),
+      this.#session.no,
+    )
   }
 
   /** The nesting with what was read together with the targets. */
@@ -198,7 +197,7 @@ export class Turning {
   }
 
   /** Redoes one compaction if the view stays valid; a rewind undoes and redoes the same again. Throws `INPUT_NOT_VISIBLE`. */
-  *redo(compaction: StoredCompaction, estimators: Estimators): Work<void> {
+  *redo(compaction: StoredCompaction): Work<void> {
     const { no, coverage } = compaction
     if (coverage.lifts !== undefined || coverage.restores !== undefined) {
       const lifts = yield* this.#numbered(coverage.lifts, 'active')
@@ -207,7 +206,7 @@ export class Turning {
       yield* this.turn(lifts, restores, compaction.id)
       yield* writeTurned(this.#sql, no, lifts, restores)
     }
-    yield* redoOne(this.#sql, yield* requireSession(this.#sql, this.#session.id), compaction, estimators)
+    yield* redoOne(this.#sql, yield* requireSession(this.#sql, this.#session.id), compaction)
     yield* this.#record(compaction, 'redone', undefined)
   }
 
@@ -350,21 +349,16 @@ function* setActive(
   return true
 }
 
-function* redoOne(
-  sql: Sql,
-  session: StoredSession,
-  compaction: StoredCompaction,
-  estimators: Estimators,
-): Work<void> {
+function* redoOne(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
   const { kind, coverage } = compaction
   const rows = countRows(coverage.hidden)
   // The parts of a provider's block moved to the row that it inserted, and a rewind shows originals, also of pinned rows: neither
   // depends on what is pinned or required.
   const isMoving = kind === 'provider' && coverage.inserted !== undefined
   const isReplacing = compaction.partsReplaced > 0 && !isMoving && kind !== 'repair'
-  if (isReplacing) yield* checkReasoning(sql, session, compaction, estimators)
+  if (isReplacing) yield* checkReasoning(sql, session, compaction)
   if (rows > 0 && (coverage.openCalls || coverage.rewinds === true))
-    yield* checkPairs(sql, session, compaction, estimators)
+    yield* checkPairs(sql, session, compaction)
   const covered = rows === 0 ? NO_FIGURES : yield* figuresInSpan(sql, session, compaction)
   const isDone = yield* setActive(
     sql,

@@ -22,15 +22,21 @@ import {
   type UsageReport,
 } from '../storage.ts'
 import { addBilled } from './billing.ts'
-import { sizesOf } from './columns.ts'
+import { columnsOfAlias, MEASURED, sizesOf, upsertInto } from './columns.ts'
 import { SIZE_TOTALS } from './commit.ts'
-import { columnsOf } from './compaction-row.ts'
-import { damaged, storedNumber } from './content-codec.ts'
+import { damaged, storedNumber, storedOptional, storedText } from './content-codec.ts'
 import { pointOf, readFiguresAt } from './moments.ts'
 import { noteRequest, type PastReport, reportOfView } from './requests.ts'
 import { COUNT_SENT, encodeKind, encodeRole } from './row-codec.ts'
-import { decodeFigures, FIGURE_COUNT, FIGURES_OF_S, requireSession, type StoredSession } from './sessions.ts'
-import type { Row, Sql } from './sql.ts'
+import {
+  decodeFigures,
+  estimatorOf,
+  FIGURE_COUNT,
+  FIGURES_OF_S,
+  requireSession,
+  type StoredSession,
+} from './sessions.ts'
+import { outside, type Row, reading, type Sql, writing } from './sql.ts'
 import { VISIBLE } from './view.ts'
 import { begun, type Work } from './work.ts'
 
@@ -39,17 +45,19 @@ import { begun, type Work } from './work.ts'
  * part of a session's history, so its version stays.
  */
 
-const MEASUREMENT = `m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.standing, m.pending, m.first_tokens,
-  m.first_estimate, m.at`
-const CALIBRATION_COLUMNS = 6
-const CALIBRATION = `c.grown_samples, c.grown_measured, c.grown_estimated, c.whole_samples, c.whole_measured, c.whole_estimated`
+const MODEL_KEY = ['provider', 'model'] as const
+/** Samples, measured and estimated tokens, of growing and of whole requests. */
+const CALIBRATION = ['grown', 'whole'].flatMap((of) =>
+  ['samples', 'measured', 'estimated'].map((name) => `${of}_${name}`),
+)
+const CALIBRATION_OF_C = columnsOfAlias('c', CALIBRATION)
 
 /** The system prompt and tools of the last reported request of the session, after its provider: they are the same for all its models. */
 const FIXED = `(select f.provider || ' ' || f.standing from undertext_measurements f where {family f} f.session = s.no and f.estimator = s.estimator
      order by f.at desc limit 1)`
 
 /** The columns of the readings, from `s` for a provider and model, each given four times. */
-const READINGS = `${FIXED}, w.tokens, i.tokens, ${CALIBRATION}, ${MEASUREMENT}`
+const READINGS = `${FIXED}, w.tokens, i.tokens, ${CALIBRATION_OF_C}, ${MEASURED.of('m')}`
 const OF_MODEL = `from undertext_sessions s
      left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
      left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
@@ -61,14 +69,7 @@ const READINGS_QUERY = `select ${READINGS} ${OF_MODEL}`
 const STATS_QUERY = `select ${FIGURES_OF_S}, ${READINGS} ${OF_MODEL}`
 
 /** The figures of a session and its readings for a model, in one statement: both are read before every call of a model. */
-export function* readStats(
-  sql: Sql,
-  id: string,
-  provider: string,
-  model: string,
-): Work<SessionStats | undefined> {
-  return yield* sql.outside('getContextStats', () => statsOf(sql, id, provider, model))
-}
+export const readStats = outside('getContextStats', statsOf)
 
 /** The same within the caller's transaction. */
 function* statsOf(sql: Sql, id: string, provider: string, model: string): Work<SessionStats | undefined> {
@@ -85,15 +86,15 @@ function* statsOf(sql: Sql, id: string, provider: string, model: string): Work<S
 }
 
 /** The same at a moment. */
-export function* readPastStats(
-  sql: Sql,
-  id: string,
-  provider: string,
-  model: string,
-  moment: Moment,
-  estimatorOf: (session: StoredSession) => Estimator,
-): Work<PastStats | undefined> {
-  return yield* sql.read('getContextStats', function* () {
+export const readPastStats = reading(
+  'getContextStats',
+  function* (
+    sql: Sql,
+    id: string,
+    provider: string,
+    model: string,
+    moment: Moment,
+  ): Work<PastStats | undefined> {
     const now = yield* statsOf(sql, id, provider, model)
     if (now === undefined) return undefined
     const session = yield* requireSession(sql, id)
@@ -102,10 +103,10 @@ export function* readPastStats(
     const request = 'request' in moment ? moment.request : undefined
     const reported = yield* reportOfView(sql, session, point, { provider, model, request })
     const measurement =
-      reported && (yield* pastMeasurement(sql, session, reported, estimatorOf(session), provider))
+      reported && (yield* pastMeasurement(sql, session, reported, estimatorOf(sql, session), provider))
     return { point, figures, readings: { ...now.readings, measurement, fixed: undefined } }
-  })
-}
+  },
+)
 
 /** A report as if it had just been made: past figures are compared with it, not with the last report of today. */
 function* pastMeasurement(
@@ -124,9 +125,7 @@ function* pastMeasurement(
   }
 }
 
-export function* getReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
-  return yield* sql.outside('getContextStats', () => readReadings(sql, id, provider, model))
-}
+export const getReadings = outside('getContextStats', readReadings)
 
 /** The readings of a session for a model, in one statement: they are read before every call of a model. */
 export function* readReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
@@ -145,13 +144,13 @@ export function* readReadings(sql: Sql, id: string, provider: string, model: str
  */
 function* distributedStats(sql: Sql, id: string, provider: string, model: string): Work<Row | undefined> {
   const ofSession = sql.get(
-    `select ${FIGURES_OF_S}, s.estimator, ${FIXED}, ${MEASUREMENT} from undertext_sessions s
+    `select ${FIGURES_OF_S}, s.estimator, ${FIXED}, ${MEASURED.of('m')} from undertext_sessions s
      left join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ?
      where {family s} s.id = ?`,
     ...[provider, model, id],
   )
   const ofModel = yield* sql.all(
-    `select c.estimator, w.tokens, i.tokens, ${CALIBRATION} from (select 1 as one) o
+    `select c.estimator, w.tokens, i.tokens, ${CALIBRATION_OF_C} from (select 1 as one) o
      left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
      left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
      left join undertext_calibrations c on c.provider = ? and c.model = ?`,
@@ -162,19 +161,18 @@ function* distributedStats(sql: Sql, id: string, provider: string, model: string
   const [estimator, fixed, ...measurement] = session.slice(FIGURE_COUNT)
   const calibrated = ofModel.find((row) => row[0] === estimator)
   const [, window, input] = ofModel[0]!
-  const calibration = calibrated?.slice(3) ?? Array<null>(CALIBRATION_COLUMNS).fill(null)
+  const calibration = calibrated?.slice(3) ?? Array<null>(CALIBRATION.length).fill(null)
   return [...session.slice(0, FIGURE_COUNT), fixed, window, input, ...calibration, ...measurement]
 }
 
 function decodeReadings(row: Row | undefined): Readings {
   if (row === undefined)
     return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined, fixed: undefined }
-  const { optional, text } = columnsOf(row, 'limit')
-  const calibration = row.slice(3, 3 + CALIBRATION_COLUMNS)
-  const measurement = row.slice(3 + CALIBRATION_COLUMNS)
+  const calibration = row.slice(3, 3 + CALIBRATION.length)
+  const measurement = row.slice(3 + CALIBRATION.length)
   return {
-    fixed: decodeFixed(text(0)),
-    learned: { window: optional(1), input: optional(2) },
+    fixed: decodeFixed(storedText(row[0], 'limit')),
+    learned: { window: storedOptional(row[1], 'limit'), input: storedOptional(row[2], 'limit') },
     calibration: calibration[0] === null ? undefined : decodeCalibration(calibration),
     measurement: measurement[0] === null ? undefined : decodeMeasurement(measurement),
   }
@@ -187,38 +185,24 @@ function decodeFixed(fixed: string | undefined): FixedPart | undefined {
 }
 
 function decodeCalibration(row: Row): Calibration {
-  const { number } = columnsOf(row, 'calibration')
-  return {
-    grown: { samples: number(0), measured: number(1), estimated: number(2) },
-    whole: { samples: number(3), measured: number(4), estimated: number(5) },
-  }
+  const number = (at: number): number => storedNumber(row[at], 'calibration')
+  const of = (at: number): Calibration['grown'] => ({
+    ...{ samples: number(at), measured: number(at + 1), estimated: number(at + 2) },
+  })
+  return { grown: of(0), whole: of(3) }
 }
 
 function decodeMeasurement(row: Row): Measurement {
-  const { text, number, optional } = columnsOf(row, 'measurement')
-  return {
-    estimator: text(0) ?? '',
-    viewEpoch: number(1),
-    tokens: number(2),
-    held: number(3),
-    estimate: { history: number(4), standing: number(5), pending: number(6) },
-    firstTokens: optional(7),
-    firstEstimate: number(8),
-    at: number(9),
-  }
+  const { history, standing, pending, ...measured } = MEASURED.all(row, 0, 'measurement')
+  return { ...measured, estimate: { history, standing, pending } }
 }
 
 /** Records a provider's report of a request; when the view has changed since, only the billed tokens. Throws `SESSION_NOT_FOUND`. */
-export function* recordUsage(
-  sql: Sql,
-  id: string,
-  usage: UsageReport,
-  estimatorOf: (session: StoredSession) => Estimator,
-): Work<UsageOutcome> {
+export function* recordUsage(sql: Sql, id: string, usage: UsageReport): Work<UsageOutcome> {
   // In PostgreSQL the rows of a model would be a queue for all its sessions, so they have a short transaction of their own.
-  const isApart = sql.dialect === 'postgres'
+  const isApart = sql.isShared
   const { outcome, report } = yield* sql.write('recordUsage', function* () {
-    const noted = yield* noteReport(sql, id, usage, estimatorOf)
+    const noted = yield* noteReport(sql, id, usage)
     return isApart ? noted : { ...noted, outcome: yield* learn(sql, usage, noted) }
   })
   if (!isApart) return outcome
@@ -234,12 +218,7 @@ export function* recordUsage(
 type Noted = { readonly outcome: UsageOutcome; readonly report: Report | undefined }
 
 /** Stores what concerns the session, within the caller's transaction. */
-function* noteReport(
-  sql: Sql,
-  id: string,
-  usage: UsageReport,
-  estimatorOf: (session: StoredSession) => Estimator,
-): Work<Noted> {
+function* noteReport(sql: Sql, id: string, usage: UsageReport): Work<Noted> {
   const { provider, model, tokens } = usage
   yield* sql.enter(id)
   const requiring = begun(requireSession(sql, id))
@@ -255,12 +234,13 @@ function* noteReport(
     return { outcome, report: undefined }
   }
   const sent = yield* sentRows(sql, session, usage.position)
-  const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)
+  const history = tokensOf(sent.sizes, sent.rows, estimatorOf(sql, session), provider)
   const estimate = { history, standing: usage.standing, pending: usage.pending }
   const { viewEpoch, estimator } = session
   const report = { tokens, viewEpoch, estimator, estimate, at: usage.at ?? Date.now() }
   const { measurement } = recordReport(before, report)
-  yield* writeMeasurement(sql, session.no, usage, measurement)
+  const measured = MEASURED.write({ ...measurement, ...measurement.estimate })
+  yield* sql.run(WRITE_MEASUREMENT, session.no, provider, model, ...measured)
   const outcome = {
     recorded: true,
     before,
@@ -274,7 +254,7 @@ function* noteReport(
 /** Stores what a report says of its model: limits and calibration, within the caller's transaction. */
 function* learn(sql: Sql, usage: UsageReport, { outcome, report }: Noted): Work<UsageOutcome> {
   const { before, after } = outcome
-  const isApart = sql.dialect === 'postgres' && report !== undefined
+  const isApart = sql.isShared && report !== undefined
   const locking = isApart ? begun(lockCalibration(sql, usage, report.estimator)) : undefined
   const isRefuted = usage.wentThrough && (yield* refuteLimits(sql, usage))
   const isLearned = usage.limit !== undefined && (yield* writeLimit(sql, usage, usage.limit))
@@ -282,7 +262,12 @@ function* learn(sql: Sql, usage: UsageReport, { outcome, report }: Noted): Work<
   if (report === undefined) return { ...outcome, after: { ...after, learned } }
   const known = locking === undefined ? before.calibration : yield* locking
   const { calibration } = recordReport({ measurement: before.measurement, calibration: known }, report)
-  yield* writeCalibration(sql, usage, report.estimator, calibration)
+  const samples = [calibration.grown, calibration.whole].flatMap((of) => [
+    of.samples,
+    of.measured,
+    of.estimated,
+  ])
+  yield* sql.run(WRITE_CALIBRATION, usage.provider, usage.model, report.estimator, ...samples, Date.now())
   return { ...outcome, after: { ...after, calibration, learned } }
 }
 
@@ -301,7 +286,7 @@ function* lockCalibration(
   estimator: string,
 ): Work<Calibration | undefined> {
   const row = yield* sql.get(
-    `select ${CALIBRATION} from undertext_calibrations c where provider = ? and model = ? and estimator = ? for update`,
+    `select ${CALIBRATION_OF_C} from undertext_calibrations c where provider = ? and model = ? and estimator = ? for update`,
     provider,
     model,
     estimator,
@@ -346,54 +331,14 @@ function* lastAsked(sql: Sql, session: number): Work<readonly [number, number] |
 
 type ModelKey = Pick<UsageReport, 'provider' | 'model'>
 
-function* writeMeasurement(
-  sql: Sql,
-  session: number,
-  { provider, model }: ModelKey,
-  { estimator, viewEpoch, tokens, held, estimate, firstTokens, firstEstimate, at }: Measurement,
-): Work<void> {
-  yield* sql.run(
-    `insert into undertext_measurements ({family,} session, provider, model, estimator, view_epoch, tokens, held, history,
-       standing, pending, first_tokens, first_estimate, at) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     on conflict ({family,} session, provider, model) do update set estimator = excluded.estimator, view_epoch = excluded.view_epoch, tokens = excluded.tokens, held = excluded.held, history = excluded.history, standing = excluded.standing, pending = excluded.pending, first_tokens = excluded.first_tokens, first_estimate = excluded.first_estimate, at = excluded.at`,
-    session,
-    provider,
-    model,
-    estimator,
-    viewEpoch,
-    tokens,
-    held,
-    estimate.history,
-    estimate.standing,
-    estimate.pending,
-    firstTokens ?? null,
-    firstEstimate,
-    at,
-  )
-}
-
-function* writeCalibration(
-  sql: Sql,
-  { provider, model }: ModelKey,
-  estimator: string,
-  { grown, whole }: Calibration,
-): Work<void> {
-  yield* sql.run(
-    `insert into undertext_calibrations (provider, model, estimator, grown_samples, grown_measured, grown_estimated,
-       whole_samples, whole_measured, whole_estimated, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     on conflict (provider, model, estimator) do update set grown_samples = excluded.grown_samples, grown_measured = excluded.grown_measured, grown_estimated = excluded.grown_estimated, whole_samples = excluded.whole_samples, whole_measured = excluded.whole_measured, whole_estimated = excluded.whole_estimated, at = excluded.at`,
-    provider,
-    model,
-    estimator,
-    grown.samples,
-    grown.measured,
-    grown.estimated,
-    whole.samples,
-    whole.measured,
-    whole.estimated,
-    Date.now(),
-  )
-}
+const WRITE_MEASUREMENT = upsertInto('undertext_measurements', ['session', ...MODEL_KEY], MEASURED.names)
+const WRITE_CALIBRATION = upsertInto(
+  'undertext_calibrations',
+  [...MODEL_KEY, 'estimator'],
+  [...CALIBRATION, 'at'],
+)
+const WRITE_LIMIT = `${upsertInto('undertext_limits', [...MODEL_KEY, 'kind'], ['tokens', 'at'])}
+  where excluded.tokens < undertext_limits.tokens`
 
 /** A request of this size succeeded, so lower limits are wrong and removed; returns whether there were any. */
 function* refuteLimits(sql: Sql, { provider, model, tokens }: UsageReport): Work<boolean> {
@@ -408,21 +353,14 @@ function* refuteLimits(sql: Sql, { provider, model, tokens }: UsageReport): Work
 
 /** Stores a limit if it is the lowest of its kind; returns whether it is. */
 function* writeLimit(sql: Sql, { provider, model }: ModelKey, { kind, tokens }: NamedLimit): Work<boolean> {
-  const written = yield* sql.change(
-    `insert into undertext_limits (provider, model, kind, tokens, at) values (?, ?, ?, ?, ?)
-     on conflict (provider, model, kind) do update set tokens = excluded.tokens, at = excluded.at where excluded.tokens < undertext_limits.tokens`,
-    provider,
-    model,
-    kind,
-    tokens,
-    Date.now(),
-  )
+  const written = yield* sql.change(WRITE_LIMIT, provider, model, kind, tokens, Date.now())
   return written > 0
 }
 
 /** Records a limit that a provider named for a model; returns the limit of its kind that applies now. */
-export function* learnLimit(sql: Sql, provider: string, model: string, limit: NamedLimit): Work<number> {
-  return yield* sql.write('learnLimit', function* () {
+export const learnLimit = writing(
+  'learnLimit',
+  function* (sql: Sql, provider: string, model: string, limit: NamedLimit): Work<number> {
     yield* writeLimit(sql, { provider, model }, limit)
     const row = yield* sql.get(
       'select tokens from undertext_limits where provider = ? and model = ? and kind = ?',
@@ -431,30 +369,29 @@ export function* learnLimit(sql: Sql, provider: string, model: string, limit: Na
       limit.kind,
     )
     return storedNumber(row?.[0], 'limit')
-  })
-}
+  },
+)
 
 /** Removes the learned limits of a model; returns whether there were any. */
-export function* forgetLimit(sql: Sql, provider: string, model: string): Work<boolean> {
-  return yield* sql.write('forgetLimit', function* () {
+export const forgetLimit = writing(
+  'forgetLimit',
+  function* (sql: Sql, provider: string, model: string): Work<boolean> {
     return (
       (yield* sql.change('delete from undertext_limits where provider = ? and model = ?', provider, model)) >
       0
     )
-  })
-}
+  },
+)
 
 /** All learned limits, by provider and model. */
-export function* readLimits(sql: Sql): Work<LearnedLimit[]> {
-  return yield* sql.outside('listLimits', function* () {
-    const statement =
-      'select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind'
-    return (yield* sql.all(statement)).map((row) => {
-      const { text, number } = columnsOf(row, 'limit')
-      const kind = LIMIT_KINDS.find((one) => one === row[2])
-      if (kind === undefined) throw damaged('record', 'limit')
-      const model = defined({ model: text(1) || undefined })
-      return { provider: text(0) ?? '', ...model, kind, tokens: number(3), at: number(4) }
-    })
+export const readLimits = outside('listLimits', function* (sql: Sql): Work<LearnedLimit[]> {
+  const statement =
+    'select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind'
+  return (yield* sql.all(statement)).map((row) => {
+    const kind = LIMIT_KINDS.find((one) => one === row[2])
+    if (kind === undefined) throw damaged('record', 'limit')
+    const model = defined({ model: storedText(row[1], 'limit') || undefined })
+    const [tokens, at] = [storedNumber(row[3], 'limit'), storedNumber(row[4], 'limit')]
+    return { provider: storedText(row[0], 'limit') ?? '', ...model, kind, tokens, at }
   })
-}
+})

@@ -27,7 +27,7 @@ import {
 } from './recount.ts'
 import { requestBlobs } from './requests.ts'
 import { encodeTools, rowId } from './row-codec.ts'
-import { requireSession, type StoredSession } from './sessions.ts'
+import { estimatorOf, requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { Done, type Step, type Work } from './work.ts'
 
@@ -66,12 +66,11 @@ type TaggedRow = {
 export function* verifySession(
   sql: Sql,
   id: string,
-  estimator: (session: StoredSession) => Estimator,
   repair: boolean,
 ): Work<{ findings: Finding[]; repaired: boolean }> {
   const check = function* (): Work<{ findings: Finding[]; repaired: boolean }> {
     const session = yield* requireSession(sql, id)
-    const checks = yield* Check.of(sql, session, estimator(session))
+    const checks = yield* Check.of(sql, session)
     const findings = yield* checks.run()
     if (!repair || !findings.some(({ repairable }) => repairable)) return { findings, repaired: false }
     yield* checks.repair()
@@ -96,14 +95,14 @@ class Check {
   /** The rows that compactions inserted, by the compaction's number. */
   readonly #inserted: ReadonlyMap<number, TaggedRow>
 
-  static *of(sql: Sql, session: StoredSession, estimator: Estimator): Work<Check> {
+  static *of(sql: Sql, session: StoredSession): Work<Check> {
     const rows = yield* sql.all(
       `select key, id, position, ordinal, inserted_by, condense_parent, truncation_parent, retired_by, tools, shown,
            ${SIZE_COLUMNS.join(', ')}
          from undertext_messages where {family} session = ? order by anchor, ordinal`,
       session.no,
     )
-    return new Check(sql, session, estimator, yield* loadCompactions(sql, session.no), rows)
+    return new Check(sql, session, estimatorOf(sql, session), yield* loadCompactions(sql, session.no), rows)
   }
 
   private constructor(

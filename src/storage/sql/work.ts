@@ -3,8 +3,10 @@
  * answers later: each call is written `yield* call(…)`, and a test finds one that is not.
  */
 
+type Rest<T> = Iterator<Promise<unknown>, T, unknown>
+
 /** What a call returns, for `yield*`. */
-export type Step<T> = { [Symbol.iterator](): Iterator<Promise<unknown>, T, unknown> }
+export type Step<T> = { [Symbol.iterator](): Rest<T> }
 
 /** A function's work: it yields what it waits for, and returns its result. */
 export type Work<T> = Generator<Promise<unknown>, T, unknown>
@@ -28,20 +30,21 @@ export class Done<T> {
 }
 
 /** Runs work that never waits. */
-export function complete<T>(work: Work<T>): T {
-  const { done, value } = work.next()
+export function complete<T>(work: Step<T>): T {
+  const { done, value } = work[Symbol.iterator]().next()
   if (done !== true) throw new Error('this work waits for a database')
   return value
 }
 
 /** Runs work, and waits for what it yields. */
-export async function drive<T>(work: Work<T>, first = work.next()): Promise<T> {
+export async function drive<T>(work: Rest<T>, first = work.next()): Promise<T> {
   let step = first
   while (step.done !== true) {
     let answer: unknown
     try {
       answer = await step.value
     } catch (error) {
+      if (work.throw === undefined) throw error
       step = work.throw(error)
       continue
     }

@@ -1,10 +1,13 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import { PLANNING_QUERY } from '../sql/planning.ts'
 import type { Row, Sql } from '../sql/sql.ts'
 import { complete, Done, type Work } from '../sql/work.ts'
+import type { Estimators } from '../storage.ts'
 import type { Database, Statement } from './driver.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { words } from './words.ts'
 
 const NOTHING = new Done<void>(undefined)
 const CHOSEN = new Done(null)
@@ -27,7 +30,12 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   readonly location: string
   readonly readonly: boolean
   readonly busyTimeoutMs: number
-  readonly dialect = 'sqlite'
+  readonly isShared = false
+  readonly isRemote = false
+  readonly words = words
+  readonly planning = PLANNING_QUERY
+  /** `sqliteStorage` sets them. */
+  estimators!: Estimators
   readonly #owned: boolean
   /** The path and identity of the file this connection opened; the owner of a passed connection checks its own file. */
   readonly #path: string | undefined
@@ -355,10 +363,12 @@ const FRAGMENTS: { readonly [name: string]: (a: string, b: string) => string } =
   at: (list, index) => `${list} ->> ${index}`,
   unhex: (row, at) => `unhex(${row}.value ->> ${at})`,
   cross: () => 'cross join',
+  find: () => 'cross join',
+  where: () => 'on',
+  latest: (row) => `max(${row}.compaction)`,
+  last: () => 'group by r.message, r.part',
   '+': () => '+',
   number: (column, key) => `case when json_valid(${column}) then json_extract(${column}, '$.${key}') end`,
-  greatest: () => 'max',
-  least: () => 'min',
   instr: () => 'instr',
   array: () => 'json_array',
   age: () => 'no',

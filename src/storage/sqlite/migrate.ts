@@ -1,4 +1,4 @@
-import { UndertextError } from '../../core/errors.ts'
+import { notAStore, outdated, refuseNewer, refuseUnguarded, versionIn, warnOfForeign } from '../opening.ts'
 import type { GuardProblems } from '../sql/sql.ts'
 import type { Connection } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -25,10 +25,7 @@ function schemaVersion(connection: Connection): number {
   ).value
   if (table === undefined) return 0
   const row = connection.get("select value from undertext_meta where key = 'schema'").value
-  if (row === undefined) return 0
-  const version = Number(row[0])
-  if (Number.isSafeInteger(version) && version >= 0) return version
-  throw new UndertextError('STORE_CORRUPT', { detail: 'its schema version is no number' })
+  return versionIn(row)
 }
 
 /**
@@ -42,7 +39,7 @@ function schemaVersion(connection: Connection): number {
  */
 export function migrate(connection: Connection, { adopt }: { readonly adopt: boolean }): void {
   const found = schemaVersion(connection)
-  refuseNewer(found)
+  refuseNewer(found, supported())
   if (found === 0 && !connection.readonly && !adopt) refuseOthers(connection)
   if (found < supported()) bringUp(connection, found)
   checkGuards(connection)
@@ -51,8 +48,7 @@ export function migrate(connection: Connection, { adopt }: { readonly adopt: boo
 /** Throws `NOT_A_STORE` for the database of another program without a store. Writes nothing. */
 export function refuseOthers(connection: Connection): void {
   if (schemaVersion(connection) > 0 || !holdsOthers(connection)) return
-  const detail = 'it is the database of another program.'
-  throw new UndertextError('NOT_A_STORE', { location: connection.location, detail, advice: 'ADOPT' })
+  throw notAStore(connection.location, 'it is the database of another program.', 'ADOPT')
 }
 
 /** Whether a database has anything that is not part of a store. */
@@ -65,14 +61,10 @@ export function holdsOthers(connection: Connection): boolean {
 }
 
 function bringUp(connection: Connection, found: number): void {
-  if (connection.readonly) {
-    if (found === 0)
-      throw notAStore(connection, 'it holds no tables of undertext, and a read-only store makes none.')
-    throw new UndertextError('STORE_TOO_OLD', { found, supported: supported() })
-  }
+  if (connection.readonly) throw outdated(connection.location, found, supported())
   connection.writing('openStore', () => {
     const locked = schemaVersion(connection)
-    refuseNewer(locked)
+    refuseNewer(locked, supported())
     for (const statement of MIGRATIONS.slice(locked).flat()) connection.script(statement)
     connection.run(
       "insert into undertext_meta (key, value) values ('schema', ?) on conflict (key) do update set value = excluded.value",
@@ -81,25 +73,11 @@ function bringUp(connection: Connection, found: number): void {
   })
 }
 
-function refuseNewer(found: number): void {
-  if (found > supported()) throw new UndertextError('STORE_TOO_NEW', { found, supported: supported() })
-}
-
-/** A migration or a tool that rebuilds a table drops its triggers without a warning. Other triggers may be intended, so they are only reported. */
+/** A migration or a tool that rebuilds a table drops its triggers without a warning. */
 function checkGuards(connection: Connection): void {
-  const { missing, changed, foreign } = guardProblems(connection)
-  if (missing.length > 0) throw notAStore(connection, `its triggers are gone (${missing.join(', ')}).`)
-  if (changed.length > 0) throw notAStore(connection, `its triggers are not ours (${changed.join(', ')}).`)
-  for (const name of foreign) warnAbout(connection, name)
-}
-
-const warned = new Set<string>()
-
-function warnAbout({ location }: Connection, name: string): void {
-  const what = `undertext: ${JSON.stringify(location)} has the trigger ${JSON.stringify(name)} on a table of undertext, which did not make it`
-  if (warned.has(what)) return
-  warned.add(what)
-  process.emitWarning(what, { type: 'UndertextWarning', code: 'UNDERTEXT_TRIGGER' })
+  const problems = guardProblems(connection)
+  refuseUnguarded(connection.location, problems)
+  warnOfForeign(connection.location, problems)
 }
 
 /** Compares the triggers of our tables with those of the migrations, by their SQL. */
@@ -120,8 +98,4 @@ export function guardProblems(connection: Connection): GuardProblems {
     changed: guards.filter((name) => present.has(name) && present.get(name) !== GUARDS.get(name)),
     foreign: [...present.keys()].filter((name) => !GUARDS.has(name)),
   }
-}
-
-function notAStore(connection: Connection, detail: string): UndertextError<'NOT_A_STORE'> {
-  return new UndertextError('NOT_A_STORE', { location: connection.location, detail })
 }

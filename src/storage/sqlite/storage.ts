@@ -1,6 +1,6 @@
 import type { GuardProblems, Sql } from '../sql/sql.ts'
 import { type Engine, storageOver } from '../sql/storage.ts'
-import { complete, Done, drive, type Work } from '../sql/work.ts'
+import { complete, Done, drive, type Step, type Work } from '../sql/work.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
 import { Connection } from './connection.ts'
 import { guardProblems } from './migrate.ts'
@@ -39,6 +39,7 @@ export type SqliteStorage = Synchronous<Omit<Storage, 'searching'>> & Pick<Stora
 
 /** `Storage` over a connection to SQLite. */
 export function sqliteStorage(connection: SqliteSql, estimators: Estimators): SqliteStorage {
+  connection.estimators = estimators
   const engine: Engine = {
     perform: (work) => performed(work(connection)),
     close: () => {
@@ -49,7 +50,7 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
       }
     },
   }
-  const storage = storageOver(engine, estimators) as SqliteStorage
+  const storage = storageOver(engine) as SqliteStorage
   return {
     ...storage,
     verify: (id, repair) => {
@@ -60,7 +61,8 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
 }
 
 /** Runs a verb: outside of its transactions it may wait. */
-function performed<T>(work: Work<T>): Awaitable<T> {
-  const step = work.next()
-  return step.done === true ? step.value : drive(work, step)
+function performed<T>(work: Step<T>): Awaitable<T> {
+  const rest = work[Symbol.iterator]()
+  const first = rest.next()
+  return first.done === true ? first.value : drive(rest, first)
 }

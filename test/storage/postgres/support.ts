@@ -1,5 +1,6 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll } from 'vitest'
+import { BUILT_IN_ESTIMATORS } from '../../../src/core/tokens/estimators/built-in.ts'
 import { locationOf } from '../../../src/storage/location.ts'
 import {
   PostgresDatabase,
@@ -53,6 +54,7 @@ export function databaseOver(
   const database = new PostgresDatabase(driver, {
     schema: 'chats',
     location: 'postgres://somewhere/chats',
+    estimators: { standard: BUILT_IN_ESTIMATORS[0]!, byName: new Map() },
     busyTimeoutMs: 5_000,
     readonly: false,
     prepare: true,

@@ -1,6 +1,7 @@
 import { array, assert, constantFrom, property, string } from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { translate } from '../../../src/storage/postgres/text.ts'
+import { toSqlite } from '../../../src/storage/sqlite/connection.ts'
 
 const pg = (text: string): string => translate(text, 'chats').text
 
@@ -101,6 +102,24 @@ describe('fragments', () => {
     ['from {texts ?2} l join t on ?1', `from ${texts(2)} l join t on $1`],
     ['join {texts ?} as given on b = ?', `join ${texts(1)} as given on b = $2`],
   ])('a list is a table: %s', (text, expected) => expect(pg(text)).toBe(expected))
+
+  it('a row is looked up for each row before it', () => {
+    expect(pg('from a {find} undertext_jobs j {where} {family j} j.no = a.no {found j} where b')).toBe(
+      'from a cross join lateral (select * from "chats".jobs j where j.family = $1::bigint and j.no = a.no offset 0) j where b',
+    )
+    expect(toSqlite('from a {find} undertext_jobs j {where} {family j} j.no = a.no {found j} where b')).toBe(
+      'from a cross join undertext_jobs j on  j.no = a.no  where b',
+    )
+  })
+
+  it('the newest replacement of a part is the one that has the maximum', () => {
+    expect(pg('select {distinct} r.part, {latest r} from r {last}')).toBe(
+      'select distinct on (r.message, r.part) r.part, r.compaction from r order by r.message, r.part, r.compaction desc',
+    )
+    expect(toSqlite('select {distinct} r.part, {latest r} from r {last}')).toBe(
+      'select  r.part, max(r.compaction) from r group by r.message, r.part',
+    )
+  })
 
   it('an unknown one is a mistake', () => {
     expect(() => pg('select {other}')).toThrow('{other}')

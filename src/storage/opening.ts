@@ -1,0 +1,51 @@
+import { UndertextError } from '../core/errors.ts'
+import type { GuardProblems } from './sql/sql.ts'
+
+/* What opening a store checks in both engines: the version of its schema, and the triggers that keep the history. */
+
+/** The version of a schema, from its row; 0 without one. */
+export function versionIn(row: readonly unknown[] | undefined): number {
+  if (row === undefined) return 0
+  const version = Number(row[0])
+  if (Number.isSafeInteger(version) && version >= 0) return version
+  throw new UndertextError('STORE_CORRUPT', { detail: 'its schema version is no number' })
+}
+
+export function refuseNewer(found: number, supported: number): void {
+  if (found > supported) throw new UndertextError('STORE_TOO_NEW', { found, supported })
+}
+
+/** The error of a read-only store that is not up to date. */
+export function outdated(location: string, found: number, supported: number): UndertextError {
+  if (found > 0) return new UndertextError('STORE_TOO_OLD', { found, supported })
+  return notAStore(location, 'it holds no tables of undertext, and a read-only store makes none.')
+}
+
+export function notAStore(location: string, detail: string, advice?: 'ADOPT'): UndertextError<'NOT_A_STORE'> {
+  return new UndertextError('NOT_A_STORE', { location, detail, ...(advice !== undefined && { advice }) })
+}
+
+/** Throws `NOT_A_STORE` when triggers of the migrations do not keep the history. */
+export function refuseUnguarded(
+  location: string,
+  { missing, changed, disabled = [] }: GuardProblems & { readonly disabled?: readonly string[] },
+): void {
+  const refuse = (names: readonly string[], what: string): void => {
+    if (names.length > 0) throw notAStore(location, `its triggers are ${what} (${names.join(', ')}).`)
+  }
+  refuse(missing, 'gone')
+  refuse(changed, 'not ours')
+  refuse(disabled, 'disabled')
+}
+
+const warned = new Set<string>()
+
+/** Triggers of others may be intended, so they are only reported, once each. */
+export function warnOfForeign(location: string, { foreign }: GuardProblems): void {
+  for (const name of foreign) {
+    const what = `undertext: ${JSON.stringify(location)} has the trigger ${JSON.stringify(name)} on a table of undertext, which did not make it`
+    if (warned.has(what)) continue
+    warned.add(what)
+    process.emitWarning(what, { type: 'UndertextWarning', code: 'UNDERTEXT_TRIGGER' })
+  }
+}

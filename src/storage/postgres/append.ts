@@ -1,0 +1,82 @@
+import { SIZE_COLUMNS, SIZES, sizeColumns } from '../sql/columns.ts'
+import type { AppendCall } from '../sql/sql.ts'
+
+/*
+ * An append of plain messages as one statement, in one round trip. It writes nothing when the session has another estimator or position,
+ * or one of the keys.
+ */
+
+/** A statement that stores a token in `last_write` of its session, and returns `messages` and `incarnation`. */
+export type OnceStatement = {
+  readonly text: string
+  readonly values: (session: number, token: string, lockTimeoutMs: number) => unknown[]
+  /** Whether it depends on rows besides that of the session. */
+  readonly readsRows: boolean
+}
+
+/** The keys and numbers of a family that belong to one of its sessions: the first has those from 0 on. */
+export const KEYS_OF_SESSION = 2 ** 34
+
+/** The columns of a message in `AppendCall.texts`. */
+const TEXT_COLUMNS = ['tools', 'json', 'meta', 'own_key'] as const
+
+export function appendStatement(batch: AppendCall): OnceStatement {
+  const { id, estimator, expectedPosition, now, keys, sizes, visible, numbers, texts } = batch
+  const columns = TEXT_COLUMNS.length
+  const isUsed = TEXT_COLUMNS.map((_, column) =>
+    texts.some((text, at) => at % columns === column && text !== null),
+  )
+  return {
+    text: textFor(texts.length / columns, expectedPosition !== undefined, isUsed),
+    readsRows: keys.length > 0,
+    values: (session, token, lockTimeoutMs) => {
+      const facts = [session, (session - 1) * KEYS_OF_SESSION, now, expectedPosition ?? 0, visible]
+      return [
+        String(lockTimeoutMs),
+        `{${[...facts, ...sizeColumns(sizes), ...numbers].join()}}`,
+        ...[token, id, estimator],
+        ...texts.filter((_, at) => isUsed[at % columns]),
+      ]
+    },
+  }
+}
+
+/** The texts, which are long, by their parameters. */
+const keptTexts = new Map<string, string>()
+
+function textFor(...shape: Parameters<typeof writeText>): string {
+  const name = shape.join()
+  const kept = keptTexts.get(name) ?? writeText(...shape)
+  keptTexts.set(name, kept)
+  return kept
+}
+
+/** Its numbers are one list, because a driver takes longer for a parameter than the server for an element. */
+function writeText(count: number, isExpected: boolean, isUsed: readonly boolean[]): string {
+  const number = (at: number): string => `(cast(?2 as bigint[]))[${at}]`
+  const ofSession = 5 + SIZES.length
+  const given = ['role', 'flags', ...SIZES, 'at']
+  let parameters = 5
+  const rows = Array.from({ length: count }, (_, row) => {
+    const texts = isUsed.map((one) => (one ? `cast(?${++parameters} as text)` : 'null'))
+    const numbers = given.map((_, at) => number(ofSession + given.length * row + at + 1))
+    return { texts, values: [row + 1, ...numbers, ...texts].join(', ') }
+  })
+  const isNew = `and not exists (select 1 from undertext_messages
+        where {family} session = ${number(1)} and idempotency_key in (${rows.map(({ texts }) => texts.at(-1)).join(', ')}))`
+  return `with head as (
+      update undertext_sessions set messages = messages + ${count}, visible = visible + ${number(5)},
+        ${SIZE_COLUMNS.map((name, at) => `${name} = ${name} + ${number(6 + at)}`).join(', ')}, updated_at = ${number(3)},
+        version = version + 1, last_write = ?3
+      where {family} no = ${number(1)} and id = ?4 and estimator = ?5 and set_config('lock_timeout', ?1, true) <> ''
+        ${isExpected ? `and messages = ${number(4)}` : ''} ${isUsed.at(-1) ? isNew : ''}
+      returning messages as last, messages - ${count} as before, incarnation),
+    given (i, ${given.join(', ')}, ${TEXT_COLUMNS.join(', ')}) as (values ${rows.map(({ values }) => `(${values})`).join(', ')}),
+    own as (insert into undertext_messages ({family,} key, session, anchor, position, role, flags, ${SIZE_COLUMNS.join(', ')},
+        created_at, tools, idempotency_key)
+      select {?,} ${number(2)} + 2 * (before + i), ${number(1)}, before + i, before + i, ${given.join(', ')}, tools, own_key
+      from head, given),
+    shared as (insert into undertext_contents ({family,} key, content, metadata)
+      select {?,} ${number(2)} + 2 * (before + i), json, meta from head, given)
+    select last, incarnation from head`
+}
