@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
+import { defined, isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import type { FilePart, ImagePart, ProviderOptions, ProviderPart } from '../../core/messages/message.ts'
 import { base64At, type Conversion } from '../conversion.ts'
 import { mediaOf, stringAt, withoutUndefined } from '../wire.ts'

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { addedParts } from '../../core/messages/added.ts'
 import { withoutTrailing } from '../../core/messages/characters.ts'
-import { isObject } from '../../core/messages/json.ts'
-import { listIn } from '../../core/messages/lists.ts'
+import { isObject, listIn } from '../../core/messages/json.ts'
 import { type Message, type NewMessage, type Part, partsOf } from '../../core/messages/message.ts'
 import { base64Of } from './fields.ts'
 

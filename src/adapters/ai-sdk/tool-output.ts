@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import { defined, isObject, type JsonObject } from '../../core/messages/json.ts'
 import { outputText, type ToolResultContent, type ToolResultOutput } from '../../core/messages/message.ts'
 import type { Conversion } from '../conversion.ts'
 import { listAt } from '../wire.ts'

@@ -1,5 +1,5 @@
 import { indexOfText } from './characters.ts'
-import { listIn } from './lists.ts'
+import { listIn } from './json.ts'
 
 /*
  * What clients write into the messages of a user besides the user's own words: elements with the state of an editor, reminders, commands

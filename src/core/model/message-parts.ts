@@ -14,7 +14,7 @@ import {
 import { messageProblem } from '../messages/message-check.ts'
 import { isSpoken } from '../messages/user-answers.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { addSizes, measurePart, NO_SIZES, type Sizes } from '../tokens/measure.ts'
+import { addSizes, measurePart, NO_SIZES, type Sizes, SizesSum } from '../tokens/measure.ts'
 import { type IndexedCall, readOf } from './line-range.ts'
 import type { ResultEntry } from './view-row.ts'
 
@@ -204,17 +204,10 @@ export function indexMessage(
   const { content } = message
   if (typeof content === 'string') {
     const sizes = { ...NO_SIZES, text: estimator.measureText(content) }
-    return {
-      sizes,
-      calls: [],
-      results: [],
-      hasReasoning: false,
-      speaks: true,
-      hasBlock: false,
-      silent: false,
-    }
+    const nothing = { calls: [], results: [], hasReasoning: false, hasBlock: false, silent: false }
+    return { sizes, speaks: true, ...nothing }
   }
-  const sum = { ...NO_SIZES } as { -readonly [K in keyof Sizes]: number }
+  const sum = new SizesSum()
   const calls: IndexedCall[] = []
   const results: ResultEntry[] = []
   let hasReasoning = false
@@ -223,14 +216,7 @@ export function indexMessage(
   for (let part = 0; part < content.length; part++) {
     const entry = content[part] as Part
     const sizes = measurePart(entry, estimator, inputJson?.(part))
-    sum.text += sizes.text
-    sum.reasoning += sizes.reasoning
-    sum.toolCalls += sizes.toolCalls
-    sum.toolResults += sizes.toolResults
-    sum.media += sizes.media
-    sum.images += sizes.images
-    sum.mediaBytes += sizes.mediaBytes
-    sum.largeImages += sizes.largeImages
+    sum.add(sizes)
     if (entry.type === 'tool-call') calls.push(indexCall(entry, part))
     else if (entry.type === 'tool-result') results.push(indexResult(entry, part, sizes))
     else if (isUnsentPart(entry)) continue
@@ -239,7 +225,7 @@ export function indexMessage(
     else speaks = true
   }
   const silent = !speaks && !hasReasoning && !hasBlock && calls.length === 0 && results.length === 0
-  return { sizes: sum, calls, results, hasReasoning, speaks, hasBlock, silent }
+  return { sizes: sum.value, calls, results, hasReasoning, speaks, hasBlock, silent }
 }
 
 function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): IndexedCall {

@@ -1,6 +1,5 @@
 import { isUnreadable } from '../messages/compaction-block.ts'
-import type { Json, JsonObject } from '../messages/json.ts'
-import { listIn } from '../messages/lists.ts'
+import { type Json, type JsonObject, listIn } from '../messages/json.ts'
 import { type Part, type ProviderPart, partsOf, type Role, type TextPart } from '../messages/message.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../tokens/measure.ts'

@@ -1,5 +1,4 @@
-import type { Json } from '../messages/json.ts'
-import { listIn } from '../messages/lists.ts'
+import { type Json, listIn } from '../messages/json.ts'
 import type { ToolCallPart, ToolResultOutput, ToolResultPart } from '../messages/message.ts'
 import { type Outcome, outcomeOf } from '../messages/outcome.ts'
 import { type CallRef, pairToolUse } from '../messages/pairing.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defined } from '../messages/defined.ts'
+import { defined } from '../messages/json.ts'
 import type { Sizes } from './measure.ts'
 import { canonicalProvider } from './providers.ts'
 

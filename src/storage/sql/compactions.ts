@@ -1,8 +1,13 @@
 import { UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { PositionRange } from '../../core/messages/message.ts'
-import { type Coverage, decodeCoverage, type Place, spanPlaces } from '../../core/model/coverage.ts'
-import type { CompactionStatus } from '../../core/model/dependents.ts'
+import {
+  type CompactionStatus,
+  type Coverage,
+  decodeCoverage,
+  type Place,
+  spanPlaces,
+} from '../../core/model/coverage.ts'
 import { mergeRanges } from '../../core/model/expansion.ts'
 import type { CompactionKind } from '../../core/model/plan.ts'
 import type { PointerTarget, PreviewedPart } from '../../core/model/view.ts'

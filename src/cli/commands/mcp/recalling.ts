@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid, isUndertextError } from '../../../core/errors.ts'
 import { nameSchema } from '../../../core/messages/check.ts'
-import { defined } from '../../../core/messages/defined.ts'
+import { defined } from '../../../core/messages/json.ts'
 import { type Ask, answered } from '../../../store/recall/answer.ts'
 import type { RecallAnswer, RecalledPiece } from '../../../store/recall/data.ts'
 import { NOTES, notesInput } from '../../../store/recall/log-notes.ts'

@@ -1,4 +1,4 @@
-import { shownTitle } from '../../../core/messages/title.ts'
+import { shownTitle } from '../../../core/messages/characters.ts'
 import { isAssumed } from '../../../core/tokens/windows.ts'
 import type { MessageCounts, Session } from '../../../storage/storage.ts'
 import type { ContextStats } from '../../../store/compaction/stats.ts'
