@@ -1,6 +1,6 @@
 import { invalid } from '../errors.ts'
 import { isUnreadable } from '../messages/compaction-block.ts'
-import { type Json, jsonProblem } from '../messages/json.ts'
+import { type Json, jsonProblem, parsedJson } from '../messages/json.ts'
 import {
   isFailed,
   isReasoning,
@@ -158,13 +158,7 @@ function argumentsOf(message: ChatMessage): unknown {
 
 /** Arguments as a text: the parsed object, else the text itself. */
 export function argumentsIn(text: string): Json {
-  if (!text.trimStart().startsWith('{')) return text
-  try {
-    return JSON.parse(text) as Json
-  } catch (error) {
-    if (error instanceof SyntaxError) return text
-    throw error
-  }
+  return text.trimStart().startsWith('{') ? (parsedJson(text) ?? text) : text
 }
 
 /** Arguments as JSON; other values become texts. */

@@ -1,4 +1,4 @@
-import { canonicalJson, isObject } from '../messages/json.ts'
+import { canonicalJson, isObject, listIn } from '../messages/json.ts'
 import {
   isApplicationCall,
   type Part,
@@ -441,11 +441,7 @@ function dividedUse(draft: Draft, results: readonly Draft[], mostCalls: number):
   // Ids may repeat: the results are in the order of the calls.
   const groupsOf = new Map<string, number[]>()
   for (const [group, parts] of groups.entries())
-    for (const { toolCallId } of callsOf(parts)) {
-      const known = groupsOf.get(toolCallId)
-      if (known === undefined) groupsOf.set(toolCallId, [group])
-      else known.push(group)
-    }
+    for (const { toolCallId } of callsOf(parts)) listIn(groupsOf, toolCallId).push(group)
   const answers = groups.map((): Draft[] => [])
   for (const result of results) {
     const own = groups.map((): Part[] => [])
@@ -494,21 +490,15 @@ export async function withToolNames(
   view: readonly ViewMessage[],
   nameOf: NameOf,
 ): Promise<readonly ViewMessage[]> {
-  const open = new Map<string, number>()
-  const named = new Map<number, readonly Part[]>()
-  for (const [index, row] of view.entries()) {
-    if (typeof row.content === 'string') continue
-    for (const [at, part] of row.content.entries()) {
-      if (part.type === 'tool-call') open.set(part.toolCallId, (open.get(part.toolCallId) ?? 0) + 1)
-      if (part.type !== 'tool-result') continue
-      const calls = open.get(part.toolCallId) ?? 0
-      open.set(part.toolCallId, Math.max(0, calls - 1))
-      if (calls > 0 || part.toolName !== undefined || row.position === undefined) continue
-      const toolName = await nameOf(part.toolCallId, row.position)
-      if (toolName !== undefined)
-        named.set(index, (named.get(index) ?? partsOf(row)).with(at, { ...part, toolName }))
-    }
+  let named: ViewMessage[] | undefined
+  for (const { result } of pairToolUse(view.map(({ content }) => toolUseOf(content))).orphans) {
+    const row = (named ?? view)[result.row]!
+    const part = partsOf(row)[result.part] as ToolResultPart
+    if (part.toolName !== undefined || row.position === undefined) continue
+    const toolName = await nameOf(part.toolCallId, row.position)
+    if (toolName === undefined) continue
+    named ??= [...view]
+    named[result.row] = { ...row, content: partsOf(row).with(result.part, { ...part, toolName }) }
   }
-  if (named.size === 0) return view
-  return view.map((row, index) => ({ ...row, content: named.get(index) ?? row.content }) as ViewMessage)
+  return named ?? view
 }

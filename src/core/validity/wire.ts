@@ -130,7 +130,7 @@ export function readTurns(
   }
 }
 
-/** The block of a text that stands in place of a list of blocks. */
+/** The block of a text, such as a content that is no list. */
 export function textBlock(text: string, path: string, raw: PlainObject = {}): Block {
   return { kind: 'text', path, raw, text }
 }
