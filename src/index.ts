@@ -36,20 +36,13 @@ export type {
   NextStep,
   StopReason,
 } from './core/messages/stop-reason.ts'
-export type {
-  Coverage,
-  Finding,
-  FindingCode,
-  Place,
-  RowSet,
-} from './core/model/coverage.ts'
+export type { Coverage, Finding, FindingCode, Place, RowSet } from './core/model/coverage.ts'
 export type { CompactionStatus } from './core/model/dependents.ts'
 export type {
   ExpandedMessage,
   ExpandedRow,
   ExpandedSummary,
 } from './core/model/expansion.ts'
-export type { InvalidatedReasoning } from './core/model/invalidated-reasoning.ts'
 export type {
   ChatMessage,
   ContextStrategy,
@@ -67,6 +60,7 @@ export type {
   RequiredPart,
 } from './core/model/plan.ts'
 export type { FirstChanged } from './core/model/prompt-cache.ts'
+export type { InvalidatedReasoning } from './core/model/reasoning.ts'
 export type {
   ToolCall,
   ToolCallStatus,

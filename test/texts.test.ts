@@ -33,7 +33,10 @@ describe('the source and the guides', () => {
 
   it('use American spelling', () => {
     expect(
-      linesWith(texts, /(?:recogni|normali|initiali|seriali|summari|organi)s(?:e|ed|es|ing|ation)\b|behaviour/i),
+      linesWith(
+        texts,
+        /(?:recogni|normali|initiali|seriali|summari|organi)s(?:e|ed|es|ing|ation)\b|behaviour/i,
+      ),
     ).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { UndertextError } from '../core/errors.ts'
 import { labelSchema, nameSchema } from '../core/messages/check.ts'
-import { defined } from '../core/messages/defined.ts'
+import { defined } from '../core/messages/json.ts'
 import type { Store } from '../store/store.ts'
 import { noteSession } from './recovering.ts'
 

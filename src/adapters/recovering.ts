@@ -1,6 +1,6 @@
 import { errorName, isUndertextError } from '../core/errors.ts'
 import { taken } from '../core/messages/check.ts'
-import { defined } from '../core/messages/defined.ts'
+import { defined } from '../core/messages/json.ts'
 import type { NewMessage, PositionRange } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
 import type { ReportedUsage } from '../core/tokens/provider-usage.ts'

@@ -1,6 +1,6 @@
 import { invalid } from '../core/errors.ts'
 import { isBlank } from '../core/messages/characters.ts'
-import { listIn } from '../core/messages/lists.ts'
+import { listIn } from '../core/messages/json.ts'
 import type { Message, Part, ToolCallPart, ToolResultPart } from '../core/messages/message.ts'
 import { isResult } from '../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from './conversion.ts'

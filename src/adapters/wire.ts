@@ -3,6 +3,7 @@
  */
 
 import { invalid } from '../core/errors.ts'
+import { imageTypeOf } from '../core/messages/images.ts'
 import {
   canonicalJson,
   isObject,
@@ -12,7 +13,6 @@ import {
   MAX_JSON_DEPTH,
   stringifyJson,
 } from '../core/messages/json.ts'
-import { imageTypeOf } from '../core/messages/media-type.ts'
 import type { Message, ProviderOptions, ProviderPart } from '../core/messages/message.ts'
 
 /** The elements of a list, holes included. Throws `INVALID_INPUT` for another value. */

@@ -1,7 +1,6 @@
 import { isUndertextError } from '../core/errors.ts'
 import { isSilent, type Message } from '../core/messages/message.ts'
-import { estimatorNamed } from '../core/tokens/estimators/built-in.ts'
-import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../core/tokens/measure.ts'
+import { addSizes, estimatorNamed, measureMessage, NO_SIZES, tokensOf } from '../core/tokens/measure.ts'
 import { isTokenizerName, tokenizerEstimator } from '../core/tokens/tokenizer.ts'
 
 type Content = Pick<Message, 'content'>

@@ -1,10 +1,9 @@
 import { invalid, isUndertextError, UndertextError } from '../core/errors.ts'
-import { withStopReason } from '../core/messages/broken-off.ts'
 import { check, readable } from '../core/messages/check.ts'
-import { defined } from '../core/messages/defined.ts'
+import { defined } from '../core/messages/json.ts'
 import { isBlankMessage, type NewMessage, type ViewMessage } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
-import { nextStep } from '../core/messages/stop-reason.ts'
+import { nextStep, withStopReason } from '../core/messages/stop-reason.ts'
 import { wellFormed } from '../core/messages/well-formed.ts'
 import {
   type BoundRendering,

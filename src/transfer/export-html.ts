@@ -1,7 +1,6 @@
-import { detached } from '../core/messages/characters.ts'
+import { detached, shownTitle } from '../core/messages/characters.ts'
 import { typedText } from '../core/messages/client-markup.ts'
 import { partsOf, type StoredMessage } from '../core/messages/message.ts'
-import { shownTitle } from '../core/messages/title.ts'
 import type { Code } from './document/blocks.ts'
 import { type DocumentOptions, time } from './document/options.ts'
 import { type PrintedRow, type Printer, printDocument, type ToolName } from './document/print.ts'

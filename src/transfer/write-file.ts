@@ -1,7 +1,7 @@
 import { type ErrorCode, isUndertextError, UndertextError } from '../core/errors.ts'
+import { titleFrom } from '../core/messages/characters.ts'
 import { typedText } from '../core/messages/client-markup.ts'
 import { isSilent, type NewMessage, type PositionRange, partsOf } from '../core/messages/message.ts'
-import { titleFrom } from '../core/messages/title.ts'
 import type { CompactionEvent, ImportEvent, SessionImport } from '../store/history/import/import-types.ts'
 import { checkFile, storable, unreadableLook } from './check-file.ts'
 import { EventCursor } from './history-lines.ts'

@@ -2,7 +2,7 @@ import { simulateReadableStream, streamText, type UIMessage } from 'ai'
 import { MockLanguageModelV3 } from 'ai/test'
 import { expect, it } from 'vitest'
 import { chatStore } from '../../src/adapters/ai-sdk/index.ts'
-import { brokenOff } from '../../src/core/messages/broken-off.ts'
+import { brokenOff } from '../../src/core/messages/stop-reason.ts'
 import { openStore } from '../../src/index.ts'
 import { exportMarkdown } from '../../src/transfer/index.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isUndertextError } from '../../src/core/errors.ts'
-import { imageSizeOf } from '../../src/core/messages/image-size.ts'
+import { imageSizeOf } from '../../src/core/messages/images.ts'
 import type { Message, Part } from '../../src/core/messages/message.ts'
 import { renderView, type ViewRenderOptions } from '../../src/core/rendering/render.ts'
 import { validateHistory } from '../../src/core/rendering/validate.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, vi } from 'vitest'
-import { listIn } from '../../src/core/messages/lists.ts'
+import { listIn } from '../../src/core/messages/json.ts'
 import { estimatorNamed } from '../../src/core/tokens/index.ts'
 import { isUndertextError, type Moment, type OpenOptions, openStore } from '../../src/index.ts'
 import { Store } from '../../src/store/store.ts'

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { estimatorNamed } from '../../src/core/tokens/estimators/built-in.ts'
-import { tokensOfText } from '../../src/core/tokens/measure.ts'
+import { estimatorNamed, tokensOfText } from '../../src/core/tokens/measure.ts'
 import { openStore } from '../../src/index.ts'
 import type { Bundled } from '../support/bundled.ts'
 import { bundleCli } from '../support/cli-bundle.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fromUIMessages } from '../../src/adapters/ai-sdk/index.ts'
 import { afterTurn } from '../../src/compat/index.ts'
-import { brokenOff } from '../../src/core/messages/broken-off.ts'
+import { brokenOff } from '../../src/core/messages/stop-reason.ts'
 import { openStore } from '../../src/index.ts'
 import { exportHtml, exportMarkdown } from '../../src/transfer/index.ts'
 import { say } from '../support/conversation.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { CONVERSATION_TAGS, SUMMARY_TAGS, withoutTags } from '../../src/core/messages/frame-tags.ts'
+import { CONVERSATION_TAGS, SUMMARY_TAGS, withoutTags } from '../../src/core/messages/unseen.ts'
 import { judgeAnswer } from '../../src/core/summarizers/judge-answer.ts'
 import { modelSummarizer, openStore } from '../../src/index.ts'
 import { growth } from '../support/growth.ts'

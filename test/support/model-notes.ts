@@ -1,6 +1,5 @@
 import { UndertextError } from '../../src/core/errors.ts'
-import { defined } from '../../src/core/messages/defined.ts'
-import { canonicalJson } from '../../src/core/messages/json.ts'
+import { canonicalJson, defined } from '../../src/core/messages/json.ts'
 import type { Session } from '../../src/storage/sessions.ts'
 import {
   type Authorship,

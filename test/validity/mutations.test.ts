@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { RULES } from '../../src/core/validity/rules.ts'
+import { RULES } from '../../src/core/validity/validate-request.ts'
 import { validateRequest } from '../../src/index.ts'
 import { conversation, FORMS, type FormName, PNG, pngOf, type Wire } from './bodies.ts'
 

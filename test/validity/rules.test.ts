@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RULES } from '../../src/core/validity/rules.ts'
+import { RULES } from '../../src/core/validity/validate-request.ts'
 import { validateRequest } from '../../src/index.ts'
 import { PNG, pngOf } from './bodies.ts'
 

@@ -1,7 +1,7 @@
-import type { Rule, Scope } from '../../src/core/validity/rule.ts'
-import { RULES } from '../../src/core/validity/rules.ts'
+import type { Scope } from '../../src/core/validity/rule.ts'
+import { RULES } from '../../src/core/validity/validate-request.ts'
 
-/* The table of rules in docs/validity.md, made from the rules. */
+/* The tables of rules in docs/validity.md. What breaks a rule and who says so is written there alone. */
 
 const FORMS: { readonly [F in Scope['form']]: string } = {
   messages: 'Messages',
@@ -24,16 +24,6 @@ const PROVIDERS: { readonly [name: string]: string } = {
   sagemaker: 'SageMaker',
   xai: 'xAI',
 }
-const GROUPS: { readonly [G in Rule['group']]: string } = {
-  text: 'Texts and the form of the body',
-  roles: 'Roles',
-  calls: 'Calls and results',
-  reasoning: 'Reasoning',
-  numbers: 'What a provider numbered',
-  marks: 'Marks of a cache',
-  media: 'Pictures, files and sizes',
-}
-
 function scopeText({ form, providers }: Scope): string {
   return providers === undefined
     ? FORMS[form]
@@ -54,24 +44,26 @@ function scopesText(scopes: readonly Scope[]): string {
   return merged.map(scopeText).join(', ')
 }
 
-function sourceText(source: string): string {
-  const [repository, number] = source.split('#') as [string, string?]
-  if (source.startsWith('https://')) {
-    const { hostname } = new URL(source)
-    return `[${hostname}](${source})`
-  }
-  return `[${source}](https://github.com/${repository}/issues/${number})`
+/** A row of the page's tables. */
+export type Row = {
+  readonly id: string
+  readonly apis: string
+  readonly says: string
+  readonly brokenBy: string
+  readonly sources: string
 }
 
-/** The section of the page, group by group. */
-export function rulesTable(): string {
-  return (Object.keys(GROUPS) as Rule['group'][])
-    .map((group) => {
-      const rows = RULES.filter((rule) => rule.group === group).map(
-        ({ id, scopes, says, brokenBy, sources }) =>
-          `| \`${id}\` | ${scopesText(scopes)} | ${says} | ${brokenBy} | ${sources.map(sourceText).join(' ')} |`,
-      )
-      return `### ${GROUPS[group]}\n\n| Rule | APIs | What it says | What breaks it | Sources |\n| --- | --- | --- | --- | --- |\n${rows.join('\n')}\n`
-    })
-    .join('\n')
+/** The rows of the rules in docs/validity.md, in order. */
+export function rowsOf(page: string): Row[] {
+  const [, after = ''] = page.split('## The rules\n')
+  const [section = ''] = after.split('\n## ')
+  return Array.from(section.matchAll(/^\| `([\w-]+)` \| (.+) \|$/gm), ([, id, cells]) => {
+    const [apis, says, brokenBy, sources] = cells!.split(' | ')
+    return { id: id!, apis: apis!, says: says!, brokenBy: brokenBy!, sources: sources! }
+  })
+}
+
+/** What the page says of the rules as they are. */
+export function expectedRows(): Pick<Row, 'id' | 'apis' | 'says'>[] {
+  return RULES.map(({ id, scopes, says }) => ({ id, apis: scopesText(scopes), says }))
 }

@@ -1,5 +1,4 @@
-import { defined } from '../../core/messages/defined.ts'
-import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import { defined, isObject, type JsonObject } from '../../core/messages/json.ts'
 import type { NewMessage, Part } from '../../core/messages/message.ts'
 import { stopReasonOf } from '../../core/messages/stop-reason.ts'
 import { type OverflowOptions, readOverflow } from '../../core/overflow/read-overflow.ts'

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
+import { defined, isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import type { FilePart, ImagePart, ProviderOptions, ProviderPart } from '../../core/messages/message.ts'
 import { type Conversion, fileDataAt } from '../conversion.ts'
 import { object, oneOf, optional, type Shape, type Shapes, text } from '../shapes.ts'

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../core/errors.ts'
 import { readable } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import { defined, isObject, type JsonObject } from '../../core/messages/json.ts'
 import type {
   NewMessage,
   Part,

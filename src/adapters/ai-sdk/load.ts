@@ -1,7 +1,6 @@
 import { invalid, isNotFound, standingFor, UndertextError } from '../../core/errors.ts'
 import { check } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { defined, isObject } from '../../core/messages/json.ts'
 import { type ToolSet, toolsSchema } from '../../core/tokens/tool-definitions.ts'
 import type { LoadOptions } from './options.ts'
 

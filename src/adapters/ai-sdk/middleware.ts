@@ -1,7 +1,6 @@
 import { errorName, invalid, isUndertextError } from '../../core/errors.ts'
 import { check, nameSchema, taken } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { defined, isObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { wellFormed } from '../../core/messages/well-formed.ts'
 import type { PreparedRequest } from '../../store/requests/prepared.ts'

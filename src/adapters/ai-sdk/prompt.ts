@@ -1,7 +1,7 @@
 import { withoutCacheMarks } from '../../core/messages/cache-marks.ts'
 import { readable } from '../../core/messages/check.ts'
 import { compactionBlock } from '../../core/messages/compaction-block.ts'
-import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import { isObject, type JsonObject, objectInput } from '../../core/messages/json.ts'
 import {
   type Message,
   type NewMessage,
@@ -11,7 +11,6 @@ import {
   textsOf,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
-import { objectInput } from '../../core/messages/tool-input.ts'
 import { wellFormedMessages } from '../../core/messages/well-formed.ts'
 import { CONTINUATION_TEXT } from '../../core/rendering/contents.ts'
 import {

@@ -1,5 +1,5 @@
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { NewMessage, StoredMessage } from '../../core/messages/message.ts'
 import type { Compaction } from '../../storage/storage.ts'
 import { unlessUnknown } from '../../store/arguments.ts'

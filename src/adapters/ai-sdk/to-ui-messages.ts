@@ -1,7 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isObject, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
-import { listIn } from '../../core/messages/lists.ts'
+import { defined, isObject, type JsonObject, listIn, stringifyJson } from '../../core/messages/json.ts'
 import type {
   FilePart,
   ImagePart,

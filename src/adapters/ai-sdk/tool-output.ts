@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import { defined, isObject, type JsonObject } from '../../core/messages/json.ts'
 import { outputText, type ToolResultContent, type ToolResultOutput } from '../../core/messages/message.ts'
 import { base64At, type Conversion } from '../conversion.ts'
 import { fields, object, optional, rule, type Shape, type Shapes, text } from '../shapes.ts'

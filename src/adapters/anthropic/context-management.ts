@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
 import { check, readable } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isJsonObject, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
+import { defined, isJsonObject, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import { ANTHROPIC_EDITS, canonicalProvider, OPENAI_COMPACTION } from '../../core/tokens/providers.ts'
 
 /*

@@ -1,7 +1,5 @@
 import { isBlank } from '../../core/messages/characters.ts'
-import { defined } from '../../core/messages/defined.ts'
-import type { Json } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { defined, isObject, type Json, objectInput } from '../../core/messages/json.ts'
 import {
   isFailed,
   isResult,
@@ -15,7 +13,6 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
-import { objectInput } from '../../core/messages/tool-input.ts'
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import {
   answeredRunsOf,

@@ -1,6 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { canonicalJson, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
+import { canonicalJson, defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import {
   isFailed,
   type Message,

@@ -1,8 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isObject, type Json, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
-import { listIn } from '../../core/messages/lists.ts'
+import {
+  defined,
+  isObject,
+  type Json,
+  type JsonObject,
+  listIn,
+  stringifyJson,
+} from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,

@@ -1,6 +1,5 @@
 import { isBlank } from '../../core/messages/characters.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { isObject, type Json, type JsonObject, objectInput } from '../../core/messages/json.ts'
 import {
   isResult,
   type Message,
@@ -15,7 +14,6 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
-import { objectInput } from '../../core/messages/tool-input.ts'
 import { DUMMY_SIGNATURE } from '../../core/tokens/reasoning-bindings.ts'
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import {

@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { defined } from '../../core/messages/defined.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type {
   FilePart,
   ImagePart,

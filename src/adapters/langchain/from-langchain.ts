@@ -1,9 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../core/errors.ts'
 import { readable } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type {
   Message,
   Part,

@@ -11,7 +11,7 @@ import {
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { concat } from '@langchain/core/utils/stream'
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import { isBlankMessage } from '../../core/messages/message.ts'
 import { readUsage } from '../../core/tokens/provider-usage.ts'
 import type { PreparedRequest } from '../../store/requests/prepared.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import { isBlankMessage } from '../../core/messages/message.ts'
 import { readUsage } from '../../core/tokens/provider-usage.ts'
 import type { PreparedRequest } from '../../store/requests/prepared.ts'

@@ -1,6 +1,4 @@
-import { defined } from '../../core/messages/defined.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { Message, ReasoningPart } from '../../core/messages/message.ts'
 import { isEmpty, listAt, objectAt, stringAt } from '../wire.ts'
 import { keptAs, OUTPUTS, type Own, ownOf } from './responses-content.ts'

@@ -1,4 +1,4 @@
-import { listIn } from '../../core/messages/lists.ts'
+import { listIn } from '../../core/messages/json.ts'
 import { dependsOn } from '../../core/model/dependents.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { SearchHit } from '../../storage/storage.ts'
 import type { SearchOptions as StoreSearchOptions } from '../../store/config/store-options.ts'
 import type { SearchResult } from '../../store/search.ts'

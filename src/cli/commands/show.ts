@@ -1,4 +1,4 @@
-import { BROKEN_OFF, brokenOff } from '../../core/messages/broken-off.ts'
+import { shownTitle } from '../../core/messages/characters.ts'
 import {
   type Part,
   type PositionRange,
@@ -6,7 +6,7 @@ import {
   type Role,
   type StoredMessage,
 } from '../../core/messages/message.ts'
-import { shownTitle } from '../../core/messages/title.ts'
+import { BROKEN_OFF, brokenOff } from '../../core/messages/stop-reason.ts'
 import type { Moment } from '../../core/model/moment.ts'
 import type { CompactionKind } from '../../core/model/plan.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'

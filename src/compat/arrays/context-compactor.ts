@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { check, shareSchema } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { filledText, isJsonObject, type JsonObject } from '../../core/messages/json.ts'
+import { defined, filledText, isJsonObject, type JsonObject } from '../../core/messages/json.ts'
 import type { ChatMessage } from '../../core/model/message-parts.ts'
 import type { CompactionStage } from '../../core/model/plan.ts'
 import { KEEP_RECENT_RATIO } from '../../core/stages/summarize.ts'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { check, readable } from '../../core/messages/check.ts'
-import { fieldOf } from '../../core/messages/json.ts'
-import { listIn } from '../../core/messages/lists.ts'
+import { fieldOf, listIn } from '../../core/messages/json.ts'
 import { type CallRef, joinNeighbours, type Pairing, pairToolUse } from '../../core/messages/pairing.ts'
 import { type ChatMessage, type PlainMessage, requireMessages } from '../../core/model/message-parts.ts'
 import {

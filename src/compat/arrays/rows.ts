@@ -28,11 +28,10 @@ import type { ShownReplacement, ViewRow } from '../../core/model/view-row.ts'
 import { CLEARED_PLACEHOLDER } from '../../core/stages/clear-tool-results.ts'
 import { PRUNE_PLACEHOLDER } from '../../core/stages/prune.ts'
 import type { StageContext } from '../../core/stages/stage.ts'
-import { estimatorNamed } from '../../core/tokens/estimators/built-in.ts'
 import { type Estimator, isEstimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import type { TokenCounter } from '../../core/tokens/estimators/neuron.ts'
 import { estimatePromptfleetMessage, promptfleetEstimator } from '../../core/tokens/estimators/promptfleet.ts'
-import { neurolinkEstimator } from '../../core/tokens/measure.ts'
+import { estimatorNamed, neurolinkEstimator } from '../../core/tokens/measure.ts'
 import { isVisible } from './effective-history.ts'
 
 /** An estimator for plain arrays. It may also count the role, which the sums of a store do not. */

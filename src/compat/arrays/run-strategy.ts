@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { invalid, standingFor, UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { Part } from '../../core/messages/message.ts'
 import type { ChatMessage } from '../../core/model/message-parts.ts'
 import type { Plan, PlannedInsert, PlannedStep } from '../../core/model/plan.ts'

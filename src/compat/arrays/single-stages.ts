@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { check, shareSchema } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../../core/messages/tool-names.ts'
 import type { ChatMessage } from '../../core/model/message-parts.ts'
 import type { Plan, PlannedReplacement } from '../../core/model/plan.ts'

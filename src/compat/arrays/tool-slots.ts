@@ -1,7 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { fieldOf } from '../../core/messages/json.ts'
-import { listIn } from '../../core/messages/lists.ts'
+import { defined, fieldOf, listIn } from '../../core/messages/json.ts'
 import { toolPartOf } from '../../core/messages/pairing.ts'
 import { type ChatMessage, type PlainMessage, roleOf } from '../../core/model/message-parts.ts'
 import { isVisible } from './effective-history.ts'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { headOf } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
-import { listIn } from '../messages/lists.ts'
+import { listIn } from '../messages/json.ts'
 
 /** The place of a file in a text of `buildFileContextSection`, marks included. */
 export type FileBlock = {

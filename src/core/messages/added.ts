@@ -1,6 +1,6 @@
-import { OWN } from './broken-off.ts'
 import { isObject, type JsonObject } from './json.ts'
 import { type Message, type NewMessage, type Part, partsOf } from './message.ts'
+import { OWN } from './stop-reason.ts'
 
 /*
  * Parts that a request adds to its prompt, for a model that binds its reasoning to what precedes it: texts of an injector, a persistent

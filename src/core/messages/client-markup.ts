@@ -1,5 +1,5 @@
 import { indexOfText } from './characters.ts'
-import { listIn } from './lists.ts'
+import { listIn } from './json.ts'
 
 /*
  * What clients write into the messages of a user besides the user's own words: elements with the state of an editor, reminders, commands
@@ -7,169 +7,139 @@ import { listIn } from './lists.ts'
  * table.
  */
 
-/** One form of a client's markup. */
-type Markup = {
-  /**
-   * `added`: elements that the client added, in any place. `attached`: the same with what the user attached, or what a command of the user
-   * printed, which the search finds. `typed`: elements around what the user typed; when a text begins with one, the rest is the client's.
-   * `request`: the same, also after other elements. `notice`: beginnings of a text that the client wrote as a whole. `reply`: the same,
-   * around what the user typed. `line`: whole lines of the client. `rest`: lines from which on a text is the client's.
-   */
-  readonly as: 'added' | 'attached' | 'typed' | 'request' | 'notice' | 'reply' | 'line' | 'rest'
-  /** A pattern, without anchors: names of elements, or the beginning of texts or lines. */
-  readonly pattern: string
-  /** Whose it is, and where it can be seen. */
-  readonly source: string
-}
+/**
+ * The kinds of markup. `added`: elements that the client added, in any place. `attached`: the same with what the user attached, or what a
+ * command of the user printed, which the search finds. `typed`: elements around what the user typed; when a text begins with one, the rest is
+ * the client's. `request`: the same, also after other elements. `notice`: beginnings of a text that the client wrote as a whole. `reply`: the
+ * same, around what the user typed. `line`: whole lines of the client. `rest`: lines from which on a text is the client's.
+ */
+type Kind = 'added' | 'attached' | 'typed' | 'request' | 'notice' | 'reply' | 'line' | 'rest'
 
-const CLAUDE_CODE = 'Claude Code, its transcripts (~/.claude/projects)'
-const CLINE_PROMPTS =
-  'Cline (cline/cline), Roo Code (RooCodeInc/Roo-Code) and Kilo Code (Kilo-Org/kilocode), src/core/prompts/responses.ts'
-const CLINE_TASK =
-  'Cline, src/core/task/index.ts; Roo Code and Kilo Code, src/core/task/Task.ts and src/core/environment'
-const CLINE_MENTIONS = 'Cline, Roo Code and Kilo Code, src/core/mentions/index.ts'
-const CODEX = 'Codex (openai/codex), codex-rs/core/src/context/contextual_user_message.rs'
-const CODEX_PROMPTS =
-  'Codex (openai/codex), codex-rs/core/src/context and codex-rs/tui/prompt_for_init_command.md'
-const COPILOT =
-  'Copilot Chat (microsoft/vscode-copilot-chat), src/extension/prompts/node/agent/agentPrompt.tsx'
-const CURSOR = 'Cursor, its transcripts (~/.cursor/projects/*/agent-transcripts)'
-const GEMINI = 'Gemini CLI (google-gemini/gemini-cli), packages/core/src/utils/environmentContext.ts'
-const GEMINI_FILES = 'Gemini CLI, packages/cli/src/ui/hooks/atCommandProcessor.ts'
-const OPENCODE = 'opencode (sst/opencode), packages/opencode/src/session/prompt.ts'
-const OPENCODE_INIT = 'opencode, packages/opencode/src/command/template/initialize.txt'
-const PI = 'pi (badlogic/pi-mono), packages/coding-agent/src/core/messages.ts'
-const AIDER = 'aider, .aider.chat.history.md'
+/** The markup of a client, and where it can be seen. Patterns have no anchors: names of elements, or beginnings of texts or lines. */
+type Client = { readonly source: string } & { readonly [K in Kind]?: readonly string[] }
 
-export const CLIENT_MARKUP: readonly Markup[] = [
-  { as: 'added', pattern: '\\w{1,30}[-_](?:reminder|notification)', source: `${CLAUDE_CODE}; ${CODEX}` },
-  { as: 'added', pattern: 'ide_(?!selection$)\\w{1,30}', source: CLAUDE_CODE },
+export const CLIENT_MARKUP: readonly Client[] = [
   {
-    as: 'added',
-    pattern: 'command-(?!args$)[a-z]{1,20}|local-command-(?!std(?:out|err)$)[a-z]{1,20}',
-    source: CLAUDE_CODE,
-  },
-  {
-    as: 'added',
-    pattern:
+    source: 'Claude Code, its transcripts (~/.claude/projects)',
+    added: [
+      // Also Codex (openai/codex), codex-rs/core/src/context/contextual_user_message.rs.
+      '\\w{1,30}[-_](?:reminder|notification)',
+      'ide_(?!selection$)\\w{1,30}',
+      'command-(?!args$)[a-z]{1,20}|local-command-(?!std(?:out|err)$)[a-z]{1,20}',
       'user-memory-input|(?:user-prompt-submit|session-start|(?:pre|post)-tool-use|stop)-hook|new-diagnostics',
-    source: CLAUDE_CODE,
+    ],
+    attached: ['ide_selection|bash-(?:input|stdout|stderr)|local-command-std(?:out|err)'],
+    typed: ['command-args'],
+    notice: [
+      'Caveat: The messages below',
+      'This session is being continued from a previous conversation',
+      'Base directory for this skill: ',
+      'Stop hook feedback:',
+      // Also opencode, packages/opencode/src/command/template/initialize.txt.
+      'Please analyze this codebase and create an? (?:CLAUDE|AGENTS)\\.md file',
+    ],
+    line: [
+      '\\[Request interrupted by user[^\\]\\n]{0,40}\\]',
+      '\\[Image: (?:source|original)[^\\]\\n]{1,180}\\]',
+      'No response requested\\.',
+      'Continue from where you left off\\.',
+    ],
+    rest: [
+      // Also opencode (sst/opencode), packages/opencode/src/session/prompt.ts.
+      '(?:Called|Result of calling) the [A-Z][a-z]{2,12} tool(?: with the following input)?:',
+    ],
   },
   {
-    as: 'attached',
-    pattern: 'ide_selection|bash-(?:input|stdout|stderr)|local-command-std(?:out|err)',
-    source: CLAUDE_CODE,
-  },
-  { as: 'added', pattern: 'environment_details|explicit_instructions|task_progress', source: CLINE_TASK },
-  {
-    as: 'attached',
-    pattern: '(?:file|folder|url)_content|workspace_diagnostics|git_working_state|git_commit|terminal_output',
-    source: CLINE_MENTIONS,
-  },
-  {
-    as: 'added',
-    pattern:
-      '(?:environment|extension|goal)_context|user_instructions|turn_aborted|hook_prompt|permissions|skill',
-    source: CODEX,
-  },
-  { as: 'attached', pattern: 'user_shell_command', source: CODEX },
-  {
-    as: 'added',
-    pattern:
-      '(?:environment|workspace|repository)_?info|editorcontext|repocontext|toolreferences|reminderinstructions',
-    source: COPILOT,
-  },
-  { as: 'attached', pattern: 'attachments?', source: COPILOT },
-  {
-    as: 'added',
-    pattern:
-      'user_info|open_and_recently_viewed_files|git_status|agent_transcripts|agent_skills|mcp_file_system|image_files|timestamp',
-    source: CURSOR,
-  },
-  { as: 'attached', pattern: 'additional_data|attached_files', source: CURSOR },
-  { as: 'added', pattern: 'session_context', source: GEMINI },
-  { as: 'typed', pattern: 'command-args', source: CLAUDE_CODE },
-  { as: 'typed', pattern: 'task|feedback|user_message|user_feedback|answer', source: CLINE_TASK },
-  { as: 'request', pattern: 'user_query', source: CURSOR },
-  { as: 'request', pattern: 'userrequest', source: COPILOT },
-  { as: 'notice', pattern: 'Caveat: The messages below', source: CLAUDE_CODE },
-  {
-    as: 'notice',
-    pattern: 'This session is being continued from a previous conversation',
-    source: CLAUDE_CODE,
-  },
-  { as: 'notice', pattern: 'Base directory for this skill: ', source: CLAUDE_CODE },
-  { as: 'notice', pattern: 'Stop hook feedback:', source: CLAUDE_CODE },
-  {
-    as: 'notice',
-    pattern: 'Please analyze this codebase and create an? (?:CLAUDE|AGENTS)\\.md file',
-    source: `${CLAUDE_CODE}; ${OPENCODE_INIT}`,
-  },
-  {
-    as: 'notice',
-    pattern: 'Generate a file named AGENTS\\.md that serves as a contributor guide',
-    source: CODEX_PROMPTS,
-  },
-  { as: 'notice', pattern: '# AGENTS\\.md instructions for ', source: CODEX_PROMPTS },
-  { as: 'notice', pattern: '<permissions instructions', source: CODEX_PROMPTS },
-  { as: 'notice', pattern: '<rules>\\s{0,3}The rules section has ', source: CURSOR },
-  { as: 'notice', pattern: 'This is the Gemini CLI\\. We are setting up the context', source: GEMINI },
-  { as: 'notice', pattern: '\\[ERROR\\] You did not use a tool', source: CLINE_PROMPTS },
-  {
-    as: 'reply',
-    pattern:
-      '\\[TASK RESUMPTION\\]|The user provided the following feedback:|You seem to be having trouble proceeding\\.',
-    source: CLINE_PROMPTS,
-  },
-  {
-    as: 'notice',
-    pattern:
-      'The conversation history before this point was compacted into the following summary:|The following is a summary of a branch that this conversation came back from:',
-    source: PI,
-  },
-  {
-    as: 'notice',
-    pattern: 'No tool calls found in |There is no code from the last |Here is a demonstration of how to ',
-    source: 'SWE-agent, OpenHands and OpenCoder',
-  },
-  {
-    as: 'notice',
-    pattern: 'Your last (?:output|response|message) did not (?:contain|include|use)',
-    source: 'SWE-agent',
-  },
-  {
-    as: 'notice',
-    pattern: 'aider chat started at |(?:\\S{0,150}aider\\b[^\\n]{0,200}\\n)?Aider v\\d',
-    source: AIDER,
-  },
-  { as: 'line', pattern: '\\[Request interrupted by user[^\\]\\n]{0,40}\\]', source: CLAUDE_CODE },
-  { as: 'line', pattern: '\\[Image: (?:source|original)[^\\]\\n]{1,180}\\]', source: CLAUDE_CODE },
-  { as: 'line', pattern: 'No response requested\\.', source: CLAUDE_CODE },
-  { as: 'line', pattern: 'Continue from where you left off\\.', source: CLAUDE_CODE },
-  {
-    as: 'line',
-    pattern:
-      'Summarize the task tool output above and continue with your task\\.|The following tool was executed by the user|Continue if you have next steps(?:, or stop and ask for clarification if you are unsure how to proceed\\.)?',
-    source: OPENCODE,
-  },
-  {
-    as: 'rest',
-    pattern: '(?:Called|Result of calling) the [A-Z][a-z]{2,12} tool(?: with the following input)?:',
-    source: `${CLAUDE_CODE}; ${OPENCODE}`,
-  },
-  { as: 'rest', pattern: '--- Content from referenced files ---', source: GEMINI_FILES },
-  {
-    as: 'rest',
-    pattern:
+    source:
+      'Cline, src/core/task/index.ts; Roo Code and Kilo Code, src/core/task/Task.ts and src/core/environment',
+    added: ['environment_details|explicit_instructions|task_progress'],
+    typed: ['task|feedback|user_message|user_feedback|answer'],
+    rest: [
       '# (?:task_progress (?:RECOMMENDED|List|CREATION)|TODO LIST (?:CREATION|UPDATE|RECOMMENDED)|Current Progress:)',
-    source: CLINE_TASK,
+    ],
+  },
+  {
+    source: 'Cline, Roo Code and Kilo Code, src/core/mentions/index.ts',
+    attached: [
+      '(?:file|folder|url)_content|workspace_diagnostics|git_working_state|git_commit|terminal_output',
+    ],
+  },
+  {
+    source: 'Codex (openai/codex), codex-rs/core/src/context/contextual_user_message.rs',
+    added: [
+      '(?:environment|extension|goal)_context|user_instructions|turn_aborted|hook_prompt|permissions|skill',
+    ],
+    attached: ['user_shell_command'],
+  },
+  {
+    source: 'Copilot Chat (microsoft/vscode-copilot-chat), src/extension/prompts/node/agent/agentPrompt.tsx',
+    added: [
+      '(?:environment|workspace|repository)_?info|editorcontext|repocontext|toolreferences|reminderinstructions',
+    ],
+    attached: ['attachments?'],
+    request: ['userrequest'],
+  },
+  {
+    source: 'Cursor, its transcripts (~/.cursor/projects/*/agent-transcripts)',
+    added: [
+      'user_info|open_and_recently_viewed_files|git_status|agent_transcripts|agent_skills|mcp_file_system|image_files|timestamp',
+    ],
+    attached: ['additional_data|attached_files'],
+    request: ['user_query'],
+    notice: ['<rules>\\s{0,3}The rules section has '],
+  },
+  {
+    source: 'Gemini CLI (google-gemini/gemini-cli), packages/core/src/utils/environmentContext.ts',
+    added: ['session_context'],
+    notice: ['This is the Gemini CLI\\. We are setting up the context'],
+  },
+  {
+    source: 'Codex (openai/codex), codex-rs/core/src/context and codex-rs/tui/prompt_for_init_command.md',
+    notice: [
+      'Generate a file named AGENTS\\.md that serves as a contributor guide',
+      '# AGENTS\\.md instructions for ',
+      '<permissions instructions',
+    ],
+  },
+  {
+    source:
+      'Cline (cline/cline), Roo Code (RooCodeInc/Roo-Code) and Kilo Code (Kilo-Org/kilocode), src/core/prompts/responses.ts',
+    notice: ['\\[ERROR\\] You did not use a tool'],
+    reply: [
+      '\\[TASK RESUMPTION\\]|The user provided the following feedback:|You seem to be having trouble proceeding\\.',
+    ],
+  },
+  {
+    source: 'pi (badlogic/pi-mono), packages/coding-agent/src/core/messages.ts',
+    notice: [
+      'The conversation history before this point was compacted into the following summary:|The following is a summary of a branch that this conversation came back from:',
+    ],
+  },
+  {
+    source: 'SWE-agent, OpenHands and OpenCoder',
+    notice: ['No tool calls found in |There is no code from the last |Here is a demonstration of how to '],
+  },
+  {
+    source: 'SWE-agent',
+    notice: ['Your last (?:output|response|message) did not (?:contain|include|use)'],
+  },
+  {
+    source: 'aider, .aider.chat.history.md',
+    notice: ['aider chat started at |(?:\\S{0,150}aider\\b[^\\n]{0,200}\\n)?Aider v\\d'],
+  },
+  {
+    source: 'opencode (sst/opencode), packages/opencode/src/session/prompt.ts',
+    line: [
+      'Summarize the task tool output above and continue with your task\\.|The following tool was executed by the user|Continue if you have next steps(?:, or stop and ask for clarification if you are unsure how to proceed\\.)?',
+    ],
+  },
+  {
+    source: 'Gemini CLI, packages/cli/src/ui/hooks/atCommandProcessor.ts',
+    rest: ['--- Content from referenced files ---'],
   },
 ]
 
-const patternOf = (as: Markup['as']): string =>
-  CLIENT_MARKUP.filter((one) => one.as === as)
-    .map(({ pattern }) => pattern)
-    .join('|')
+const patternOf = (kind: Kind): string => CLIENT_MARKUP.flatMap((client) => client[kind] ?? []).join('|')
 
 const ADDED = new RegExp(`^(?:${patternOf('added')})$`)
 const ATTACHED = new RegExp(`^(?:${patternOf('attached')})$`)

@@ -140,3 +140,39 @@ export function canonicalJson(value: unknown): string {
     .sort()
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalJson(record[key])}`).join(',')}}`
 }
+
+/** Keys of a type whose values may be `undefined`. */
+type Optional<T> = { [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T]
+
+/** The fields of an object whose value is not `undefined`, in their order. */
+export function defined<T extends object>(
+  fields: T,
+): { [K in Exclude<keyof T, Optional<T>>]: T[K] } & { [K in Optional<T>]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as ReturnType<typeof defined<T>>
+}
+
+/** Returns the list of a key, to add to it; inserts a new list for an unknown key. */
+export function listIn<K, T>(lists: Map<K, T[]>, key: K): T[] {
+  const known = lists.get(key)
+  if (known !== undefined) return known
+  const list: T[] = []
+  lists.set(key, list)
+  return list
+}
+
+/**
+ * The input of a call as every provider accepts it: an object. A text that is the JSON of an object becomes that object, nothing (`null`,
+ * an empty text or list) an empty one; anything else, such as arguments that a limit of tokens cut, is its field `arguments`.
+ */
+export function objectInput(input: Json): JsonObject {
+  if (isObject(input)) return input
+  const value = typeof input === 'string' ? parsedJson(input) : input
+  if (isObject(value)) return value
+  const isNothing =
+    value === null ||
+    (typeof value === 'string' && value.trim() === '') ||
+    (Array.isArray(value) && value.length === 0) ||
+    (typeof input === 'string' && input.trim() === '')
+  return isNothing ? {} : { arguments: input }
+}

@@ -147,53 +147,9 @@ const PARTS: ReadonlyMap<unknown, ReadonlyMap<string, Check>> = new Map(
   }).map(([type, checks]) => [type, new Map(Object.entries(checks))]),
 )
 
-/**
- * Accepts the most common parts in their simplest form without the table below: every part of every append is checked, so this
- * is on the hot path. Any other part is checked by the table.
- */
-function isPlainPart(part: Unknown): boolean {
-  switch (part.type) {
-    case 'text':
-      return typeof part.text === 'string' && hasExactly(part, 'type', 'text')
-    case 'tool-call':
-      return (
-        typeof part.toolCallId === 'string' &&
-        typeof part.toolName === 'string' &&
-        hasExactly(part, 'type', 'toolCallId', 'toolName', 'input') &&
-        part.input !== undefined &&
-        jsonProblem(part.input) === undefined
-      )
-    case 'tool-result':
-      return (
-        typeof part.toolCallId === 'string' &&
-        typeof part.toolName === 'string' &&
-        hasExactly(part, 'type', 'toolCallId', 'toolName', 'output') &&
-        isPlainOutput(part.output)
-      )
-    default:
-      return false
-  }
-}
-
-function isPlainOutput(output: unknown): boolean {
-  if (!isRecord(output)) return false
-  return output.type === 'text' && typeof output.value === 'string' && hasExactly(output, 'type', 'value')
-}
-
-/** Whether a record has exactly these enumerable keys. */
-function hasExactly(record: Unknown, ...names: readonly string[]): boolean {
-  let count = 0
-  for (const key in record) {
-    if (!names.includes(key)) return false
-    count += 1
-  }
-  return count === names.length
-}
-
 function partProblem(part: unknown): string | undefined {
   if (!isRecord(part)) return ' must be an object'
   const record = part as Unknown
-  if (isPlainPart(record)) return undefined
   const checks = PARTS.get(record.type)
   if (checks === undefined) return `.type is unknown${formHint(FOREIGN_TYPES.get(record.type))}`
   for (const key in record) {

@@ -6,26 +6,29 @@
 import { fieldOf } from './json.ts'
 import type { Part, ToolCallPart, ToolResultPart } from './message.ts'
 
-/** The place of a tool call or result: the index of its row in the list, and of its part in the row. */
-export type CallRef = { readonly row: number; readonly part: number; readonly id: string }
+/** A call or a result of a row: the index of its part in the row, and its id. */
+export type ToolEntry = { readonly part: number; readonly id: string }
+
+/** The place of a tool call or result in a list: the index of its row, and its entry there. */
+export type CallRef<E extends ToolEntry = ToolEntry> = ToolEntry & { readonly row: number; readonly entry: E }
 
 /** The calls and the results of one row, each list in the order of the parts. */
-export type ToolUse = {
-  readonly calls: readonly { readonly part: number; readonly id: string }[]
-  readonly results: readonly { readonly part: number; readonly id: string }[]
+export type ToolUse<C extends ToolEntry = ToolEntry, R extends ToolEntry = ToolEntry> = {
+  readonly calls: readonly C[]
+  readonly results: readonly R[]
 }
 
 /** The pairs of calls and results. */
-export type Pairing = {
+export type Pairing<C extends ToolEntry = ToolEntry, R extends ToolEntry = ToolEntry> = {
   /** Every call with a result, in the order of the results. */
-  readonly pairs: readonly { readonly call: CallRef; readonly result: CallRef }[]
+  readonly pairs: readonly { readonly call: CallRef<C>; readonly result: CallRef<R> }[]
   /** Calls without a result, in their order. */
-  readonly unanswered: readonly CallRef[]
+  readonly unanswered: readonly CallRef<C>[]
   /** Results without a call before them, and second results of a call, in their order. */
   readonly orphans: readonly {
-    readonly result: CallRef
+    readonly result: CallRef<R>
     /** The most recent call with that id, which has a result already. */
-    readonly duplicateOf?: CallRef
+    readonly duplicateOf?: CallRef<C>
   }[]
 }
 
@@ -37,21 +40,25 @@ export type Pairing = {
  * calls, while a result in the row of its call follows it. Rows without tool use may be `undefined`. Rows added at the end change
  * nothing before them, except that open calls may get their results. Takes linear time.
  */
-export function pairToolUse(rows: readonly (ToolUse | undefined)[]): Pairing {
-  const pairs: { call: CallRef; result: CallRef }[] = []
-  const orphans: { result: CallRef; duplicateOf?: CallRef }[] = []
-  const calls: CallRef[] = []
-  const callsById = new Map<string, CallsOfId>()
+export function pairToolUse<C extends ToolEntry, R extends ToolEntry>(
+  rows: readonly (ToolUse<C, R> | undefined)[],
+): Pairing<C, R> {
+  const pairs: { call: CallRef<C>; result: CallRef<R> }[] = []
+  const orphans: { result: CallRef<R>; duplicateOf?: CallRef<C> }[] = []
+  const calls: CallRef<C>[] = []
+  const callsById = new Map<string, CallsOfId<C>>()
 
-  const makeCall = (call: CallRef): void => {
+  const makeCall = (row: number, entry: C): void => {
+    const call = { row, part: entry.part, id: entry.id, entry }
     calls.push(call)
     const sameId = callsById.get(call.id)
     if (sameId === undefined) callsById.set(call.id, { last: call, only: call, open: undefined })
     else addCall(sameId, call)
   }
-  const answer = (result: CallRef): void => {
+  const answer = (row: number, entry: R): void => {
+    const result = { row, part: entry.part, id: entry.id, entry }
     const sameId = callsById.get(result.id)
-    const call = sameId === undefined ? undefined : takeOpenCall(sameId, result.row)
+    const call = sameId === undefined ? undefined : takeOpenCall(sameId, row)
     if (call !== undefined) pairs.push({ call, result })
     else if (sameId !== undefined) orphans.push({ result, duplicateOf: sameId.last })
     else orphans.push({ result })
@@ -61,16 +68,16 @@ export function pairToolUse(rows: readonly (ToolUse | undefined)[]): Pairing {
     const use = rows[row]
     if (use === undefined) continue
     let next = 0
-    for (const { part, id } of use.results) {
-      for (let call = use.calls[next]; call !== undefined && call.part < part; call = use.calls[++next]) {
-        makeCall({ row, part: call.part, id: call.id })
-      }
-      answer({ row, part, id })
+    for (const result of use.results) {
+      for (
+        let call = use.calls[next];
+        call !== undefined && call.part < result.part;
+        call = use.calls[++next]
+      )
+        makeCall(row, call)
+      answer(row, result)
     }
-    for (; next < use.calls.length; next++) {
-      const { part, id } = use.calls[next]!
-      makeCall({ row, part, id })
-    }
+    for (; next < use.calls.length; next++) makeCall(row, use.calls[next]!)
   }
 
   const answered = new Set(pairs.map((pair) => pair.call))
@@ -112,8 +119,8 @@ export function toolPartOf(
  */
 export function toolUseOf(content: unknown, form: ToolPartForm = 'parts'): ToolUse | undefined {
   if (!Array.isArray(content)) return undefined
-  const calls: { part: number; id: string }[] = []
-  const results: { part: number; id: string }[] = []
+  const calls: ToolEntry[] = []
+  const results: ToolEntry[] = []
   for (const [part, value] of (content as readonly unknown[]).entries()) {
     const found = toolPartOf(value)
     if (found?.form !== form || typeof found.id !== 'string') continue
@@ -127,11 +134,15 @@ export function toolUseOf(content: unknown, form: ToolPartForm = 'parts'): ToolU
  * All calls so far with one id: the last one, and the open ones by row, nearest row last. Most ids are used once: until a second
  * call comes, the open one is `only` and there is no list.
  */
-type CallsOfId = { last: CallRef; only: CallRef | undefined; open: OpenRow[] | undefined }
+type CallsOfId<C extends ToolEntry> = {
+  last: CallRef<C>
+  only: CallRef<C> | undefined
+  open: OpenRow<C>[] | undefined
+}
 /** The calls of one row; those before `next` have results. */
-type OpenRow = { readonly row: number; readonly calls: CallRef[]; next: number }
+type OpenRow<C extends ToolEntry> = { readonly row: number; readonly calls: CallRef<C>[]; next: number }
 
-function addCall(sameId: CallsOfId, call: CallRef): void {
+function addCall<C extends ToolEntry>(sameId: CallsOfId<C>, call: CallRef<C>): void {
   const { only } = sameId
   sameId.open ??= only === undefined ? [] : [{ row: only.row, calls: [only], next: 0 }]
   sameId.last = call
@@ -140,7 +151,7 @@ function addCall(sameId: CallsOfId, call: CallRef): void {
   else sameId.open.push({ row: call.row, calls: [call], next: 0 })
 }
 
-function takeOpenCall(sameId: CallsOfId, row: number): CallRef | undefined {
+function takeOpenCall<C extends ToolEntry>(sameId: CallsOfId<C>, row: number): CallRef<C> | undefined {
   const { only, open } = sameId
   if (open === undefined) {
     sameId.only = undefined

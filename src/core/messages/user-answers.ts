@@ -1,6 +1,6 @@
 import { headOf } from './characters.ts'
 import { typedText } from './client-markup.ts'
-import { isObject, type Json, type JsonObject } from './json.ts'
+import { isObject, type Json, type JsonObject, parsedJson } from './json.ts'
 import { outputText, type Part, type ToolResultOutput, type ToolResultPart } from './message.ts'
 import { isUserTool } from './tool-names.ts'
 
@@ -9,30 +9,20 @@ import { isUserTool } from './tool-names.ts'
  * but it is as much the user's word as a message.
  */
 
-/** The wordings of refusals, up to the reason, and where each can be seen. */
-const REFUSALS: readonly { readonly wording: string; readonly source: string }[] = [
-  { wording: 'provided the following reason for the rejection:', source: 'Claude Code, its transcripts' },
-  { wording: 'To tell you how to proceed, the user said:', source: 'Claude Code, its transcripts' },
-  {
-    wording: 'user (?:denied|rejected) (?:this|the) (?:operation|tool use)[^\\n<]{0,60}feedback:',
-    source: 'Cline (cline/cline), Roo Code and Kilo Code, src/core/prompts/responses.ts',
-  },
-  {
-    wording: 'user (?:approved|has approved) (?:this|the) operation[^\\n<]{0,60}(?:context|feedback):',
-    source: 'Roo Code (RooCodeInc/Roo-Code), src/core/prompts/responses.ts',
-  },
-  {
-    wording: 'rejected (?:permission to use )?this (?:specific )?tool call with the following feedback:',
-    source: 'opencode (sst/opencode), packages/opencode/src/permission/index.ts',
-  },
-  {
-    wording: 'The user provided the following feedback:',
-    source: 'Cline, Roo Code and Kilo Code, pushAdditionalToolFeedback and executeCommandTool',
-  },
-  {
-    wording: 'User (?:rejected|cancelled|denied)[^\\n:]{0,60}(?:reason|feedback):',
-    source: 'Gemini CLI, Codex and others',
-  },
+/** The wordings of refusals, up to the reason, below where each can be seen. */
+const REFUSALS = [
+  // Claude Code, its transcripts.
+  'provided the following reason for the rejection:',
+  'To tell you how to proceed, the user said:',
+  // Cline (cline/cline), Roo Code (RooCodeInc/Roo-Code) and Kilo Code, src/core/prompts/responses.ts.
+  'user (?:denied|rejected) (?:this|the) (?:operation|tool use)[^\\n<]{0,60}feedback:',
+  'user (?:approved|has approved) (?:this|the) operation[^\\n<]{0,60}(?:context|feedback):',
+  // opencode (sst/opencode), packages/opencode/src/permission/index.ts.
+  'rejected (?:permission to use )?this (?:specific )?tool call with the following feedback:',
+  // Cline, Roo Code and Kilo Code, pushAdditionalToolFeedback and executeCommandTool.
+  'The user provided the following feedback:',
+  // Gemini CLI, Codex and others.
+  'User (?:rejected|cancelled|denied)[^\\n:]{0,60}(?:reason|feedback):',
 ]
 /** How Roo Code reports the same since it uses native tools (src/core/prompts/responses.ts): the text of an object. */
 const REPORT = /^\s{0,20}\{\s{0,20}"status"\s{0,20}:/
@@ -40,28 +30,19 @@ const REPORTED = ['denied', 'approved', 'guidance']
 /** Wordings of words that refuse nothing. */
 const NO_REFUSAL =
   /"status"\s{0,20}:\s{0,20}"(?:approved|guidance)"|approved (?:this|the) operation|^The user provided the following feedback:/
-const REFUSAL = new RegExp(REFUSALS.map(({ wording }) => wording).join('|'), 'i')
+const REFUSAL = new RegExp(REFUSALS.join('|'), 'i')
 /** Where the reason may begin: clients write a sentence before it. */
 const HEAD_UNITS = 1_000
 
 /** The reason that a user gave in a text with which a client reports a refusal; `undefined` without one. */
 export function reasonIn(text: string): string | undefined {
-  if (REPORT.test(headOf(text, HEAD_UNITS))) return feedbackIn(objectIn(text))
+  if (REPORT.test(headOf(text, HEAD_UNITS))) return feedbackIn(parsedJson(text))
   const found = REFUSAL.exec(headOf(text, HEAD_UNITS))
   if (found === null) return undefined
   const rest = text.slice(found.index + found[0].length)
   const typed = typedText(rest)
   const bare = /^"([^"]*)"$/.exec(typed)?.[1] ?? typed
   return bare === '' ? undefined : bare
-}
-
-function objectIn(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
 }
 
 function feedbackIn(report: unknown): string | undefined {

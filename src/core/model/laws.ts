@@ -1,6 +1,7 @@
 /* Rejects a plan that separates a call from its result, or breaks another law. Stages avoid that with `turns.ts`. */
 
 import { isUndertextError, UndertextError } from '../errors.ts'
+import { sameSizes } from '../tokens/measure.ts'
 import { applyPlan, isCondensing, type Plan, type PlannedStep, spanOf } from './plan.ts'
 import { isThought } from './turns.ts'
 import { compareRows, View } from './view.ts'
@@ -223,14 +224,7 @@ function checkAgain(sessionId: string, now: View, plan: Plan): void {
 function sameTags(a: ViewRow, b: ViewRow): boolean {
   return (
     a.pinned === b.pinned &&
-    a.sizes.text === b.sizes.text &&
-    a.sizes.reasoning === b.sizes.reasoning &&
-    a.sizes.toolCalls === b.sizes.toolCalls &&
-    a.sizes.toolResults === b.sizes.toolResults &&
-    a.sizes.media === b.sizes.media &&
-    a.sizes.images === b.sizes.images &&
-    a.sizes.mediaBytes === b.sizes.mediaBytes &&
-    a.sizes.largeImages === b.sizes.largeImages &&
+    sameSizes(a.sizes, b.sizes) &&
     a.shown.length === b.shown.length &&
     a.shown.every(
       (shown, at) => shown.part === b.shown[at]!.part && shown.compaction === b.shown[at]!.compaction,

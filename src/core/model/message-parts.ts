@@ -1,6 +1,6 @@
 import { invalid } from '../errors.ts'
 import { isUnreadable } from '../messages/compaction-block.ts'
-import { type Json, jsonProblem } from '../messages/json.ts'
+import { type Json, jsonProblem, parsedJson } from '../messages/json.ts'
 import {
   isFailed,
   isReasoning,
@@ -14,7 +14,7 @@ import {
 import { messageProblem } from '../messages/message-check.ts'
 import { isSpoken } from '../messages/user-answers.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { addSizes, measurePart, NO_SIZES, type Sizes } from '../tokens/measure.ts'
+import { addSizes, measurePart, NO_SIZES, type Sizes, SizesSum } from '../tokens/measure.ts'
 import { type IndexedCall, readOf } from './line-range.ts'
 import type { ResultEntry } from './view-row.ts'
 
@@ -158,13 +158,7 @@ function argumentsOf(message: ChatMessage): unknown {
 
 /** Arguments as a text: the parsed object, else the text itself. */
 export function argumentsIn(text: string): Json {
-  if (!text.trimStart().startsWith('{')) return text
-  try {
-    return JSON.parse(text) as Json
-  } catch (error) {
-    if (error instanceof SyntaxError) return text
-    throw error
-  }
+  return text.trimStart().startsWith('{') ? (parsedJson(text) ?? text) : text
 }
 
 /** Arguments as JSON; other values become texts. */
@@ -204,17 +198,10 @@ export function indexMessage(
   const { content } = message
   if (typeof content === 'string') {
     const sizes = { ...NO_SIZES, text: estimator.measureText(content) }
-    return {
-      sizes,
-      calls: [],
-      results: [],
-      hasReasoning: false,
-      speaks: true,
-      hasBlock: false,
-      silent: false,
-    }
+    const nothing = { calls: [], results: [], hasReasoning: false, hasBlock: false, silent: false }
+    return { sizes, speaks: true, ...nothing }
   }
-  const sum = { ...NO_SIZES } as { -readonly [K in keyof Sizes]: number }
+  const sum = new SizesSum()
   const calls: IndexedCall[] = []
   const results: ResultEntry[] = []
   let hasReasoning = false
@@ -223,14 +210,7 @@ export function indexMessage(
   for (let part = 0; part < content.length; part++) {
     const entry = content[part] as Part
     const sizes = measurePart(entry, estimator, inputJson?.(part))
-    sum.text += sizes.text
-    sum.reasoning += sizes.reasoning
-    sum.toolCalls += sizes.toolCalls
-    sum.toolResults += sizes.toolResults
-    sum.media += sizes.media
-    sum.images += sizes.images
-    sum.mediaBytes += sizes.mediaBytes
-    sum.largeImages += sizes.largeImages
+    sum.add(sizes)
     if (entry.type === 'tool-call') calls.push(indexCall(entry, part))
     else if (entry.type === 'tool-result') results.push(indexResult(entry, part, sizes))
     else if (isUnsentPart(entry)) continue
@@ -239,7 +219,7 @@ export function indexMessage(
     else speaks = true
   }
   const silent = !speaks && !hasReasoning && !hasBlock && calls.length === 0 && results.length === 0
-  return { sizes: sum, calls, results, hasReasoning, speaks, hasBlock, silent }
+  return { sizes: sum.value, calls, results, hasReasoning, speaks, hasBlock, silent }
 }
 
 function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): IndexedCall {

@@ -1,11 +1,10 @@
 import { isUnreadable } from '../messages/compaction-block.ts'
-import type { Json, JsonObject } from '../messages/json.ts'
-import { listIn } from '../messages/lists.ts'
+import { type Json, type JsonObject, listIn } from '../messages/json.ts'
 import { type Part, type ProviderPart, partsOf, type Role, type TextPart } from '../messages/message.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../tokens/measure.ts'
 import { openLoopBefore } from './turns.ts'
-import { compareRows, type View } from './view.ts'
+import type { View } from './view.ts'
 import type { ResultEntry, ViewRow } from './view-row.ts'
 
 /** The stage of a plan: its name from the parameters, else by kind one of the four, `cut`, `manual`, `provider` or `repair`. */
@@ -139,20 +138,9 @@ function changedRows(
   replace: readonly PlannedReplacement[],
   provisional: number,
 ): (readonly [before: ViewRow, after: ViewRow])[] {
-  // Most rows are replaced in one part: those are not looked up.
-  if (isAscending(replace))
-    return replace.map((one) => [one.row, withReplacements(one.row, [one], provisional)])
   const byRow = new Map<ViewRow, PlannedReplacement[]>()
   for (const replacement of replace) listIn(byRow, replacement.row).push(replacement)
   return [...byRow].map(([row, own]) => [row, withReplacements(row, own, provisional)])
-}
-
-/** Whether each row occurs once, in the order of the view. */
-function isAscending(replace: readonly PlannedReplacement[]): boolean {
-  for (let at = 1; at < replace.length; at++) {
-    if (compareRows(replace[at - 1]!.row, replace[at]!.row) >= 0) return false
-  }
-  return true
 }
 
 /** A row with further replacements, in addition to its own or instead of some of them. */
@@ -164,10 +152,6 @@ function withReplacements(row: ViewRow, own: readonly PlannedReplacement[], comp
 }
 
 function shownWith(row: ViewRow, own: readonly PlannedReplacement[], compaction: number): ViewRow['shown'] {
-  const [first] = own
-  // The common case: a list with exact capacity, which a filtered list does not have.
-  if (first !== undefined && own.length === 1 && row.shown.length === 0 && first.original !== true)
-    return [{ part: first.part, compaction }]
   const entries = own.flatMap(({ part, original }) => (original === true ? [] : [{ part, compaction }]))
   const parts = new Set(own.map(({ part }) => part))
   return [...row.shown.filter(({ part }) => !parts.has(part)), ...entries]

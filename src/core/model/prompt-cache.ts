@@ -1,4 +1,4 @@
-import { firstChange } from './invalidated-reasoning.ts'
+import { firstChange } from './reasoning.ts'
 import type { View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 

@@ -1,8 +1,7 @@
-import type { Json } from '../messages/json.ts'
-import { listIn } from '../messages/lists.ts'
+import { type Json, listIn } from '../messages/json.ts'
 import type { ToolCallPart, ToolResultOutput, ToolResultPart } from '../messages/message.ts'
 import { type Outcome, outcomeOf } from '../messages/outcome.ts'
-import { type CallRef, pairToolUse } from '../messages/pairing.ts'
+import { pairToolUse } from '../messages/pairing.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { CallEntry, ResultEntry, ShownReplacement } from './view-row.ts'
 
@@ -112,37 +111,14 @@ function byCall({ call: a }: CalledPair, { call: b }: CalledPair): number {
 
 function pairBranch(rows: readonly ToolRow[]): PairedCalls {
   const { pairs, unanswered, orphans } = pairToolUse(rows)
-  const callEntry = entriesByPart(rows, ({ calls }) => calls)
-  const resultEntry = entriesByPart(rows, ({ results }) => results)
-  const callAt = (call: CallRef): CalledPair['call'] => ({ row: rows[call.row]!, entry: callEntry(call) })
-  const resultAt = (result: CallRef): NonNullable<ToolPair['result']> => ({
-    row: rows[result.row]!,
-    entry: resultEntry(result),
-  })
-  const calls: CalledPair[] = unanswered.map((call) => ({ call: callAt(call) }))
-  for (const { call, result } of pairs) calls.push({ call: callAt(call), result: resultAt(result) })
-  calls.sort(byCall)
+  const at = <E>({ row, entry }: { readonly row: number; readonly entry: E }) => ({ row: rows[row]!, entry })
+  const calls: CalledPair[] = unanswered.map((call) => ({ call: at(call) }))
+  for (const { call, result } of pairs) calls.push({ call: at(call), result: at(result) })
   const strays = orphans.map(({ result, duplicateOf }) => ({
-    ...(duplicateOf !== undefined && { call: callAt(duplicateOf) }),
-    result: resultAt(result),
+    ...(duplicateOf !== undefined && { call: at(duplicateOf) }),
+    result: at(result),
   }))
-  return { calls, strays }
-}
-
-/** Returns a function that finds entries by place. Each row is read once, because it may hold thousands. */
-function entriesByPart<T extends { readonly part: number }>(
-  rows: readonly ToolRow[],
-  entriesOf: (row: ToolRow) => readonly T[],
-): (place: CallRef) => T {
-  const known = new Map<number, ReadonlyMap<number, T>>()
-  return ({ row, part }) => {
-    let entries = known.get(row)
-    if (entries === undefined) {
-      entries = new Map(entriesOf(rows[row]!).map((entry) => [entry.part, entry] as const))
-      known.set(row, entries)
-    }
-    return entries.get(part)!
-  }
+  return { calls: calls.sort(byCall), strays }
 }
 
 /** A row with the calls and results of some ids only; `undefined` when it has none. */

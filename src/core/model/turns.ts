@@ -8,16 +8,12 @@ import type { CallEntry, ViewRow } from './view-row.ts'
  * one group from the reasoning on. A cut between rows i-1 and i is legal when no group is on both sides of it.
  */
 
-/** The most calls of a row that are searched linearly. */
-const FEW_CALLS = 8
-
 /** The structure of a list of rows: groups, legal cuts, starts of turns, pending rows. */
 export class Turns {
   readonly #groups: Groups
   readonly #depths: Int32Array
-  readonly #pairs: Pairing['pairs']
+  readonly #pairs: Pairing<CallEntry>['pairs']
   #openBatches: ReadonlySet<number> | undefined
-  readonly #calls = new Map<number, ReadonlyMap<number, CallEntry>>()
   /** Indexes of rows with an open call: one without a result, whatever follows it, because its result may still come. */
   readonly openRows: readonly number[]
   /** The same, with the rows of their groups. */
@@ -27,7 +23,7 @@ export class Turns {
   constructor(rows: readonly ViewRow[]) {
     this.rows = rows
     const union = new Union(rows.length)
-    const { pairs, unanswered } = pairRows(rows)
+    const { pairs, unanswered } = pairToolUse(rows)
     for (const { call, result } of pairs) union.unite(call.row, result.row)
     this.#pairs = pairs
     this.openRows = [...new Set(unanswered.map((call) => call.row))]
@@ -66,18 +62,12 @@ export class Turns {
 
   /** The call of the result in part `part` of row `index`, if it has one. */
   callOf(index: number, part: number): (CallEntry & { readonly row: number }) | undefined {
-    const place = this.#pairOf(index, part)?.call
-    if (place === undefined) return undefined
-    const { calls } = this.rows[place.row]!
-    const call =
-      calls.length <= FEW_CALLS
-        ? calls.find((one) => one.part === place.part)
-        : this.#callsOf(place.row).get(place.part)
-    return call && { ...call, row: place.row }
+    const call = this.#pairOf(index, part)?.call
+    return call && { ...call.entry, row: call.row }
   }
 
   /** Pairs are in the order of the results. */
-  #pairOf(index: number, part: number): Pairing['pairs'][number] | undefined {
+  #pairOf(index: number, part: number): Pairing<CallEntry>['pairs'][number] | undefined {
     let from = 0
     let to = this.#pairs.length
     while (from < to) {
@@ -88,16 +78,6 @@ export class Turns {
     }
     const pair = this.#pairs[from]
     return pair?.result.row === index && pair.result.part === part ? pair : undefined
-  }
-
-  /** The calls of a row by part, for rows with many calls. */
-  #callsOf(index: number): ReadonlyMap<number, CallEntry> {
-    let calls = this.#calls.get(index)
-    if (calls === undefined) {
-      calls = new Map(this.rows[index]!.calls.map((call) => [call.part, call] as const))
-      this.#calls.set(index, calls)
-    }
-    return calls
   }
 
   /** The rows of a row's group, in order; the same array for every row of the group. */
@@ -122,21 +102,17 @@ export class Turns {
   /** The other rows with the calls or results of these rows, ascending. */
   partnersMissing(indexes: Iterable<number>): number[] {
     const given = new Set(indexes)
-    const missing = new Set<number>()
-    for (const { call, result } of this.#pairs) {
-      if (given.has(call.row) && !given.has(result.row)) missing.add(result.row)
-      if (given.has(result.row) && !given.has(call.row)) missing.add(call.row)
-    }
-    return [...missing].sort((a, b) => a - b)
+    const missing = this.#pairs.flatMap(({ call, result }) =>
+      given.has(call.row) === given.has(result.row) ? [] : given.has(call.row) ? result.row : call.row,
+    )
+    return [...new Set(missing)].sort((a, b) => a - b)
   }
 
   /** The other rows with results of calls in these rows, ascending. */
   answersMissing(indexes: Iterable<number>): number[] {
     const given = new Set(indexes)
-    const missing = new Set<number>()
-    for (const { call, result } of this.#pairs)
-      if (given.has(call.row) && !given.has(result.row)) missing.add(result.row)
-    return [...missing].sort((a, b) => a - b)
+    const missing = this.#pairs.filter(({ call, result }) => given.has(call.row) && !given.has(result.row))
+    return [...new Set(missing.map(({ result }) => result.row))].sort((a, b) => a - b)
   }
 
   /** Whether a cut may fall before row `index` (0 and the length are legal). */
@@ -192,12 +168,6 @@ export function openLoopBefore(rows: readonly ViewRow[], end: number): number {
 /** Whether the user speaks in this row: a message of the log with content other than results. */
 export function isRequest(row: ViewRow): boolean {
   return row.kind === 'message' && row.role === 'user' && row.speaks
-}
-
-function pairRows(rows: readonly ViewRow[]): Pairing {
-  return pairToolUse(
-    rows.map((row) => (row.calls.length === 0 && row.results.length === 0 ? undefined : row)),
-  )
 }
 
 /**
@@ -280,32 +250,27 @@ class Union {
   }
 }
 
-/** The sets of a union, each with its members in order. Lists of members are made on demand. */
+/** The sets of a union, each with its members in order. */
 class Groups {
   /** The first member of each index's set. */
   readonly #first: Int32Array
-  /** The member after each index in its set, -1 for the last. */
-  readonly #next: Int32Array
-  readonly #members = new Map<number, readonly number[]>()
+  /** By the first one. Sets of one row are added on demand. */
+  readonly #members = new Map<number, number[]>()
 
   constructor(union: Union, length: number) {
     this.#first = new Int32Array(length)
-    this.#next = new Int32Array(length).fill(-1)
-    const last = new Int32Array(length)
     for (let index = 0; index < length; index++) {
       const first = union.find(index)
       this.#first[index] = first
-      if (first !== index) this.#next[last[first]!] = index
-      last[first] = index
+      if (first !== index) this.membersOf(first).push(index)
     }
   }
 
-  membersOf(index: number): readonly number[] {
+  membersOf(index: number): number[] {
     const first = this.#first[index]!
     const known = this.#members.get(first)
     if (known !== undefined) return known
-    const members: number[] = []
-    for (let member = first; member !== -1; member = this.#next[member]!) members.push(member)
+    const members = [first]
     this.#members.set(first, members)
     return members
   }
@@ -313,29 +278,18 @@ class Groups {
   /** The number of sets on both sides of a cut before each index. */
   depths(): Int32Array {
     const depths = new Int32Array(this.#first.length + 1)
-    let open = 0
-    for (let index = 0; index < this.#first.length; index++) {
-      depths[index] = open
-      if (this.#next[index] === -1) {
-        if (this.#first[index] !== index) open -= 1
-      } else if (this.#first[index] === index) open += 1
+    for (const members of this.#members.values()) {
+      depths[members[0]! + 1]! += 1
+      depths[members.at(-1)! + 1]! -= 1
     }
+    for (let index = 1; index < depths.length; index++) depths[index]! += depths[index - 1]!
     return depths
   }
 
   partedBy(indexes: Iterable<number>): number[] {
-    const given = new Uint8Array(this.#first.length)
-    const seen = new Uint8Array(this.#first.length)
-    const parted: number[] = []
-    const all = [...indexes]
-    for (const index of all) given[index] = 1
-    for (const index of all) {
-      const first = this.#first[index]!
-      if (seen[first] === 1) continue
-      seen[first] = 1
-      for (let member = first; member !== -1; member = this.#next[member]!)
-        if (given[member] === 0) parted.push(member)
-    }
+    const given = new Set(indexes)
+    const sets = new Set(Array.from(given, (index) => this.membersOf(index)))
+    const parted = [...sets].flatMap((members) => members.filter((member) => !given.has(member)))
     return parted.sort((a, b) => a - b)
   }
 }

@@ -171,9 +171,9 @@ export class View {
       readonly by: readonly number[]
     }[] = [],
   ): View {
-    const inOrder = this.#keptInOrder(hidden, changed)
-    const gone = inOrder === undefined ? new Set(hidden) : hidden
-    const kept = inOrder ?? this.#kept(new Set(hidden), new Map(changed))
+    const gone = new Set(hidden)
+    const news = new Map(changed)
+    const kept = this.rows.filter((row) => !gone.has(row)).map((row) => news.get(row) ?? row)
     const sizes = new SizesSum(this.sizes)
     for (const row of gone) sizes.subtract(row.sizes)
     for (const [before, after] of changed) {
@@ -198,31 +198,6 @@ export class View {
       this.previews,
       sent,
     )
-  }
-
-  /** The remaining rows, when removed and changed rows are given in the order of the view, as they nearly always are. */
-  #keptInOrder(
-    hidden: readonly ViewRow[],
-    changed: readonly (readonly [ViewRow, ViewRow])[],
-  ): ViewRow[] | undefined {
-    const kept: ViewRow[] = []
-    let nextHidden = 0
-    let nextChanged = 0
-    for (const row of this.rows) {
-      const isHidden = row === hidden[nextHidden]
-      const change = changed[nextChanged]
-      const isChanged = change !== undefined && change[0] === row
-      if (isHidden) nextHidden += 1
-      else kept.push(isChanged ? change[1] : row)
-      if (isChanged) nextChanged += 1
-    }
-    return nextHidden === hidden.length && nextChanged === changed.length ? kept : undefined
-  }
-
-  #kept(hidden: ReadonlySet<ViewRow>, changed: ReadonlyMap<ViewRow, ViewRow>): ViewRow[] {
-    const kept: ViewRow[] = []
-    for (const row of this.rows) if (!hidden.has(row)) kept.push(changed.get(row) ?? row)
-    return kept
   }
 }
 

@@ -1,4 +1,4 @@
-import { defined } from '../messages/defined.ts'
+import { defined } from '../messages/json.ts'
 
 /*
  * How errors contain figures, in normalized text. The first match of each list is used.

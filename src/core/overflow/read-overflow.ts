@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
-import { defined } from '../messages/defined.ts'
+import { defined } from '../messages/json.ts'
 import {
   hintsAtSize,
   isAboutAnswer,

@@ -1,4 +1,4 @@
-import { defined } from '../messages/defined.ts'
+import { defined } from '../messages/json.ts'
 import { isMentioned, isOtherError, speaksAgainst } from './contrary-signs.ts'
 import { type ErrorNode, readError, statusOf } from './error-texts.ts'
 import { normalizeText } from './normalize.ts'

@@ -405,13 +405,13 @@ class Settling {
   /** The blocks of a message, in order. */
   #blocksOf({ rows = NO_ROWS, parts, message }: Draft): readonly Block[] {
     if (message.role !== 'assistant') return NO_BLOCKS
-    const isPlain = rows.every(isWithoutReplacements)
+    const isPlain = rows.every(({ replacedParts }) => replacedParts === undefined)
     if (isPlain && !parts.some(isReasoning)) return NO_BLOCKS
     const first = this.#positionOf(rows[0])
     if (isPlain && this.#repeated !== undefined) return this.#asSent(placesOf(first, parts))
     const isAsStored = isPlain && rows.length === 1 && rows[0]!.content === message.content
     const shown = (isAsStored ? NO_ROWS : rows).flatMap((row, at) =>
-      shownParts(row).map((part, index) => ({ part, at, isReplaced: isReplaced(row, index) })),
+      partsOf(row).map((part, index) => ({ part, at, isReplaced: isReplaced(row, index) })),
     )
     const blocks: Block[] = []
     let { isValid, isFree, follows } = this.#start(rows[0])
@@ -608,7 +608,7 @@ class Settling {
     if (!rows.every(isStored)) return false
     if (message.content === only?.content) return true
     const others = (all: readonly Part[]): Part[] => all.filter((part) => !isReasoning(part))
-    return sameParts(others(parts), others(rows.flatMap(shownParts)))
+    return sameParts(others(parts), others(rows.flatMap(partsOf)))
   }
 }
 
@@ -652,10 +652,6 @@ const NOWHERE: LeftOut = [0, -1]
 const NO_BLOCKS: readonly Block[] = []
 const NO_ROWS: readonly ViewMessage[] = []
 
-function isWithoutReplacements({ replacedParts }: ViewMessage): boolean {
-  return replacedParts === undefined
-}
-
 /** The blocks of a message that shows all of its reasoning. */
 function placesOf(first: number | undefined, parts: readonly Part[]): Block[] {
   return parts.filter(isReasoning).map((_, block) => ({
@@ -671,7 +667,7 @@ function isSamePlace(one: BlockPlace | undefined, other: BlockPlace | undefined)
 
 /** Whether a row shows everything but emptied reasoning as it is stored. */
 function onlyEmptied(row: ViewMessage): boolean {
-  return row.replacedParts?.every((index) => isReasoning(shownParts(row)[index])) !== false
+  return row.replacedParts?.every((index) => isReasoning(partsOf(row)[index])) !== false
 }
 
 /** Whether a row holds nothing but reasoning. */
@@ -687,10 +683,6 @@ function isEmptied({ part, isReplaced }: { readonly part: Part; readonly isRepla
 function spokenBytes({ parts, message }: Draft): string {
   const others = parts.filter((part) => !isReasoning(part))
   return JSON.stringify([others.map(partBytes), message.metadata], hashedBytes)
-}
-
-function shownParts(row: ViewMessage): readonly Part[] {
-  return partsOf(row)
 }
 
 function isReplaced(row: ViewMessage, part: number): boolean {

@@ -1,6 +1,6 @@
 import { withoutCacheMarks, withoutMarks } from '../messages/cache-marks.ts'
 import { headOf, tailOf } from '../messages/characters.ts'
-import { isObject, type JsonObject, stringifyJson } from '../messages/json.ts'
+import { isObject, type JsonObject, objectInput, stringifyJson } from '../messages/json.ts'
 import type {
   FilePart,
   ImagePart,
@@ -11,7 +11,6 @@ import type {
   ToolResultPart,
   ViewMessage,
 } from '../messages/message.ts'
-import { objectInput } from '../messages/tool-input.ts'
 import { wellFormed } from '../messages/well-formed.ts'
 import { FEW_IMAGES, type MediaItemLimits, mediaItemLimitsOf } from '../tokens/media-limits.ts'
 import { type MediaRules, type ProviderProfile, RESPONSES_MEDIA, readsPartsOf } from '../tokens/providers.ts'

@@ -9,14 +9,12 @@ import {
   settleBoundReasoning,
 } from './bound-reasoning.ts'
 import { arrangeTurns, cleanContents, toolUseAsText } from './contents.ts'
-import { withDividedCalls } from './divided-calls.ts'
 import type { Draft, Mend } from './draft.ts'
 import { SUMMARY_PLACES, withoutForeignParts } from './draft.ts'
-import { withoutPartedUse } from './hosted-use.ts'
 import type { ResizeImage } from './media.ts'
 import { markableRows, mendParts } from './parts.ts'
 import { responsesOf, settleEnds, settleReasoning } from './reasoning.ts'
-import { arrangeToolUse } from './repair-tool-use.ts'
+import { arrangeToolUse, withDividedCalls, withoutPartedUse } from './repair-tool-use.ts'
 import { type InsertedRowOptions, presentRows } from './rows.ts'
 import { withJoinedCalls } from './streamed-calls.ts'
 

@@ -1,5 +1,12 @@
-import { canonicalJson } from '../messages/json.ts'
-import type { Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
+import { canonicalJson, isObject, listIn } from '../messages/json.ts'
+import {
+  isApplicationCall,
+  type Part,
+  partsOf,
+  type ToolCallPart,
+  type ToolResultPart,
+  type ViewMessage,
+} from '../messages/message.ts'
 import { type CallRef, pairToolUse, type ToolUse, toolUseOf } from '../messages/pairing.ts'
 import { CALL_ID_FORMS, type CallIdRule, wantsUniqueIds } from '../tokens/providers.ts'
 import { resultAsParts } from './contents.ts'
@@ -354,4 +361,144 @@ function addOwnParts(arranged: Draft[], draft: Draft, own: readonly Part[]): voi
     const spoken = role === 'tool' && own.some((part) => part.type !== 'provider')
     arranged.push(redraft(draft, spoken ? 'user' : role, own))
   }
+}
+
+/*
+ * Calls of Anthropic's own tools and their results, which are blocks of the same response. A stop leaves a call without its result, and a
+ * history with one is refused ("tool use was found without a corresponding … block").
+ */
+
+type HostedUse = { readonly kind: 'call' | 'result'; readonly id: string }
+
+const CALLS: ReadonlySet<unknown> = new Set(['server_tool_use', 'mcp_tool_use'])
+
+function hostedUseOf(part: Part): HostedUse | undefined {
+  if (part.type !== 'provider' || !isObject(part.data)) return undefined
+  const { type, id, tool_use_id: callId } = part.data
+  if (CALLS.has(type)) return typeof id === 'string' ? { kind: 'call', id } : undefined
+  const isResult = typeof type === 'string' && type.endsWith('_tool_result')
+  return isResult && typeof callId === 'string' ? { kind: 'result', id: callId } : undefined
+}
+
+/** Drops such calls without a result, and results without a call. Calls of a response that is not finished stay. */
+export function withoutPartedUse(drafts: readonly Draft[], note: Note): readonly Draft[] {
+  const ends = { call: new Map<string, number>(), result: new Map<string, number>() }
+  for (const [row, { parts }] of drafts.entries()) {
+    for (const part of parts) {
+      const use = part.type === 'provider' ? hostedUseOf(part) : undefined
+      // A result belongs to the first call with its id, and a call to the last result.
+      if (use !== undefined && !(use.kind === 'call' && ends.call.has(use.id)))
+        ends[use.kind].set(use.id, row)
+    }
+  }
+  if (ends.call.size === 0 && ends.result.size === 0) return drafts
+  const lastWords = drafts.findLastIndex(({ message }) => message.role !== 'tool')
+  const isKept = ({ kind, id }: HostedUse, row: number): boolean => {
+    if (kind === 'result') return (ends.call.get(id) ?? Number.POSITIVE_INFINITY) <= row
+    return row === lastWords || (ends.result.get(id) ?? -1) >= row
+  }
+  return drafts.flatMap((draft, row) => {
+    const parts = draft.parts.filter((part) => {
+      const use = hostedUseOf(part)
+      const keeps = use === undefined || isKept(use, row)
+      if (!keeps) note({ kind: 'hosted-use-dropped', messageId: draft.id })
+      return keeps
+    })
+    return parts.length === 0 && draft.parts.length > 0 ? [] : [redraft(draft, draft.message.role, parts)]
+  })
+}
+
+/**
+ * Divides messages with more calls than the provider accepts in one: each of the new messages is followed by the results of its calls. Takes
+ * arranged tool use, where results directly follow the message of their calls.
+ */
+export function withDividedCalls(
+  drafts: readonly Draft[],
+  mostCalls: number | undefined,
+  note: Note,
+): readonly Draft[] {
+  if (mostCalls === undefined || !drafts.some((draft) => callsOf(draft.parts).length > mostCalls))
+    return drafts
+  const divided: Draft[] = []
+  for (let at = 0; at < drafts.length; at++) {
+    const draft = drafts[at]!
+    if (callsOf(draft.parts).length <= mostCalls) {
+      divided.push(draft)
+      continue
+    }
+    let next = at + 1
+    while (drafts[next]?.message.role === 'tool') next++
+    for (const part of dividedUse(draft, drafts.slice(at + 1, next), mostCalls)) divided.push(part)
+    note({ kind: 'calls-divided', messageId: draft.id })
+    at = next - 1
+  }
+  return divided
+}
+
+/** A message with calls and the messages with their results, in groups with at most so many calls. */
+function dividedUse(draft: Draft, results: readonly Draft[], mostCalls: number): Draft[] {
+  const groups = partsInGroups(draft.parts, mostCalls)
+  // Ids may repeat: the results are in the order of the calls.
+  const groupsOf = new Map<string, number[]>()
+  for (const [group, parts] of groups.entries())
+    for (const { toolCallId } of callsOf(parts)) listIn(groupsOf, toolCallId).push(group)
+  const answers = groups.map((): Draft[] => [])
+  for (const result of results) {
+    const own = groups.map((): Part[] => [])
+    for (const part of result.parts) {
+      const group = part.type === 'tool-result' ? groupsOf.get(part.toolCallId)?.shift() : undefined
+      own[group ?? 0]!.push(part)
+    }
+    for (const [group, content] of own.entries()) {
+      if (content.length === 0) continue
+      const isWhole = content.length === result.parts.length
+      answers[group]!.push(isWhole ? result : draftOf(result.id, { role: 'tool', content }))
+    }
+  }
+  return groups.flatMap((content, group) => [
+    draftOf(draft.id, { role: 'assistant', content }),
+    ...answers[group]!,
+  ])
+}
+
+/** The parts of a message in groups, each of which but the last ends with its last call. */
+function partsInGroups(parts: readonly Part[], mostCalls: number): Part[][] {
+  const groups: Part[][] = [[]]
+  let calls = 0
+  for (const part of parts) {
+    if (isApplicationCall(part) && calls++ === mostCalls) {
+      groups.push([])
+      calls = 1
+    }
+    groups.at(-1)!.push(part)
+  }
+  return groups
+}
+
+function callsOf(parts: readonly Part[]): ToolCallPart[] {
+  return parts.filter(isApplicationCall)
+}
+
+/** Returns the name of the tool whose result is in the message at a position. */
+type NameOf = (callId: string, position: number) => Promise<string | undefined>
+
+/**
+ * A view in which results without a name and without a visible call have the name of their tool: they are rendered as text, and a model
+ * must know what the text is. A rewind may have hidden the call before its result came. `nameOf` is only called for those.
+ */
+export async function withToolNames(
+  view: readonly ViewMessage[],
+  nameOf: NameOf,
+): Promise<readonly ViewMessage[]> {
+  let named: ViewMessage[] | undefined
+  for (const { result } of pairToolUse(view.map(({ content }) => toolUseOf(content))).orphans) {
+    const row = (named ?? view)[result.row]!
+    const part = partsOf(row)[result.part] as ToolResultPart
+    if (part.toolName !== undefined || row.position === undefined) continue
+    const toolName = await nameOf(part.toolCallId, row.position)
+    if (toolName === undefined) continue
+    named ??= [...view]
+    named[result.row] = { ...row, content: partsOf(row).with(result.part, { ...part, toolName }) }
+  }
+  return named ?? view
 }

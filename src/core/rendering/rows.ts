@@ -4,9 +4,9 @@ import {
   lastBlockOf,
   UNREADABLE_SUMMARY,
 } from '../messages/compaction-block.ts'
-import { SUMMARY_TAGS, withoutTags } from '../messages/frame-tags.ts'
 import { isObject, type JsonObject } from '../messages/json.ts'
 import { type Message, type Part, partsOf, textsOf, type ViewMessage } from '../messages/message.ts'
+import { SUMMARY_TAGS, withoutTags } from '../messages/unseen.ts'
 import { canonicalProvider, type ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, partSummaries, redraft, type SummaryPlace } from './draft.ts'
 

@@ -1,5 +1,5 @@
 import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
-import { defined } from '../messages/defined.ts'
+import { defined } from '../messages/json.ts'
 import { endsInResult, isReasoning, type Message, type Part, partsOf, textsOf } from '../messages/message.ts'
 import { checkProviderName, readMessages } from '../messages/message-check.ts'
 import { type CallRef, pairToolUse, toolUseOf } from '../messages/pairing.ts'
@@ -12,9 +12,9 @@ import {
 } from '../tokens/providers.ts'
 import { holdsEmptyText } from './contents.ts'
 import { draftOf, type Mend, type MendKind } from './draft.ts'
-import { withoutPartedUse } from './hosted-use.ts'
 import { markableRows, mendParts } from './parts.ts'
 import { settleEnds } from './reasoning.ts'
+import { withoutPartedUse } from './repair-tool-use.ts'
 import { withJoinedCalls } from './streamed-calls.ts'
 
 /** The problems of a history, as sentences for people. */

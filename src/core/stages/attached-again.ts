@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type FileBlock, fileBlocks } from '../files/attached-file.ts'
-import { listIn } from '../messages/lists.ts'
+import { listIn } from '../messages/json.ts'
 import type { FilePart, ImagePart } from '../messages/message.ts'
 import { normalizePath } from '../model/line-range.ts'
 import { type PlannedReplacement, savedBy } from '../model/plan.ts'

@@ -1,6 +1,5 @@
 import { withoutTrailing } from '../messages/characters.ts'
-import type { Json } from '../messages/json.ts'
-import { listIn } from '../messages/lists.ts'
+import { type Json, listIn } from '../messages/json.ts'
 import { outputText, type ToolResultOutput } from '../messages/message.ts'
 import { outcomeOf } from '../messages/outcome.ts'
 import { isReadTool, isWriteTool, PATH_ARGUMENTS } from '../messages/tool-names.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
-import { listIn } from '../messages/lists.ts'
+import { listIn } from '../messages/json.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { findCut } from './cut-points.ts'

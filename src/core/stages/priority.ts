@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
-import { listIn } from '../messages/lists.ts'
+import { listIn } from '../messages/json.ts'
 import type { Plan } from '../model/plan.ts'
 import { isRequest } from '../model/turns.ts'
 import { countSent, sumSizes, type View } from '../model/view.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../messages/defined.ts'
+import { defined } from '../messages/json.ts'
 import { type Message, partsOf } from '../messages/message.ts'
 import { CallReader, type CallsRead, outputHead } from './calls.ts'
 import type { FileChange } from './extractive/artifacts.ts'

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { headOf } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
-import { CONVERSATION_TAGS, withoutTags } from '../messages/frame-tags.ts'
 import { jsonProblem, stringifyJson } from '../messages/json.ts'
 import { outputText, type ToolResultOutput } from '../messages/message.ts'
 import { checkMessageList } from '../messages/message-check.ts'
+import { CONVERSATION_TAGS, withoutTags } from '../messages/unseen.ts'
 
 /*
  * The summary prompts of nca and NeuroLink. These functions return text only; the caller calls the model.

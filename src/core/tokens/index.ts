@@ -12,15 +12,17 @@ export {
   type NeurolinkRequest,
   type PendingRequest,
 } from './budget.ts'
-export { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './estimators/built-in.ts'
 export { calibratedEstimator } from './estimators/calibrated.ts'
 export type { Estimator, LengthUnit, TextKind } from './estimators/estimator-schema.ts'
 export { looksLikeCode } from './estimators/neurolink.ts'
 export {
+  BUILT_IN_ESTIMATORS,
   CHARS_PER_TOKEN,
   CODE_CHARS_PER_TOKEN,
+  ESTIMATOR_NAMES,
   estimateMessagesTokens,
   estimateTokens,
+  estimatorNamed,
   getProviderMultiplier,
   IMAGE_TOKEN_ESTIMATE,
   neurolinkEstimator,

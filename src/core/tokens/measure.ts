@@ -1,7 +1,7 @@
 import { invalid } from '../errors.ts'
 import { readable } from '../messages/check.ts'
 import { compactionBlock } from '../messages/compaction-block.ts'
-import { imageSizeOf } from '../messages/image-size.ts'
+import { imageSizeOf } from '../messages/images.ts'
 import { stringifyJson } from '../messages/json.ts'
 import {
   isSilent,
@@ -12,9 +12,12 @@ import {
   type ToolResultOutput,
 } from '../messages/message.ts'
 import { checkMessageList, checkProviderName, contentProblem } from '../messages/message-check.ts'
-import { estimatorNamed } from './estimators/built-in.ts'
+import { calibratedEstimator } from './estimators/calibrated.ts'
 import { type Estimator, isEstimator, type TextKind } from './estimators/estimator-schema.ts'
-import { neurolinkEstimator } from './estimators/neurolink.ts'
+import { ncaBytesEstimator, ncaEstimator } from './estimators/nca.ts'
+import { neurolinkAdditiveEstimator, neurolinkEstimator } from './estimators/neurolink.ts'
+import { neuronBytesEstimator, neuronEstimator } from './estimators/neuron.ts'
+import { promptfleetEstimator } from './estimators/promptfleet.ts'
 
 export {
   CHARS_PER_TOKEN,
@@ -59,80 +62,56 @@ export const NO_SIZES: Sizes = {
   largeImages: 0,
 }
 
+type Sum = { -readonly [K in keyof Sizes]: number }
+
+function addTo(sum: Sum, sizes: Sizes, times: 1 | -1): void {
+  sum.text += times * sizes.text
+  sum.reasoning += times * sizes.reasoning
+  sum.toolCalls += times * sizes.toolCalls
+  sum.toolResults += times * sizes.toolResults
+  sum.media += times * sizes.media
+  sum.images += times * sizes.images
+  sum.mediaBytes += times * sizes.mediaBytes
+  sum.largeImages += times * sizes.largeImages
+}
+
+function sumOf(a: Sizes, b: Sizes, times: 1 | -1): Sizes {
+  const sum = { ...NO_SIZES }
+  addTo(sum, a, 1)
+  addTo(sum, b, times)
+  return sum
+}
+
 export function addSizes(a: Sizes, b: Sizes): Sizes {
-  return {
-    text: a.text + b.text,
-    reasoning: a.reasoning + b.reasoning,
-    toolCalls: a.toolCalls + b.toolCalls,
-    toolResults: a.toolResults + b.toolResults,
-    media: a.media + b.media,
-    images: a.images + b.images,
-    mediaBytes: a.mediaBytes + b.mediaBytes,
-    largeImages: a.largeImages + b.largeImages,
-  }
+  return sumOf(a, b, 1)
 }
 
 export function subtractSizes(a: Sizes, b: Sizes): Sizes {
-  return {
-    text: a.text - b.text,
-    reasoning: a.reasoning - b.reasoning,
-    toolCalls: a.toolCalls - b.toolCalls,
-    toolResults: a.toolResults - b.toolResults,
-    media: a.media - b.media,
-    images: a.images - b.images,
-    mediaBytes: a.mediaBytes - b.mediaBytes,
-    largeImages: a.largeImages - b.largeImages,
-  }
+  return sumOf(a, b, -1)
+}
+
+export function sameSizes(a: Sizes, b: Sizes): boolean {
+  return Object.values(subtractSizes(a, b)).every((difference) => difference === 0)
 }
 
 /** A mutable sum of sizes: one object for thousands of rows. */
 export class SizesSum {
-  #text = 0
-  #reasoning = 0
-  #toolCalls = 0
-  #toolResults = 0
-  #media = 0
-  #images = 0
-  #mediaBytes = 0
-  #largeImages = 0
+  readonly #sum: Sum = { ...NO_SIZES }
 
   constructor(start: Sizes = NO_SIZES) {
     this.add(start)
   }
 
   add(sizes: Sizes): void {
-    this.#text += sizes.text
-    this.#reasoning += sizes.reasoning
-    this.#toolCalls += sizes.toolCalls
-    this.#toolResults += sizes.toolResults
-    this.#media += sizes.media
-    this.#images += sizes.images
-    this.#mediaBytes += sizes.mediaBytes
-    this.#largeImages += sizes.largeImages
+    addTo(this.#sum, sizes, 1)
   }
 
   subtract(sizes: Sizes): void {
-    this.#text -= sizes.text
-    this.#reasoning -= sizes.reasoning
-    this.#toolCalls -= sizes.toolCalls
-    this.#toolResults -= sizes.toolResults
-    this.#media -= sizes.media
-    this.#images -= sizes.images
-    this.#mediaBytes -= sizes.mediaBytes
-    this.#largeImages -= sizes.largeImages
+    addTo(this.#sum, sizes, -1)
   }
 
   get value(): Sizes {
-    return {
-      text: this.#text,
-      reasoning: this.#reasoning,
-      toolCalls: this.#toolCalls,
-      toolResults: this.#toolResults,
-      media: this.#media,
-      images: this.#images,
-      mediaBytes: this.#mediaBytes,
-      largeImages: this.#largeImages,
-    }
+    return { ...this.#sum }
   }
 }
 
@@ -322,4 +301,26 @@ function measureCalls({ tool_calls: calls }: WithCalls, estimator: Estimator): n
       if (typeof text === 'string') units += estimator.measureText(text, 'toolCall')
   }
   return units
+}
+
+/** The estimators that every store knows: sessions counted with them open anywhere. */
+export const BUILT_IN_ESTIMATORS: readonly Estimator[] = [
+  neurolinkEstimator,
+  neurolinkAdditiveEstimator,
+  neuronEstimator,
+  neuronBytesEstimator,
+  promptfleetEstimator,
+  ncaEstimator,
+  ncaBytesEstimator,
+  calibratedEstimator,
+]
+
+/** Their names. */
+export const ESTIMATOR_NAMES: readonly string[] = BUILT_IN_ESTIMATORS.map(({ name }) => name)
+
+const byName: ReadonlyMap<string, Estimator> = new Map(BUILT_IN_ESTIMATORS.map((one) => [one.name, one]))
+
+/** The built-in estimator with this name, or `undefined`. */
+export function estimatorNamed(name: string): Estimator | undefined {
+  return byName.get(name)
 }

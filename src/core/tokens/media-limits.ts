@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { defined } from '../messages/defined.ts'
+import { defined } from '../messages/json.ts'
 import type { Sizes } from './measure.ts'
-import { canonicalProvider } from './providers.ts'
+import { canonicalProvider, hostsClaude } from './providers.ts'
 
 /*
  * Providers refuse requests with too many images or bytes, far below the context window. The limits are those of their pages in November
@@ -59,9 +59,6 @@ const LIMITS: ReadonlyMap<string, Row> = new Map<string, Row>([
   // console.groq.com, "Images and vision".
   ['groq', { others: { images: 5, bytes: 4 * MB } }],
 ])
-/** Where a session names no model, these hosts are taken to serve Claude, whose limits are lower. */
-const CLAUDE_HOSTS: ReadonlySet<string> = new Set(['anthropic', 'bedrock', 'vertex'])
-
 /** The limits of a provider for a model with this context window; those given take precedence. */
 export function mediaLimitsOf(
   { provider, model }: { readonly provider: string; readonly model?: string | undefined },
@@ -70,7 +67,8 @@ export function mediaLimitsOf(
 ): MediaLimits {
   const name = canonicalProvider(provider)
   const { claude, others } = LIMITS.get(name) ?? {}
-  const isClaude = model === undefined ? CLAUDE_HOSTS.has(name) : model.toLowerCase().includes('claude')
+  // Without a model, the hosts of Claude are taken to serve it, because its limits are lower.
+  const isClaude = model === undefined ? hostsClaude(name) : model.toLowerCase().includes('claude')
   const images = contextWindow > CLAUDE_SMALL_WINDOW ? CLAUDE_MORE_IMAGES : CLAUDE_IMAGES
   const usual = isClaude && claude !== undefined ? { images, ...claude } : others
   return { ...usual, ...defined(given) }

@@ -9,9 +9,8 @@ import {
   scaledFigures,
   scaleSources,
 } from './budget.ts'
-import { ESTIMATOR_NAMES, estimatorNamed } from './estimators/built-in.ts'
 import { type Estimator, estimatorSchema } from './estimators/estimator-schema.ts'
-import { neurolinkEstimator } from './measure.ts'
+import { ESTIMATOR_NAMES, estimatorNamed, neurolinkEstimator } from './measure.ts'
 import {
   canonicalProvider,
   compactsHistory,

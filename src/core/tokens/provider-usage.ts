@@ -1,4 +1,5 @@
 import { taken } from '../messages/check.ts'
+import { isObject } from '../messages/json.ts'
 import { pricePackage } from './prices.ts'
 import { canonicalProvider } from './providers.ts'
 
@@ -45,29 +46,29 @@ const AROUND = [
 /** Objects that may be the usage of a response, the likeliest first. */
 async function usagesIn(given: unknown): Promise<readonly Fields[]> {
   const response = taken(given)
-  if (!isFields(response)) return []
-  const inner = AROUND.map((name) => response[name]).filter(isFields)
+  if (!isObject(response)) return []
+  const inner = AROUND.map((name) => response[name]).filter(isObject)
   const held = [response, ...inner].flatMap((one) => USAGES.map((name) => one[name]))
-  const found = (await Promise.all(held.map(taken))).filter(isFields)
+  const found = (await Promise.all(held.map(taken))).filter(isObject)
   const parts = [...found, ...inner].flatMap(({ tokens, billed_units }) => [tokens, billed_units])
-  return [...found, ...parts.filter(isFields), response]
+  return [...found, ...parts.filter(isObject), response]
 }
 
 /** The forms of SDKs, and Ollama's. */
 export function sdkUsage(usage: Fields): ReportedUsage | undefined {
   const { inputTokens: input, outputTokens: output } = usage
   // The AI SDK's models, version 3 of their interface.
-  if (isFields(input)) {
+  if (isObject(input)) {
     const { total, noCache, cacheRead, cacheWrite } = input
     const count = countOf(noCache)
     const sum =
       count === undefined ? undefined : count + (countOf(cacheRead) ?? 0) + (countOf(cacheWrite) ?? 0)
-    return ofTotal(total ?? sum, cacheRead, cacheWrite, isFields(output) ? output.total : output)
+    return ofTotal(total ?? sum, cacheRead, cacheWrite, isObject(output) ? output.total : output)
   }
   if (typeof input === 'number') return camelCaseUsage(usage, input, output)
   // LangChain's `usage_metadata`.
   const { input_token_details: details } = usage
-  if (isFields(details))
+  if (isObject(details))
     return ofTotal(usage.input_tokens, details.cache_read, details.cache_creation, usage.output_tokens)
   if (usage.promptTokens !== undefined)
     return ofTotal(usage.promptTokens, undefined, undefined, usage.completionTokens)
@@ -79,8 +80,8 @@ export function sdkUsage(usage: Fields): ReportedUsage | undefined {
 /** The forms of agents, in their files: pi, opencode and Cline count cached tokens apart. */
 function agentUsage(usage: Fields): ReportedUsage | undefined {
   const { input, output, cacheRead, cacheWrite, cache, prompt, completion, cached } = usage
-  if (countOf(input) !== undefined && (cacheRead !== undefined || isFields(cache))) {
-    const { read = cacheRead, write = cacheWrite } = isFields(cache) ? cache : {}
+  if (countOf(input) !== undefined && (cacheRead !== undefined || isObject(cache))) {
+    const { read = cacheRead, write = cacheWrite } = isObject(cache) ? cache : {}
     return apart(input, read, write, output)
   }
   if (countOf(prompt) === undefined || countOf(completion) === undefined) return undefined
@@ -98,8 +99,8 @@ function camelCaseUsage(usage: Fields, input: number, output: unknown): Reported
   const { cacheReadInputTokens: read, cacheWriteInputTokens: written } = usage
   if (read !== undefined || written !== undefined) return apart(input, read, written, output)
   const { inputTokenDetails: ofAiSdk, inputTokensDetails: ofAgents } = usage
-  if (isFields(ofAiSdk)) return ofTotal(input, ofAiSdk.cacheReadTokens, ofAiSdk.cacheWriteTokens, output)
-  const details = (Array.isArray(ofAgents) ? ofAgents : [ofAgents]).filter(isFields)
+  if (isObject(ofAiSdk)) return ofTotal(input, ofAiSdk.cacheReadTokens, ofAiSdk.cacheWriteTokens, output)
+  const details = (Array.isArray(ofAgents) ? ofAgents : [ofAgents]).filter(isObject)
   const sum = (name: string) => details.reduce((all, one) => all + (countOf(one[name]) ?? 0), 0)
   return ofTotal(input, usage.cachedInputTokens ?? sum('cached_tokens'), sum('cache_write_tokens'), output)
 }
@@ -144,7 +145,7 @@ function cacheOf(usage: Fields): Fields {
   return {
     cached_tokens: countOf(hit) ?? countOf(read) ?? 0,
     cache_write_tokens: countOf(usage.cache_creation_input_tokens) ?? 0,
-    ...(isFields(details) && details),
+    ...(isObject(details) && details),
   }
 }
 
@@ -164,10 +165,6 @@ function ofTotal(
     ...(created > 0 && { cacheCreationTokens: created }),
     ...(answer !== undefined && { outputTokens: answer }),
   }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function countOf(value: unknown): number | undefined {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { taken } from '../messages/check.ts'
-import { defined } from '../messages/defined.ts'
-import { isObject } from '../messages/json.ts'
+import { defined, isObject } from '../messages/json.ts'
 
 /** The tools of the AI SDK's `streamText`: name to tool. */
 export type ToolSet = { readonly [name: string]: object }

@@ -1,4 +1,4 @@
-/* What the providers say of pictures, files and sizes, as of November 2026. The rules that use a figure name its source. */
+/* What providers accept, and what the names of their models tell, as of November 2026. docs/validity.md has the sources. */
 
 /** The larger of the two meanings of MB, so that what a provider may accept is never a finding. */
 const MIB = 1024 * 1024
@@ -83,3 +83,20 @@ export const CHAT_LISTS = { messages: 2048, calls: 128 } as const
 export const MOST_TEXT = { openai: 10_485_760, azure: 1_048_576 } as const
 /** Most characters of the arguments of a call that OpenAI takes. */
 export const MOST_ARGUMENTS = 1_048_576
+
+const CLAUDE_VERSION = /claude-(?:opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?/
+
+/** Whether a model continues an answer that the request begins. Claude does so before version 4.6. */
+export function takesPrefill(model: string): boolean {
+  const found = CLAUDE_VERSION.exec(model.toLowerCase())
+  if (found === null) return true
+  const [major, minor] = [Number(found[1]), Number(found[2] ?? 0)]
+  return major < 4 || (major === 4 && minor < 6)
+}
+
+/** Models of Claude that accept no system messages among the others, by the parts of their names. */
+export const OLD_CLAUDE =
+  /claude-(?:instant|[123]\b|2|3|sonnet-4|haiku-4|4-|opus-4(?:-(?:0|1|2|3|4|5|6|7)\b|-20\d{6}|@|$))/
+
+/** Models of Claude with a window of 200,000 tokens. */
+export const SMALL_WINDOW = /claude-(?:[123]\b|instant|3-|haiku-4|opus-4(?:-[015]\b|-20)|sonnet-4-5|4-)/

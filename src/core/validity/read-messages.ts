@@ -1,11 +1,15 @@
 import { Bytes, isList, isObject, type Plain, type PlainObject } from './snapshot.ts'
 import {
+  addNumber,
   type Block,
   type Media,
   MOST_NESTING,
   mediaTypeOf,
   newReading,
+  objectsIn,
   type Reading,
+  readTurns,
+  textBlock,
   textField,
 } from './wire.ts'
 
@@ -26,49 +30,18 @@ export function readMessagesApi(body: PlainObject): Reading {
   if (isObject(cache_control)) reading.marks.push({ path: 'cache_control', on: 'request' })
   if (isList(tools)) for (const [i, tool] of tools.entries()) mark(tool, `tools.${i}`, 'tool', reading)
   if (isList(system)) for (const block of blocksOf(system, 'system', reading)) reading.system.push(block)
-  else if (typeof system === 'string' && system !== '')
-    reading.system.push({ kind: 'text', path: 'system', raw: body, text: system })
-  readTurns(messages, reading, (content, path) =>
-    typeof content === 'string'
-      ? [{ kind: 'text', path, raw: {}, text: content }]
-      : blocksOf(content, path, reading),
-  )
+  else if (typeof system === 'string' && system !== '') reading.system.push(textBlock(system, 'system', body))
+  readTurns(messages, 'messages', reading, ({ content }, at) => {
+    const path = `${at}.content`
+    return typeof content === 'string' ? [textBlock(content, path)] : blocksOf(content, path, reading)
+  })
   return reading
-}
-
-function readTurns(
-  messages: Plain | undefined,
-  { turns, misshapen }: Reading,
-  read: (content: Plain | undefined, path: string) => readonly Block[],
-): void {
-  if (!isList(messages)) {
-    if (messages !== undefined) misshapen.push({ path: 'messages', detail: 'must be a list' })
-    return
-  }
-  for (const [i, message] of messages.entries()) {
-    const path = `messages.${i}`
-    if (!isObject(message)) misshapen.push({ path, detail: 'must be an object' })
-    else
-      turns.push({
-        path,
-        role: textField(message.role),
-        raw: message,
-        blocks: read(message.content, `${path}.content`),
-      })
-  }
 }
 
 function blocksOf(content: Plain | undefined, path: string, reading: Reading, depth = 0): Block[] {
   if (depth > MOST_NESTING) return []
-  if (!isList(content)) {
-    reading.misshapen.push({ path, detail: 'must be a text or a list' })
-    return []
-  }
-  return content.flatMap((block, i) => {
-    if (isObject(block)) return [blockOf(block, `${path}.${i}`, reading, depth)]
-    reading.misshapen.push({ path: `${path}.${i}`, detail: 'must be an object' })
-    return []
-  })
+  const objects = objectsIn(content, path, reading, 'must be a text or a list')
+  return Array.from(objects, ([block, at]) => blockOf(block, at, reading, depth))
 }
 
 function mark(block: Plain, path: string, on: string, { marks }: Reading): void {
@@ -81,30 +54,24 @@ function blockOf(raw: PlainObject, path: string, reading: Reading, depth: number
   switch (type) {
     case 'text':
       if (typeof raw.text !== 'string') break
-      return { kind: 'text', path, raw, text: raw.text }
+      return textBlock(raw.text, path, raw)
     case 'thinking':
-      number(raw.signature, path, 'signature', reading)
+      addNumber(raw.signature, path, 'signature', reading)
       return { kind: 'thinking', path, raw, signature: raw.signature, isPlain: true }
     case 'redacted_thinking':
-      number(raw.data, path, 'signature', reading)
+      addNumber(raw.data, path, 'signature', reading)
       return { kind: 'thinking', path, raw, signature: raw.data, isPlain: false }
     case 'tool_use':
       return { kind: 'call', path, raw, id: raw.id, name: raw.name, input: raw.input ?? null }
-    case 'tool_result':
-      return {
-        kind: 'result',
-        path,
-        raw,
-        id: raw.tool_use_id,
-        blocks: resultBlocks(raw, path, reading, depth),
-      }
+    case 'tool_result': {
+      const blocks = resultBlocks(raw.content, `${path}.content`, reading, depth)
+      return { kind: 'result', path, raw, id: raw.tool_use_id, blocks }
+    }
     case 'image':
       return { kind: 'media', path, raw, media: sourceOf(raw.source, 'image') }
     case 'document': {
-      const blocks =
-        isObject(raw.source) && isList(raw.source.content)
-          ? blocksOf(raw.source.content, `${path}.source.content`, reading, depth + 1)
-          : []
+      const content = isObject(raw.source) ? raw.source.content : undefined
+      const blocks = isList(content) ? blocksOf(content, `${path}.source.content`, reading, depth + 1) : []
       return { kind: 'media', path, raw, media: sourceOf(raw.source, 'file'), blocks }
     }
     case 'server_tool_use':
@@ -117,20 +84,15 @@ function blockOf(raw: PlainObject, path: string, reading: Reading, depth: number
   return { kind: SPECIAL.has(type) ? 'other' : 'unknown', path, raw }
 }
 
-function number(value: Plain | undefined, path: string, what: string, { numbered }: Reading): void {
-  if (typeof value === 'string' && value !== '') numbered.push({ path, what, value })
-}
-
 function resultBlocks(
-  { content }: PlainObject,
+  content: Plain | undefined,
   path: string,
   reading: Reading,
   depth: number,
 ): readonly Block[] {
   if (content === undefined) return []
-  if (typeof content === 'string')
-    return [{ kind: 'text', path: `${path}.content`, raw: {}, text: content, mayBeEmpty: true }]
-  return blocksOf(content, `${path}.content`, reading, depth + 1)
+  if (typeof content === 'string') return [{ kind: 'text', path, raw: {}, text: content, mayBeEmpty: true }]
+  return blocksOf(content, path, reading, depth + 1)
 }
 
 function sourceOf(source: Plain | undefined, kind: 'image' | 'file'): Media {
@@ -161,36 +123,24 @@ export function readConverse(body: PlainObject): Reading {
         reading.marks.push({ path: `toolConfig.tools.${i}`, on: 'tool' })
   if (system !== undefined)
     for (const block of converseBlocks(system, 'system', reading)) reading.system.push(block)
-  readTurns(messages, reading, (content, path) => converseBlocks(content, path, reading))
+  readTurns(messages, 'messages', reading, ({ content }, path) =>
+    converseBlocks(content, `${path}.content`, reading),
+  )
   return reading
 }
 
 function converseBlocks(content: Plain | undefined, path: string, reading: Reading, depth = 0): Block[] {
   if (depth > MOST_NESTING) return []
-  if (!isList(content)) {
-    reading.misshapen.push({ path, detail: 'must be a list' })
-    return []
-  }
-  return content.flatMap((block, i) => {
-    const at = `${path}.${i}`
-    if (isObject(block)) return [converseBlock(block, at, reading, depth)]
-    reading.misshapen.push({ path: at, detail: 'must be an object' })
-    return []
-  })
+  return Array.from(objectsIn(content, path, reading), ([raw, at]) => converseBlock(raw, at, reading, depth))
 }
 
 function converseBlock(raw: PlainObject, path: string, reading: Reading, depth: number): Block {
   const { text, toolUse, toolResult, reasoningContent, cachePoint } = raw
-  if (typeof text === 'string') return { kind: 'text', path, raw, text }
-  if (isObject(toolUse))
-    return {
-      kind: 'call',
-      path,
-      raw,
-      id: toolUse.toolUseId,
-      name: toolUse.name,
-      input: toolUse.input ?? null,
-    }
+  if (typeof text === 'string') return textBlock(text, path, raw)
+  if (isObject(toolUse)) {
+    const { toolUseId: id, name, input = null } = toolUse
+    return { kind: 'call', path, raw, id, name, input }
+  }
   if (isObject(toolResult)) {
     const blocks = converseBlocks(toolResult.content, `${path}.toolResult.content`, reading, depth + 1)
     return { kind: 'result', path, raw, id: toolResult.toolUseId, blocks }
@@ -198,7 +148,7 @@ function converseBlock(raw: PlainObject, path: string, reading: Reading, depth: 
   if (isObject(reasoningContent)) {
     const { reasoningText, redactedContent } = reasoningContent
     const signature = isObject(reasoningText) ? reasoningText.signature : redactedContent
-    number(signature, path, 'signature', reading)
+    addNumber(signature, path, 'signature', reading)
     return { kind: 'thinking', path, raw, signature, isPlain: isObject(reasoningText) }
   }
   if (isObject(cachePoint)) {

@@ -1,66 +1,51 @@
 import { isList, isObject, type Plain, type PlainObject } from './snapshot.ts'
-import { addressed, type Block, mediaTypeOf, newReading, type Reading, textField } from './wire.ts'
+import {
+  addNumber,
+  addressed,
+  type Block,
+  mediaTypeOf,
+  newReading,
+  objectsIn,
+  type Reading,
+  readTurns,
+  textBlock,
+  textField,
+} from './wire.ts'
 
 /* OpenAI's Chat Completions, which many providers speak, and its Responses API. */
 
 /** Reads a body of Chat Completions. Source: https://platform.openai.com/docs/api-reference/chat/create */
 export function readChat({ messages }: PlainObject): Reading {
   const reading = newReading()
-  const { turns, misshapen } = reading
-  if (!isList(messages)) {
-    if (messages !== undefined) misshapen.push({ path: 'messages', detail: 'must be a list' })
-    return reading
-  }
-  for (const [i, message] of messages.entries()) {
-    const path = `messages.${i}`
-    if (!isObject(message)) {
-      misshapen.push({ path, detail: 'must be an object' })
-      continue
-    }
-    const role = textField(message.role)
+  readTurns(messages, 'messages', reading, (message, path) => {
     // A message with calls alone has no content.
-    const given = message.content ?? []
-    const content = contentOf(given, `${path}.content`, reading, chatPart)
-    const isAnswer = role === 'tool' || role === 'function'
-    const blocks = isAnswer
-      ? [chatResult(message, path, content)]
-      : [...content, ...chatCalls(message, path, reading)]
-    turns.push({ path, role, raw: message, blocks })
-  }
+    const content = contentOf(message.content ?? [], `${path}.content`, reading, chatPart)
+    const { role, name, tool_call_id: id } = message
+    if (role === 'tool') return [{ kind: 'result', path, raw: message, id, blocks: content }]
+    if (role === 'function')
+      return [{ kind: 'result', path, raw: message, id: name, blocks: content, isOld: true }]
+    return [...content, ...chatCalls(message, path, reading)]
+  })
   return reading
-}
-
-function chatResult(raw: PlainObject, path: string, blocks: readonly Block[]): Block {
-  return raw.role === 'function'
-    ? { kind: 'result', path, raw, id: raw.name, blocks, isOld: true }
-    : { kind: 'result', path, raw, id: raw.tool_call_id, blocks }
 }
 
 /** The blocks of a text or a list, each read by `read`. */
 function contentOf(
   content: Plain | undefined,
   path: string,
-  { misshapen }: Reading,
+  reading: Reading,
   read: (part: PlainObject, path: string) => Block,
 ): Block[] {
-  if (typeof content === 'string') return [{ kind: 'text', path, raw: {}, text: content }]
-  if (!isList(content)) {
-    misshapen.push({ path, detail: 'must be a text or a list' })
-    return []
-  }
-  return content.flatMap((part, i): Block[] => {
-    const at = `${path}.${i}`
-    if (isObject(part)) return [read(part, at)]
-    misshapen.push({ path: at, detail: 'must be an object' })
-    return []
-  })
+  if (typeof content === 'string') return [textBlock(content, path)]
+  const objects = objectsIn(content, path, reading, 'must be a text or a list')
+  return Array.from(objects, ([part, at]) => read(part, at))
 }
 
 function chatPart(raw: PlainObject, path: string): Block {
   switch (raw.type) {
     case 'text':
       if (typeof raw.text !== 'string') break
-      return { kind: 'text', path, raw, text: raw.text }
+      return textBlock(raw.text, path, raw)
     case 'refusal':
       return { kind: 'other', path, raw }
     case 'image_url': {
@@ -72,13 +57,10 @@ function chatPart(raw: PlainObject, path: string): Block {
       const media = { kind: 'audio', type: `audio/${textField(format)}`, base64: data ?? null } as const
       return { kind: 'media', path, raw, media }
     }
-    case 'file':
-      return {
-        kind: 'media',
-        path,
-        raw,
-        media: { kind: 'file', ...fileIn(isObject(raw.file) ? raw.file : {}) },
-      }
+    case 'file': {
+      const media = { kind: 'file', ...fileIn(isObject(raw.file) ? raw.file : {}) } as const
+      return { kind: 'media', path, raw, media }
+    }
   }
   return { kind: 'unknown', path, raw }
 }
@@ -91,36 +73,18 @@ function fileIn({ file_data, file_url }: PlainObject) {
   return base64 === undefined ? { base64: file_data } : { base64, type }
 }
 
-function chatCalls(message: PlainObject, path: string, { misshapen }: Reading): Block[] {
-  const { tool_calls, function_call } = message
-  const blocks: Block[] = []
-  if (tool_calls !== undefined && tool_calls !== null && !isList(tool_calls))
-    misshapen.push({ path: `${path}.tool_calls`, detail: 'must be a list' })
-  if (isList(tool_calls))
-    for (const [i, call] of tool_calls.entries()) {
-      const at = `${path}.tool_calls.${i}`
-      if (!isObject(call)) misshapen.push({ path: at, detail: 'must be an object' })
-      else if (isObject(call.custom))
-        blocks.push({ kind: 'call', path: at, raw: call, id: call.id, name: call.custom.name })
-      else {
-        const { name, arguments: json } = isObject(call.function) ? call.function : {}
-        blocks.push({ kind: 'call', path: at, raw: call, id: call.id, name, json: json ?? null })
-      }
-    }
-  if (isObject(function_call)) {
-    const { name, arguments: json } = function_call
-    const at = `${path}.function_call`
-    blocks.push({
-      kind: 'call',
-      path: at,
-      raw: function_call,
-      id: name,
-      name,
-      json: json ?? null,
-      isOld: true,
-    })
-  }
-  return blocks
+function chatCalls({ tool_calls, function_call }: PlainObject, path: string, reading: Reading): Block[] {
+  const calls = objectsIn(tool_calls ?? [], `${path}.tool_calls`, reading)
+  const blocks = Array.from(calls, ([raw, at]): Block => {
+    const { id, custom, function: called } = raw
+    if (isObject(custom)) return { kind: 'call', path: at, raw, id, name: custom.name }
+    const { name, arguments: json = null } = isObject(called) ? called : {}
+    return { kind: 'call', path: at, raw, id, name, json }
+  })
+  if (!isObject(function_call)) return blocks
+  const { name, arguments: json = null } = function_call
+  const at = `${path}.function_call`
+  return [...blocks, { kind: 'call', path: at, raw: function_call, id: name, name, json, isOld: true }]
 }
 
 /** Items of calls whose result the application sends, with the item of the result. */
@@ -155,18 +119,12 @@ export function readResponses(body: PlainObject): Reading {
   const reading = newReading()
   const { input, instructions } = body
   if (typeof instructions === 'string' && instructions !== '')
-    reading.system.push({ kind: 'text', path: 'instructions', raw: body, text: instructions })
-  if (typeof input === 'string') {
-    const text: Block = { kind: 'text', path: 'input', raw: {}, text: input }
-    reading.turns.push({ path: 'input', role: 'user', raw: {}, blocks: [text] })
-  } else if (isList(input)) {
-    for (const [i, item] of input.entries()) {
-      const path = `input.${i}`
-      if (isObject(item)) readItem(item, path, reading)
-      else reading.misshapen.push({ path, detail: 'must be an object' })
-    }
-  } else if (input !== undefined)
-    reading.misshapen.push({ path: 'input', detail: 'must be a text or a list' })
+    reading.system.push(textBlock(instructions, 'instructions', body))
+  if (typeof input === 'string')
+    reading.turns.push({ path: 'input', role: 'user', raw: {}, blocks: [textBlock(input, 'input')] })
+  else if (input !== undefined)
+    for (const [item, path] of objectsIn(input, 'input', reading, 'must be a text or a list'))
+      readItem(item, path, reading)
   return reading
 }
 
@@ -182,8 +140,7 @@ function readItem(raw: PlainObject, path: string, reading: Reading): void {
     push(textField(raw.role), contentOf(raw.content, `${path}.content`, reading, itemPart))
   } else if (type === 'reasoning') {
     const { encrypted_content } = raw
-    if (typeof encrypted_content === 'string' && encrypted_content !== '')
-      reading.numbered.push({ path, what: 'encrypted reasoning', value: encrypted_content })
+    addNumber(encrypted_content, path, 'encrypted reasoning', reading)
     push('assistant', [{ kind: 'thinking', path, raw, signature: encrypted_content, isPlain: false }])
   } else if (CALLS.has(type)) {
     const isFunction = type === 'function_call'
@@ -201,7 +158,7 @@ const SPOKEN = new Set(['input_text', 'output_text', 'text', 'summary_text', 're
 
 function itemPart(raw: PlainObject, path: string): Block {
   const type = textField(raw.type)
-  if (SPOKEN.has(type) && typeof raw.text === 'string') return { kind: 'text', path, raw, text: raw.text }
+  if (SPOKEN.has(type) && typeof raw.text === 'string') return textBlock(raw.text, path, raw)
   switch (type) {
     case 'refusal':
     case 'computer_screenshot':
@@ -213,12 +170,8 @@ function itemPart(raw: PlainObject, path: string): Block {
     }
     case 'input_file': {
       const { type: known, ...file } = { type: undefined, ...fileIn(raw) }
-      return {
-        kind: 'media',
-        path,
-        raw,
-        media: { kind: 'file', type: known ?? mediaTypeOf(raw.mime_type), ...file },
-      }
+      const media = { kind: 'file', type: known ?? mediaTypeOf(raw.mime_type), ...file } as const
+      return { kind: 'media', path, raw, media }
     }
   }
   // The output of a shell is a list of streams, without a type.

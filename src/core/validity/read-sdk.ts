@@ -1,11 +1,15 @@
 import { Bytes, isList, isObject, type Plain, type PlainObject } from './snapshot.ts'
 import {
+  addNumber,
   addressed,
   type Block,
   type Media,
   mediaTypeOf,
   newReading,
+  objectsIn,
   type Reading,
+  readTurns,
+  textBlock,
   textField,
 } from './wire.ts'
 
@@ -16,52 +20,25 @@ const APPROVALS = new Set(['tool-approval-request', 'tool-approval-response'])
 /** Reads a body with a `prompt`. Source: https://github.com/vercel/ai, `LanguageModelV3Prompt` of `@ai-sdk/provider`. */
 export function readSdk({ prompt }: PlainObject): Reading {
   const reading = newReading()
-  const { turns, misshapen } = reading
-  if (!isList(prompt)) {
-    if (prompt !== undefined) misshapen.push({ path: 'prompt', detail: 'must be a list' })
-    return reading
-  }
-  for (const [i, message] of prompt.entries()) {
-    const path = `prompt.${i}`
-    if (!isObject(message)) {
-      misshapen.push({ path, detail: 'must be an object' })
-      continue
-    }
+  readTurns(prompt, 'prompt', reading, (message, path) => {
     note(message, path, reading)
     const { content } = message
-    const role = textField(message.role)
-    const blocks =
-      typeof content === 'string'
-        ? [textBlock(content, `${path}.content`)]
-        : listed(content, `${path}.content`, reading)
-    turns.push({ path, role, raw: message, blocks })
-  }
+    const at = `${path}.content`
+    return typeof content === 'string' ? [textBlock(content, at)] : listed(content, at, reading)
+  })
   return reading
 }
 
-function textBlock(text: string, path: string): Block {
-  return { kind: 'text', path, raw: {}, text }
-}
-
 function listed(content: Plain | undefined, path: string, reading: Reading): Block[] {
-  if (!isList(content)) {
-    reading.misshapen.push({ path, detail: 'must be a list' })
-    return []
-  }
   let reasoning: string | undefined
-  return content.flatMap((part, i): Block[] => {
-    const at = `${path}.${i}`
-    if (!isObject(part)) {
-      reading.misshapen.push({ path: at, detail: 'must be an object' })
-      return []
-    }
+  return Array.from(objectsIn(content, path, reading), ([part, at]) => {
     note(part, at, reading)
     // Parts of one item of reasoning follow each other; the item is sent once.
     const item = itemOf(part)
     if (item !== undefined && (part.type !== 'reasoning' || item !== reasoning))
       reading.numbered.push({ path: at, what: 'item', value: item })
     reasoning = part.type === 'reasoning' ? item : undefined
-    return [partOf(part, at, reading)]
+    return partOf(part, at, reading)
   })
 }
 
@@ -76,17 +53,13 @@ function itemOf(raw: PlainObject): string | undefined {
   return typeof item === 'string' ? item : undefined
 }
 
-function note(raw: PlainObject, path: string, { marks, numbered }: Reading): void {
+function note(raw: PlainObject, path: string, reading: Reading): void {
   const { cacheControl, cache_control, signature, redactedData } = optionsOf(raw, 'anthropic')
   if (isObject(cacheControl) || isObject(cache_control) || isObject(optionsOf(raw, 'bedrock').cachePoint))
-    marks.push({ path, on: textField(raw.type ?? raw.role) })
-  const signed = signature ?? redactedData
-  if (typeof signed === 'string' && signed !== '') numbered.push({ path, what: 'signature', value: signed })
-  for (const name of ['google', 'vertex']) {
-    const { thoughtSignature } = optionsOf(raw, name)
-    if (typeof thoughtSignature === 'string' && thoughtSignature !== '')
-      numbered.push({ path, what: `thought signature of ${name}`, value: thoughtSignature })
-  }
+    reading.marks.push({ path, on: textField(raw.type ?? raw.role) })
+  addNumber(signature ?? redactedData, path, 'signature', reading)
+  for (const name of ['google', 'vertex'])
+    addNumber(optionsOf(raw, name).thoughtSignature, path, `thought signature of ${name}`, reading)
 }
 
 function partOf(raw: PlainObject, path: string, reading: Reading): Block {
@@ -122,6 +95,15 @@ function carriesSignature(raw: PlainObject): boolean {
   return ['google', 'vertex'].some((name) => optionsOf(raw, name).thoughtSignature !== undefined)
 }
 
+const MEDIA: ReadonlySet<unknown> = new Set([
+  'media',
+  'file',
+  'file-data',
+  'file-url',
+  'image-data',
+  'image-url',
+])
+
 function outputOf({ output }: PlainObject, path: string, reading: Reading): readonly Block[] {
   if (!isObject(output) || output.type !== 'content' || !isList(output.value)) return []
   return output.value.flatMap((item, i): Block[] => {
@@ -129,14 +111,9 @@ function outputOf({ output }: PlainObject, path: string, reading: Reading): read
     if (!isObject(item)) return []
     if (item.type === 'text' && typeof item.text === 'string') return [textBlock(item.text, at)]
     note(item, at, reading)
-    const isMedia = ['media', 'file-data', 'image-data', 'file-url', 'image-url', 'file'].includes(
-      textField(item.type),
-    )
-    return [
-      isMedia
-        ? { kind: 'media', path: at, raw: item, media: fileOf(item) }
-        : { kind: 'other', path: at, raw: item },
-    ]
+    return MEDIA.has(item.type)
+      ? [{ kind: 'media', path: at, raw: item, media: fileOf(item) }]
+      : [{ kind: 'other', path: at, raw: item }]
   })
 }
 

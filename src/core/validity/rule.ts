@@ -6,18 +6,13 @@ export type Report = (path: string, detail: string) => void
 /** A form, for all its providers or for some. `providers` are canonical names. */
 export type Scope = { readonly form: Form; readonly providers?: readonly string[] }
 
-/** One rule: what it says, what breaks it, who says so, and the check. */
+/** One rule. The page docs/validity.md has the same rules, with what breaks each in practice and who says so. */
 export type Rule = {
   /** Stable. */
   readonly id: string
-  readonly group: 'text' | 'roles' | 'calls' | 'reasoning' | 'numbers' | 'marks' | 'media'
   readonly scopes: readonly Scope[]
   /** One sentence. */
   readonly says: string
-  /** What breaks it in practice. */
-  readonly brokenBy: string
-  /** Pages of documentation, or public issues as `owner/repo#number`. */
-  readonly sources: readonly string[]
   readonly check: (request: Request, report: Report) => void
 }
 

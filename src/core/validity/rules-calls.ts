@@ -1,5 +1,4 @@
 import { CHAT_LISTS, MOST_ARGUMENTS } from './limits.ts'
-import { pairedCalls } from './pairs.ts'
 import {
   CHAT_MISTRAL,
   CHAT_OPENAI,
@@ -14,13 +13,9 @@ import {
   SDK_GOOGLE,
 } from './rule.ts'
 import { isObject, type Plain } from './snapshot.ts'
-import type { BlockOf, Form, Request, Turn } from './wire.ts'
+import { type BlockOf, blocksOf, type Form, type Request, type Turn } from './wire.ts'
 
 /* Rules about the calls of tools and their results. */
-
-function* callsOf({ turns }: Request): Generator<BlockOf<'call'>> {
-  for (const { blocks } of turns) for (const block of blocks) if (block.kind === 'call') yield block
-}
 
 /** The alphabet and the length of ids. Missing for forms whose ids are free. */
 function idForm(form: Form, provider: string): { readonly form: RegExp; readonly says: string } | undefined {
@@ -90,61 +85,32 @@ function isResultTurn({ blocks }: Turn): boolean {
 export const CALL_RULES: readonly Rule[] = [
   {
     id: 'call-unanswered',
-    group: 'calls',
     scopes: EVERY_FORM,
     says: 'Every call has its result, where the API wants it: in the next message, or (Responses) anywhere after it.',
-    brokenBy:
-      'a run that was stopped, a compaction that hides the result alone, a message between call and result',
-    sources: [
-      'anthropics/claude-code#2697',
-      'anthropics/claude-code#1237',
-      'agno-agi/agno#3105',
-      'google-gemini/gemini-cli#16415',
-      'leookun/cursor-byok#307',
-    ],
     check: (request, report) => {
       for (const call of pairedCalls(request).unanswered) report(call.path, 'a call without its result')
     },
   },
   {
     id: 'result-without-call',
-    group: 'calls',
     scopes: EVERY_FORM,
     says: 'Every result has its call, directly before it or (Responses) anywhere before it.',
-    brokenBy: 'a window that begins with a result, a compaction that hides the call alone',
-    sources: [
-      'router-for-me/CLIProxyAPI#497',
-      'decocms/studio#1803',
-      'itmisx/deepx-code#94',
-      'miurla/morphic#136',
-      'can1357/oh-my-pi#106',
-      'microsoft/vscode#320060',
-    ],
     check: (request, report) => {
       for (const { path } of pairedCalls(request).orphans) report(path, 'a result without its call')
     },
   },
   {
     id: 'result-twice',
-    group: 'calls',
     scopes: EVERY_FORM,
     says: 'Every call has one result.',
-    brokenBy: 'a tool that ran again after a crash, two processes that append the same result',
-    sources: ['anthropics/claude-code#14110', 'sipeed/picoclaw#1793', 'google-gemini/gemini-cli#4217'],
     check: (request, report) => {
       for (const { path } of pairedCalls(request).repeated) report(path, 'a second result of a call')
     },
   },
   {
     id: 'results-first',
-    group: 'calls',
     scopes: [...MESSAGES, { form: 'converse' }],
     says: "In a user's message with results, the results come first.",
-    brokenBy: "the user's words or a reminder before the results",
-    sources: [
-      'anthropics/anthropic-sdk-typescript#653',
-      'https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls',
-    ],
     check: ({ turns }, report) => {
       for (const { blocks, role } of turns) {
         if (role !== 'user') continue
@@ -157,11 +123,8 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'result-order',
-    group: 'calls',
     scopes: GEMINI,
     says: 'Results without ids are in the order of their calls, under the same names.',
-    brokenBy: 'parallel calls whose results come in the order in which they ended',
-    sources: ['router-for-me/CLIProxyAPI#5199', 'cloudwego/eino-ext#571'],
     check: ({ turns }, report) => {
       for (const [i, turn] of turns.entries()) {
         if (!isResultTurn(turn)) continue
@@ -176,37 +139,23 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'call-id-form',
-    group: 'calls',
     scopes: [...CLAUDE, { form: 'chat' }, RESPONSES],
     says: 'Ids of calls have the form of the provider. Messages: letters, digits, `_`, `-`; Converse: the same, at most 64; Mistral: 9 letters and digits; OpenAI: at most 40 characters, 64 in the Responses API.',
-    brokenBy: 'a history of another provider, ids that an SDK or a server of tools makes',
-    sources: [
-      'RooCodeInc/Roo-Code#10649',
-      'CommandCodeAI/command-code#323',
-      'anomalyco/opencode#1680',
-      'agno-agi/agno#5382',
-      'camel-ai/camel#2215',
-      'decolua/9router#393',
-      'https://docs.aws.amazon.com/sdk-for-python/v1/reference/clients/bedrock-runtime/structures/ToolUseBlock/',
-    ],
     check: (request, report) => {
       const rule = idForm(request.form, request.provider)
       if (rule === undefined) return
-      for (const { id, path, isOld } of callsOf(request))
+      for (const { id, path, isOld } of blocksOf(request, 'call'))
         if (isOld !== true && !(typeof id === 'string' && rule.form.test(id)))
           report(path, `the id must be ${rule.says}`)
     },
   },
   {
     id: 'call-id-twice',
-    group: 'calls',
     scopes: [...CLAUDE, CHAT_MISTRAL],
     says: 'No two calls of a request have the same id.',
-    brokenBy: 'a message that is sent twice, a server that counts its calls from 0 in every answer',
-    sources: ['NachoSEO/claudegram#12'],
     check: (request, report) => {
       const seen = new Set<Plain>()
-      for (const { id, path } of callsOf(request)) {
+      for (const { id, path } of blocksOf(request, 'call')) {
         if (id === undefined) continue
         if (seen.has(id)) report(path, 'the id of a call before')
         seen.add(id)
@@ -215,56 +164,30 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'call-name',
-    group: 'calls',
     scopes: EVERY_FORM,
     says: 'Names of tools in calls are letters, digits, `_` and `-`: at most 64 for Bedrock, at most 200 elsewhere; Gemini also takes dots and colons.',
-    brokenBy: 'a name that a model made up, and a name with dots of a server of tools',
-    sources: [
-      'anomalyco/opencode#48750',
-      'mastra-ai/mastra#13632',
-      'mcp-use/mcp-use#90',
-      'strands-agents/sdk-typescript#1017',
-    ],
     check: (request, report) => {
       const form = nameForm(request.form, request.provider)
-      for (const { name, path } of callsOf(request))
+      for (const { name, path } of blocksOf(request, 'call'))
         if (!(typeof name === 'string' && form.test(name)))
           report(path, 'the name of the tool has another form')
     },
   },
   {
     id: 'input-object',
-    group: 'calls',
     scopes: [...CLAUDE, { form: 'gemini' }, SDK_GOOGLE],
     says: 'The input of a call is an object.',
-    brokenBy: 'a call without arguments that was put together from a stream, arguments that were cut',
-    sources: [
-      'anthropics/claude-code#6696',
-      'lijunzh/koda#501',
-      'CopilotKit/CopilotKit#3300',
-      'anthropics/anthropic-sdk-typescript#648',
-      'cloudflare/agents#1661',
-    ],
     check: (request, report) => {
-      for (const { input, path } of callsOf(request))
+      for (const { input, path } of blocksOf(request, 'call'))
         if (input !== undefined && !isObject(input)) report(path, `the input is ${kindOf(input)}`)
     },
   },
   {
     id: 'arguments-json',
-    group: 'calls',
     scopes: [{ form: 'chat' }, RESPONSES],
     says: 'The arguments of a call are the JSON of an object, as a text.',
-    brokenBy: 'an answer that reached its limit of tokens within a call, a compaction that cuts arguments',
-    sources: [
-      'justrach/codegraff#752',
-      'NousResearch/hermes-agent#10631',
-      'NousResearch/hermes-agent#11788',
-      'ollama/ollama#15647',
-      'MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark#55',
-    ],
     check: (request, report) => {
-      for (const { json, path } of callsOf(request)) {
+      for (const { json, path } of blocksOf(request, 'call')) {
         if (json === undefined) continue
         if (typeof json !== 'string') report(path, `the arguments are ${kindOf(json)}`)
         else if (!isObjectText(json)) report(path, 'the arguments are not the JSON of an object')
@@ -273,104 +196,66 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'arguments-length',
-    group: 'calls',
     scopes: [CHAT_OPENAI, RESPONSES],
     says: 'The arguments of a call have at most 1,048,576 characters.',
-    brokenBy: 'a model that writes a whole file into a call: answers have no such limit',
-    sources: ['UKGovernmentBEIS/inspect_ai#4682', 'UKGovernmentBEIS/inspect_ai#4683'],
     check: (request, report) => {
-      for (const { json, path } of callsOf(request))
+      for (const { json, path } of blocksOf(request, 'call'))
         if (typeof json === 'string' && json.length > MOST_ARGUMENTS)
           report(path, `${json.length} characters of arguments`)
     },
   },
   {
     id: 'own-tools',
-    group: 'calls',
     scopes: MESSAGES,
     says: "Results of the provider's own tools have their call before them, and the calls their results.",
-    brokenBy: 'an answer that was cut or filtered between a search and its result',
-    sources: [
-      'anthropics/claude-code#95406',
-      'anthropics/claude-code#66944',
-      'anthropics/claude-code#66548',
-      'ding113/claude-code-hub#470',
-    ],
     check: checkOwnTools,
   },
   {
     id: 'tools-missing',
-    group: 'calls',
     scopes: [{ form: 'converse' }],
     says: 'A request whose messages have calls or results defines tools.',
-    brokenBy: 'a summary or a side chat that is made from a history with tools, without tools',
-    sources: ['vxcontrol/pentagi#196', 'patriceckhart/zot#18', 'langgenius/dify#17545'],
     check: ({ hasTools, turns }, report) => {
       if (hasTools) return
-      for (const { blocks } of turns)
-        for (const { kind, path } of blocks)
-          if (kind === 'call' || kind === 'result') {
-            report(path, 'a call or a result, while the request has no toolConfig')
-            return
-          }
+      const found = turns
+        .flatMap(({ blocks }) => blocks)
+        .find(({ kind }) => kind === 'call' || kind === 'result')
+      if (found !== undefined) report(found.path, 'a call or a result, while the request has no toolConfig')
     },
   },
   {
     id: 'empty-failure',
-    group: 'calls',
     scopes: MESSAGES,
     says: 'The result of a tool that failed is not empty.',
-    brokenBy: 'a tool that failed and printed nothing',
-    sources: ['bytedance/trae-agent#231', 'jlevy/markform#153', 'can1357/oh-my-pi#2250'],
-    check: ({ turns }, report) => {
-      for (const { blocks } of turns)
-        for (const block of blocks)
-          if (block.kind === 'result' && block.raw.is_error === true && block.blocks.every(isEmptyText))
-            report(block.path, 'an empty result with is_error')
+    check: (request, report) => {
+      for (const { blocks, path, raw } of blocksOf(request, 'result'))
+        if (raw.is_error === true && blocks.every(isEmptyText)) report(path, 'an empty result with is_error')
     },
   },
   {
     id: 'failure-text',
-    group: 'calls',
     scopes: MESSAGES,
     says: 'The result of a tool that failed has only text.',
-    brokenBy: 'a tool that failed and returned a screenshot',
-    sources: ['vellum-ai/vellum-assistant#18387', 'caozhiyuan/copilot-api#196'],
-    check: ({ turns }, report) => {
-      for (const { blocks } of turns)
-        for (const block of blocks)
-          if (
-            block.kind === 'result' &&
-            block.raw.is_error === true &&
-            block.blocks.some(({ kind }) => kind !== 'text')
-          )
-            report(block.path, 'more than text in a result with is_error')
+    check: (request, report) => {
+      for (const { blocks, path, raw } of blocksOf(request, 'result'))
+        if (raw.is_error === true && blocks.some(({ kind }) => kind !== 'text'))
+          report(path, 'more than text in a result with is_error')
     },
   },
   {
     id: 'result-name',
-    group: 'calls',
     scopes: GEMINI,
     says: 'Every result has the name of its tool, in the form of names.',
-    brokenBy: 'a result of a format that knows the name from the call alone',
-    sources: ['router-for-me/CLIProxyAPI#2104', 'langflow-ai/langflow#9437'],
-    check: ({ form, provider, turns }, report) => {
-      for (const { blocks } of turns)
-        for (const block of blocks)
-          if (
-            block.kind === 'result' &&
-            !(typeof block.name === 'string' && nameForm(form, provider).test(block.name))
-          )
-            report(block.path, 'a result without the name of its tool')
+    check: (request, report) => {
+      const form = nameForm(request.form, request.provider)
+      for (const { name, path } of blocksOf(request, 'result'))
+        if (!(typeof name === 'string' && form.test(name)))
+          report(path, 'a result without the name of its tool')
     },
   },
   {
     id: 'call-count',
-    group: 'calls',
     scopes: [CHAT_OPENAI],
     says: 'A message has at most 128 calls.',
-    brokenBy: 'a model that calls a tool for each file of a folder',
-    sources: ['pydantic/pydantic-ai#1105', 'openai/openai-dotnet#317', 'github/copilot-cli#669'],
     check: ({ turns }, report) => {
       for (const { blocks, path } of turns) {
         const calls = blocks.filter(({ kind }) => kind === 'call').length
@@ -382,4 +267,98 @@ export const CALL_RULES: readonly Rule[] = [
 
 function isEmptyText(block: { readonly kind: string; readonly text?: unknown }): boolean {
   return block.kind === 'text' && block.text === ''
+}
+
+/** Which calls and results of a request do not belong together. */
+type Pairs = {
+  readonly unanswered: readonly BlockOf<'call'>[]
+  readonly orphans: readonly BlockOf<'result'>[]
+  readonly repeated: readonly BlockOf<'result'>[]
+}
+
+/** Pairs calls and results as the API of the request does. */
+function pairedCalls(request: Request): Pairs {
+  return request.form === 'responses' ? pairedAnywhere(request.turns) : pairedNext(request)
+}
+
+type Side = { role: string; calls: BlockOf<'call'>[]; results: BlockOf<'result'>[]; own: Set<Plain> }
+
+/** Turns that an API reads as one: of the same role in Anthropic's, the messages of tools elsewhere. */
+function sidesOf({ form, turns }: Request): Side[] {
+  const joinsAll = form === 'messages' || form === 'converse'
+  const sides: Side[] = []
+  for (const { role, blocks } of turns) {
+    const side = role === 'function' && form === 'chat' ? 'tool' : role
+    const last = sides.at(-1)
+    const joins = last?.role === side && (joinsAll || side === 'tool')
+    const into: Side = joins ? last : { role: side, calls: [], results: [], own: new Set() }
+    if (!joins) sides.push(into)
+    for (const block of blocks) {
+      if (block.kind === 'call') into.calls.push(block)
+      if (block.kind === 'result') into.results.push(block)
+      // The AI SDK puts results of the provider's tools into the answer.
+      if (block.kind === 'own-call' && block.id !== undefined) into.own.add(block.id)
+    }
+  }
+  return sides
+}
+
+/** Each result directly after the message of its call. Gemini's need no ids: they are paired by their number. */
+function pairedNext(request: Request): Pairs {
+  const pairs = {
+    unanswered: [] as BlockOf<'call'>[],
+    orphans: [] as BlockOf<'result'>[],
+    repeated: [] as BlockOf<'result'>[],
+  }
+  const sides = sidesOf(request)
+  const isGemini = request.form === 'gemini'
+  /** Ids of calls of the provider's own tools, whose results may come in the answer or after it. */
+  const own = new Set<Plain>()
+  for (const [i, side] of sides.entries()) {
+    for (const id of side.own) own.add(id)
+    const before = sides[i - 1]
+    const calls = before?.calls ?? []
+    if (isGemini && side.results.every(({ id }) => id === undefined)) {
+      for (const orphan of side.results.slice(calls.length)) pairs.orphans.push(orphan)
+      for (const call of calls.slice(side.results.length)) pairs.unanswered.push(call)
+      continue
+    }
+    const open = new Map<Plain | undefined, number>()
+    for (const { id } of calls) open.set(id, (open.get(id) ?? 0) + 1)
+    for (const result of side.results) {
+      const left = open.get(result.id)
+      if (left === undefined) {
+        if (!own.has(result.id ?? null)) pairs.orphans.push(result)
+      } else if (left === 0) pairs.repeated.push(result)
+      else open.set(result.id, left - 1)
+    }
+    for (const call of calls.toReversed()) {
+      const left = open.get(call.id) ?? 0
+      if (left === 0) continue
+      open.set(call.id, left - 1)
+      pairs.unanswered.push(call)
+    }
+  }
+  for (const call of sides.at(-1)?.calls ?? []) pairs.unanswered.push(call)
+  return pairs
+}
+
+/** Each result anywhere after its call. */
+function pairedAnywhere(turns: readonly Turn[]): Pairs {
+  const open = new Map<Plain | undefined, BlockOf<'call'>[]>()
+  const orphans: BlockOf<'result'>[] = []
+  const repeated: BlockOf<'result'>[] = []
+  for (const { blocks } of turns)
+    for (const block of blocks) {
+      if (block.kind === 'call') {
+        const calls = open.get(block.id)
+        if (calls === undefined) open.set(block.id, [block])
+        else calls.push(block)
+      } else if (block.kind === 'result') {
+        const calls = open.get(block.id)
+        if (calls === undefined) orphans.push(block)
+        else if (calls.pop() === undefined) repeated.push(block)
+      }
+    }
+  return { unanswered: [...open.values()].flat(), orphans, repeated }
 }

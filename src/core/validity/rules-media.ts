@@ -1,11 +1,11 @@
-import { CONVERSE_DOCUMENTS, IMAGES_OF_SMALL_WINDOWS, limitsOf } from './limits.ts'
-import { pictureOf } from './picture.ts'
+import { CONVERSE_DOCUMENTS, IMAGES_OF_SMALL_WINDOWS, limitsOf, SMALL_WINDOW } from './limits.ts'
 import {
   CHAT_GROQ,
   CHAT_MISTRAL,
   CHAT_OPENAI,
   CHAT_XAI,
   CLAUDE,
+  EVERY_FORM,
   GEMINI,
   MESSAGES,
   RESPONSES,
@@ -24,10 +24,6 @@ import {
 } from './wire.ts'
 
 /* Rules about pictures, files and sizes. */
-
-const WITH_MEDIA: readonly { readonly form: Form }[] = (
-  ['messages', 'converse', 'chat', 'responses', 'gemini', 'sdk'] as const
-).map((form) => ({ form }))
 
 function* mediaOf(request: Request): Generator<BlockOf<'media'>> {
   for (const block of allBlocks(request)) if (block.kind === 'media') yield block
@@ -96,9 +92,6 @@ function whyUnread({ form, givenProvider, provider }: Request, media: Media): st
   return undefined
 }
 
-/** Claude models with a window of 200,000 tokens, by their names. */
-const SMALL_WINDOW = /claude-(?:[123]\b|instant|3-|haiku-4|opus-4(?:-[015]\b|-20)|sonnet-4-5|4-)/
-
 function imagesOf({ form, model, provider }: Request): number | undefined {
   const { images } = limitsOf(form, provider)
   const isSmall =
@@ -111,19 +104,8 @@ function imagesOf({ form, model, provider }: Request): number | undefined {
 export const MEDIA_RULES: readonly Rule[] = [
   {
     id: 'media-type',
-    group: 'media',
     scopes: [...MESSAGES, { form: 'converse' }, CHAT_OPENAI, CHAT_XAI, RESPONSES, ...GEMINI, { form: 'sdk' }],
     says: 'Pictures and files have a type that the API reads: JPEG, PNG, GIF and WebP (Gemini: PNG, JPEG, WebP, HEIC, HEIF; xAI: JPEG and PNG); documents of the Messages API and files of Chat Completions are PDF.',
-    brokenBy:
-      'an SVG, a BMP, `image/jpg`; a JSON or CSV file in Chat Completions, for which the AI SDK throws',
-    sources: [
-      'anthropics/claude-code#8184',
-      'NousResearch/hermes-agent#55432',
-      'STranslate/STranslate#277',
-      'anomalyco/opencode#5704',
-      'https://docs.cloud.google.com/vertex-ai/docs/generative-ai/image/image-captioning',
-      'https://docs.x.ai/developers/model-capabilities/images/understanding',
-    ],
     check: (request, report) => {
       for (const { media, path } of mediaOf(request)) {
         const why = whyUnread(request, media)
@@ -133,11 +115,8 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'media-data',
-    group: 'media',
-    scopes: WITH_MEDIA,
+    scopes: EVERY_FORM,
     says: 'The data of a picture or a file is base64, whole and not empty.',
-    brokenBy: 'a data URL where base64 is wanted, a text that was cut, a file that was empty',
-    sources: ['https://platform.claude.com/docs/en/build-with-claude/vision.md', 'Alibaba-NLP/OmniSearch#3'],
     check: (request, report) => {
       for (const { media, path } of mediaOf(request)) {
         const { base64, bytes } = media
@@ -149,11 +128,8 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'media-match',
-    group: 'media',
     scopes: [...MESSAGES, { form: 'sdk', providers: ['anthropic'] }],
     says: 'A picture is of the type that is stated.',
-    brokenBy: 'a file with the ending of another format, a tool that always says PNG',
-    sources: ['anthropics/claude-code#13131', 'anthropics/claude-code#15746'],
     check: (request, report) => {
       for (const { media, path } of mediaOf(request)) {
         const { type } = media
@@ -166,16 +142,8 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'media-url',
-    group: 'media',
-    scopes: WITH_MEDIA,
+    scopes: EVERY_FORM,
     says: 'An address is one that the provider can load: absolute, with http or https; Gemini also gs:, Converse s3: alone; Claude on Bedrock and Vertex loads none.',
-    brokenBy: 'a path of the application itself, such as /uploads/a.png; an address of blob: or file:',
-    sources: [
-      'https://platform.claude.com/docs/en/build-with-claude/vision?ref=louisbouchard.ai',
-      'langgenius/dify#21338',
-      'Alibaba-NLP/OmniSearch#3',
-      'https://blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits',
-    ],
     check: (request, report) => {
       const { fetches } = limitsOf(request.form, request.provider)
       for (const { media, path } of mediaOf(request)) {
@@ -190,15 +158,8 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'media-role',
-    group: 'media',
     scopes: [...CLAUDE, CHAT_OPENAI, RESPONSES, SDK_OPENAI],
     says: 'Pictures and files are in messages of the user or in results of tools; in Chat Completions of OpenAI, in messages of the user alone.',
-    brokenBy: 'a picture that a model made, in an answer that is sent back to another model',
-    sources: [
-      'openai/openai-node#1030',
-      'OpenHands/OpenHands#7700',
-      'https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html',
-    ],
     check: ({ form, system, turns }, report) => {
       for (const block of system)
         if (block.kind === 'media') report(block.path, 'a picture or a file in the system prompt')
@@ -213,7 +174,6 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'image-count',
-    group: 'media',
     scopes: [
       ...MESSAGES,
       { form: 'converse' },
@@ -225,17 +185,6 @@ export const MEDIA_RULES: readonly Rule[] = [
       { form: 'sdk', providers: ['anthropic', 'google-ai', 'openai', 'azure', 'mistral'] },
     ],
     says: 'A request has at most 600 pictures for Claude, 100 for its models with a window of 200,000 tokens; 1,500 for OpenAI, 50 on Azure, 8 for Mistral, 5 for Groq; 3,600 for Gemini, on Vertex 3,000. A request of Converse has at most five documents.',
-    brokenBy: 'screenshots of every step, which cost few tokens',
-    sources: [
-      'https://platform.claude.com/docs/en/build-with-claude/vision.md',
-      'https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api-restrictions.html',
-      'aws-samples/generative-ai-use-cases#1685',
-      'https://developers.openai.com/api/docs/guides/images-vision',
-      'https://learn.microsoft.com/en-us/azure/ai-services/openai/quotas-limits',
-      'https://docs.mistral.ai/capabilities/vision',
-      'https://console.groq.com/docs/vision',
-      'https://docs.cloud.google.com/vertex-ai/docs/generative-ai/image/image-captioning',
-    ],
     check: (request, report) => {
       if (request.form === 'converse') {
         const files = [...mediaOf(request)].filter(({ media: { kind } }) => kind === 'file')
@@ -251,7 +200,6 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'image-pixels',
-    group: 'media',
     scopes: [
       ...MESSAGES,
       { form: 'converse' },
@@ -259,13 +207,6 @@ export const MEDIA_RULES: readonly Rule[] = [
       { form: 'sdk', providers: ['anthropic', 'bedrock'] },
     ],
     says: 'A side of a picture has at most 8,000 pixels for Claude, and 2,000 in a request of the Messages API with more than 20 pictures; a picture for Groq has at most 33,177,600.',
-    brokenBy: 'a screenshot of a whole page, a screen of a high resolution in a long session',
-    sources: [
-      'https://platform.claude.com/docs/en/build-with-claude/vision.md',
-      'anthropics/claude-code#50430',
-      'aaif-goose/goose#11871',
-      'https://console.groq.com/docs/vision',
-    ],
     check: (request, report) => {
       const { area, pixels, manyImages } = limitsOf(request.form, request.provider)
       const images = [...mediaOf(request)].filter(({ media: { kind } }) => kind === 'image')
@@ -283,7 +224,6 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'media-bytes',
-    group: 'media',
     scopes: [
       ...MESSAGES,
       { form: 'converse' },
@@ -293,16 +233,6 @@ export const MEDIA_RULES: readonly Rule[] = [
       { form: 'sdk', providers: ['anthropic'] },
     ],
     says: 'A picture has at most 10 MiB of base64 in the Messages API, 5 MiB on Bedrock and Vertex, and 3.75 MB in Converse, a document there 4.5 MB, but for PDF; a picture for Mistral 10 MB, for xAI 20 MiB.',
-    brokenBy: 'a photo, or a screenshot that was not compressed',
-    sources: [
-      'earendil-works/pi#424',
-      'anthropics/claude-code#14201',
-      'kirodotdev/Kiro#10783',
-      'https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html',
-      'https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api-restrictions.html',
-      'https://docs.mistral.ai/capabilities/vision',
-      'https://docs.x.ai/developers/model-capabilities/images/understanding',
-    ],
     check: (request, report) => {
       const { imageBytes, fileBytes } = limitsOf(request.form, request.provider)
       for (const { media, path } of mediaOf(request)) {
@@ -317,7 +247,6 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'request-bytes',
-    group: 'media',
     scopes: [
       ...MESSAGES,
       CHAT_OPENAI,
@@ -327,17 +256,6 @@ export const MEDIA_RULES: readonly Rule[] = [
       { form: 'sdk', providers: ['anthropic', 'openai', 'google-ai'] },
     ],
     says: 'The whole request has at most 32 MiB for the Messages API, 20 on Bedrock and 30 on Vertex; 512 for OpenAI, 100 for Gemini; with pictures in base64, 4 for Groq.',
-    brokenBy: 'screenshots and files that every turn sends again',
-    sources: [
-      'https://platform.claude.com/docs/en/build-with-claude/vision.md',
-      'damianvtran/local-operator#596',
-      'anthropics/claude-code#53560',
-      'https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html',
-      'https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai',
-      'https://developers.openai.com/api/docs/guides/images-vision',
-      'https://blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits',
-      'https://console.groq.com/docs/vision',
-    ],
     check: (request, report) => {
       const { bytes, form, provider } = request
       const { onlyWithImages, requestBytes } = limitsOf(form, provider)
@@ -349,16 +267,8 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'document-name',
-    group: 'media',
     scopes: [{ form: 'converse' }],
     says: 'The name of a document is 1 to 200 letters, digits, single spaces, `-`, `_`, and round and square brackets.',
-    brokenBy: 'the name of a file with a dot, an apostrophe or letters of another alphabet',
-    sources: [
-      'https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html',
-      'vercel/ai#20365',
-      'anomalyco/opencode#19964',
-      'aws-samples/generative-ai-use-cases#1671',
-    ],
     check: (request, report) => {
       for (const { name, path } of documentNames(request))
         if (!DOCUMENT_NAME.test(name) || name.includes('  '))
@@ -367,15 +277,8 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'document-name-twice',
-    group: 'media',
     scopes: [{ form: 'converse' }],
     says: 'No two documents of a request have the same name.',
-    brokenBy: 'a file that is attached again later, two files whose names differ in their ending alone',
-    sources: [
-      'aws-samples/generative-ai-use-cases#1685',
-      'maximhq/bifrost#7003',
-      'aws-samples/sample-strands-agent-with-agentcore#290',
-    ],
     check: (request, report) => {
       const seen = new Set<string>()
       for (const { name, path } of documentNames(request)) {
@@ -386,11 +289,8 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'document-alone',
-    group: 'media',
     scopes: [{ form: 'converse' }],
     says: 'A message with a document has a text.',
-    brokenBy: 'a file that is sent without a word',
-    sources: ['https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html'],
     check: ({ turns }, report) => {
       for (const { blocks } of turns) {
         const document = blocks.find(({ kind, raw }) => kind === 'media' && raw.document !== undefined)
@@ -409,4 +309,56 @@ function isBase64(text: string): boolean {
 function pictureIn({ base64, bytes }: Media) {
   if (bytes !== undefined) return pictureOf(bytes.data)
   return typeof base64 === 'string' ? pictureOf(base64) : undefined
+}
+
+/** What the first bytes of a picture tell. */
+type Picture = { readonly type: string; readonly width?: number; readonly height?: number }
+
+/** How many bytes are read: a JPEG can have a long preview before its size. */
+const READ = 256 * 1024
+
+/** Reads type and size of a picture, `undefined` for another file. Source: the formats' specifications. */
+function pictureOf(data: string | Uint8Array): Picture | undefined {
+  const bytes =
+    typeof data === 'string'
+      ? Buffer.from(data.slice(0, (READ / 3) * 4), 'base64')
+      : Buffer.from(data.buffer, data.byteOffset, Math.min(data.byteLength, READ))
+  const begins = (text: string, at = 0): boolean => bytes.toString('latin1', at, at + text.length) === text
+  if (begins('\x89PNG\r\n\x1a\n')) {
+    if (bytes.length < 24) return { type: 'image/png' }
+    return { type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
+  }
+  if (begins('GIF87a') || begins('GIF89a')) {
+    if (bytes.length < 10) return { type: 'image/gif' }
+    return { type: 'image/gif', width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) }
+  }
+  if (begins('\xff\xd8\xff')) return { type: 'image/jpeg', ...jpegSize(bytes) }
+  if (begins('RIFF') && begins('WEBP', 8)) return { type: 'image/webp', ...webpSize(bytes, begins) }
+  return undefined
+}
+
+type Size = { width: number; height: number } | undefined
+
+/** Segments follow each other; those from C0 to CF hold the size, but for three. */
+function jpegSize(bytes: Buffer): Size {
+  let at = 2
+  while (at + 9 < bytes.length && bytes[at] === 0xff) {
+    const kind = bytes[at + 1]!
+    if (kind >= 0xc0 && kind <= 0xcf && kind !== 0xc4 && kind !== 0xc8 && kind !== 0xcc)
+      return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) }
+    at += kind === 0xff ? 1 : 2 + Math.max(2, bytes.readUInt16BE(at + 2))
+  }
+  return undefined
+}
+
+function webpSize(bytes: Buffer, begins: (text: string, at: number) => boolean): Size {
+  if (bytes.length < 30) return undefined
+  if (begins('VP8X', 12)) return { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 }
+  if (begins('VP8L', 12)) {
+    const packed = bytes.readUInt32LE(21)
+    return { width: (packed & 0x3fff) + 1, height: ((packed >>> 14) & 0x3fff) + 1 }
+  }
+  if (begins('VP8 ', 12))
+    return { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff }
+  return undefined
 }

@@ -9,7 +9,7 @@ import {
   SDK_GOOGLE,
   SDK_OPENAI,
 } from './rule.ts'
-import { allBlocks, type Block, type BlockOf, type Request, type Turn, textField } from './wire.ts'
+import { allBlocks, type Block, blocksOf, type Request, type Turn, textField } from './wire.ts'
 
 /* Rules about reasoning, about what a provider numbered, and about marks of caches. */
 
@@ -21,11 +21,6 @@ function isWholeBase64(text: string): boolean {
 /** Reasoning in the request of a model that signs it. Other models on Bedrock do not. */
 function isClaude({ form, model }: Request): boolean {
   return form !== 'converse' || model === undefined || /claude|anthropic/i.test(model)
-}
-
-function* thinkingOf({ turns }: Request): Generator<readonly [BlockOf<'thinking'>, Turn]> {
-  for (const turn of turns)
-    for (const block of turn.blocks) if (block.kind === 'thinking') yield [block, turn]
 }
 
 /** Blocks of an assistant's message that the API reads as content. */
@@ -49,14 +44,11 @@ const PREFIXES: ReadonlyMap<string, readonly string[]> = new Map([
 export const REASONING_RULES: readonly Rule[] = [
   {
     id: 'thinking-signed',
-    group: 'reasoning',
     scopes: [...MESSAGES, { form: 'converse' }],
     says: 'Thinking has its whole signature: base64 that was not cut.',
-    brokenBy: 'an answer that was stopped while the model thought, thinking of another provider',
-    sources: ['pydantic/pydantic-ai#5532', 'marimo-team/marimo#9562', 'vercel/ai#10638'],
     check: (request, report) => {
       if (!isClaude(request)) return
-      for (const [{ path, raw, signature }] of thinkingOf(request)) {
+      for (const { path, raw, signature } of blocksOf(request, 'thinking')) {
         if (typeof signature === 'object' && signature !== null) continue
         if (typeof signature !== 'string' || signature === '') report(path, 'thinking without a signature')
         else if (!isWholeBase64(signature)) report(path, 'a signature that is not whole base64')
@@ -67,11 +59,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'thinking-last',
-    group: 'reasoning',
     scopes: CLAUDE,
     says: "The last block of an assistant's message is not thinking.",
-    brokenBy: 'an answer that was stopped after thinking, a call that was filtered out',
-    sources: ['tailcallhq/forgecode#2107', 'anthropics/claude-code#63374', 'anthropics/claude-code#63394'],
     check: ({ turns }, report) => {
       for (const turn of turns) {
         const last = turn.role === 'assistant' ? contentOf(turn).at(-1) : undefined
@@ -81,18 +70,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'thinking-one-response',
-    group: 'reasoning',
     scopes: CLAUDE,
     says: 'A message has the signed thinking of one response: no two blocks of thinking directly after each other, none after a text but for a tool between, and no two messages with thinking that the API joins.',
-    brokenBy: 'two answers that became neighbours when the messages between were hidden',
-    sources: [
-      'microsoft/vscode#328157',
-      'microsoft/vscode#327646',
-      'earendil-works/pi#8576',
-      'Yeachan-Heo/gajae-code#4418',
-      'elidickinson/pi-claude-bridge#104',
-      'agno-agi/agno#9923',
-    ],
     check: (request, report) => {
       let before: Block | undefined
       let hasThinking = false
@@ -118,11 +97,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'thinking-leads',
-    group: 'reasoning',
     scopes: [...MESSAGES, { form: 'converse' }],
     says: 'In a message with calls, thinking comes first; where `thinking` is enabled, the last message before results begins with it.',
-    brokenBy: 'a text that was moved before the thinking, thinking that was left out within a loop of tools',
-    sources: ['anomalyco/opencode#3077', 'znlsl/Antigravity2Api#11', 'OpenRouterTeam/ai-sdk-provider#162'],
     check: ({ body, turns }, report) => {
       for (const turn of turns) {
         if (turn.role !== 'assistant') continue
@@ -146,11 +122,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'foreign-block',
-    group: 'reasoning',
     scopes: EVERY_FORM,
     says: 'Every block has a type that the API knows: above all, no thinking of another provider.',
-    brokenBy: 'a switch of the provider in a session, a part that only another API has',
-    sources: ['anthropics/claude-code#4378', 'RooCodeInc/Roo-Code#11429', 'BerriAI/litellm#30835'],
     check: (request, report) => {
       for (const block of allBlocks(request))
         if (block.kind === 'unknown') report(block.path, 'a type that the API does not know')
@@ -158,11 +131,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'reasoning-followed',
-    group: 'reasoning',
     scopes: [RESPONSES],
     says: 'An item of reasoning is followed by the item of its answer or its call.',
-    brokenBy: 'an answer that was stopped or filtered after its reasoning',
-    sources: ['openai/openai-agents-python#1611', 'langchain-ai/langchainjs#9082', 'QwenLM/qwen-code#8169'],
     check: ({ turns }, report) => {
       let waiting: string[] = []
       for (const { blocks, path, role } of turns) {
@@ -178,11 +148,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'reasoning-whole',
-    group: 'reasoning',
     scopes: [RESPONSES],
     says: 'An item of reasoning has a summary, and its encrypted content is base64, unchanged.',
-    brokenBy: 'a text that was cleaned or cut, an item that was assembled from others',
-    sources: ['zendev-sh/goai#145', 'https://platform.openai.com/docs/api-reference/responses'],
     check: ({ turns }, report) => {
       for (const { blocks, path, raw } of turns) {
         const block = blocks[0]
@@ -196,15 +163,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'item-not-stored',
-    group: 'reasoning',
     scopes: [RESPONSES],
     says: 'A request with `store: false` has the encrypted content of each item of reasoning, and refers to no item.',
-    brokenBy: 'a request without `include: ["reasoning.encrypted_content"]`, an item that is sent as its id',
-    sources: [
-      'run-llama/llama_index#20333',
-      'jrkropp/open-webui-developer-toolkit#715',
-      'continuedev/continue#11785',
-    ],
     check: ({ body, turns }, report) => {
       if (body.store !== false) return
       for (const { blocks, path, raw } of turns) {
@@ -217,16 +177,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'reasoning-missing',
-    group: 'reasoning',
     scopes: [{ form: 'chat', providers: ['deepseek'] }],
     says: 'Where the model thinks (`thinking` is enabled, deepseek-reasoner), a message with calls has its `reasoning_content`.',
-    brokenBy: 'a client that drops fields that it does not know, a session of another provider',
-    sources: [
-      'https://api-docs.deepseek.com/guides/thinking_mode',
-      'abhigyanpatwari/GitNexus#43',
-      'JohnnyZ93/oai-compatible-copilot#215',
-      'Gitlawb/openclaude#878',
-    ],
     check: ({ body, model, turns }, report) => {
       const { thinking } = body
       const thinks =
@@ -243,11 +195,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'thought-signature',
-    group: 'reasoning',
     scopes: GEMINI,
     says: 'Signatures of thoughts are whole base64.',
-    brokenBy: 'a signature that was cut or joined with another, a signature of another provider',
-    sources: ['crmne/ruby_llm#521', 'openclaw/openclaw#82995', 'router-for-me/CLIProxyAPIPlus#178'],
     check: ({ turns }, report) => {
       for (const { blocks } of turns)
         for (const { path, raw } of blocks) {
@@ -264,15 +213,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'thought-signature-missing',
-    group: 'reasoning',
     scopes: GEMINI,
     says: 'For models from Gemini 3 on, the first call of every answer since the last words of the user has its signature of a thought.',
-    brokenBy: 'a history of another provider, a client that drops fields that it does not know',
-    sources: [
-      'mpfaffenberger/code_puppy#165',
-      'agentjido/req_llm#427',
-      'https://ai.google.dev/gemini-api/docs/thought-signatures',
-    ],
     check: ({ model, turns }, report) => {
       if (model === undefined || !/gemini-(?:[3-9]|\d\d)/i.test(model)) return
       const words = turns.findLastIndex(
@@ -287,7 +229,6 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'numbered-once',
-    group: 'numbers',
     scopes: [
       ...MESSAGES,
       { form: 'converse' },
@@ -298,8 +239,6 @@ export const REASONING_RULES: readonly Rule[] = [
       SDK_OPENAI,
     ],
     says: 'What a provider numbered is sent once: ids of items, signatures, signatures of thoughts, encrypted reasoning.',
-    brokenBy: 'a message that is stored or shown twice, an answer that a retry appended again',
-    sources: ['vercel/ai#7883', 'NousResearch/hermes-agent#7946', 'MayDay-wpf/snow-cli#84'],
     check: ({ numbered }, report) => {
       const seen = new Set<string>()
       for (const { path, what, value } of numbered) {
@@ -311,17 +250,8 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'item-id',
-    group: 'numbers',
     scopes: [RESPONSES],
     says: 'Ids of items are at most 64 letters, digits, `_` and `-`, and begin with the letters of their type (`msg`, `rs`, `fc`).',
-    brokenBy: 'ids that an SDK or an application made, ids of another provider',
-    sources: [
-      'openai/codex#33176',
-      'UKGovernmentBEIS/inspect_ai#1545',
-      'jlcodes99/cockpit-tools#2090',
-      'earendil-works/pi#1022',
-      'can1357/oh-my-pi#284',
-    ],
     check: ({ turns }, report) => {
       for (const { path, raw, role } of turns) {
         const { id } = raw
@@ -337,31 +267,16 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'cache-marks',
-    group: 'marks',
     scopes: CLAUDE,
     says: 'At most four marks ask for a cache, in tools, system prompt and messages together.',
-    brokenBy: 'marks of former requests that were stored and sent again',
-    sources: [
-      'rescrv/claudius#42',
-      'NousResearch/hermes-agent#26959',
-      'microsoft/vscode#315505',
-      'bug-ops/zeph#1568',
-    ],
     check: ({ marks }, report) => {
       if (marks.length > 4) report(marks[4]!.path, `${marks.length} marks, and four are allowed`)
     },
   },
   {
     id: 'cache-mark-place',
-    group: 'marks',
     scopes: [...MESSAGES, { form: 'converse' }],
     says: 'No block of thinking has a mark that asks for a cache; a cachePoint of Converse follows other content, and no document but a PDF.',
-    brokenBy: 'a mark that is set on the last block, whatever that is',
-    sources: [
-      'UKGovernmentBEIS/inspect_ai#3967',
-      'strands-agents/harness-sdk#1966',
-      'zed-industries/zed#59436',
-    ],
     check: ({ form, marks, turns }, report) => {
       for (const { on, path } of marks) if (THINKING_TYPES.has(on)) report(path, 'a mark on thinking')
       if (form !== 'converse') return

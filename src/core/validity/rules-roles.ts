@@ -1,5 +1,4 @@
-import { takesPrefill } from './claude-models.ts'
-import { CHAT_LISTS } from './limits.ts'
+import { CHAT_LISTS, OLD_CLAUDE, takesPrefill } from './limits.ts'
 import {
   CHAT_MISTRAL,
   CHAT_OPENAI,
@@ -23,9 +22,6 @@ const ROLES: { readonly [F in Form]: readonly string[] } = {
   gemini: ['user', 'model', 'function'],
   sdk: ['system', 'user', 'assistant', 'tool'],
 }
-/** Models of Claude that accept system messages among the others, by the parts of their names. */
-const OLD_CLAUDE =
-  /claude-(?:instant|[123]\b|2|3|sonnet-4|haiku-4|4-|opus-4(?:-(?:0|1|2|3|4|5|6|7)\b|-20\d{6}|@|$))/
 /** Fields of a message that the Messages API takes. */
 const FIELDS = new Set(['role', 'content'])
 
@@ -41,16 +37,8 @@ function firstSpoken({ turns }: Request): Turn | undefined {
 export const ROLE_RULES: readonly Rule[] = [
   {
     id: 'no-messages',
-    group: 'roles',
     scopes: EVERY_FORM,
     says: 'There is at least one message besides the system prompt.',
-    brokenBy: 'a history that was compacted or filtered to nothing',
-    sources: [
-      'CopilotKit/CopilotKit#529',
-      'vercel/ai#3775',
-      'langchain-ai/langchain-google#1393',
-      'https://docs.latitude.so/guides/prompt-manager/provider-rules/anthropic',
-    ],
     check: (request, report) => {
       const { body, form, turns } = request
       if (
@@ -66,12 +54,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'role',
-    group: 'roles',
     scopes: EVERY_FORM,
     says: 'Every message has a role of the API.',
-    brokenBy:
-      'messages of another API, an item of another API among the messages, `developer` outside OpenAI',
-    sources: ['earendil-works/pi#1048', 'earendil-works/pi#5117', 'cloudflare/cloudflare-os#36'],
     check: ({ form, provider, turns }, report) => {
       const isOpenAI = (OPENAI_HOSTS as readonly string[]).includes(provider)
       const others = form === 'chat' && KNOWN_CHAT.has(provider) && !isOpenAI ? ['developer', 'function'] : []
@@ -82,11 +66,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'fields',
-    group: 'roles',
     scopes: [{ form: 'messages' }],
     says: 'A message has a role and a content, and no other field.',
-    brokenBy: 'an answer that is sent back with its id, its usage or a reasoning of another provider',
-    sources: ['RooCodeInc/Roo-Code#11429', 'microsoft/autogen#3034'],
     check: ({ turns }, report) => {
       for (const { path, raw } of turns) {
         const extra = Object.keys(raw).filter((key) => !FIELDS.has(key)).length
@@ -96,17 +77,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'system-inside',
-    group: 'roles',
     scopes: [...CLAUDE, CHAT_MISTRAL, { form: 'chat', providers: ['huggingface', 'sagemaker'] }, SDK_GOOGLE],
     says: 'System messages come before all others, or in the field of their own.',
-    brokenBy: 'a system message that was appended later, a summary with the role system',
-    sources: [
-      'ianarawjo/ChainForge#271',
-      'midday-ai/ai-sdk-tools#121',
-      'TypeCellOS/BlockNote#1741',
-      'langchain-ai/langchain#38651',
-      'https://platform.claude.com/docs/build-with-claude/mid-conversation-system-messages',
-    ],
     check: ({ form, model, turns }, report) => {
       const isOwnField = form === 'messages' || form === 'converse'
       // Newer models of Claude accept them after a user's message.
@@ -120,14 +92,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'first-user',
-    group: 'roles',
     scopes: [{ form: 'messages' }, { form: 'converse' }, SDK_CLAUDE],
     says: "The first message is the user's. Anthropic's block of a compaction may come first, too.",
-    brokenBy: 'a window that begins with an answer',
-    sources: [
-      'langgenius/dify#12340',
-      'https://dev.to/multigrid/the-system-parameter-in-the-claude-api-a-field-not-a-message-36mf',
-    ],
     check: (request, report) => {
       const first = firstSpoken(request)
       if (first?.role === 'assistant' && !first.blocks.some(({ kind }) => kind === 'compaction'))
@@ -136,15 +102,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'alternation',
-    group: 'roles',
     scopes: [{ form: 'converse' }],
     says: 'User and assistant alternate.',
-    brokenBy: 'two prompts without an answer between, an answer that was hidden',
-    sources: [
-      'langchain-ai/langchain-aws#130',
-      'langchain-ai/langchain-aws#192',
-      'microsoft/semantic-kernel#10281',
-    ],
     check: ({ turns }, report) => {
       for (const [i, { path, role }] of turns.entries())
         if (i > 0 && turns[i - 1]!.role === role) report(path, 'the role of the message before')
@@ -152,11 +111,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'user-after-tool',
-    group: 'roles',
     scopes: [CHAT_MISTRAL, { form: 'sdk', providers: ['mistral'] }],
     says: "A user's message does not follow the results of tools directly.",
-    brokenBy: 'a user who writes while tools run',
-    sources: ['NousResearch/hermes-agent#20154', 'avante-corp/avante.nvim#2695'],
     check: ({ turns }, report) => {
       for (const [i, { path, role }] of turns.entries())
         if (role === 'user' && turns[i - 1]?.role === 'tool') report(path, "a user's message after a tool's")
@@ -164,18 +120,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'last-not-assistant',
-    group: 'roles',
     scopes: [CHAT_MISTRAL, ...MESSAGES, { form: 'converse' }, SDK_CLAUDE],
     says: "The last message is the user's or a tool's. Mistral's models continue an answer with `prefix`, Claude's before version 4.6 any answer, and newer ones that of a tool of their provider.",
-    brokenBy: 'a request that is sent without a prompt, a prompt that was hidden, an answer that broke off',
-    sources: [
-      '0xPlaygrounds/rig#1130',
-      'huggingface/smolagents#757',
-      'anthropics/claude-code#52433',
-      'router-for-me/CLIProxyAPI#5319',
-      'anomalyco/opencode#29760',
-      'strands-agents/sdk-python#1694',
-    ],
     check: ({ form, model, turns }, report) => {
       const last = turns.at(-1)
       if (last?.role !== 'assistant') return
@@ -188,11 +134,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'answer-empty',
-    group: 'roles',
     scopes: [CHAT_OPENAI, CHAT_MISTRAL],
     says: "An assistant's message has a content or calls; Mistral's content is not empty.",
-    brokenBy: 'an answer that was stopped at once, a call or reasoning that was filtered out',
-    sources: ['solbrowse/extension#16', 'docker/docker-agent#63', 'vercel/ai#13744'],
     check: ({ provider, turns }, report) => {
       for (const { blocks, path, raw, role } of turns) {
         if (role !== 'assistant' || blocks.some(({ kind }) => kind === 'call')) continue
@@ -206,14 +149,8 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'message-count',
-    group: 'roles',
     scopes: [CHAT_OPENAI],
     says: 'A request has at most 2,048 messages.',
-    brokenBy: 'an agent with small steps and a large window',
-    sources: [
-      'obot-platform/obot#1009',
-      'https://learn.microsoft.com/en-us/azure/ai-services/openai/quotas-limits',
-    ],
     check: ({ turns }, report) => {
       if (turns.length > CHAT_LISTS.messages)
         report(LISTS.chat, `${turns.length} messages, and ${CHAT_LISTS.messages} are allowed`)

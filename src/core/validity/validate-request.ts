@@ -4,8 +4,12 @@ import { readGemini } from './read-gemini.ts'
 import { readConverse, readMessagesApi } from './read-messages.ts'
 import { readChat, readResponses } from './read-openai.ts'
 import { readSdk } from './read-sdk.ts'
-import { isInScope } from './rule.ts'
-import { RULES } from './rules.ts'
+import { isInScope, type Rule } from './rule.ts'
+import { CALL_RULES } from './rules-calls.ts'
+import { MEDIA_RULES } from './rules-media.ts'
+import { REASONING_RULES } from './rules-reasoning.ts'
+import { ROLE_RULES } from './rules-roles.ts'
+import { TEXT_RULES } from './rules-text.ts'
 import { isList, isObject, type PlainObject, snapshotOf } from './snapshot.ts'
 import type { Form, Reading, Request } from './wire.ts'
 
@@ -24,6 +28,15 @@ export type ValidateRequestOptions = {
   /** The model, for the rules that not all models of a provider have. Default: the `model` of the body. */
   readonly model?: string | undefined
 }
+
+/** All rules, in the order in which they are checked. */
+export const RULES: readonly Rule[] = [
+  ...TEXT_RULES,
+  ...ROLE_RULES,
+  ...CALL_RULES,
+  ...REASONING_RULES,
+  ...MEDIA_RULES,
+]
 
 const READERS: { readonly [F in Form]: (body: PlainObject) => Reading } = {
   messages: readMessagesApi,

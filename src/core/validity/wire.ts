@@ -1,4 +1,4 @@
-import type { Bytes, Plain, PlainObject, Snapshot } from './snapshot.ts'
+import { type Bytes, isList, isObject, type Plain, type PlainObject, type Snapshot } from './snapshot.ts'
 
 /*
  * What the readers of all forms return: turns of blocks, so that a rule is written once for every API it is a rule of.
@@ -95,6 +95,58 @@ export const MOST_NESTING = 2
 
 export function newReading(): Reading {
   return { turns: [], system: [], marks: [], numbered: [], misshapen: [] }
+}
+
+/** The objects of a list with their paths. What is no list, and what in it is no object, is misshapen. */
+export function* objectsIn(
+  list: Plain | undefined,
+  path: string,
+  { misshapen }: Reading,
+  detail = 'must be a list',
+): Generator<readonly [PlainObject, string]> {
+  if (!isList(list)) {
+    misshapen.push({ path, detail })
+    return
+  }
+  for (const [i, item] of list.entries()) {
+    const at = `${path}.${i}`
+    if (isObject(item)) yield [item, at]
+    else misshapen.push({ path: at, detail: 'must be an object' })
+  }
+}
+
+/** Reads a list of messages, each with the blocks that `read` returns; a body without the list has none. */
+export function readTurns(
+  list: Plain | undefined,
+  path: string,
+  reading: Reading,
+  read: (message: PlainObject, path: string) => readonly Block[],
+  usualRole = '',
+): void {
+  if (list === undefined) return
+  for (const [raw, at] of objectsIn(list, path, reading)) {
+    const { role = usualRole } = raw
+    reading.turns.push({ path: at, role: textField(role), raw, blocks: read(raw, at) })
+  }
+}
+
+/** The block of a text, such as a content that is no list. */
+export function textBlock(text: string, path: string, raw: PlainObject = {}): Block {
+  return { kind: 'text', path, raw, text }
+}
+
+/** Notes something that a provider numbered, unless it is absent or empty. */
+export function addNumber(value: Plain | undefined, path: string, what: string, { numbered }: Reading): void {
+  if (typeof value === 'string' && value !== '') numbered.push({ path, what, value })
+}
+
+/** The blocks of one kind among those of the messages. */
+export function* blocksOf<K extends Block['kind']>(
+  { turns }: Pick<Request, 'turns'>,
+  kind: K,
+): Generator<BlockOf<K>> {
+  for (const { blocks } of turns)
+    for (const block of blocks) if (block.kind === kind) yield block as BlockOf<K>
 }
 
 /** All blocks of a list, those inside results and documents after the block that holds them. */

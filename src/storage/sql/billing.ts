@@ -1,4 +1,4 @@
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { Circuit, Spending } from '../jobs.ts'
 import { LEASE_MS } from '../process.ts'
 import type { BilledTokens, ModelUsage, RecordedUsage, UsageReport } from '../storage.ts'

@@ -1,5 +1,4 @@
-import { defined } from '../../core/messages/defined.ts'
-import { type JsonObject, stringifyJson } from '../../core/messages/json.ts'
+import { defined, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
 import type { CompactionStatus } from '../../core/model/dependents.ts'
 import type { CompactionKind } from '../../core/model/plan.ts'
 import type { Sizes } from '../../core/tokens/measure.ts'

@@ -1,5 +1,5 @@
 import { UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { PositionRange } from '../../core/messages/message.ts'
 import { type Coverage, decodeCoverage, type Place, spanPlaces } from '../../core/model/coverage.ts'
 import type { CompactionStatus } from '../../core/model/dependents.ts'

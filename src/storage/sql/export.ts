@@ -1,5 +1,5 @@
 import { UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { RowSet } from '../../core/model/coverage.ts'
 import {
   type CompactionRecord,

@@ -1,7 +1,6 @@
 import { invalid, UndertextError } from '../../core/errors.ts'
 import { headOf } from '../../core/messages/characters.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { listIn } from '../../core/messages/lists.ts'
+import { defined, listIn } from '../../core/messages/json.ts'
 import type { StoredMessage, ViewMessage } from '../../core/messages/message.ts'
 import { countRows, type RowSet, withoutRows } from '../../core/model/coverage.ts'
 import {

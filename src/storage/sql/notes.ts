@@ -1,6 +1,5 @@
 import { UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { canonicalJson, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
+import { canonicalJson, defined, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
 import {
   type Authorship,
   type ForgetRequest,

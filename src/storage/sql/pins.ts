@@ -1,5 +1,5 @@
 import { UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { Authorship } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { requireSession, type StoredSession } from './sessions.ts'

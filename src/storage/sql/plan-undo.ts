@@ -1,6 +1,6 @@
 /*
  * Decides what an undo includes: the compactions that it takes out of force, and those that it redoes. The same for a redo and for
- * a rewind. The rules are those of `core/model/dependents.ts`; these walks ask the database for candidates.
+ * a rewind. The rules are those of `core/model/coverage.ts`; these walks ask the database for candidates.
  */
 
 import { UndertextError } from '../../core/errors.ts'

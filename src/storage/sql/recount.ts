@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isUndertextError, type UndertextError } from '../../core/errors.ts'
-import { listIn } from '../../core/messages/lists.ts'
+import { listIn } from '../../core/messages/json.ts'
 import { partsOf } from '../../core/messages/message.ts'
 import { indexMessage, type MessageIndex } from '../../core/model/message-parts.ts'
 import { savedOf } from '../../core/model/plan.ts'

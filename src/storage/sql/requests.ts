@@ -1,7 +1,6 @@
 import { UndertextError } from '../../core/errors.ts'
 import { headOf } from '../../core/messages/characters.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { stringifyJson } from '../../core/messages/json.ts'
+import { defined, stringifyJson } from '../../core/messages/json.ts'
 import type { PositionRange } from '../../core/messages/message.ts'
 import type { Point } from '../../core/model/moment.ts'
 import { canonicalProvider } from '../../core/tokens/providers.ts'

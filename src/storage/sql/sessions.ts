@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, UndertextError } from '../../core/errors.ts'
 import { fitsIndex, incarnationOf, NAME_BYTES_RULE } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { type JsonObject, stringifyJson } from '../../core/messages/json.ts'
+import { defined, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import {
   type ForkOrigin,

@@ -1,5 +1,5 @@
 import { UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import { countRows, spanPlaces } from '../../core/model/coverage.ts'
 import { addSizes, subtractSizes } from '../../core/tokens/measure.ts'
 import type { Trigger, UndoOutcome, UndoRequest } from '../storage.ts'

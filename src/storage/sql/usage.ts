@@ -1,5 +1,5 @@
 import { isUndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { Moment } from '../../core/model/moment.ts'
 import {
   type Calibration,

@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../core/messages/json.ts'
-import { listIn } from '../../core/messages/lists.ts'
+import { type JsonObject, listIn } from '../../core/messages/json.ts'
 import {
   type Part,
   type PositionRange,

@@ -1,11 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import { UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import type { JsonObject } from '../../core/messages/json.ts'
-import { listIn } from '../../core/messages/lists.ts'
+import { defined, type JsonObject, listIn } from '../../core/messages/json.ts'
 import { type Message, type Part, partsOf } from '../../core/messages/message.ts'
 import { overlaid } from '../../core/messages/overlay.ts'
-import { firstChange, type InvalidatedReasoning } from '../../core/model/invalidated-reasoning.ts'
 import { checkLaws } from '../../core/model/laws.ts'
 import {
   applyPlan,
@@ -14,6 +11,7 @@ import {
   type PlannedInsert,
   type PlannedReplacement,
 } from '../../core/model/plan.ts'
+import { firstChange, type InvalidatedReasoning } from '../../core/model/reasoning.ts'
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
 import type { SummaryTask } from '../../core/stages/stage.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { OverflowReading } from '../../core/overflow/read-overflow.ts'
 import { isDoubted, NO_CALIBRATION, ratioOf, samplesOf, totalOf } from '../../core/tokens/calibration.ts'
 import type { PriceOf } from '../../core/tokens/prices.ts'

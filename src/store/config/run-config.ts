@@ -1,6 +1,5 @@
 import type { z } from 'zod'
-import { defined } from '../../core/messages/defined.ts'
-import type { JsonObject } from '../../core/messages/json.ts'
+import { defined, type JsonObject } from '../../core/messages/json.ts'
 import { minimumSavingsOf } from '../../core/model/prompt-cache.ts'
 import type { Stage, StageSettings } from '../../core/stages/stage.ts'
 import { chosenSummarizer } from '../../core/summarizers/judge-answer.ts'

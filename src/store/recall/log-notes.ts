@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { encodeCursor } from '../../core/cursor.ts'
 import { nameSchema } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { Note } from '../../storage/storage.ts'
 import { noteTextSchema } from '../config/note-options.ts'
 import type { Store } from '../store.ts'

@@ -1,6 +1,6 @@
 import { isObject, parsedJson } from '../../core/messages/json.ts'
 import type { Message, ViewMessage } from '../../core/messages/message.ts'
-import type { InvalidatedReasoning } from '../../core/model/invalidated-reasoning.ts'
+import type { InvalidatedReasoning } from '../../core/model/reasoning.ts'
 import { type BoundPrefix, frameChange } from '../../core/rendering/bound-reasoning.ts'
 import { type RenderOptions, renderBoundView } from '../../core/rendering/render.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'

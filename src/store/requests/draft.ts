@@ -1,5 +1,5 @@
 import { addedParts, turnOfAdded, withAddedParts } from '../../core/messages/added.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import {
   type Message,
   type NewMessage,

@@ -10,7 +10,7 @@ import {
   planFileSummarization,
 } from '../../core/files/summary-plan.ts'
 import { check, MAX_TIMER_MS } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { tokensOfText } from '../../core/tokens/measure.ts'
 import { truncateToTokenBudget } from '../../core/tokens/truncate-text.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isUndertextError } from '../../core/errors.ts'
 import { labelSchema, modelShape, ownerOption, taken } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { overflowRulesSchema } from '../../core/overflow/read-overflow.ts'
 import { type NeurolinkRequest, requestSchema } from '../../core/tokens/budget.ts'

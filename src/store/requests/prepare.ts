@@ -1,5 +1,5 @@
 import { invalid, isUndertextError, UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { wellFormed } from '../../core/messages/well-formed.ts'
 import { CONTINUATION_TEXT } from '../../core/rendering/contents.ts'

@@ -1,6 +1,5 @@
 import { ContextBudgetExceededError, standingFor } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { defined, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { Message, NewMessage } from '../../core/messages/message.ts'
 import type { RefusalKind } from '../../core/overflow/wordings.ts'
 import type { BoundPrefix } from '../../core/rendering/bound-reasoning.ts'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { labelSchema, modelShape, nameSchema, parsed, taken } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { defined, isObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import type { NextStep } from '../../core/messages/stop-reason.ts'
 import type { BoundPrefix } from '../../core/rendering/bound-reasoning.ts'

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { defined } from '../../core/messages/defined.ts'
-import { parsedJson, stringifyJson } from '../../core/messages/json.ts'
+import { defined, parsedJson, stringifyJson } from '../../core/messages/json.ts'
 import type { Message, NewMessage, PositionRange } from '../../core/messages/message.ts'
 import { type BoundPrefix, frameOf, isSentAlike, markOf } from '../../core/rendering/bound-reasoning.ts'
 import {

@@ -1,5 +1,5 @@
 import { isUndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { readOverflow } from '../../core/overflow/read-overflow.ts'
 import { type MediaRefusal, mediaRefusal, readRefusal } from '../../core/overflow/read-refusal.ts'

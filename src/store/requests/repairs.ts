@@ -1,5 +1,5 @@
 import { isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { Refusal } from '../../core/overflow/read-refusal.ts'
 import type { RefusalKind } from '../../core/overflow/wordings.ts'
 import type { Repair } from '../compaction/direct-compactions.ts'

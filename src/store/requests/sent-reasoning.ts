@@ -1,6 +1,6 @@
 import { isObject } from '../../core/messages/json.ts'
 import { isReasoning, type Message, type Part, partsOf } from '../../core/messages/message.ts'
-import type { InvalidatedReasoning } from '../../core/model/invalidated-reasoning.ts'
+import type { InvalidatedReasoning } from '../../core/model/reasoning.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { measurePart } from '../../core/tokens/measure.ts'
 

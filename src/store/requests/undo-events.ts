@@ -1,4 +1,4 @@
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { UndoOutcome } from '../../storage/storage.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { type Events, percentOf } from '../events.ts'

@@ -1,6 +1,6 @@
 import { UndertextError } from '../../core/errors.ts'
 import { check, taken } from '../../core/messages/check.ts'
-import { defined } from '../../core/messages/defined.ts'
+import { defined } from '../../core/messages/json.ts'
 import type { AppliedEdit } from '../../core/stages/provider-compaction.ts'
 import type { Compaction, Session } from '../../storage/storage.ts'
 import { recordProviderWork, requestedBlock } from '../append.ts'

@@ -1,4 +1,3 @@
-import { BROKEN_OFF, brokenOff } from '../../core/messages/broken-off.ts'
 import { markupPieces } from '../../core/messages/client-markup.ts'
 import { compactionBlock } from '../../core/messages/compaction-block.ts'
 import { stringifyJson } from '../../core/messages/json.ts'
@@ -12,6 +11,7 @@ import {
   type StoredMessage,
   type ToolResultPart,
 } from '../../core/messages/message.ts'
+import { BROKEN_OFF, brokenOff } from '../../core/messages/stop-reason.ts'
 import type { DocumentSettings } from './options.ts'
 import { counted, figure, size } from './options.ts'
 

@@ -1,8 +1,8 @@
+import { titleFrom } from '../../core/messages/characters.ts'
 import { isStorableText, MAX_NAME_LENGTH } from '../../core/messages/check.ts'
 import { typedText } from '../../core/messages/client-markup.ts'
 import { isObject, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import type { PositionRange } from '../../core/messages/message.ts'
-import { titleFrom } from '../../core/messages/title.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 
 /** Fields with the time of a message in transcripts. */

@@ -1,4 +1,4 @@
-import { listIn } from '../../core/messages/lists.ts'
+import { listIn } from '../../core/messages/json.ts'
 import type { PositionRange } from '../../core/messages/message.ts'
 import { pairToolUse, type ToolUse } from '../../core/messages/pairing.ts'
 import { rangesOf } from './claude-code-fields.ts'

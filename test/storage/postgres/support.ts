@@ -1,6 +1,6 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll } from 'vitest'
-import { BUILT_IN_ESTIMATORS } from '../../../src/core/tokens/estimators/built-in.ts'
+import { BUILT_IN_ESTIMATORS } from '../../../src/core/tokens/measure.ts'
 import { locationOf } from '../../../src/storage/location.ts'
 import {
   PostgresDatabase,

@@ -1,7 +1,6 @@
 import { isUndertextError, UndertextError } from '../../../core/errors.ts'
 import { addedParts, ownParts } from '../../../core/messages/added.ts'
-import { defined } from '../../../core/messages/defined.ts'
-import { canonicalJson } from '../../../core/messages/json.ts'
+import { canonicalJson, defined } from '../../../core/messages/json.ts'
 import { type NewMessage, type Part, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
 import { withoutGivenMark } from '../../../core/messages/user-answers.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../../../core/messages/defined.ts'
+import { defined } from '../../../core/messages/json.ts'
 import { type Message, type NewMessage, partsOf, textsOf } from '../../../core/messages/message.ts'
 import type { PrepareRequestOptions } from '../../../store/requests/options.ts'
 import type { PreparedRequest } from '../../../store/requests/prepared.ts'

@@ -1,4 +1,4 @@
-import { listIn } from '../../../core/messages/lists.ts'
+import { listIn } from '../../../core/messages/json.ts'
 import { type Message, partsOf, type Role, type ViewMessage } from '../../../core/messages/message.ts'
 import { withReplacements } from '../../../core/messages/overlay.ts'
 import type { CompactionKind } from '../../../core/model/plan.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defined } from '../../../core/messages/defined.ts'
+import { defined } from '../../../core/messages/json.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { CompactionPreview, CompactionResult } from '../../../store/compaction/result.ts'
 import type { PreviewOptions } from '../../../store/config/store-options.ts'

@@ -1,69 +1,28 @@
 import { z } from 'zod'
-import {
-  characterEnd,
-  characterStart,
-  codePointStart,
-  detached,
-  isInsidePair,
-} from '../../messages/characters.ts'
+import { characterEnd, characterStart, detached } from '../../messages/characters.ts'
 
-/*
- * Sizes of texts in UTF-8 without encoding them: an output may have 100 MB. A lone surrogate counts as the three bytes of
- * U+FFFD, which is written for it.
- */
-
-/** The UTF-16 units that are measured at once. */
-const STEP = 4_096
-
+/** A lone surrogate counts as the three bytes of U+FFFD, which is written for it. */
 export function byteLength(text: string): number {
   return Buffer.byteLength(text, 'utf8')
 }
 
+const encoder = new TextEncoder()
+
 /** The length of the longest beginning of at most `maxBytes`, UTF-16 units. Cuts between code points. */
 export function headWithin(text: string, maxBytes: number): number {
-  let at = 0
-  let room = maxBytes
-  while (at < text.length) {
-    const next = codePointStart(text, Math.min(text.length, at + STEP))
-    const bytes = byteLength(text.slice(at, next))
-    if (bytes > room) break
-    room -= bytes
-    at = next
-  }
-  while (at < text.length) {
-    const next = isInsidePair(text, at + 1) ? at + 2 : at + 1
-    room -= bytesAt(text, at, next)
-    if (room < 0) break
-    at = next
-  }
-  return at
+  if (byteLength(text) <= maxBytes) return text.length
+  // A unit takes a byte at least: what may fit is all that is encoded of an output of 100 MB.
+  return encoder.encodeInto(text.slice(0, maxBytes), new Uint8Array(maxBytes)).read
 }
 
 /** The start of the longest end of at most `maxBytes`, UTF-16 units. Cuts between code points. */
 export function tailWithin(text: string, maxBytes: number): number {
-  let at = text.length
-  let room = maxBytes
-  while (at > 0) {
-    const next = codePointStart(text, Math.max(0, at - STEP))
-    const bytes = byteLength(text.slice(next, at))
-    if (bytes > room) break
-    room -= bytes
-    at = next
-  }
-  while (at > 0) {
-    const next = isInsidePair(text, at - 1) ? at - 2 : at - 1
-    room -= bytesAt(text, next, at)
-    if (room < 0) break
-    at = next
-  }
-  return at
-}
-
-/** The bytes of the code point between two positions. */
-function bytesAt(text: string, from: number, to: number): number {
-  if (to - from === 2) return 4
-  const unit = text.charCodeAt(from)
-  return unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3
+  if (byteLength(text) <= maxBytes) return 0
+  const bytes = Buffer.from(text.slice(Math.max(0, text.length - maxBytes)))
+  let start = bytes.length - maxBytes
+  // Not within a code point.
+  while ((bytes[start]! & 0xc0) === 0x80) start += 1
+  return text.length - bytes.toString('utf8', start).length
 }
 
 /** The end of the first `lines` lines, without their last line break. Lines are separated by "\n". */

@@ -1,7 +1,6 @@
 import { check, newNameSchema } from '../../../core/messages/check.ts'
 import { lastBlockOf } from '../../../core/messages/compaction-block.ts'
-import { defined } from '../../../core/messages/defined.ts'
-import { isObject, type JsonObject } from '../../../core/messages/json.ts'
+import { defined, isObject, type JsonObject } from '../../../core/messages/json.ts'
 import type { NewMessage, PositionRange } from '../../../core/messages/message.ts'
 import type { Session, SessionFields } from '../../../storage/storage.ts'
 import { AppliedCompactions } from './applied-compactions.ts'
