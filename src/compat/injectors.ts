@@ -67,21 +67,19 @@ function triggerAt(value: unknown, depth: number): InjectionTrigger {
     throw invalid('trigger: must be an object')
   const [name, ...more] = Object.keys(value)
   if (name === undefined || more.length > 0) throw invalid('trigger: must have exactly one key')
+  const read = Object.hasOwn(READERS, name) ? READERS[name as keyof typeof READERS] : undefined
+  if (read === undefined) throw invalid('trigger: must be everyNTurns, onTokenThreshold, allOf, anyOf or not')
   const given = (value as { readonly [key: string]: unknown })[name]
-  switch (name) {
-    case 'everyNTurns':
-      return Object.freeze({ everyNTurns: whole(given, name) })
-    case 'onTokenThreshold':
-      return Object.freeze({ onTokenThreshold: whole(given, name) })
-    case 'allOf':
-      return Object.freeze({ allOf: several(given, name, depth) })
-    case 'anyOf':
-      return Object.freeze({ anyOf: several(given, name, depth) })
-    case 'not':
-      return Object.freeze({ not: triggerAt(given, depth + 1) })
-    default:
-      throw invalid('trigger: must be everyNTurns, onTokenThreshold, allOf, anyOf or not')
-  }
+  return Object.freeze({ [name]: read(given, name, depth) }) as InjectionTrigger
+}
+
+/** How the value of each trigger is read. */
+const READERS = {
+  everyNTurns: whole,
+  onTokenThreshold: whole,
+  allOf: several,
+  anyOf: several,
+  not: (inner: unknown, _name: string, depth: number) => triggerAt(inner, depth + 1),
 }
 
 function whole(value: unknown, name: string): number {

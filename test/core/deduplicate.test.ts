@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { deduplicateFileReads } from '../../src/compat/arrays/index.ts'
+import { contextIn, rowsOf } from '../../src/compat/arrays/rows.ts'
 import type { Json } from '../../src/core/messages/json.ts'
 import type { Part, ToolResultOutput } from '../../src/core/messages/message.ts'
 import type { ChatMessage } from '../../src/core/model/message-parts.ts'
+import { deduplicate } from '../../src/core/stages/deduplicate.ts'
 import { type NewMessage, openStore } from '../../src/index.ts'
 
 /*
@@ -369,4 +371,17 @@ describe('reads shown as previews from the start', () => {
       expect((await store.compactSession('s', only))!.compacted).toBe(false)
     }
   })
+})
+
+it('needs no contents but the results of repeated reads, also where settings have a copy of the names of path arguments', () => {
+  const messages = messagesOf([
+    ['read', PATH, WHOLE],
+    ['bash', { command: 'ls' }, WHOLE],
+    ['read', PATH, WHOLE],
+  ])
+  const rows = rowsOf(messages as ChatMessage[], '', 'test')
+  const keeps = deduplicate.keeps!(rows.view, contextIn(rows, {}, 0, 0))
+  const needed = rows.view.rows.map((row) => keeps(row, rows.contentOf(row)))
+  // The results; what was called is in the index.
+  expect(needed).toEqual([false, true, false, false, false, true])
 })

@@ -7,9 +7,8 @@ import { outputText, type Part, partsOf } from '../../core/messages/message.ts'
 import type { ChatMessage, ContextStrategy } from '../../core/model/message-parts.ts'
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
-import { compositeStage } from '../../core/stages/composite.ts'
 import { keepsGroups, staying } from '../../core/stages/cut-points.ts'
-import { isStage } from '../../core/stages/registry.ts'
+import { compositeStage, isStage } from '../../core/stages/registry.ts'
 import type {
   CompositeStage,
   PlanDraft,

@@ -39,9 +39,7 @@ export function tagForCondensation<M extends ChatMessage>(
   toIndex: number,
   condenseId: string,
 ): (M & ChatMessage)[] {
-  return readable('tagForCondensation', () => {
-    return addTags('tagForCondensation', CONDENSATION, messages, fromIndex, toIndex, condenseId)
-  })
+  return addTags('tagForCondensation', CONDENSATION, messages, fromIndex, toIndex, condenseId)
 }
 
 /**
@@ -54,9 +52,7 @@ export function tagForTruncation<M extends ChatMessage>(
   toIndex: number,
   truncationId: string,
 ): (M & ChatMessage)[] {
-  return readable('tagForTruncation', () => {
-    return addTags('tagForTruncation', TRUNCATION, messages, fromIndex, toIndex, truncationId)
-  })
+  return addTags('tagForTruncation', TRUNCATION, messages, fromIndex, toIndex, truncationId)
 }
 
 /**
@@ -67,9 +63,7 @@ export function removeCondensationTags<M extends ChatMessage>(
   messages: readonly M[],
   condenseId: string,
 ): (M & ChatMessage)[] {
-  return readable('removeCondensationTags', () => {
-    return removeTags('removeCondensationTags', CONDENSATION, messages, condenseId)
-  })
+  return removeTags('removeCondensationTags', CONDENSATION, messages, condenseId)
 }
 
 /**
@@ -80,9 +74,7 @@ export function removeTruncationTags<M extends ChatMessage>(
   messages: readonly M[],
   truncationId: string,
 ): (M & ChatMessage)[] {
-  return readable('removeTruncationTags', () => {
-    return removeTags('removeTruncationTags', TRUNCATION, messages, truncationId)
-  })
+  return removeTags('removeTruncationTags', TRUNCATION, messages, truncationId)
 }
 
 function addTags<M extends ChatMessage>(
@@ -93,18 +85,20 @@ function addTags<M extends ChatMessage>(
   toIndex: number,
   givenId: string,
 ): M[] {
-  requireMessages(messages, what)
-  const limited = (index: number, name: string): number => {
-    if (typeof index !== 'number' || Number.isNaN(index)) throw invalid(`${what}: ${name} must be a number`)
-    return Math.min(Math.max(0, Math.trunc(index)), messages.length)
-  }
-  const [from, to] = [limited(fromIndex, 'fromIndex'), limited(toIndex, 'toIndex')]
-  const id = check(idSchema, givenId, `${what}: id`)
-  return messages.map((message, index) =>
-    index < from || index >= to || hasParent(message) || message[idField] === id
-      ? message
-      : { ...message, [parent]: id },
-  )
+  return readable(what, () => {
+    requireMessages(messages, what)
+    const limited = (index: number, name: string): number => {
+      if (typeof index !== 'number' || Number.isNaN(index)) throw invalid(`${what}: ${name} must be a number`)
+      return Math.min(Math.max(0, Math.trunc(index)), messages.length)
+    }
+    const [from, to] = [limited(fromIndex, 'fromIndex'), limited(toIndex, 'toIndex')]
+    const id = check(idSchema, givenId, `${what}: id`)
+    return messages.map((message, index) =>
+      index < from || index >= to || hasParent(message) || message[idField] === id
+        ? message
+        : { ...message, [parent]: id },
+    )
+  })
 }
 
 function removeTags<M extends ChatMessage>(
@@ -113,11 +107,13 @@ function removeTags<M extends ChatMessage>(
   messages: readonly M[],
   givenId: string,
 ): M[] {
-  requireMessages(messages, what)
-  const id = check(idSchema, givenId, `${what}: ${idField}`)
-  return messages
-    .filter((message) => !(message[idField] === id && isInserted(message)))
-    .map((message) => (message[parent] === id ? without(message, parent) : message))
+  return readable(what, () => {
+    requireMessages(messages, what)
+    const id = check(idSchema, givenId, `${what}: ${idField}`)
+    return messages
+      .filter((message) => !(message[idField] === id && isInserted(message)))
+      .map((message) => (message[parent] === id ? without(message, parent) : message))
+  })
 }
 
 function without<M extends ChatMessage>(message: M, field: Tags['parent']): M {

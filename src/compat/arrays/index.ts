@@ -12,17 +12,15 @@ export { DEDUP_THRESHOLD } from '../../core/stages/deduplicate.ts'
 export { DROP_REASONING_KEEP_TURNS } from '../../core/stages/drop-reasoning.ts'
 export { FAN_OUT, LEAF_MESSAGES, LEAF_TOKENS } from '../../core/stages/hierarchical-summaries.ts'
 export { DEFAULT_SCORER, type ImportanceReason } from '../../core/stages/importance/groups.ts'
-export type {
-  GroupScore,
-  GroupToScore,
-  ImportanceScorer,
-  ScorerWarning,
-} from '../../core/stages/importance/scorer.ts'
 export {
+  type GroupScore,
+  type GroupToScore,
+  type ImportanceScorer,
   type ImportanceScores,
   type MessageImportance,
   type MessageToScore,
   type ScoreOptions,
+  type ScorerWarning,
   scoreMessages,
   scoreMessagesWith,
 } from '../../core/stages/importance/scorer.ts'
@@ -82,14 +80,6 @@ export type { PendingSummary } from '../../store/compaction/run-draft.ts'
 export type { BudgetStrategy, UserStrategy } from './composite.ts'
 export { type CompositeOptions, type CompositePart, composite, stageFrom } from './composite.ts'
 export {
-  type ArrayCompactionConfig,
-  type ArrayCompactionResult,
-  ContextCompactor,
-  type SummarizeConfig,
-  type SummarizeResult,
-  summarizeMessages,
-} from './context-compactor.ts'
-export {
   type EffectiveHistoryFilter,
   getEffectiveHistory as filterEffectiveHistory,
   getEffectiveHistory,
@@ -111,16 +101,22 @@ export {
 export type { ArrayEstimator, EstimatorChoice } from './rows.ts'
 export type { StrategyStep } from './run-strategy.ts'
 export {
+  type ArrayCompactionConfig,
+  type ArrayCompactionResult,
+  ContextCompactor,
   type DeduplicationConfig,
   type DeduplicationResult,
   deduplicateFileReads,
   type PruneConfig,
   type PruneResult,
   pruneToolOutputs,
+  type SummarizeConfig,
+  type SummarizeResult,
+  summarizeMessages,
   type TruncationConfig,
   type TruncationResult,
   truncateWithSlidingWindow,
-} from './single-stages.ts'
+} from './stages.ts'
 export type {
   ArrayFace,
   Strategy,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { readable } from '../../core/messages/check.ts'
-import { isJsonObject } from '../../core/messages/json.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages/json.ts'
 import type { Part } from '../../core/messages/message.ts'
 import { textsByRow, withReplacements } from '../../core/messages/overlay.ts'
 import { joinByNeighbourhood } from '../../core/messages/pairing.ts'
@@ -27,11 +27,14 @@ import { View } from '../../core/model/view.ts'
 import type { ShownReplacement, ViewRow } from '../../core/model/view-row.ts'
 import { CLEARED_PLACEHOLDER } from '../../core/stages/clear-tool-results.ts'
 import { PRUNE_PLACEHOLDER } from '../../core/stages/prune.ts'
-import type { StageContext } from '../../core/stages/stage.ts'
+import type { StageContext, StageSettings } from '../../core/stages/stage.ts'
+import { KEEP_RECENT_RATIO } from '../../core/stages/summarize.ts'
+import { TRUNCATION_FRACTION } from '../../core/stages/truncate.ts'
 import { type Estimator, isEstimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import type { TokenCounter } from '../../core/tokens/estimators/neuron.ts'
 import { estimatePromptfleetMessage, promptfleetEstimator } from '../../core/tokens/estimators/promptfleet.ts'
 import { estimatorNamed, neurolinkEstimator } from '../../core/tokens/measure.ts'
+import { stageSettings } from '../../store/config/run-config.ts'
 import { isVisible } from './effective-history.ts'
 
 /** An estimator for plain arrays. It may also count the role, which the sums of a store do not. */
@@ -93,6 +96,31 @@ export type ArrayRows = Pick<StageContext, 'contentOf' | 'metadataOf'> & {
   readonly view: View
   /** The parts of each visible message, by key. */
   readonly parts: ReadonlyMap<number, readonly Part[]>
+  /** The metadata of those that have some. */
+  readonly metadata: ReadonlyMap<number, JsonObject>
+}
+
+/** The defaults of the stages, not scaled: an array has no window. */
+const DEFAULT_SETTINGS = stageSettings(
+  { pipeline: [], keepRecentRatio: KEEP_RECENT_RATIO, truncationFraction: TRUNCATION_FRACTION },
+  Number.MAX_SAFE_INTEGER,
+  0,
+)
+
+/** What a stage plans by over an array. */
+export function contextIn(
+  { contentOf, metadataOf }: ArrayRows,
+  settings: { readonly [K in keyof StageSettings]?: StageSettings[K] | undefined },
+  targetTokens: number,
+  limitTokens: number,
+): StageContext {
+  return {
+    contentOf,
+    metadataOf,
+    settings: { ...DEFAULT_SETTINGS, ...settings } as StageSettings,
+    targetTokens,
+    limitTokens,
+  }
 }
 
 /**
@@ -117,19 +145,19 @@ export function rowsOf(
     return { visible: shown, contents: joinByNeighbourhood(parts) }
   })
   const parts = new Map<number, readonly Part[]>()
+  const metadata = new Map<number, JsonObject>()
   const rows = visible.map(({ message, index }, at) => {
     const content = contents[at]!
     parts.set(index + 1, content)
+    if (isJsonObject(message.metadata)) metadata.set(index + 1, message.metadata)
     return rowOf(message, index, content, estimator)
   })
   return {
     view: new View(rows, estimator, provider),
     parts,
+    metadata,
     contentOf: ({ key }) => parts.get(key) ?? [],
-    metadataOf: ({ key }) => {
-      const metadata = messages[key - 1]?.metadata
-      return isJsonObject(metadata) ? metadata : undefined
-    },
+    metadataOf: ({ key }) => metadata.get(key),
   }
 }
 

@@ -3,16 +3,14 @@ import { invalid, standingFor, UndertextError } from '../../core/errors.ts'
 import { defined } from '../../core/messages/json.ts'
 import type { Part } from '../../core/messages/message.ts'
 import type { ChatMessage } from '../../core/model/message-parts.ts'
-import type { Plan, PlannedInsert, PlannedStep } from '../../core/model/plan.ts'
+import type { Plan, PlannedInsert } from '../../core/model/plan.ts'
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
 import { framedText, MANNERS, type Manner } from '../../core/rendering/rows.ts'
 import type {
-  CompositeStage,
   PlanDraft,
   Stage,
   StageContext,
-  StageSettings,
   SummarizingStage,
   SummaryTask,
 } from '../../core/stages/stage.ts'
@@ -27,11 +25,17 @@ import {
   tasksProblem,
 } from '../../store/compaction/draft-plan.ts'
 import { SummaryMaterial, type SummarySource } from '../../store/compaction/summary-chunks.ts'
-import { askForSummary, type WrittenSummary } from '../../store/compaction/write-summary.ts'
+import { askForSummary, summaryProblem, type WrittenSummary } from '../../store/compaction/write-summary.ts'
 import { isVisible } from './effective-history.ts'
-import type { ArrayEstimator } from './rows.ts'
-import { type ArrayRows, insertedMessage, replaceParts, rowsOf, stepOf } from './rows.ts'
-import { DEFAULT_SETTINGS } from './single-stages.ts'
+import {
+  type ArrayEstimator,
+  type ArrayRows,
+  contextIn,
+  insertedMessage,
+  replaceParts,
+  rowsOf,
+  stepOf,
+} from './rows.ts'
 
 /** The share of the target that the default stages keep unsummarized over an array. */
 const KEEP_RECENT_SHARE = 0.3
@@ -48,7 +52,7 @@ export type RunOptions = {
 }
 
 /** One passing of an array through a strategy. */
-export type ArrayRun = {
+export type ArrayRun = RunOptions & {
   /** The target size of the messages, tokens; `undefined` without one. */
   readonly target: number | undefined
   /**
@@ -69,24 +73,45 @@ export type StrategyStep = {
   readonly tokensAfter: number
 }
 
-/** Tokens of the visible messages of an array, whole. */
-export function tokensIn(items: readonly Item[], options: RunOptions, what: string): number {
-  return Math.ceil(rowsIn(items, options, what).view.tokens)
+/** A message while strategies are applied. */
+export type Item = {
+  readonly message: ChatMessage
+  /** Its index in the given array; for a summary, the indexes of the messages that it replaces. */
+  readonly origins: readonly number[]
+  /** The own text of an added summary. */
+  readonly summary?: string
+}
+type Items = readonly Item[]
+
+export function itemsOf(messages: readonly ChatMessage[]): Item[] {
+  return messages.flatMap((message, origin) => (isVisible(message) ? [{ message, origins: [origin] }] : []))
 }
 
-function rowsIn(items: readonly Item[], { provider, estimator }: RunOptions, what: string): ArrayRows {
+export function messagesOf(items: Items): ChatMessage[] {
+  return items.map(({ message }) => message)
+}
+
+/** What counting the tokens of messages needs. */
+export type Counting = Pick<ArrayRun, 'estimator' | 'provider' | 'what'>
+
+export function rowsIn(items: Items, { provider, estimator, what }: Counting): ArrayRows {
   return rowsOf(messagesOf(items), provider, what, estimator)
 }
 
-/** How items pass through a strategy, also within another one, whose options are the defaults. */
-type Passing = (
-  items: readonly Item[],
-  run: ArrayRun,
-  outer: RunOptions | undefined,
-) => Promise<readonly Item[]>
+/** Tokens of the messages, whole. */
+export function tokensIn(items: Items, counting: Counting): number {
+  return Math.ceil(rowsIn(items, counting).view.tokens)
+}
 
-/** A stage that is run over arrays in its own way instead of as it plans. */
+/** The target size of a run. Throws `INVALID_INPUT` without one. */
+export function targetOf({ target, what }: Pick<ArrayRun, 'target' | 'what'>): number {
+  if (target === undefined) throw invalid(`${what}: needs maxTokens or a target in tokens`)
+  return target
+}
+
+/** A stage that is run over arrays in its own way instead of as it plans: with its own options, or as a strategy of the application. */
 export const PASSING = Symbol('undertext.passing')
+type Passing = (items: Items, run: ArrayRun) => Promise<Items>
 
 /**
  * Runs a stage over messages once, whatever their size. A composite stage runs each of its stages only while they are over its budget.
@@ -94,36 +119,41 @@ export const PASSING = Symbol('undertext.passing')
  * Rejects with `SUMMARIZER_FAILED`, with `INVALID_INPUT` for an invalid plan, and with what `checkLaws` throws.
  */
 export async function runStageOnItems(
-  items: readonly Item[],
+  items: Items,
   stage: Stage & { readonly [PASSING]?: Passing },
   run: ArrayRun,
-  options: RunOptions,
-): Promise<readonly Item[]> {
-  const passing = stage[PASSING]
-  if (passing !== undefined) return passing(items, run, options)
-  if ('stages' in stage) return runComposite(items, stage, run, options)
-  if ('summaries' in stage) return runSummaries(items, stage, run, options)
-  const rows = rowsIn(items, options, run.what)
-  const context = contextOf(rows, run, options)
+): Promise<Items> {
+  if (stage[PASSING] !== undefined) return stage[PASSING](items, run)
+  if ('stages' in stage) return runComposite(items, stage.stages, run)
+  if ('summaries' in stage) return runSummaries(items, stage, run)
+  const rows = rowsIn(items, run)
+  const context = contextOf(rows, run)
   const draft: PlanDraft | undefined = await stage.plan(rows.view, context)
   if (draft === undefined) return items
-  return afterStep(items, stepOf(rows.view, planOf(rows.view, draft, stage, context, run)), options.manner)
+  const plan = planOf(rows.view, draft, stage, context, run)
+  const { after } = stepOf(rows.view, plan)
+  const shown = replaceParts(messagesOf(items), plan.replace)
+  // A row's key is its item's index + 1; the inserted row's is negative.
+  return after.rows.map(({ key }): Item => {
+    const item = items[key - 1]
+    if (item !== undefined) return { ...item, message: shown[key - 1]! }
+    return insertedItem(plan.insert!, originsOf(items, plan.hide), run.manner)
+  })
 }
 
 async function runComposite(
-  items: readonly Item[],
-  { stages }: CompositeStage,
+  items: Items,
+  stages: readonly Stage[],
   { steps, ...run }: ArrayRun,
-  options: RunOptions,
-): Promise<readonly Item[]> {
+): Promise<Items> {
   const target = targetOf(run)
   let left = items
   for (const stage of stages) {
-    const tokensBefore = tokensIn(left, options, run.what)
+    const tokensBefore = tokensIn(left, run)
     if (tokensBefore <= target) break
     const budget = 'stages' in stage ? stage.budget : undefined
-    left = await runStageOnItems(left, stage, { ...run, target: budget ?? target }, options)
-    steps?.push({ name: stage.name, tokensBefore, tokensAfter: tokensIn(left, options, run.what) })
+    left = await runStageOnItems(left, stage, { ...run, target: budget ?? target })
+    steps?.push({ name: stage.name, tokensBefore, tokensAfter: tokensIn(left, run) })
   }
   return left
 }
@@ -143,56 +173,47 @@ function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContex
   return plan
 }
 
-/** The target size of a run. Throws `INVALID_INPUT` without one. */
-export function targetOf({ target, what }: ArrayRun): number {
-  if (target === undefined) throw invalid(`${what}: needs maxTokens or a target in tokens`)
-  return target
-}
-
-async function runSummaries(
-  items: readonly Item[],
-  stage: SummarizingStage,
-  run: ArrayRun,
-  options: RunOptions,
-): Promise<readonly Item[]> {
+async function runSummaries(items: Items, stage: SummarizingStage, run: ArrayRun): Promise<Items> {
   let left = items
   for (let round = 0; round < (stage.rounds ?? 1); round++) {
-    const rows = rowsIn(left, options, run.what)
-    const drafts = stage.summaries(rows.view, contextOf(rows, run, options))
+    const rows = rowsIn(left, run)
+    const drafts = stage.summaries(rows.view, contextOf(rows, run))
     const problem = tasksProblem(drafts)
     if (problem !== undefined) throw invalid(`${run.what}: ${stage.name}: ${problem}`)
-    const tasks = drafts.map((draft) => completeTask(rows.view, draft, options.summaryMaxTokens))
+    const tasks = drafts.map((draft) => completeTask(rows.view, draft, run.summaryMaxTokens))
     if (tasks.length === 0) break
-    left = await condenseTasks(left, rows, tasks, run, options)
+    left = await condenseTasks(left, rows, tasks, run)
   }
   return left
 }
 
 /** Replaces the rows of each task by a summary. The tasks are of one view and do not overlap. */
 async function condenseTasks(
-  items: readonly Item[],
+  items: Items,
   array: ArrayRows,
   tasks: readonly SummaryTask[],
   run: ArrayRun,
-  options: RunOptions,
-): Promise<readonly Item[]> {
+): Promise<Items> {
   const made = new Map<number, Item>()
   let now = array.view
   for (const task of tasks) {
     const { rows, level, tokens } = task
     const sources = rows.map((row) => sourceOf(row, array))
-    const limited = run.mustShrink ? task : { ...task, maxTokens: options.summaryMaxTokens }
-    const { text, metadata, answer } = await requestSummary(sources, limited, array.view, options)
+    const limited = run.mustShrink ? task : { ...task, maxTokens: run.summaryMaxTokens }
+    const { text, metadata, answer } = await requestSummary(sources, limited, array.view, run)
     const sizes = measureMessage({ content: text }, array.view.estimator)
     if (run.mustShrink && now.tokensOfRow({ sizes }) >= tokens) continue
     const withLevel = { ...metadata, ...defined({ level }) }
     const insert: PlannedInsert = { kind: 'summary', role: 'system', text, metadata: withLevel, sizes }
     const number = made.size + 1
-    const covered = rows.flatMap(({ key }) => items[key - 1]!.origins)
-    made.set(-number, insertedItem(insert, covered, options.manner, answer.text))
+    made.set(-number, insertedItem(insert, originsOf(items, rows), run.manner, answer.text))
     now = stepOf(now, condensePlan(rows, insert, {}), number).after
   }
   return now.rows.map(({ key }) => made.get(key) ?? items[key - 1]!)
+}
+
+function originsOf(items: Items, rows: readonly ViewRow[]): number[] {
+  return rows.flatMap(({ key }) => items[key - 1]!.origins)
 }
 
 /** A row as a summarizer reads it; an earlier summary without the text around it. */
@@ -212,20 +233,17 @@ function withoutFrame(part: Part): Part {
 }
 
 function contextOf(
-  { contentOf, metadataOf }: ArrayRows,
-  { target = 0 }: ArrayRun,
-  options: RunOptions,
+  rows: ArrayRows,
+  { target = 0, summaryMaxTokens, summarySections }: ArrayRun,
 ): StageContext {
-  const { summaryMaxTokens, summarySections } = options
-  const settings: StageSettings = {
-    ...DEFAULT_SETTINGS,
+  const own = {
     keepRecentRatio: undefined,
     keepRecentTokens: Math.floor(target * KEEP_RECENT_SHARE),
     truncationFraction: undefined,
     summaryMaxTokens,
     summarySections,
   }
-  return { contentOf, metadataOf, settings, targetTokens: target, limitTokens: target }
+  return contextIn(rows, own, target, target)
 }
 
 /** Requests one summary. Rejects with `SUMMARIZER_FAILED` without one; `originalErrorOf` returns what the summarizer threw. */
@@ -235,6 +253,8 @@ async function requestSummary(
   view: View,
   { summarizer, summarySections: sections, summaryTimeoutMs: timeoutMs }: RunOptions,
 ): Promise<WrittenSummary> {
+  const failed = (error: string) =>
+    new UndertextError('SUMMARIZER_FAILED', { summarizer: summarizer.name, error })
   const asked = await askForSummary(
     summarizer,
     SummaryMaterial.of(sources, summarizer, { level }),
@@ -242,47 +262,12 @@ async function requestSummary(
     { timeoutMs, view, signal: undefined, answered: undefined },
   )
   if ('error' in asked) {
-    const failure = summarizerFailed(summarizer, asked.error)
+    const failure = failed(asked.error)
     throw asked.error === 'SUMMARY_TIMEOUT' ? failure : standingFor(failure, asked.thrown)
   }
-  const { written } = asked
-  if (written.problem !== undefined) throw summarizerFailed(summarizer, written.problem)
-  if (written.text.trim() === '' || written.answer.text.trim() === '')
-    throw summarizerFailed(summarizer, 'EMPTY_SUMMARY')
-  return written
-}
-
-/** `SUMMARIZER_FAILED`, with a code or an error's name as the reason. */
-function summarizerFailed({ name }: Summarizer, error: string): UndertextError<'SUMMARIZER_FAILED'> {
-  return new UndertextError('SUMMARIZER_FAILED', { summarizer: name, error })
-}
-
-/** A message while strategies are applied. */
-export type Item = {
-  readonly message: ChatMessage
-  /** Its index in the given array; for a summary, the indexes of the messages that it replaces. */
-  readonly origins: readonly number[]
-  /** The own text of an added summary. */
-  readonly summary?: string
-}
-
-export function itemsOf(messages: readonly ChatMessage[]): Item[] {
-  return messages.flatMap((message, origin) => (isVisible(message) ? [{ message, origins: [origin] }] : []))
-}
-
-export function messagesOf(items: readonly Item[]): ChatMessage[] {
-  return items.map(({ message }) => message)
-}
-
-/** The items as a planned step leaves them. A row's key is its item's index + 1; the inserted row's is negative. */
-function afterStep(items: readonly Item[], { plan, after }: PlannedStep, manner: Manner): Item[] {
-  const shown = replaceParts(messagesOf(items), plan.replace)
-  return after.rows.map(({ key }): Item => {
-    const item = items[key - 1]
-    if (item !== undefined) return { ...item, message: shown[key - 1]! }
-    const covered = plan.hide.flatMap((row) => items[row.key - 1]!.origins)
-    return insertedItem(plan.insert!, covered, manner)
-  })
+  const problem = summaryProblem(asked.written)
+  if (problem !== undefined) throw failed(problem)
+  return asked.written
 }
 
 /** The message that a plan inserts. `ownText`: the text without digest and frame. */

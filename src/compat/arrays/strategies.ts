@@ -6,22 +6,28 @@ import { MANNERS, type SummaryPreset } from '../../core/rendering/rows.ts'
 import { clearToolResultsShape, clearToolResultsStage } from '../../core/stages/clear-tool-results.ts'
 import { dropReasoningShape, dropReasoningStage } from '../../core/stages/drop-reasoning.ts'
 import { priorityShape, priorityStage } from '../../core/stages/priority.ts'
-import { slidingWindowShape, slidingWindowStage } from '../../core/stages/sliding-window.ts'
+import {
+  slidingWindowShape,
+  slidingWindowStage,
+  summarizeOlderShape,
+  summarizeOlderStage,
+} from '../../core/stages/sliding-window.ts'
 import { ours, type Stage } from '../../core/stages/stage.ts'
-import { summarizeOlderShape, summarizeOlderStage } from '../../core/stages/summarize-older.ts'
 import { extractiveSummarizer } from '../../core/summarizers/extractive.ts'
 import { SUMMARY_SECTIONS, type Summarizer, summarizerSchema } from '../../core/summarizers/summarizer.ts'
 import { pick } from '../../store/config/resolve.ts'
 import { SUMMARY_TIMEOUT_MS } from '../../store/config/settings.ts'
-import { arrayEstimator, estimatorChoiceSchema, rowsOf } from './rows.ts'
+import { arrayEstimator, estimatorChoiceSchema } from './rows.ts'
 import {
   type ArrayRun,
+  type Counting,
   copyMessage,
   type Item,
   itemsOf,
   messagesOf,
   PASSING,
   type RunOptions,
+  rowsIn,
   runStageOnItems,
   type StrategyStep,
   targetOf,
@@ -138,19 +144,17 @@ export function strategyOf<S extends Stage>(
 ): Strategy<S> {
   const { name } = stage
   const { maxTokens, summarizer } = options
-  const resolved = resolve(options)
-  const estimate = (items: readonly Item[]): number => tokensIn(items, resolved, name)
+  const given = givenOptions(options)
+  const own = { ...DEFAULT_OPTIONS, ...given, what: name }
   const itemsIn = (messages: readonly ChatMessage[]): Item[] => {
     requireMessages(messages, name)
     return itemsOf(messages)
   }
-  const pass = async (
-    items: readonly Item[],
-    run: ArrayRun,
-    outer?: RunOptions,
-  ): Promise<readonly Item[]> => {
+  // Within a composite, its options are the defaults.
+  const pass = async (items: readonly Item[], outer: ArrayRun): Promise<readonly Item[]> => {
+    const run = { ...outer, ...given }
     if (needsTarget) targetOf(run)
-    const after = await runStageOnItems(items, stage, run, resolve(options, outer))
+    const after = await runStageOnItems(items, stage, run)
     if (finish === undefined) return after
     return after.flatMap((item, at) => {
       const before = items[at]!.message
@@ -161,22 +165,22 @@ export function strategyOf<S extends Stage>(
   const face: ArrayFace = {
     maxTokens,
     summarizer,
-    tokenEstimate: (messages) => estimate(itemsIn(messages)),
+    tokenEstimate: (messages) => tokensIn(itemsIn(messages), own),
     shouldCompact: (_messages, tokenCount) => maxTokens !== undefined && tokenCount > maxTokens,
     async compact(messages, targetTokens) {
       const target =
         check(z.number().nonnegative().optional(), targetTokens, `${name}: targetTokens`) ?? maxTokens
-      const items = await pass(itemsIn(messages), { target, mustShrink: false, what: name })
+      const items = await pass(itemsIn(messages), { ...own, target, mustShrink: false })
       return messagesOf(items).map(copyMessage)
     },
     async apply(messages, budget) {
       const items = itemsIn(messages)
-      const target = tokensOfBudget(budget, items, resolved, name)
-      const tokensBefore = estimate(items)
+      const target = tokensOfBudget(budget, items, own)
+      const tokensBefore = tokensIn(items, own)
       const steps: StrategyStep[] = []
       const isOver = tokensBefore > target
-      const after = isOver ? await pass(items, { target, mustShrink: true, what: name, steps }) : items
-      const tokensAfter = estimate(after)
+      const after = isOver ? await pass(items, { ...own, target, mustShrink: true, steps }) : items
+      const tokensAfter = tokensIn(after, own)
       if (isOver && !('stages' in stage)) steps.push({ name, tokensBefore, tokensAfter })
       const kept = new Set(after.flatMap(({ origins, summary }) => (summary === undefined ? origins : [])))
       return {
@@ -196,37 +200,23 @@ export function strategyOf<S extends Stage>(
 }
 
 /** The tokens that a budget leaves for these messages. A system prompt as the first message is not counted twice. */
-function tokensOfBudget(
-  budget: StrategyBudget,
-  items: readonly Item[],
-  { estimator, provider }: RunOptions,
-  what: string,
-): number {
-  const checked = check(budgetSchema, budget, `${what}: budget`)
+function tokensOfBudget(budget: StrategyBudget, items: readonly Item[], own: Counting): number {
+  const checked = check(budgetSchema, budget, `${own.what}: budget`)
   if (typeof checked === 'number') return checked
   const { availableForHistory, reservedSystem = 0 } = checked
-  const first = messagesOf(items.slice(0, 1))
-  if (reservedSystem === 0 || first[0]?.role !== 'system') return availableForHistory
-  const { view } = rowsOf(first, provider, what, estimator)
+  const first = items.slice(0, 1)
+  if (reservedSystem === 0 || first[0]?.message.role !== 'system') return availableForHistory
+  const { view } = rowsIn(first, own)
   return availableForHistory + Math.min(reservedSystem, view.tokensOfRows(view.rows))
 }
 
-/** Options with defaults filled in: those of the strategy around it, if any. */
-function resolve(options: StrategyOptions, outer: RunOptions = DEFAULT_OPTIONS): RunOptions {
-  const { estimator, summaryPreset } = options
-  const given = pick(options, [
-    'provider',
-    'summarizer',
-    'summaryMaxTokens',
-    'summarySections',
-    'summaryTimeoutMs',
-  ])
+/** The given options of a strategy, as a run has them. */
+function givenOptions({ estimator, summaryPreset, ...options }: StrategyOptions): Partial<RunOptions> {
   return {
-    ...outer,
-    ...(given as Partial<RunOptions>),
+    ...pick(options, ['provider', 'summarizer', 'summaryMaxTokens', 'summarySections', 'summaryTimeoutMs']),
     ...(estimator !== undefined && { estimator: arrayEstimator(estimator) }),
     ...(summaryPreset !== undefined && { manner: MANNERS[summaryPreset] }),
-  }
+  } as Partial<RunOptions>
 }
 
 const DEFAULT_OPTIONS: RunOptions = {

@@ -176,3 +176,14 @@ export function objectInput(input: Json): JsonObject {
     (typeof input === 'string' && input.trim() === '')
   return isNothing ? {} : { arguments: input }
 }
+
+/** The number of entries at the start of a sorted list that are before a place: a binary search. */
+export function countBefore<T>(list: readonly T[], isBefore: (entry: T) => boolean): number {
+  let [low, high] = [0, list.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (isBefore(list[middle]!)) low = middle + 1
+    else high = middle
+  }
+  return low
+}

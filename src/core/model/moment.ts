@@ -1,3 +1,4 @@
+import { countBefore } from '../messages/json.ts'
 import { type Coverage, countRows, type RowSet, withoutRows } from './coverage.ts'
 
 /*
@@ -89,13 +90,7 @@ export function hiderOf<T extends Covering>(
   )
   return ({ position, ordinal }) => {
     if (position === null) return byOrdinal.get(ordinal)
-    let [low, high] = [0, ranges.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (ranges[middle]!.to < position) low = middle + 1
-      else high = middle
-    }
-    const found = ranges[low]
+    const found = ranges[countBefore(ranges, ({ to }) => to < position)]
     return found !== undefined && found.from <= position ? found.one : undefined
   }
 }

@@ -1,7 +1,8 @@
+import { countBefore } from '../messages/json.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum, tokensOf } from '../tokens/measure.ts'
 import { Turns } from './turns.ts'
-import type { ViewRow } from './view-row.ts'
+import type { ResultEntry, ViewRow } from './view-row.ts'
 
 /** How much longer than the list an array of keys may be; sparser keys are in a map. */
 const SPREAD = 4
@@ -138,6 +139,11 @@ export class View {
     return preview?.compaction === shown.compaction && preview.saved
   }
 
+  /** The name of the tool of a result, by the result or its call. */
+  toolOf(index: number, { name, part }: ResultEntry): string | undefined {
+    return name ?? this.turns.callOf(index, part)?.name
+  }
+
   /** Tokens of the whole history, framing included. */
   get tokens(): number {
     return tokensOf(this.sizes, this.sent, this.estimator, this.provider)
@@ -201,6 +207,35 @@ export class View {
   }
 }
 
+/** The tokens of a view while rows are dropped from it and added to it one by one. */
+export class Tally {
+  readonly #view: View
+  readonly #sizes: SizesSum
+  #sent: number
+
+  /** Begins with the rows of the view, or with none of them. */
+  constructor(view: View, from: 'all' | 'none' = 'all') {
+    this.#view = view
+    this.#sizes = new SizesSum(from === 'all' ? view.sizes : undefined)
+    this.#sent = from === 'all' ? view.sent : 0
+  }
+
+  get tokens(): number {
+    return tokensOf(this.#sizes.value, this.#sent, this.#view.estimator, this.#view.provider)
+  }
+
+  /** Adds a row, or one that a plan inserts. */
+  add({ sizes, silent = false }: { readonly sizes: Sizes; readonly silent?: boolean }): void {
+    this.#sizes.add(sizes)
+    if (!silent) this.#sent += 1
+  }
+
+  drop({ sizes, silent }: ViewRow): void {
+    this.#sizes.subtract(sizes)
+    if (!silent) this.#sent -= 1
+  }
+}
+
 /** The number of rows that are not silent. */
 export function countSent(rows: Iterable<ViewRow>): number {
   let sent = 0
@@ -216,14 +251,11 @@ export function sumSizes(rows: Iterable<ViewRow>): Sizes {
 
 function insertInOrder(rows: ViewRow[], inserted: readonly ViewRow[]): ViewRow[] {
   for (const row of [...inserted].sort(compareRows)) {
-    let low = 0
-    let high = rows.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (compareRows(rows[middle]!, row) <= 0) low = middle + 1
-      else high = middle
-    }
-    rows.splice(low, 0, row)
+    rows.splice(
+      countBefore(rows, (one) => compareRows(one, row) <= 0),
+      0,
+      row,
+    )
   }
   return rows
 }

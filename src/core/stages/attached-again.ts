@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { type FileBlock, fileBlocks } from '../files/attached-file.ts'
-import { listIn } from '../messages/json.ts'
 import type { FilePart, ImagePart } from '../messages/message.ts'
 import { normalizePath } from '../model/line-range.ts'
 import { type PlannedReplacement, savedBy } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { measurePart, NO_SIZES, type Sizes } from '../tokens/measure.ts'
 import type { StageContext } from './stage.ts'
 
@@ -24,21 +24,34 @@ function attachedAgainText(name: string): string {
 const SHORTEST_MARKS =
   '[file data-000000000000000000000000 "a"]\n\n[end of file data-000000000000000000000000]'
 
-/** One copy of a file. */
-type Copy = { readonly place: TextPlace; readonly block: FileBlock; readonly units: number }
-
-/** A text of a user that contains files and shows its original. */
-type TextPlace = {
+/** A text of a user that contains files, or an image or file, which shows its original. */
+type Place = {
   readonly index: number
   readonly row: ViewRow
   readonly part: number
-  readonly text: string
+  readonly sizes: Sizes
+  /** The files in it. */
+  readonly copies: readonly Copy[]
+  /** Its text with references in place of some of them. */
+  readonly textWith: (replaced: readonly Copy[]) => string
 }
 
-/** One text whose earlier copies point to later ones. */
+/** One copy of a file. */
+type Copy = {
+  /** Its normalised path, or the name of its bytes. */
+  readonly file: string
+  readonly name: string
+  readonly units: number
+  /** Whether others may point to it. */
+  readonly isWhole: boolean
+  /** Its place in a text. */
+  readonly block?: FileBlock
+}
+
+/** One part whose earlier copies point to later ones. */
 type Pointing = {
   readonly replacement: PlannedReplacement
-  readonly to: readonly Pick<TextPlace, 'row' | 'part'>[]
+  readonly to: readonly Pick<Place, 'row' | 'part'>[]
 }
 
 type AttachedAgain = {
@@ -46,8 +59,8 @@ type AttachedAgain = {
   /** Units of all copies of these files, and the saved units. */
   readonly candidateUnits: number
   readonly savedUnits: number
-  /** These files, by their normalized paths or the names of their bytes. */
-  readonly paths: ReadonlySet<string>
+  /** These files. */
+  readonly files: ReadonlySet<string>
 }
 
 /** The most rows with images and files that are compared, newest first: their bytes are read. */
@@ -64,146 +77,112 @@ export function attachmentRows(view: View): readonly ViewRow[] {
   return rows.length < 2 ? [] : rows
 }
 
-/** An image or file of a user, with the name of its bytes. */
-type Medium = {
-  readonly index: number
-  readonly row: ViewRow
-  readonly part: number
-  readonly sizes: Sizes
-  readonly units: number
-  readonly bytes: string
-  readonly name: string
-}
-
-/** Newest first: the last part with the same bytes stays, and earlier ones in other messages point to it. */
-export function mediaAgain(view: View, contentOf: StageContext['contentOf']): AttachedAgain {
-  const survivors = new Map<string, Medium>()
-  const candidates = new Map<string, number>()
-  const paths = new Set<string>()
+/** Newest first: a part either points to parts that stay, or stays itself for those before it. */
+export function attachedAgain(view: View, contentOf: StageContext['contentOf']): AttachedAgain {
+  const units = new Map<string, number>()
+  const survivors = new Map<string, Place>()
+  const files = new Set<string>()
   const pointing: Pointing[] = []
   let savedUnits = 0
-  for (const medium of mediaIn(view, contentOf)) {
-    const { row, part, bytes, name, sizes, units } = medium
-    candidates.set(bytes, (candidates.get(bytes) ?? 0) + units)
-    const by = survivors.get(bytes)
-    if (by === undefined) survivors.set(bytes, medium)
-    const text = attachedAgainText(name)
-    const shown = view.estimator.measureText(text)
-    if (by === undefined || by.row === row || !canPoint(view, medium) || shown >= units) continue
-    savedUnits += units - shown
-    pointing.push({ replacement: { row, part, text, saved: savedBy(sizes, 'text', shown) }, to: [by] })
-    paths.add(bytes)
+  for (const place of placesIn(view, contentOf)) {
+    for (const copy of place.copies) units.set(copy.file, (units.get(copy.file) ?? 0) + copy.units)
+    const mayPoint = !place.row.pinned && !view.turns.pending.has(place.index)
+    const found = mayPoint ? place.copies.filter((copy) => isSuperseded(view, copy, place, survivors)) : []
+    const replacement = found.length === 0 ? undefined : replacementOf(view, place, found)
+    if (replacement === undefined) {
+      for (const { file, isWhole } of place.copies)
+        if (isWhole && !survivors.has(file)) survivors.set(file, place)
+      continue
+    }
+    for (const { file } of found) files.add(file)
+    savedUnits += replacement.saved.text + replacement.saved.media
+    pointing.push({ replacement, to: [...new Set(found.map(({ file }) => survivors.get(file)!))] })
   }
   let candidateUnits = 0
-  for (const path of paths) candidateUnits += candidates.get(path)!
-  return { pointing, candidateUnits, savedUnits, paths }
+  for (const file of files) candidateUnits += units.get(file)!
+  return { pointing, candidateUnits, savedUnits, files }
 }
 
-function mediaIn(view: View, contentOf: StageContext['contentOf']): Medium[] {
-  const media = attachmentRows(view).flatMap((row) =>
-    contentOf(row).flatMap((content, part): Medium[] => {
-      if (content.type !== 'image' && content.type !== 'file') return []
-      if (row.shown.some((entry) => entry.part === part)) return []
-      const sizes = measurePart(content, view.estimator)
-      const index = view.indexOf(row.key)!
-      return [{ index, row, part, sizes, units: sizes.text + sizes.media, ...calledBy(content) }]
-    }),
-  )
-  return media.reverse()
+/** The parts with attachments, newest first: texts, then images and files. */
+function placesIn(view: View, contentOf: StageContext['contentOf']): Place[] {
+  const texts: Place[] = []
+  const media: Place[] = []
+  for (const row of attachmentRows(view)) {
+    const index = view.indexOf(row.key)!
+    for (const [part, content] of contentOf(row).entries()) {
+      if (row.shown.some((entry) => entry.part === part)) continue
+      const place = { index, row, part }
+      if (content.type === 'text') texts.push({ ...place, ...attachedIn(content.text, view.estimator) })
+      else if (content.type === 'image' || content.type === 'file')
+        media.push({ ...place, ...attachedAs(content, view.estimator) })
+    }
+  }
+  return [...texts.reverse(), ...media.reverse()]
+}
+
+type Attached = Pick<Place, 'sizes' | 'copies' | 'textWith'>
+
+function attachedIn(text: string, estimator: Estimator): Attached {
+  const copies = fileBlocks(text).map((block) => ({
+    file: normalizePath(block.path),
+    name: block.name,
+    units: estimator.measureText(block.content),
+    isWhole: block.isWhole,
+    block,
+  }))
+  const textWith = (replaced: readonly Copy[]): string => {
+    let shown = ''
+    let done = 0
+    for (const { name, block } of replaced) {
+      shown += text.slice(done, block!.from) + attachedAgainText(name)
+      done = block!.to
+    }
+    return shown + text.slice(done)
+  }
+  const units = copies.length === 0 ? 0 : estimator.measureText(text)
+  return { sizes: { ...NO_SIZES, text: units }, copies, textWith }
 }
 
 /** The longest file name in a reference. */
 const LONGEST_NAME = 300
 
-function calledBy(content: ImagePart | FilePart): Pick<Medium, 'bytes' | 'name'> {
+function attachedAs(content: ImagePart | FilePart, estimator: Estimator): Attached {
   const { type, mediaType = 'image' } = content
   const data = type === 'image' ? content.image : content.data
   const filename = type === 'file' ? content.filename : undefined
   const hash = createHash('sha256').update(data).digest('base64url')
-  return {
-    bytes: `${type}\n${mediaType}\n${typeof data}\n${hash}`,
-    name: filename === undefined ? mediaType : JSON.stringify(filename.slice(0, LONGEST_NAME)),
+  const name = filename === undefined ? mediaType : JSON.stringify(filename.slice(0, LONGEST_NAME))
+  const sizes = measurePart(content, estimator)
+  const copy = {
+    file: `${type}\n${mediaType}\n${typeof data}\n${hash}`,
+    name,
+    units: sizes.text + sizes.media,
+    isWhole: true,
   }
+  return { sizes, copies: [copy], textWith: () => attachedAgainText(name) }
 }
-
-/** Newest first: a text either points to texts that stay, or stays itself for those before it. */
-export function attachedAgain(view: View, contentOf: StageContext['contentOf']): AttachedAgain {
-  const groups = new Map<string, Copy[]>()
-  const survivors = new Map<string, Copy[]>()
-  const paths = new Set<string>()
-  const pointing: Pointing[] = []
-  let savedUnits = 0
-  for (const place of placesWithFiles(view, contentOf)) {
-    const copies = copiesIn(view, place)
-    for (const copy of copies) listIn(groups, normalizePath(copy.block.path)).push(copy)
-    const found = canPoint(view, place) ? supersededIn(view, copies, survivors) : []
-    const replacement = found.length === 0 ? undefined : pointed(view, place, found)
-    if (replacement === undefined) {
-      for (const copy of copies)
-        if (copy.block.isWhole) listIn(survivors, normalizePath(copy.block.path)).push(copy)
-      continue
-    }
-    for (const { copy } of found) paths.add(normalizePath(copy.block.path))
-    savedUnits += replacement.saved.text
-    pointing.push({ replacement, to: [...new Set(found.map(({ by }) => by.place))] })
-  }
-  let candidateUnits = 0
-  for (const path of paths) for (const { units } of groups.get(path) ?? []) candidateUnits += units
-  return { pointing, candidateUnits, savedUnits, paths }
-}
-
-function placesWithFiles(view: View, contentOf: StageContext['contentOf']): TextPlace[] {
-  const places = attachmentRows(view).flatMap((row) => {
-    const index = view.indexOf(row.key)!
-    return contentOf(row).flatMap((content, part): TextPlace[] => {
-      const isShown = content.type === 'text' && row.shown.every((entry) => entry.part !== part)
-      return isShown ? [{ index, row, part, text: content.text }] : []
-    })
-  })
-  return places.reverse()
-}
-
-function copiesIn({ estimator }: View, place: TextPlace): Copy[] {
-  return fileBlocks(place.text).map((block) => ({
-    place,
-    block,
-    units: estimator.measureText(block.content),
-  }))
-}
-
-function canPoint({ turns }: View, { row, index }: Pick<TextPlace, 'row' | 'index'>): boolean {
-  return !row.pinned && !turns.pending.has(index)
-}
-
-type Superseded = { readonly copy: Copy; readonly by: Copy }
 
 /** A copy not longer than the reference stays. */
-function supersededIn(
+function isSuperseded(
   { estimator }: View,
-  copies: readonly Copy[],
-  survivors: ReadonlyMap<string, readonly Copy[]>,
-): Superseded[] {
-  return copies.flatMap((copy) => {
-    const [by] = survivors.get(normalizePath(copy.block.path)) ?? []
-    const isShort = estimator.measureText(attachedAgainText(copy.block.name)) >= copy.units
-    return by === undefined || isShort ? [] : [{ copy, by }]
-  })
+  { file, name, units, block }: Copy,
+  { row }: Place,
+  survivors: ReadonlyMap<string, Place>,
+): boolean {
+  const by = survivors.get(file)
+  if (by === undefined || estimator.measureText(attachedAgainText(name)) >= units) return false
+  // The same image twice in one message is meant.
+  return block !== undefined || by.row !== row
 }
 
-/** The text with references in place of some files; `undefined` when it would not be shorter. */
-function pointed(
+/** The part with references in place of some files; `undefined` when it would not be shorter. */
+function replacementOf(
   { estimator }: View,
-  { row, part, text }: TextPlace,
-  found: readonly Superseded[],
+  { row, part, sizes, textWith }: Place,
+  found: readonly Copy[],
 ): PlannedReplacement | undefined {
-  let shown = ''
-  let done = 0
-  for (const { copy } of found) {
-    shown += text.slice(done, copy.block.from) + attachedAgainText(copy.block.name)
-    done = copy.block.to
-  }
-  shown += text.slice(done)
-  const [before, after] = [estimator.measureText(text), estimator.measureText(shown)]
-  if (after >= before) return undefined
-  return { row, part, text: shown, saved: savedBy({ ...NO_SIZES, text: before }, 'text', after) }
+  const text = textWith(found)
+  const shown = estimator.measureText(text)
+  if (shown >= sizes.text + sizes.media) return undefined
+  return { row, part, text, saved: savedBy(sizes, 'text', shown) }
 }

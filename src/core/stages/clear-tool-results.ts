@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { type Plan, type PlannedReplacement, replaceResult } from '../model/plan.ts'
-import { isUserWord, placeholders, recalledIn } from './prune.ts'
+import { forResultsFromNewest, isUserWord, placeholders, recalledIn } from './prune.ts'
 import type { Placeholder, PlanningStage } from './stage.ts'
 
 /** The default text of a cleared result, as in neuron. */
@@ -57,24 +57,20 @@ export function clearToolResultsStage(
       const isRecalled = recalledIn(view)
       const replace: PlannedReplacement[] = []
       let seen = 0
-      for (let index = view.rows.length - 1; index >= 0; index--) {
-        const row = view.rows[index]!
-        const isFixed = row.pinned || isSystem(row) || view.turns.pending.has(index)
-        for (let at = row.results.length - 1; at >= 0; at--) {
-          const result = row.results[at]!
-          const tool = result.name ?? view.turns.callOf(index, result.part)?.name
-          const isFirst = isRecalled(index, tool)
-          if (!isFirst) seen += 1
-          const preview = view.previewOf(row, result.part)
-          if ((!isFirst && seen <= keep) || isFixed || preview === false) continue
-          if (view.isPointerTarget(row.key, result.part)) continue
-          if (tool !== undefined && protectedTools.includes(tool)) continue
-          if (isUserWord(result, tool, settings)) continue
-          const tokens = view.estimator.toTokens(result.units, view.provider) + result.media
-          const { text, units } = placeholderOf(result, tool, tokens)
-          replace.push(replaceResult(row, result, text, units, preview))
-        }
-      }
+      forResultsFromNewest(view, (index, row, result) => {
+        const tool = view.toolOf(index, result)
+        const isFirst = isRecalled(index, tool)
+        if (!isFirst) seen += 1
+        if (!isFirst && seen <= keep) return
+        if (row.pinned || isSystem(row) || view.turns.pending.has(index)) return
+        const preview = view.previewOf(row, result.part)
+        if (preview === false || view.isPointerTarget(row.key, result.part)) return
+        if (tool !== undefined && protectedTools.includes(tool)) return
+        if (isUserWord(result, tool, settings)) return
+        const tokens = view.estimator.toTokens(result.units, view.provider) + result.media
+        const { text, units } = placeholderOf(result, tool, tokens)
+        replace.push(replaceResult(row, result, text, units, preview))
+      })
       if (replace.length === 0) return undefined
       replace.reverse()
       return { kind: 'prune', hide: [], replace, requires: [], params }

@@ -1,6 +1,5 @@
-import type { View } from '../model/view.ts'
+import { Tally, type View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { SizesSum, tokensOf } from '../tokens/measure.ts'
 
 /**
  * The start of the kept tail: the earliest turn start with at most `keepTokens` after it.
@@ -111,18 +110,12 @@ export function cutToFit(
   most: number,
   tokens: number,
 ): number {
-  const { rows, estimator, provider, turns } = view
-  const kept = new SizesSum(view.sizes)
-  let count = view.sent
-  for (let cut = 0; ; cut++) {
-    if (cut >= most) return most
-    if (cut >= from && turns.isLegalCut(cut) && tokensOf(kept.value, count, estimator, provider) <= tokens) {
-      return cut
-    }
-    if (stays.has(cut)) continue
-    kept.subtract(rows[cut]!.sizes)
-    if (!rows[cut]!.silent) count -= 1
+  const kept = new Tally(view)
+  for (let cut = 0; cut < most; cut++) {
+    if (cut >= from && view.turns.isLegalCut(cut) && kept.tokens <= tokens) return cut
+    if (!stays.has(cut)) kept.drop(view.rows[cut]!)
   }
+  return most
 }
 
 /** The start of the newest turn; without turns, of the newest group. */

@@ -16,10 +16,7 @@ import {
 import { keepsGroups } from './cut-points.ts'
 import { isUserWord } from './prune.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
-/*
- * The start of the kept end of a window. A cut is an index: the rows from it on stay, and of those before it the ones in `staying`. Cuts
- * are between groups only, so calls keep their results.
- */
+
 /** The ending of a cut content. */
 export const CUT_ENDING = '... [TRUNCATED]'
 
@@ -81,8 +78,7 @@ export const cut: PlanningStage<Plan | undefined> = {
 function isAnswer(view: View, { row, part, shownAs }: Cuttable, { settings }: StageContext): boolean {
   if (shownAs !== 'toolResults') return false
   const result = row.results.find((one) => one.part === part)
-  const call = view.turns.callOf(view.indexOf(row.key)!, part)
-  return result !== undefined && isUserWord(result, result.name ?? call?.name, settings)
+  return result !== undefined && isUserWord(result, view.toolOf(view.indexOf(row.key)!, result), settings)
 }
 
 function canFit(view: View, groups: readonly CuttableGroup[], context: StageContext): boolean {

@@ -19,7 +19,7 @@ import { type Plan, type PlannedReplacement, type RequiredPart, replaceResult } 
 import type { View } from '../model/view.ts'
 import type { LineRange, ResultEntry, ViewRow } from '../model/view-row.ts'
 import type { Sizes } from '../tokens/measure.ts'
-import { attachedAgain, attachmentRows, mediaAgain } from './attached-again.ts'
+import { attachedAgain, attachmentRows } from './attached-again.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 
 /** The share of the re-read files' size that must be saved. */
@@ -88,21 +88,20 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
 
   reads(view, { settings }) {
     const rows = new Set(attachmentRows(view))
-    if (settings.pathArguments !== PATH_ARGUMENTS || settings.deduplicateByText) {
+    if (!usesIndex(settings) || settings.deduplicateByText) {
       // Results first: their text decides whether their calls are needed.
       for (const row of view.rows) if (row.results.length > 0) rows.add(row)
       for (const row of view.rows) if (row.calls.length > 0) rows.add(row)
     } else {
-      const reads = structuredReads(view, indexedTarget, settings).filter(hasRivals)
-      for (const { row } of reads) rows.add(row)
+      for (const { row } of structuredReads(view, indexedTarget, settings)) rows.add(row)
     }
     return [...rows]
   },
 
   keeps(view, { settings }) {
-    if (settings.pathArguments !== PATH_ARGUMENTS || !settings.deduplicateByText) return () => true
+    if (!usesIndex(settings) || !settings.deduplicateByText) return () => true
     const needed = new Set(attachmentRows(view))
-    for (const { row } of structuredReads(view, indexedTarget, settings).filter(hasRivals)) needed.add(row)
+    for (const { row } of structuredReads(view, indexedTarget, settings)) needed.add(row)
     return (row, parts) => {
       let isNeeded = needed.has(row) || (row.results.length > 0 && row.calls.length > 0)
       for (const { part } of row.results) {
@@ -120,9 +119,7 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
     const { settings } = context
     const targetOf = targetFinder(view, context)
     const reads = [
-      ...structuredReads(view, targetOf, settings)
-        .filter(hasRivals)
-        .flatMap((read) => withShownRange(read, context)),
+      ...structuredReads(view, targetOf, settings).flatMap((read) => withShownRange(read, context)),
       ...(settings.deduplicateByText ? wordedReads(view, targetOf, context) : []),
     ]
     const writes = writesIn(view)
@@ -132,7 +129,9 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
     let savedUnits = 0
     const files = new Set<string>()
 
-    for (const group of groupBy(reads, (read) => read.group).values()) {
+    const groups = new Map<string, FileRead[]>()
+    for (const read of reads) listIn(groups, read.group).push(read)
+    for (const group of groups.values()) {
       const found = supersededReads(view, group, writes)
       if (found.length === 0) continue
       files.add(found[0]!.read.file)
@@ -146,15 +145,13 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
       }
     }
 
-    for (const again of [attachedAgain, mediaAgain]) {
-      const attached = again(view, context.contentOf)
-      candidateUnits += attached.candidateUnits
-      savedUnits += attached.savedUnits
-      for (const path of attached.paths) files.add(`${path}\n`)
-      for (const { replacement, to } of attached.pointing) {
-        replace.push(replacement)
-        for (const { row, part } of to) survivors.add(row, part, replacement.row.key)
-      }
+    const attached = attachedAgain(view, context.contentOf)
+    candidateUnits += attached.candidateUnits
+    savedUnits += attached.savedUnits
+    for (const file of attached.files) files.add(`${file}\n`)
+    for (const { replacement, to } of attached.pointing) {
+      replace.push(replacement)
+      for (const { row, part } of to) survivors.add(row, part, replacement.row.key)
     }
 
     if (replace.length === 0 || savedUnits < settings.deduplicateMinimumSavings * candidateUnits)
@@ -280,6 +277,11 @@ type Target = {
 }
 type TargetFinder = (call: Call) => Target | undefined
 
+/** Whether the index knows the paths of all calls: it has the default names of arguments. Settings may be copies. */
+function usesIndex({ pathArguments }: StageContext['settings']): boolean {
+  return pathArguments === PATH_ARGUMENTS || pathArguments.join() === PATH_ARGUMENTS.join()
+}
+
 /** The read of a call from the index, which uses the default names of arguments. */
 function indexedTarget(call: Call): Target | undefined {
   const { path, range = { from: 1 }, variant } = call as Call & IndexedCall
@@ -288,7 +290,7 @@ function indexedTarget(call: Call): Target | undefined {
 
 /** With the caller's own names the arguments themselves are read. */
 function targetFinder(view: View, { settings, contentOf }: StageContext): TargetFinder {
-  if (settings.pathArguments === PATH_ARGUMENTS) return indexedTarget
+  if (usesIndex(settings)) return indexedTarget
   return (call) => {
     const input = inputOf(view, call, contentOf)
     const path = input === undefined ? undefined : singlePath(input, settings.pathArguments)
@@ -306,9 +308,9 @@ function inputOf(view: View, call: Call, contentOf: StageContext['contentOf']): 
   return part?.type === 'tool-call' ? part.input : undefined
 }
 
-type Candidate = Omit<FileRead, 'lines' | 'text' | 'isWorded'> & { rivals: number }
+type Candidate = Omit<FileRead, 'lines' | 'text' | 'isWorded'>
 
-/** Successful reads by tool name and path argument whose results show their original. */
+/** Successful reads by tool name and path argument whose results show their original, of files that are read more than once. */
 function structuredReads(
   view: View,
   targetOf: TargetFinder,
@@ -325,14 +327,9 @@ function structuredReads(
     const file = `${normalizePath(path)}\n${variant}`
     const group = `${call.name}\n${file}`
     counts.set(group, (counts.get(group) ?? 0) + 1)
-    reads.push({ ...place, path, range, file, group, rivals: 0 })
+    reads.push({ ...place, path, range, file, group })
   }
-  for (const read of reads) read.rivals = counts.get(read.group)! - 1
-  return reads
-}
-
-function hasRivals(read: Candidate): boolean {
-  return read.rivals > 0
+  return reads.filter(({ group }) => counts.get(group)! > 1)
 }
 
 /** The read with the lines that its result shows; `undefined` when the result shows no file. */
@@ -419,10 +416,4 @@ function outputOf(
 ): ToolResultOutput | undefined {
   const part = contentOf(row)[result.part]
   return part?.type === 'tool-result' ? part.output : undefined
-}
-
-function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const item of items) listIn(groups, keyOf(item)).push(item)
-  return groups
 }

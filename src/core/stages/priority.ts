@@ -3,9 +3,8 @@ import { check } from '../messages/check.ts'
 import { listIn } from '../messages/json.ts'
 import type { Plan } from '../model/plan.ts'
 import { isRequest } from '../model/turns.ts'
-import { countSent, sumSizes, type View } from '../model/view.ts'
+import { Tally, type View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { SizesSum, tokensOf } from '../tokens/measure.ts'
 import { rankOf, type ScoredGroup, scoreView, staysAlways } from './importance/groups.ts'
 import {
   type ImportanceWeights,
@@ -58,14 +57,6 @@ const optionsSchema = z.strictObject(priorityShape)
 /** Options of the priority stage. */
 export type PriorityStageOptions = z.input<typeof optionsSchema>
 
-/** The result of choosing by priority. */
-type PrioritySelection = {
-  /** The rows to hide, in the order of the view. */
-  readonly hide: readonly ViewRow[]
-  /** Whether the rows that must stay exceed the budget alone. */
-  readonly overBudget: boolean
-}
-
 /**
  * Keeps the highest-scoring messages that fit the target, and hides the others, like PromptFleet's `PriorityBased`.
  *
@@ -92,17 +83,12 @@ export function priorityStage(
     plan(view, { targetTokens, contentOf }) {
       if (view.rows.length === 0) return undefined
       const groups = withScores(scoreView(view, contentOf, weights, needsSignals), view, checked.scores)
-      const selection = selectByPriority(view, groups, {
-        targetTokens,
-        weights,
-        order,
-        protect,
-        keepNewest,
-      })
-      if (selection.hide.length === 0) return undefined
+      const choice = { targetTokens, weights, order, protect, keepNewest }
+      const { hide, overBudget } = selectByPriority(view, groups, choice)
+      if (hide.length === 0) return undefined
       return {
         kind: 'truncate',
-        hide: selection.hide,
+        hide,
         replace: [],
         requires: [],
         params: {
@@ -110,7 +96,7 @@ export function priorityStage(
           targetTokens,
           order,
           protect,
-          ...(selection.overBudget && { overBudget: true }),
+          ...(overBudget && { overBudget: true }),
         },
       }
     },
@@ -148,12 +134,12 @@ type SelectionOptions = {
   readonly keepNewest: 'turn' | 'request' | 'nothing'
 }
 
-/** The greedy choice over the groups of the view, in one pass. */
+/** The greedy choice over the groups of the view, in one pass; `overBudget`: the rows that must stay are too large alone. */
 function selectByPriority(
   view: View,
   groups: readonly ScoredGroup[],
   { targetTokens, weights, order, protect, keepNewest }: SelectionOptions,
-): PrioritySelection {
+) {
   const chosen = new Chosen(view, groups)
   const newest = newestRows(view, keepNewest)
   const signals = protect.map((name): Signal => PROTECTED[name])
@@ -208,11 +194,11 @@ class Chosen {
   readonly #groups = new Map<number, ScoredGroup>()
   readonly #survivors = new Map<number, number[]>()
   readonly #taken: Uint8Array
-  readonly #sizes = new SizesSum()
-  #rows = 0
+  readonly #tally: Tally
 
   constructor(view: View, groups: readonly ScoredGroup[]) {
     this.#view = view
+    this.#tally = new Tally(view, 'none')
     this.#taken = new Uint8Array(view.rows.length)
     for (const group of groups) for (const index of group.indexes) this.#groups.set(index, group)
     for (const { key, by } of view.pointerTargets) {
@@ -230,8 +216,7 @@ class Chosen {
   }
 
   get tokens(): number {
-    const { estimator, provider } = this.#view
-    return tokensOf(this.#sizes.value, this.#rows, estimator, provider)
+    return this.#tally.tokens
   }
 
   /** A group with the groups that must stay with it and are not kept yet: reads that its rows point to. */
@@ -246,26 +231,16 @@ class Chosen {
   }
 
   take(groups: readonly ScoredGroup[]): void {
-    for (const { indexes } of groups) {
-      this.#sizes.add(this.#sizesOf(indexes))
-      this.#rows += this.#sentOf(indexes)
-      for (const index of indexes) this.#taken[index] = 1
+    for (const index of groups.flatMap(({ indexes }) => indexes)) {
+      this.#tally.add(this.#view.rows[index]!)
+      this.#taken[index] = 1
     }
   }
 
   giveBack(groups: readonly ScoredGroup[]): void {
-    for (const { indexes } of groups) {
-      this.#sizes.subtract(this.#sizesOf(indexes))
-      this.#rows -= this.#sentOf(indexes)
-      for (const index of indexes) this.#taken[index] = 0
+    for (const index of groups.flatMap(({ indexes }) => indexes)) {
+      this.#tally.drop(this.#view.rows[index]!)
+      this.#taken[index] = 0
     }
-  }
-
-  #sentOf(indexes: readonly number[]): number {
-    return countSent(indexes.map((index) => this.#view.rows[index]!))
-  }
-
-  #sizesOf(indexes: readonly number[]) {
-    return sumSizes(indexes.map((index) => this.#view.rows[index]!))
   }
 }

@@ -137,7 +137,7 @@ export function planClearedResults(
     const stays = row.pinned || view.turns.waiting.has(index)
     for (const result of row.results) {
       if (seen === count) break
-      const tool = result.name ?? view.turns.callOf(index, result.part)?.name
+      const tool = view.toolOf(index, result)
       if (tool !== undefined && excluded.has(tool)) continue
       seen += 1
       const preview = view.previewOf(row, result.part)
@@ -150,8 +150,13 @@ export function planClearedResults(
 
 /** The rows whose content `planClearedReasoning` reads: of the `count` oldest turns with reasoning before row `end`. */
 export function rowsOfOldestReasoning(view: View, end: number, count: number): readonly ViewRow[] {
+  return oldestReasoning(view, end, count).flat()
+}
+
+/** The same, by turn, without turns whose reasoning may not be changed. */
+function oldestReasoning(view: View, end: number, count: number): ViewRow[][] {
   const starts = view.turns.turnStarts()
-  const rows: ViewRow[] = []
+  const turns: ViewRow[][] = []
   let seen = 0
   for (let at = -1; at < starts.length && seen < count; at++) {
     const from = at === -1 ? 0 : starts[at]!
@@ -159,9 +164,9 @@ export function rowsOfOldestReasoning(view: View, end: number, count: number): r
     if (from >= to) continue
     if (!view.rows.slice(from, to).some(({ hasReasoning }) => hasReasoning)) continue
     seen += 1
-    for (const row of reasoningRows(view, from, to)) rows.push(row)
+    turns.push(reasoningRows(view, from, to))
   }
-  return rows
+  return turns.filter(({ length }) => length > 0)
 }
 
 /**
@@ -175,24 +180,9 @@ export function planClearedReasoning(
   edit: AppliedEdit,
   contentOf: (row: ViewRow) => readonly Part[],
 ): EditPlan {
-  const rows = rowsOfOldestReasoning(view, end, count)
-  const replace = emptiedReasoning(rows, contentOf, view.estimator)
-  const turns = new Set(rows.map((row) => turnOf(view, row)))
-  return editPlan(replace, edit, count, turns.size)
-}
-
-/** The turn of a row: the number of turns that begin before it. */
-function turnOf(view: View, row: ViewRow): number {
-  const starts = view.turns.turnStarts()
-  const index = view.indexOf(row.key)!
-  let low = 0
-  let high = starts.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (starts[middle]! <= index) low = middle + 1
-    else high = middle
-  }
-  return low
+  const turns = oldestReasoning(view, end, count)
+  const replace = emptiedReasoning(turns.flat(), contentOf, view.estimator)
+  return editPlan(replace, edit, count, turns.length)
 }
 
 function editPlan(

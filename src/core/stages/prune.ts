@@ -84,7 +84,7 @@ export const prune: PlanningStage<Plan | undefined> = {
     let savedTokens = 0
 
     forResultsFromNewest(view, (index, row, result) => {
-      const tool = result.name ?? view.turns.callOf(index, result.part)?.name
+      const tool = view.toolOf(index, result)
       if (tool !== undefined && settings.pruneProtectedTools.includes(tool)) return
       if (isUserWord(result, tool, settings)) return
       const preview = view.previewOf(row, result.part)
@@ -133,7 +133,7 @@ function tokensOfResult(view: View, { units, media }: ResultEntry, preview = NO_
 }
 
 /** Every result in the view, newest first. */
-function forResultsFromNewest(
+export function forResultsFromNewest(
   view: View,
   visit: (index: number, row: ViewRow, result: ResultEntry) => void,
 ): void {

@@ -3,7 +3,6 @@ import { invalid, isUndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import { type ClearToolResultsStageOptions, clearToolResultsStage } from './clear-tool-results.ts'
-import { compositeStage } from './composite.ts'
 import { cut } from './cut.ts'
 import { deduplicate } from './deduplicate.ts'
 import { dropReasoningStage } from './drop-reasoning.ts'
@@ -11,10 +10,14 @@ import { hierarchicalSummaries } from './hierarchical-summaries.ts'
 import { type MediaStageOptions, mediaStage } from './media.ts'
 import { type PriorityStageOptions, priorityStage } from './priority.ts'
 import { prune } from './prune.ts'
-import { type SlidingWindowStageOptions, slidingWindowStage } from './sliding-window.ts'
-import { ours, type Stage } from './stage.ts'
+import {
+  type SlidingWindowStageOptions,
+  type SummarizeOlderStageOptions,
+  slidingWindowStage,
+  summarizeOlderStage,
+} from './sliding-window.ts'
+import { type CompositeStage, ours, type Stage } from './stage.ts'
 import { summarize } from './summarize.ts'
-import { type SummarizeOlderStageOptions, summarizeOlderStage } from './summarize-older.ts'
 import { truncate } from './truncate.ts'
 
 /*
@@ -39,9 +42,26 @@ function without(stage: Stage): Maker {
   }
 }
 
+/** The target size of the history, tokens. Default: the target of the run. */
+const budgetSchema = z.int().nonnegative().optional()
+
+/**
+ * Several stages as one, in order: each runs only while the history is over the budget, which is checked after each. Composites may be
+ * nested. Throws `INVALID_INPUT`.
+ */
+export function compositeStage(
+  stages: readonly Stage[],
+  options: { readonly budget?: number | undefined } = {},
+  what = 'composite',
+): CompositeStage {
+  if (!Array.isArray(stages)) throw invalid(`${what}: stages must be a list`)
+  const { budget } = check(z.strictObject({ budget: budgetSchema }), options, what)
+  return { name: 'composite', stages: [...stages], ...(budget !== undefined && { budget }) }
+}
+
 const compositeSchema = z.strictObject({
   stages: z.array(z.union([z.string(), z.looseObject({ stage: z.string() })])),
-  budget: z.int().nonnegative().optional(),
+  budget: budgetSchema,
 })
 
 /** A composite in a configuration; its stages have the same form. */

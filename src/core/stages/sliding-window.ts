@@ -202,3 +202,28 @@ function mostCut(view: View, keepNewest: 'turn' | 'message' | 'nothing'): number
   if (keepNewest === 'nothing') return view.rows.length
   return keepNewest === 'turn' ? newestTurn(view) : newestGroup(view)
 }
+
+export const summarizeOlderShape = {
+  /** The number of newest messages that stay, not counting system messages. */
+  keepLast: z.int().nonnegative(),
+}
+
+const olderSchema = z.strictObject(summarizeOlderShape)
+
+export type SummarizeOlderStageOptions = z.input<typeof olderSchema>
+
+/**
+ * A summary in place of all but the newest `keepLast` messages. System and pinned messages and pending calls stay; a call and its
+ * results stay or go together; an earlier summary becomes part of the new one. Without older messages no summary is requested. Throws
+ * `INVALID_INPUT`.
+ */
+export function summarizeOlderStage(
+  options: SummarizeOlderStageOptions,
+  what = 'summarizeOlder',
+): SummarizingStage {
+  const { keepLast } = check(olderSchema, options, what)
+  return {
+    name: 'summarize_older',
+    summaries: (view, context) => summaryTasks(view, context, cutByCount(view, keepLast)),
+  }
+}

@@ -1,8 +1,8 @@
 import type { Plan, PlannedInsert } from '../model/plan.ts'
 import { isRequest } from '../model/turns.ts'
-import type { View } from '../model/view.ts'
+import { Tally, type View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { measureMessage, SizesSum, tokensOf } from '../tokens/measure.ts'
+import { measureMessage } from '../tokens/measure.ts'
 import { keepSurvivors, keepsGroups } from './cut-points.ts'
 import { lowestFirst } from './importance/groups.ts'
 import { DEFAULT_WEIGHTS } from './importance/weights.ts'
@@ -69,9 +69,16 @@ function isByImportance({ truncationOrder, truncationFraction }: BareContext['se
 
 /** A marker must not cost more than what it replaces. */
 function isSmaller(view: View, hide: readonly number[], insert: PlannedInsert | undefined): boolean {
-  const remaining = new Remaining(view, insert)
+  const remaining = tallyWith(view, insert)
   for (const index of hide) remaining.drop(view.rows[index]!)
   return remaining.tokens < view.tokens
+}
+
+/** The view with the marker to come, before anything is hidden. */
+function tallyWith(view: View, insert: PlannedInsert | undefined): Tally {
+  const tally = new Tally(view)
+  if (insert !== undefined) tally.add(insert)
+  return tally
 }
 
 function markerFor(view: View, text: string): PlannedInsert {
@@ -91,7 +98,7 @@ function hideByTokens(view: View, context: StageContext, insert: PlannedInsert |
   keepSurvivors(view, stays)
 
   const markers = indexesOf(view.rows, isMarker)
-  const remaining = new Remaining(view, insert)
+  const remaining = tallyWith(view, insert)
   const hide: number[] = []
   const drop = (indexes: readonly number[]): void => {
     for (const index of indexes) {
@@ -143,7 +150,7 @@ function hideByFraction(
   insert: PlannedInsert | undefined,
 ): number[] {
   const hide = shareOf(view, fraction)
-  const remaining = new Remaining(view, insert)
+  const remaining = tallyWith(view, insert)
   for (const index of hide) remaining.drop(view.rows[index]!)
   if (remaining.tokens <= context.limitTokens) return hide
   return hideByTokens(view, { ...context, targetTokens: context.limitTokens }, insert)
@@ -242,29 +249,6 @@ function withGroups(view: View, indexes: readonly number[]): number[] {
   for (const index of indexes)
     if (!all.has(index)) for (const member of view.turns.groupOf(index)) all.add(member)
   return [...all]
-}
-
-/** The tokens left while rows are dropped one by one; the marker to come is counted from the start. */
-class Remaining {
-  readonly #view: View
-  readonly #sizes: SizesSum
-  #rows: number
-
-  constructor(view: View, insert: PlannedInsert | undefined) {
-    this.#view = view
-    this.#sizes = new SizesSum(view.sizes)
-    if (insert !== undefined) this.#sizes.add(insert.sizes)
-    this.#rows = view.sent + (insert === undefined ? 0 : 1)
-  }
-
-  get tokens(): number {
-    return tokensOf(this.#sizes.value, this.#rows, this.#view.estimator, this.#view.provider)
-  }
-
-  drop(row: ViewRow): void {
-    this.#sizes.subtract(row.sizes)
-    if (!row.silent) this.#rows -= 1
-  }
 }
 
 /** The indexes of matching rows, ascending. */

@@ -1,3 +1,4 @@
+import { countBefore } from '../../core/messages/json.ts'
 import type { Part, ToolResultContent } from '../../core/messages/message.ts'
 import { isCondensing } from '../../core/model/plan.ts'
 import type { BytesPlace, CompactionRecord, MessageRecord, RowRecord } from './records.ts'
@@ -57,13 +58,7 @@ export class Hiding {
   }
 
   #hiderAt(position: number): number | undefined {
-    let [low, high] = [0, this.#ranges.length]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#ranges[middle]!.to < position) low = middle + 1
-      else high = middle
-    }
-    const found = this.#ranges[low]
+    const found = this.#ranges[countBefore(this.#ranges, ({ to }) => to < position)]
     return found !== undefined && found.from <= position ? found.by : undefined
   }
 }

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { errorName, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages/json.ts'
+import { countBefore } from '../../core/messages/json.ts'
 import { type Part, partsOf } from '../../core/messages/message.ts'
 import { checkLaws, missingAfterSummary } from '../../core/model/laws.ts'
 import { applyPlan, bareCondensePlan, COMPACTION_STAGES, type Plan } from '../../core/model/plan.ts'
@@ -441,22 +442,11 @@ function canBeInvalidated(record: ReasoningRecord): (position: number) => boolea
   const law = prefixLaw(record)
   const { answers } = record
   return (position) => {
-    const answer = answers[lastUpTo(answers, position)]
+    const answer = answers[countBefore(answers, ({ first }) => first <= position) - 1]
     const isOfAnswer = answer !== undefined && position <= answer.last
     if (isOfAnswer && !bindsReasoning(answer.provider, answer.model)) return false
     return law({ position, since: isOfAnswer ? answer.first - 1 : position - 1 })
   }
-}
-
-/** The index of the last answer that begins at a position or before it; -1 for none. */
-function lastUpTo(answers: ReasoningRecord['answers'], position: number): number {
-  let [low, high] = [0, answers.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (answers[middle]!.first <= position) low = middle + 1
-    else high = middle
-  }
-  return low - 1
 }
 
 /** The reasoning that a run makes invalid. Only contents with reasoning are read, where that can be invalid. */

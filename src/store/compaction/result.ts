@@ -195,7 +195,7 @@ export type FailedSummary = {
 }
 
 /** The figures that a preview and a result have in common. */
-function figuresOf(planned: PlannedRun, idle?: IdleReason) {
+export function figuresOf(planned: PlannedRun, idle?: IdleReason) {
   const { snapshot, settings, steps, after } = planned
   const tokensBefore = snapshot.view.tokens
   return {
@@ -282,7 +282,7 @@ function writerOf({ summarizer, model, usage, cost }: SummaryRecord) {
 }
 
 /** Why a planned run changes nothing; `undefined` when it changes something. */
-export function idleReason(planned: PlannedRun): IdleReason | undefined {
+function idleReason(planned: PlannedRun): IdleReason | undefined {
   const { steps, failed, heldBack, snapshot, settings } = planned
   if (steps.length > 0) return undefined
   if (failed.length > 0) return 'SUMMARY_FAILED'
@@ -292,7 +292,7 @@ export function idleReason(planned: PlannedRun): IdleReason | undefined {
 }
 
 /** Why a planned run ends off its target; `undefined` when it does not, or changes nothing. */
-export function offTarget({ steps, failed, after, settings }: PlannedRun): OffTarget | undefined {
+function offTarget({ steps, failed, after, settings }: PlannedRun): OffTarget | undefined {
   const last = steps.at(-1)
   const { targetTokens } = settings
   if (last === undefined || Math.abs(after.tokens - targetTokens) <= TARGET_TOLERANCE * targetTokens)

@@ -29,7 +29,7 @@ import type {
 } from '../../storage/storage.ts'
 import type { RunConfig, RunSettings } from '../config/run-config.ts'
 import { SummaryMaterial, type SummarySource } from './summary-chunks.ts'
-import { askForSummary, type SummaryNotes, type WrittenSummary } from './write-summary.ts'
+import { askForSummary, type SummaryNotes, summaryProblem, type WrittenSummary } from './write-summary.ts'
 
 /** The request to a summarizer that was not made, shown in place of its summary. */
 export type PendingSummary = {
@@ -290,7 +290,7 @@ export class RunDraft {
 
   /** The task for a summary that fits the target better: of fewer rows, or shorter when its text is larger than estimated. */
   #refitted(task: SummaryTask, written: WrittenSummary, shortened: number): SummaryTask | undefined {
-    if (task.fillTokens === undefined || problemOf(written) !== undefined) return undefined
+    if (task.fillTokens === undefined || summaryProblem(written) !== undefined) return undefined
     const { sizes } = this.#summaryRow(written.text, {})
     const size = this.#view.tokensOfRow({ sizes })
     const over = this.#view.tokens - task.tokens + size - task.fillTokens
@@ -327,7 +327,7 @@ export class RunDraft {
     const { rows, tokens: coveredTokens, maxTokens } = task
     const insert = this.#summaryRow(written.text, { ...written.metadata, ...levelOf(task) })
     const problem =
-      problemOf(written) ??
+      summaryProblem(written) ??
       (this.#view.tokensOfRow(insert) >= coveredTokens ? 'SUMMARY_NOT_SMALLER' : undefined)
     if (problem !== undefined) {
       this.#fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, record)
@@ -459,11 +459,6 @@ export class RunDraft {
 /** The figures of a summary that are not 0, for the audit. */
 function notesOf({ notes = {} }: WrittenSummary): SummaryNotes {
   return Object.fromEntries(Object.entries(notes).filter(([, figure]) => figure > 0))
-}
-
-function problemOf({ problem, text, answer }: WrittenSummary): AnswerProblem | undefined {
-  if (problem !== undefined) return problem
-  return text.trim() === '' || answer.text.trim() === '' ? 'EMPTY_SUMMARY' : undefined
 }
 
 function levelOf({ level }: SummaryTask): { level?: number } {

@@ -252,6 +252,12 @@ function renderForSummary(digest: Digest, maxTokens: number, isWhole: boolean): 
   return (isWhole && isPart) || (shown.entries.length === 0 && digest.entries.length > 0) ? '' : text
 }
 
+/** Why a text is not a summary, or `undefined`. */
+export function summaryProblem({ problem, text, answer }: WrittenSummary): AnswerProblem | undefined {
+  if (problem !== undefined) return problem
+  return text.trim() === '' || answer.text.trim() === '' ? 'EMPTY_SUMMARY' : undefined
+}
+
 /** A summary with a given text: the digest of its tool calls is kept for later summaries. */
 export function givenSummary(text: string, material: SummaryMaterial): WrittenSummary {
   return { text, ownText: text, metadata: metadataOf(text, material.digest()), answer: { text } }

@@ -270,7 +270,8 @@ function mustShrink({ trigger, reportedTokens }: RunConfig, { source }: Outlook)
   return trigger === 'overflow' && reportedTokens === undefined && !isMeasured
 }
 
-function stageSettings(config: RunConfig, available: number, targetTokens: number): StageSettings {
+/** The settings of the stages for an available input and a target, tokens. */
+export function stageSettings(config: RunConfig, available: number, targetTokens: number): StageSettings {
   const scaled = scaledFigures(available, targetTokens)
   const { truncationMarker = DEFAULTS.truncationMarker } = config
   return {

@@ -43,36 +43,23 @@ export function asksQuestion(text: string): boolean {
 }
 
 /*
- * Distinctive names in a text: paths, files, identifiers of code, ids. Read character by character, because every text is read when
- * messages are scored. Character classes are ASCII; any other letter is a letter.
+ * Distinctive names in a text: paths, files, identifiers of code, ids. Any letter beyond ASCII is a small letter; Latin signs and
+ * punctuation separate names.
  */
 
-const BREAK = 0
-const LOWER = 1
-const UPPER = 2
-const DIGIT = 3
-/** Characters between letters of a name: `_`, `$`, `@`, `.`. */
-const JOINT = 4
-const HYPHEN = 5
-const SLASH = 6
+const BEYOND_ASCII = '\\u00c0-\\u1fff\\u2070-\\u2fff\\u3040-\\ufeff'
+const LETTERS = `A-Za-z${BEYOND_ASCII}`
 
-const CLASSES = Uint8Array.from({ length: 128 }, (_, code) => {
-  const character = String.fromCharCode(code)
-  if (/[a-z]/.test(character)) return LOWER
-  if (/[A-Z]/.test(character)) return UPPER
-  if (/[0-9]/.test(character)) return DIGIT
-  if (/[_$@.]/.test(character)) return JOINT
-  if (character === '-') return HYPHEN
-  return /[/\\]/.test(character) ? SLASH : BREAK
-})
-
-function classOf(code: number): number {
-  if (code < 128) return CLASSES[code]!
-  // Latin signs, general punctuation, East Asian punctuation.
-  const isPunctuation =
-    code < 0xc0 || (code >= 0x2000 && code <= 0x206f) || (code >= 0x3000 && code <= 0x303f) || code >= 0xff00
-  return isPunctuation ? BREAK : LOWER
-}
+/** A run of characters that may be a name or a path of names. */
+const RUN = new RegExp(`[${LETTERS}0-9_$@./\\\\-]+`, 'g')
+/** Most words of prose. */
+const PLAIN = /^[A-Za-z][a-z]*$/
+const LETTER = new RegExp(`[${LETTERS}]`)
+const LETTER_OR_DIGIT = new RegExp(`[${LETTERS}0-9]`)
+/** A digit, a joint before a letter (`_`, `$`, `@`, `.`), or a change of case. */
+const TELLING = new RegExp(`[0-9]|[_$@.][${LETTERS}]|[a-z${BEYOND_ASCII}][A-Z]`)
+const JOINT = /^[_$@.]/
+const TWO_HYPHENS = /-[^-]+-/
 
 /** The most names of one text: a listing has thousands, and each alone means little. */
 const MOST_NAMES = 100
@@ -86,83 +73,30 @@ const MOST_LENGTH = 120
  * word, by the whole path. Takes linear time.
  */
 export function addNames(text: string, names: Set<string>): void {
-  const read = excerpt(text)
   const most = names.size + MOST_NAMES
-  const word = new Word()
-  for (let at = 0; at <= read.length; at++) {
-    const kind = at === read.length ? BREAK : classOf(read.charCodeAt(at))
-    if (kind !== BREAK) {
-      word.add(at, kind)
-      continue
-    }
-    const name = word.take(read)
+  for (const run of excerpt(text).match(RUN) ?? []) {
+    const name = nameIn(run)
     if (name === undefined) continue
     names.add(name)
     if (names.size >= most) return
   }
 }
 
-/** A run of characters that may be a name, while it is read. */
-class Word {
-  #start = -1
-  /** The start of the last step of a path, and the number of steps before it. */
-  #step = -1
-  #steps = 0
-  /** The place after the last letter, digit or underscore. */
-  #end = -1
-  #before = BREAK
-  #letters = false
-  #telling = false
-  #hyphens = 0
-
-  add(at: number, kind: number): void {
-    if (kind === SLASH) {
-      this.#steps += 1
-      this.#newStep()
-    } else if (kind === HYPHEN) {
-      if (this.#before !== BREAK && this.#before !== HYPHEN) this.#hyphens += 1
-    } else if (kind === JOINT) {
-      if (this.#before === BREAK) this.#begin(at)
-    } else {
-      this.#begin(at)
-      this.#end = at + 1
-      if (kind !== DIGIT) this.#letters = true
-      if (kind === DIGIT || this.#before === JOINT || (kind === UPPER && this.#before === LOWER))
-        this.#telling = true
-    }
-    this.#before = kind
-  }
-
-  #begin(at: number): void {
-    if (this.#start < 0) this.#start = at
-    if (this.#step < 0) this.#step = at
-  }
-
-  #newStep(): void {
-    this.#step = -1
-    this.#letters = false
-    this.#telling = false
-    this.#hyphens = 0
-  }
-
-  /** The name of the run, if it is one. Resets the run. */
-  take(text: string): string | undefined {
-    const name = this.#name(text)
-    this.#start = -1
-    this.#end = -1
-    this.#steps = 0
-    this.#before = BREAK
-    this.#newStep()
-    return name
-  }
-
-  #name(text: string): string | undefined {
-    const isTelling = this.#letters && (this.#telling || this.#hyphens > 1)
-    const from = isTelling ? this.#step : this.#steps > 1 ? this.#start : -1
-    const length = this.#end - from
-    if (from < 0 || length < LEAST_LENGTH || length > MOST_LENGTH) return undefined
-    return text.slice(from, this.#end).toLowerCase()
-  }
+/** The name that a run is; `undefined` for plain words, numbers and punctuation. */
+function nameIn(run: string): string | undefined {
+  if (PLAIN.test(run)) return undefined
+  const at = Math.max(run.lastIndexOf('/'), run.lastIndexOf('\\')) + 1
+  const step = run.slice(at)
+  // Hyphens before a word are not part of it.
+  const word = at === 0 ? step.replace(/^-+/, '') : step
+  const isTelling = LETTER.test(step) && (TELLING.test(step) || TWO_HYPHENS.test(word))
+  if (!isTelling && run.split(/[/\\]/, 3).length < 3) return undefined
+  const first = isTelling ? at : 0
+  const from = first === 0 && JOINT.test(run) ? 0 : first + run.slice(first).search(LETTER_OR_DIGIT)
+  let end = run.length
+  while (end > from && !LETTER_OR_DIGIT.test(run[end - 1]!)) end -= 1
+  const length = end - from
+  return length < LEAST_LENGTH || length > MOST_LENGTH ? undefined : run.slice(from, end).toLowerCase()
 }
 
 /** The facts of one row, independent of its neighbours. */

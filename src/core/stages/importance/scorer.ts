@@ -184,10 +184,7 @@ export async function scoreSession(
   { scorer, weights: given }: z.output<typeof importanceSchema>,
 ): Promise<SessionImportance> {
   const weights = resolveWeights(given)
-  const scores =
-    scorer === undefined
-      ? { scorer: DEFAULT_SCORER, groups: scoreView(view, contentOf, weights, true) }
-      : await scoreViewWith(scorer, view, contentOf, weights)
+  const scores = await scoreViewWith(scorer, view, contentOf, weights)
   const groups = publicGroups(scores.groups, view, weights).map((group) => ({
     messageIds: group.indexes.map((index) => view.rows[index]!.id),
     ...group,
@@ -235,15 +232,17 @@ type ViewScores = {
 }
 
 /**
- * Scores a view with the application's scorer. A failing scorer causes no error: the default scorer replaces it, with a warning.
+ * Scores a view with the application's scorer, if there is one. A failing scorer causes no error: the default scorer replaces it, with a
+ * warning.
  */
-export async function scoreViewWith(
-  scorer: ImportanceScorer,
+async function scoreViewWith(
+  scorer: ImportanceScorer | undefined,
   view: View,
   contentOf: (row: ViewRow) => readonly Part[],
   weights: ImportanceWeights,
 ): Promise<ViewScores> {
   const standard = scoreView(view, contentOf, weights, true)
+  if (scorer === undefined) return { scorer: DEFAULT_SCORER, groups: standard }
   const ranked = standard.filter(({ role }) => !staysAlways(role))
   const fallback = (why: ScorerWarning['why']): ViewScores => ({
     scorer: DEFAULT_SCORER,

@@ -1,26 +1,210 @@
+import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { check, shareSchema } from '../../core/messages/check.ts'
-import { defined, filledText, isJsonObject, type JsonObject } from '../../core/messages/json.ts'
+import { defined, filledText, type JsonObject } from '../../core/messages/json.ts'
 import type { ChatMessage } from '../../core/model/message-parts.ts'
-import type { CompactionStage } from '../../core/model/plan.ts'
+import type { Plan, PlannedReplacement } from '../../core/model/plan.ts'
+import type { View } from '../../core/model/view.ts'
+import { deduplicate } from '../../core/stages/deduplicate.ts'
+import { prune } from '../../core/stages/prune.ts'
+import type { PlanningStage } from '../../core/stages/stage.ts'
 import { KEEP_RECENT_RATIO } from '../../core/stages/summarize.ts'
+import { truncate } from '../../core/stages/truncate.ts'
 import { extractiveSummarizer } from '../../core/summarizers/extractive.ts'
 import type { Summarizer } from '../../core/summarizers/summarizer.ts'
+import { tokensOfText } from '../../core/tokens/measure.ts'
 import { getContextWindowSize } from '../../core/tokens/windows.ts'
 import { planRun } from '../../store/compaction/plan-run.ts'
-import {
-  type CompactionOutline,
-  type IdleReason,
-  idleReason,
-  type OffTarget,
-  offTarget,
-  outlineOf,
-} from '../../store/compaction/result.ts'
+import { type CompactionResult, figuresOf, outlineOf } from '../../store/compaction/result.ts'
 import type { ContentReader, PlannedRun } from '../../store/compaction/run-draft.ts'
 import { resolveModel } from '../../store/config/model.ts'
+import { pick } from '../../store/config/resolve.ts'
 import { arrayRunConfig, type CompactionOptions, resolveSettings } from '../../store/config/run-config.ts'
 import { compactionConfigSchema } from '../../store/config/settings.ts'
-import { applySteps, rowsOf } from './rows.ts'
+import {
+  type ArrayRows,
+  type ArrayStep,
+  applySteps,
+  contextIn,
+  replaceParts,
+  rowsOf,
+  stepOf,
+} from './rows.ts'
+
+/*
+ * The default stages over an array: each alone, and all of them in the order of the store's pipeline.
+ */
+
+const truncationConfigSchema = z.strictObject({
+  /** The share, 0 to 1, of the messages after the first pair that are removed. Default 0.5. */
+  fraction: shareSchema.optional(),
+  /** The text of the marker. Default: `TRUNCATION_MARKER`. */
+  marker: z.string().min(1).optional(),
+})
+/** Options of `truncateWithSlidingWindow`. */
+export type TruncationConfig = z.input<typeof truncationConfigSchema>
+
+/** The result of `truncateWithSlidingWindow`. */
+export type TruncationResult = {
+  readonly truncated: boolean
+  /** The remaining messages: [first pair…, marker, …kept messages]. */
+  readonly messages: ChatMessage[]
+  /** The number of removed messages, always even; without the marker of an earlier truncation. */
+  readonly messagesRemoved: number
+  /** The given array with `truncationParent` on the removed messages and the marker in their place; nothing is lost. */
+  readonly tagged: ChatMessage[]
+  /** The id for the undo: `removeTruncationTags(tagged, truncationId)`. Absent when nothing was done. */
+  readonly truncationId?: string
+}
+
+/**
+ * Removes the oldest messages after the first two from a plain array, like the last stage of the pipeline.
+ *
+ * The first two messages stay, with the results of their calls. Of the messages after them `fraction` is removed, oldest first: an
+ * even number, and the largest one that separates no call from its result. System and pinned messages and summaries stay and are not
+ * counted, nor are hidden messages. Four or fewer visible messages are not truncated.
+ *
+ * The given array and its objects are not changed. Throws `INVALID_INPUT`.
+ */
+export function truncateWithSlidingWindow(
+  messages: readonly ChatMessage[],
+  config: TruncationConfig = {},
+): TruncationResult {
+  const { fraction, marker } = check(truncationConfigSchema, config, 'truncateWithSlidingWindow')
+  const step = stepBy(truncate, rowsOf(messages, '', 'truncateWithSlidingWindow'), {
+    truncationFraction: fraction,
+    truncationMarker: marker,
+  })
+  return {
+    truncated: step !== undefined,
+    ...applySteps(messages, step === undefined ? [] : [step]),
+    messagesRemoved: step?.plan.hide.filter(({ kind }) => kind === 'message').length ?? 0,
+    ...defined({ truncationId: step?.id }),
+  }
+}
+
+const deduplicationConfigSchema = z.strictObject({
+  /** Minimum saving as a share, 0 to 1, of the size of the files that were read again. Default 0.3, `DEDUP_THRESHOLD`. */
+  minimumSavings: shareSchema.optional(),
+  /** Tools whose results are file contents. Default: the common names. */
+  readTools: z.array(z.string()).optional(),
+  /** Arguments with the path of the file. Default: the common names. */
+  pathArguments: z.array(z.string()).optional(),
+  /** Whether a result that begins with text like "Read file x" counts as a read. Default true. */
+  byText: z.boolean().optional(),
+})
+/** Options of `deduplicateFileReads`. */
+export type DeduplicationConfig = z.input<typeof deduplicationConfigSchema>
+
+/** The result of `deduplicateFileReads`. */
+export type DeduplicationResult<M extends ChatMessage = ChatMessage> = {
+  /** Whether anything was replaced: the saving reached `minimumSavings`. */
+  readonly deduplicated: boolean
+  /** All messages, with references to the latest read in superseded ones; hidden messages are unchanged. */
+  readonly messages: M[]
+  /** The number of different files with replaced reads. */
+  readonly filesDeduped: number
+}
+
+/**
+ * Replaces earlier reads of a file in a plain array by "[File <path> - refer to latest read below]".
+ *
+ * A read is recognized by its tool and path argument, or by the beginning of a tool result: `read`, `reading`, `read_file`,
+ * `readFile`, `Read file` or `cat` and a path, with or without quotes or backticks. The rest of a text, and texts of the assistant,
+ * are not searched, because there such words are prose. An earlier read is replaced only if a later one has all its lines.
+ *
+ * Only contents of tool results change; the given array and its objects do not. Throws `INVALID_INPUT`.
+ */
+export function deduplicateFileReads<M extends ChatMessage>(
+  messages: readonly M[],
+  config: DeduplicationConfig = {},
+): DeduplicationResult<M> {
+  const checked = check(deduplicationConfigSchema, config, 'deduplicateFileReads')
+  const plan = stepBy(deduplicate, rowsOf(messages, '', 'deduplicateFileReads'), {
+    deduplicateMinimumSavings: checked.minimumSavings,
+    readTools: checked.readTools,
+    pathArguments: checked.pathArguments,
+    deduplicateByText: checked.byText,
+  })?.plan
+  return {
+    deduplicated: plan !== undefined,
+    messages: replaceParts(messages, plan?.replace ?? []),
+    filesDeduped: Number(plan?.params.files ?? 0),
+  }
+}
+
+const pruneConfigSchema = z.strictObject({
+  /** Tokens of the newest tool outputs that are kept. Default 40,000. */
+  protectTokens: z.int().nonnegative().optional(),
+  /** Minimum saving, tokens. Default 20,000. */
+  minimumSavings: z.int().nonnegative().optional(),
+  /** Tools whose outputs are never pruned and do not count as kept ones. Default ["skill"]. */
+  protectedTools: z.array(z.string()).optional(),
+  /** The text in place of a pruned output. Default "[Tool result cleared]". */
+  placeholder: z.string().min(1).optional(),
+  /** Whether failed results are pruned too. Default false. */
+  failedResults: z.boolean().optional(),
+  /** The provider for which tokens are counted. Default: none, multiplier 1. */
+  provider: z.string().optional(),
+})
+/** Options of `pruneToolOutputs`. */
+export type PruneConfig = z.input<typeof pruneConfigSchema>
+
+/** The result of `pruneToolOutputs`. */
+export type PruneResult<M extends ChatMessage = ChatMessage> = {
+  /** Whether anything was pruned: the saving reached `minimumSavings`. */
+  readonly pruned: boolean
+  /** All messages, with the placeholder in pruned outputs; hidden messages are unchanged. */
+  readonly messages: M[]
+  /** Estimated tokens of the pruned outputs less those of their placeholders. */
+  readonly tokensSaved: number
+}
+
+/**
+ * Replaces old tool outputs in a plain array by a placeholder.
+ *
+ * An output is kept while the outputs after it are less than `protectTokens`. All older ones are cleared, or none if that would save
+ * less than `minimumSavings`. Failed results (unless `failedResults`), results shorter than the placeholder and results of protected
+ * tools are kept. Only contents of tool results change; the given array and its objects do not. Throws `INVALID_INPUT`.
+ */
+export function pruneToolOutputs<M extends ChatMessage>(
+  messages: readonly M[],
+  config: PruneConfig = {},
+): PruneResult<M> {
+  const checked = check(pruneConfigSchema, config, 'pruneToolOutputs')
+  const rows = rowsOf(messages, checked.provider ?? '', 'pruneToolOutputs')
+  const plan = stepBy(prune, rows, {
+    pruneProtectTokens: checked.protectTokens,
+    pruneMinimumSavings: checked.minimumSavings,
+    pruneProtectedTools: checked.protectedTools,
+    prunePlaceholder: checked.placeholder,
+    pruneFailedResults: checked.failedResults,
+  })?.plan
+  const replace = plan?.replace ?? []
+  return {
+    pruned: plan !== undefined,
+    messages: replaceParts(messages, replace),
+    tokensSaved: replace.reduce((sum, replacement) => sum + savedTokens(rows.view, replacement), 0),
+  }
+}
+
+/** The tokens that one replacement saves, counted as in the stage. */
+function savedTokens({ estimator, provider }: View, { row, part, text }: PlannedReplacement): number {
+  const result = row.results.find((entry) => entry.part === part)
+  if (result === undefined) return 0
+  const shown = tokensOfText(text, estimator, provider)
+  return estimator.toTokens(result.units, provider) + result.media - shown
+}
+
+/** The change that a stage makes to an array of any size; `undefined` for none. */
+function stepBy(
+  stage: PlanningStage<Plan | undefined>,
+  rows: ArrayRows,
+  settings: Parameters<typeof contextIn>[1],
+): ArrayStep | undefined {
+  const plan = stage.plan(rows.view, contextIn(rows, defined(settings), 0, Number.MAX_SAFE_INTEGER))
+  return plan && { ...stepOf(rows.view, plan), id: uuidv7() }
+}
 
 /** The options without those that need a store: places in a log, triggers, authorship, waiting. */
 const arrayConfigSchema = z.strictObject(compactionConfigSchema.shape).omit({
@@ -39,16 +223,21 @@ export type ArrayCompactionConfig = z.input<typeof arrayConfigSchema>
 
 const targetSchema = z.int().nonnegative().optional()
 
+/** The figures of a result of the store that a result over an array has too. */
+const FIGURES = [
+  'compacted',
+  'stagesUsed',
+  'tokensBefore',
+  'tokensAfter',
+  'tokensSaved',
+  'targetTokens',
+  'reachedTarget',
+  'offTarget',
+  'reason',
+] as const
+
 /** The result of `ContextCompactor.compact`, over plain messages. */
-export type ArrayCompactionResult = {
-  /** Whether anything was applied. */
-  readonly compacted: boolean
-  /** The stages used, in order. The emergency cut counts as truncation. */
-  readonly stagesUsed: CompactionStage[]
-  /** Estimated tokens of the visible messages before and after, and the difference. */
-  readonly tokensBefore: number
-  readonly tokensAfter: number
-  readonly tokensSaved: number
+export type ArrayCompactionResult = Pick<CompactionResult, (typeof FIGURES)[number] | 'compactions'> & {
   /** The compacted array: the effective history of `tagged`. */
   readonly messages: ChatMessage[]
   /**
@@ -56,19 +245,10 @@ export type ArrayCompactionResult = {
    * again. Originals of replaced texts are only in the given array.
    */
   readonly tagged: ChatMessage[]
-  /** The compactions, in order. */
-  readonly compactions: CompactionOutline[]
   /** Summaries that were requested and not used: a code or an error's name. */
   readonly failed: { readonly status: PlannedRun['failed'][number]['status']; readonly error: string }[]
-  readonly targetTokens: number
-  /** Whether the messages are within the target. */
-  readonly reachedTarget: boolean
-  /** Why the messages end more than 5 % above or below the target. Absent otherwise, and when nothing was applied. */
-  readonly offTarget?: OffTarget
   /** Whether the whole request fits the model's window. */
   readonly fits: boolean
-  /** Why nothing was applied. */
-  readonly reason?: IdleReason
 }
 
 /**
@@ -93,23 +273,13 @@ export class ContextCompactor {
   async compact(messages: readonly ChatMessage[], targetTokens?: number): Promise<ArrayCompactionResult> {
     const target = check(targetSchema, targetTokens, 'compact: targetTokens') ?? this.#config.targetTokens
     const run = await runPipeline(messages, { ...this.#config, targetTokens: target }, 'compact')
-    const { steps, failed, stagesUsed, after, settings, snapshot } = run
-    const tokensBefore = snapshot.view.tokens
-    const tokensAfter = after.tokens
-    const reason = idleReason(run)
+    const { given, steps, failed, after, settings } = run
     return {
-      compacted: steps.length > 0,
-      stagesUsed: [...stagesUsed],
-      tokensBefore,
-      tokensAfter,
-      tokensSaved: tokensBefore - tokensAfter,
-      ...applySteps(run.given, steps),
+      ...pick(figuresOf(run), FIGURES),
+      ...applySteps(given, steps),
       compactions: steps.map(outlineOf),
       failed: failed.map(({ status, error }) => ({ status, error })),
-      targetTokens: settings.targetTokens,
-      reachedTarget: tokensAfter <= settings.targetTokens,
-      fits: tokensAfter <= settings.limitTokens,
-      ...defined({ reason, offTarget: offTarget(run) }),
+      fits: after.tokens <= settings.limitTokens,
     }
   }
 }
@@ -254,8 +424,8 @@ async function runPipeline(
   const contents: ContentReader = {
     contents: () => rows.parts,
     metadata: (_id, keys) => {
-      const found = keys.map((key) => [key, given[key - 1]?.metadata] as const)
-      return new Map(found.filter((entry): entry is [number, JsonObject] => isJsonObject(entry[1])))
+      const found = keys.map((key) => [key, rows.metadata.get(key)] as const)
+      return new Map(found.filter((entry): entry is [number, JsonObject] => entry[1] !== undefined))
     },
     // An array has no replacements: its messages are what they show.
     shownTexts: () => new Map(),
