@@ -295,11 +295,6 @@ export type {
   UsageTotals,
 } from './store/compaction/usage.ts'
 export type { Environment } from './store/config/environment.ts'
-export type {
-  AddNoteOptions,
-  ForgetNoteOptions,
-  ListNotesOptions,
-} from './store/config/note-options.ts'
 export {
   PRESETS,
   type ResolvedConfig,
@@ -406,7 +401,13 @@ export type {
   RestoreOptions,
   SessionRestore,
 } from './store/history/restore-session.ts'
-export type { ListedNote } from './store/notes.ts'
+export type {
+  AddNoteOptions,
+  ForgetNoteOptions,
+  ListedNote,
+  ListNotesOptions,
+  PreparedNotes,
+} from './store/notes.ts'
 export {
   type OpenOptions,
   openStore,
@@ -419,7 +420,6 @@ export type {
   FileSummaryFailure,
   ProcessedFile,
 } from './store/requests/file-summarization-service.ts'
-export type { PreparedNotes } from './store/requests/notes.ts'
 export type {
   PrepareRequestOptions,
   Prompt,

@@ -36,16 +36,16 @@ import {
   type UndoOptions,
   undoIfFitsSchema,
   undoSchema,
-  usageSchema,
 } from './config/store-options.ts'
 import { type StoreContext, type StoreSettings, when } from './context.ts'
 import type { StoreEventName, StoreListener } from './events.ts'
 import { type PrepareRequestOptions, prepareSchema } from './requests/options.ts'
+import { checkPrompt, prepareRequest } from './requests/prepare.ts'
 import type { PreparedRequest } from './requests/prepared.ts'
-import type { RecordedResponse, ResponseInput } from './requests/record.ts'
+import { type RecordedResponse, type ResponseInput, recordResponse } from './requests/record.ts'
 import { withRecovery } from './requests/recovery.ts'
 import type { ReasoningChange } from './requests/sent-reasoning.ts'
-import { bindsIn, checkPrompt, readSnapshot, recordResponse, renderBoundHistory } from './requests.ts'
+import { bindsIn, renderBoundHistory } from './requests.ts'
 import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
 import type { SearchResult } from './search.ts'
 import { Services } from './services.ts'
@@ -56,7 +56,6 @@ import { Messages } from './topics/messages.ts'
 import { Notes } from './topics/notes.ts'
 import { Requests } from './topics/requests.ts'
 import { Sessions } from './topics/sessions.ts'
-import { recordUsage } from './usage.ts'
 
 /** Returns what a store is made of. Internal: for the other parts of this package, and tests that damage rows. */
 export let servicesOf: <S extends Storage>(store: Store<S>) => Services<S>
@@ -302,9 +301,7 @@ export class Store<S extends Storage = Storage> {
     const { cascade, both, actor, reason } = check(undoSchema, options, 'undoCompaction')
     const targetId = checkId(target, 'compactionOrRunId')
     const id = checkId(sessionId)
-    return this.#services.turned('undone', id, targetId, async () =>
-      this.#services.context.storage.undo(id, targetId, { cascade, both, actor, reason }),
-    )
+    return this.#services.undo(id, targetId, { cascade, both, actor, reason })
   }
 
   /**
@@ -322,9 +319,7 @@ export class Store<S extends Storage = Storage> {
     const { cascade, actor, reason } = check(redoSchema, options, 'redoCompaction')
     const target = checkId(compactionOrRunId, 'compactionOrRunId')
     const id = checkId(sessionId)
-    return this.#services.turned('redone', id, target, async () =>
-      this.#services.context.storage.redo(id, target, { cascade, both: false, actor, reason }),
-    )
+    return this.#services.redo(id, target, { cascade, both: false, actor, reason })
   }
 
   /**
@@ -362,7 +357,7 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const checked = check(prepareSchema, options, 'prepareRequest')
     this.#services.compactor.refuseReentry(id)
-    return this.#services.prepare(id, checked, checkPrompt(checked))
+    return prepareRequest(this.#services, id, checked, checkPrompt(checked))
   }
 
   /**
@@ -380,14 +375,7 @@ export class Store<S extends Storage = Storage> {
    */
   async recordResponse(sessionId: string, response: ResponseInput): Promise<RecordedResponse> {
     const id = checkId(sessionId)
-    return recordResponse(this.#services.context, id, response, {
-      append: (messages, options) => this.append(id, messages, options),
-      recordUsage: (usage, requestOf) => {
-        const report = check(usageSchema, withRequestNames(usage), 'requests.recordUsage')
-        return recordUsage(this.#services.context, id, report, { requestOf })
-      },
-      offer: (stats) => this.#services.background.offer(id, stats),
-    })
+    return recordResponse(this.#services, id, response)
   }
 
   /**
@@ -413,7 +401,7 @@ export class Store<S extends Storage = Storage> {
     if (typeof call !== 'function') throw invalid('withOverflowRecovery: call must be a function')
     const checked = check(prepareSchema, options, 'withOverflowRecovery')
     this.#services.compactor.refuseReentry(id)
-    return withRecovery(recoveryPort(this, this.#services), id, call, checked, checkPrompt(checked))
+    return withRecovery(this.#services, id, call, checked, checkPrompt(checked))
   }
 
   /**
@@ -474,20 +462,4 @@ async function undoWhatFits(
         context.statsOf(id, figures, readings, { provider, model, request }),
     })
   return services.turned('undone', id, 'ifFits', work, provider, model)
-}
-
-/** What recovery from an overflow needs of a store. */
-function recoveryPort(store: Store, services: Services): Parameters<typeof withRecovery>[0] {
-  const { context } = services
-  return {
-    settings: (session) => services.settingsOf(session),
-    prepare: (...args) => services.prepare(...args),
-    recordOverflow: (...args) => store.limits.learn(...args),
-    compact: (...args) => store.compactSession(...args),
-    stats: async (...args) => context.stats(...args),
-    read: (...args) => readSnapshot(context, ...args),
-    repair: (...args) => services.repair(...args),
-    undo: (session, compactionId) => store.undoCompaction(session, compactionId),
-    redo: (session, compactionId) => store.redoCompaction(session, compactionId),
-  }
 }

@@ -61,14 +61,14 @@ const SITES: { readonly [site: string]: Calls } = {
     search: async (store, mine) => (await store.search('safe', mine)).hits,
     'search: session': (store, mine, session) => store.search('safe', { ...mine, session }),
   },
-  'store/config/note-options.ts scopeShape': {
+  'store/notes.ts scopeShape': {
     'notes.add: source': (store, mine, sessionId) =>
       store.notes.add('a fact', { ...mine, source: { sessionId, messageId: 'm1' } }),
   },
-  'store/config/note-options.ts listNotesSchema': {
+  'store/notes.ts listNotesSchema': {
     recall: (store, mine) => store.notes.list({ query: 'safe', ...mine }),
   },
-  'store/requests/options.ts notesSchema': {
+  'store/notes.ts notesSchema': {
     prepareRequest: (store, mine, id) => store.prepareRequest(id, { notes: { tokens: 100, ...mine } }),
     withOverflowRecovery: (store, mine, id) =>
       store.withOverflowRecovery(id, (request) => request.messages, { notes: { tokens: 100, ...mine } }),

@@ -120,7 +120,6 @@ const compactionShape = {
   /** Whether over-long contents are cut when nothing else makes the request fit. Default true. */
   emergencyCut: z.boolean().optional(),
 }
-export const COMPACTION_SETTINGS = Object.keys(compactionShape) as (keyof typeof compactionShape)[]
 
 /** What is true of one call only, and so is not a setting. */
 const factShape = {
@@ -150,7 +149,6 @@ const factShape = {
   waitMs: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
 }
-export const CALL_FACTS = Object.keys(factShape) as (keyof typeof factShape)[]
 
 /** All options of a compaction. Every one is optional. */
 export const compactionConfigSchema = z
@@ -177,12 +175,6 @@ const callShape = {
 /** The options of `compactSession` and `previewCompaction`: facts of the call, and settings that apply to it. */
 export const callSchema = compactionConfigSchema.safeExtend(callShape)
 export type CheckedCall = z.output<typeof callSchema>
-
-/** What of a call is a setting. */
-export const CALL_SETTINGS = Object.keys({ ...callShape, ...compactionShape }) as (
-  | keyof typeof callShape
-  | keyof typeof compactionShape
-)[]
 
 const roleSchema = z.enum(['system', 'user', 'assistant'])
 

@@ -12,7 +12,7 @@ import {
   requestsSchema,
   usageSchema,
 } from '../config/store-options.ts'
-import { requestSchema, type UsageReportInput } from '../requests/record.ts'
+import { reportChange, requestSchema, type UsageReportInput } from '../requests/record.ts'
 import {
   newRequest,
   type RecordedRequest,
@@ -20,7 +20,6 @@ import {
   recordedRequest,
   renderedRequest,
 } from '../requests/recorded.ts'
-import { reportChange } from '../requests.ts'
 import type { Services } from '../services.ts'
 import { recordUsage } from '../usage.ts'
 

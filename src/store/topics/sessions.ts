@@ -176,7 +176,7 @@ export class Sessions {
       forks,
     })
     for (const purged of [id, ...(removed.forks ?? [])]) {
-      this.#services.turns.forget(purged)
+      this.#services.warnings.forget(purged)
       this.#services.background.forget(purged)
     }
     return removed
