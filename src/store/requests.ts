@@ -17,8 +17,7 @@ import { nonDefaults } from './config/resolve.ts'
 import { RENDERING_KEYS } from './config/settings.ts'
 import type { StoreContext } from './context.ts'
 import type { SessionSnapshot } from './requests/draft.ts'
-import { reasoningFacts } from './requests/reasoning.ts'
-import { missingReasoning, type ReasoningChange, reasoningIn } from './requests/sent-reasoning.ts'
+import { missingReasoning, type ReasoningChange, reasoningFacts, reasoningIn } from './requests/reasoning.ts'
 
 /** What is known of the reasoning of a session that does not exist yet. */
 const NO_REASONING: ReasoningRecord = {

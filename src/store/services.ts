@@ -30,7 +30,7 @@ import {
 } from './config/store-options.ts'
 import { StoreContext, type StoreSettings } from './context.ts'
 import { percentOf } from './events.ts'
-import type { ReasoningChange } from './requests/sent-reasoning.ts'
+import type { ReasoningChange } from './requests/reasoning.ts'
 import { Warnings } from './requests/warnings.ts'
 import { withReasoningChange } from './requests.ts'
 import { Searcher } from './search.ts'

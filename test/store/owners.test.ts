@@ -53,11 +53,11 @@ const SITES: { readonly [site: string]: Calls } = {
     getSession: (store, mine, id) => store.sessions.get(id, mine),
     updateSession: (store, mine, id) => store.sessions.update(id, { title: 'mine now' }, mine),
   },
-  'store/config/store-options.ts listSchema': {
+  'store/topics/sessions.ts listSchema': {
     listSessions: (store, mine) => store.sessions.list(mine),
     'sessions.list: after': (store, mine, after) => store.sessions.list({ ...mine, after }),
   },
-  'store/config/store-options.ts searchSchema': {
+  'store/search.ts searchSchema': {
     search: async (store, mine) => (await store.search('safe', mine)).hits,
     'search: session': (store, mine, session) => store.search('safe', { ...mine, session }),
   },

@@ -10,7 +10,7 @@ import type { CheckedCall } from '../config/settings.ts'
 import type { CompactionEvent, Events } from '../events.ts'
 import { type Guard, isAutomatic, type RunEnd } from './background/guard.ts'
 import { MAX_PLANS } from './direct-compactions.ts'
-import { planSession } from './plan-run.ts'
+import { planSession } from './plan-session.ts'
 import {
   CompactionPreview,
   type CompactionResult,
@@ -18,7 +18,7 @@ import {
   planOfPreview,
   resultOf,
 } from './result.ts'
-import { type PlannedRun, type SummaryMode, withoutSteps } from './run-draft.ts'
+import { type PlannedRun, type SummaryMode, withoutSteps } from './run.ts'
 import { beforeCompaction, RunEvents, recordedAttempts, SummaryAttempts } from './run-progress.ts'
 import {
   continuesWithoutModel,

@@ -17,7 +17,6 @@ import type { ContextWarningEvent } from '../events.ts'
 import { notesForRequest } from '../notes.ts'
 import { readSnapshot } from '../requests.ts'
 import type { Services } from '../services.ts'
-import { changedFrame } from './changed-frame.ts'
 import {
   type AddedTexts,
   type Draft,
@@ -38,6 +37,7 @@ import {
   runOptions,
 } from './options.ts'
 import { exceeded, type PreparedRequest, type TurnUsage } from './prepared.ts'
+import { changedFrame } from './reasoning.ts'
 import { automaticSettings, Deadline, fixedTokens, lastResort, OUT_OF_TIME, WITHOUT_WAITING } from './room.ts'
 import { usageOf } from './warnings.ts'
 

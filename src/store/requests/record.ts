@@ -21,7 +21,6 @@ import { canonicalProvider } from '../../core/tokens/providers.ts'
 import type { AppendedMessage, BilledTokens, NewRequest } from '../../storage/storage.ts'
 import type { ProviderCompactionResult } from '../compaction/direct-compactions.ts'
 import type { ContextStats } from '../compaction/stats.ts'
-import type { UsageResult } from '../compaction/usage.ts'
 import {
   type CheckedStats,
   type CheckedUsage,
@@ -31,11 +30,12 @@ import {
 import type { StoreContext } from '../context.ts'
 import { noteNames } from '../requests.ts'
 import type { Services } from '../services.ts'
+import type { UsageResult } from '../usage.ts'
 import { recordUsage } from '../usage.ts'
-import type { ChangedFrame } from './changed-frame.ts'
 import { promptMessages } from './draft.ts'
 import { describedBy, type Prompt, requestParts } from './options.ts'
 import type { PreparedFiles, PreparedRequest, RenderedMessage } from './prepared.ts'
+import type { ChangedFrame } from './reasoning.ts'
 import { newRequest } from './recorded.ts'
 
 const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usageSchema.shape

@@ -7,12 +7,11 @@ import { type MediaRefusal, mediaRefusal, readRefusal } from '../../core/overflo
 import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
 import { FEW_IMAGES } from '../../core/tokens/media-limits.ts'
 import type { CompactionResult } from '../compaction/result.ts'
-import { reportedSize } from '../compaction/usage.ts'
 import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
 import { type CompactOptions, overflowSchema } from '../config/store-options.ts'
 import type { Services } from '../services.ts'
-import { recordOverflow } from '../usage.ts'
+import { recordOverflow, reportedSize } from '../usage.ts'
 import { type CheckedPrepare, describedBy, requestParts, runOptions } from './options.ts'
 import { prepareRequest } from './prepare.ts'
 import { exceeded, type PreparedRequest } from './prepared.ts'
@@ -25,6 +24,15 @@ export const OVERFLOW_TARGET = 0.7
 const LOWER_TARGETS = [0.5, 0.35] as const
 /** Share of the images that a provider accepts to which a request is brought down after a refusal. */
 const MEDIA_TARGET = 0.7
+
+/** A call that is repeated after an overflow or a refusal. */
+export type RecoveredCall = {
+  readonly services: Services
+  readonly sessionId: string
+  readonly options: CheckedPrepare
+  readonly prompt: readonly NewMessage[]
+  readonly settings: ResolvedSettings
+}
 
 /**
  * Prepares a request and makes the call; after an overflow shortens the history and calls again, once for each step: the session's
@@ -40,7 +48,7 @@ export async function withRecovery<T>(
   let request = await prepareRequest(services, sessionId, options, prompt)
   const settings = await services.settingsOf(sessionId)
   const isOn = (options.auto ?? settings.auto) && settings.enabled
-  const recovery = new Recovery(services, sessionId, options, prompt, settings)
+  const recovery = new Recovery({ services, sessionId, options, prompt, settings })
   const repairs = new Repairs(services, sessionId, options, () => recovery.prepare())
   let shortened = 0
   for (let attempt = 1; ; attempt++) {
@@ -90,40 +98,26 @@ export async function withRecovery<T>(
 
 /** The steps taken so far for one request. */
 class Recovery {
-  readonly #services: Services
-  readonly #sessionId: string
-  readonly #options: CheckedPrepare
-  readonly #prompt: readonly NewMessage[]
-  readonly #settings: ResolvedSettings
+  readonly #call: RecoveredCall
   /** Index of the next step. */
   #step = 0
   readonly stagesUsed: string[] = []
   /** How many of the newest media the next steps keep, after a refusal of media. */
   #keeps: number[] | undefined
 
-  constructor(
-    services: Services,
-    sessionId: string,
-    options: CheckedPrepare,
-    prompt: readonly NewMessage[],
-    settings: ResolvedSettings,
-  ) {
-    this.#services = services
-    this.#sessionId = sessionId
-    this.#options = options
-    this.#prompt = prompt
-    this.#settings = settings
+  constructor(call: RecoveredCall) {
+    this.#call = call
   }
 
   /** Records the error's figures and returns the request size it names. A failure to record must not replace the error. */
   async recordOverflow(request: PreparedRequest, error: unknown): Promise<number | undefined> {
     const { provider, model } = request
-    const { overflow } = this.#options
+    const { overflow } = this.#call.options
     const sent = { ...describedBy(request), provider, ...defined({ model, overflow }) }
     const outcome = await unlessOwnError(async () =>
       recordOverflow(
-        this.#services.context,
-        this.#sessionId,
+        this.#call.services.context,
+        this.#call.sessionId,
         error,
         check(overflowSchema, sent, 'limits.learn'),
       ),
@@ -133,7 +127,7 @@ class Recovery {
 
   /** A request with fewer media, by the media steps that are left; `undefined` when none of them changed it. */
   async showLessMedia(request: PreparedRequest, refusal: MediaRefusal): Promise<PreparedRequest | undefined> {
-    const { provider, model, compaction, signal } = this.#options
+    const { provider, model, compaction, signal } = this.#call.options
     const { images } = request.stats
     if (images.used === 0 && request.stats.sizes.mediaBytes === 0) return undefined
     const own = { provider, model, compaction: automaticSettings(compaction) }
@@ -159,12 +153,12 @@ class Recovery {
     request: PreparedRequest,
     reportedTokens: number | undefined,
   ): Promise<PreparedRequest | undefined> {
-    const { provider, model, maxOutputTokens, contextWindowTarget, compaction, signal } = this.#options
+    const { provider, model, maxOutputTokens, contextWindowTarget, compaction, signal } = this.#call.options
     const { system, tools, pendingTokens } = request
     const pending = requestParts({ system, tools, pendingTokens, maxOutputTokens, contextWindowTarget })
     // The stats now include what the error taught.
     const stats = await unlessOwnError(async () =>
-      this.#services.context.stats(this.#sessionId, provider, model, pending),
+      this.#call.services.context.stats(this.#call.sessionId, provider, model, pending),
     )
     if (stats === null || stats === undefined) return undefined
     const size = Math.max(reportedTokens ?? 0, request.stats.estimatedInputTokens)
@@ -202,7 +196,7 @@ class Recovery {
       { contextWindowTarget: room, target: OVERFLOW_TARGET },
       { contextWindowTarget: room, target: lower, ...WITHOUT_WAITING },
     ]
-    const stages = lastResort(this.#options, this.#settings)
+    const stages = lastResort(this.#call.options, this.#call.settings)
     if (stages === undefined) return steps
     const least = Math.max(1, Math.floor(room * lowest))
     return [...steps, { contextWindowTarget: least, target: 1, stages, ...WITHOUT_WAITING }]
@@ -211,18 +205,18 @@ class Recovery {
   /** Prepares the request again; room is made only for what does not fit. */
   prepare(): Promise<PreparedRequest | undefined> {
     return unlessOwnError(() =>
-      prepareRequest(this.#services, this.#sessionId, this.#options, this.#prompt, true),
+      prepareRequest(this.#call.services, this.#call.sessionId, this.#call.options, this.#call.prompt, true),
     )
   }
 
   /** A run within the time limit; `null` for one that fails or takes too long. */
   async #compact(config: CompactOptions): Promise<CompactionResult | null> {
-    const { waitMs = PREPARE_WAIT_MS, signal } = this.#options
-    const summaryMs = config.summaryTimeoutMs ?? this.#settings.summaryTimeoutMs ?? waitMs
+    const { waitMs = PREPARE_WAIT_MS, signal } = this.#call.options
+    const summaryMs = config.summaryTimeoutMs ?? this.#call.settings.summaryTimeoutMs ?? waitMs
     const summaryTimeoutMs = Math.max(1, Math.min(summaryMs, waitMs))
     const run = await unlessOwnError(() =>
-      new Deadline(this.#sessionId, waitMs, signal).within((both) =>
-        this.#services.compact(this.#sessionId, { ...config, summaryTimeoutMs, signal: both }),
+      new Deadline(this.#call.sessionId, waitMs, signal).within((both) =>
+        this.#call.services.compact(this.#call.sessionId, { ...config, summaryTimeoutMs, signal: both }),
       ),
     )
     return typeof run === 'object' ? run : null

@@ -2,7 +2,7 @@ import { shownTitle } from '../../../core/messages/title.ts'
 import { isAssumed } from '../../../core/tokens/windows.ts'
 import type { MessageCounts, Session } from '../../../storage/storage.ts'
 import type { ContextStats } from '../../../store/compaction/stats.ts'
-import type { SessionUsage } from '../../../store/compaction/usage.ts'
+import type { SessionUsage } from '../../../store/usage.ts'
 import type { Output, Sink, Style } from '../../command.ts'
 import {
   bytes as bytesText,
