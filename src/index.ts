@@ -287,16 +287,12 @@ export type {
   MeasuredTokens,
 } from './store/compaction/stats.ts'
 export type { Environment } from './store/config/environment.ts'
-export {
-  PRESETS,
-  type ResolvedConfig,
-  type ResolvedSettings,
-  type TurnSettings,
-} from './store/config/resolve.ts'
+export { PRESETS, type ResolvedConfig, type TurnSettings } from './store/config/resolve.ts'
 export type {
   CompactionConfig,
   LayerValues,
   PresetName,
+  ResolvedSettings,
   SettingName,
   SettingSource,
   Settings,

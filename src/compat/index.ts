@@ -132,6 +132,7 @@ export {
   type SummarizeFile,
 } from '../store/requests/file-summarization-service.ts'
 export type { AfterTurnOptions, BeforeTurnOptions } from '../store/requests/options.ts'
+export type { BeforeTurnResult } from '../store/requests/prepare.ts'
 export type { AppendedTurn } from '../store/requests/record.ts'
 export {
   buildEnrichedSystem,
@@ -184,4 +185,4 @@ export {
   userMessage,
 } from './plain-messages.ts'
 export { type TruncateOptions, type TruncateResult, truncateToolOutput } from './truncate-tool-output.ts'
-export { type AfterTurnResult, afterTurn, type BeforeTurnResult, beforeTurn } from './turns.ts'
+export { type AfterTurnResult, afterTurn, beforeTurn } from './turns.ts'

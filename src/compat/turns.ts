@@ -1,7 +1,6 @@
 import { withStopReason } from '../core/messages/broken-off.ts'
 import { check, readable } from '../core/messages/check.ts'
 import { defined } from '../core/messages/defined.ts'
-import type { NewMessage } from '../core/messages/message.ts'
 import { type NextStep, nextStep } from '../core/messages/stop-reason.ts'
 import { wellFormed } from '../core/messages/well-formed.ts'
 import { withRequestNames } from '../core/tokens/budget.ts'
@@ -22,6 +21,7 @@ import {
 } from '../store/requests/options.ts'
 import {
   type Before,
+  type BeforeTurnResult,
   beforeRequest,
   outcomeOf,
   pendingOf,
@@ -35,15 +35,6 @@ import type { Services } from '../store/services.ts'
 import { type Store, servicesOf } from '../store/store.ts'
 
 const turnStoreSchema = storeSchema<Store>('append', 'compactSession', 'sessions')
-
-/** What `beforeTurn` returns. */
-export type BeforeTurnResult = Omit<Before, 'texts'> & {
-  /**
-   * For a model that binds its reasoning to what precedes it, in place of texts in the system prompt: a message with the persistent context
-   * and the injector's texts, as far as the history does not show them. Append it before the request, and send it.
-   */
-  readonly added?: NewMessage
-}
 
 /** What `afterTurn` returns. */
 export type AfterTurnResult = TurnOutcome & {

@@ -21,7 +21,7 @@ import { CompactionPreview, type CompactionResult } from './compaction/result.ts
 import { beforeCompaction } from './compaction/run-progress.ts'
 import type { ContextStats } from './compaction/stats.ts'
 import { readCall, readPreview } from './config/read-settings.ts'
-import type { ResolvedSettings } from './config/resolve.ts'
+import type { ResolvedSettings } from './config/settings.ts'
 import {
   type AppendOptions,
   appendSchema,
@@ -36,9 +36,9 @@ import { withReasoningChange } from './requests.ts'
 import { Searcher } from './search.ts'
 
 const NO_OPTIONS: AppendOptions = {}
-/** As by a program: of no one, and nothing besides. */
-const NOBODY: Authorship = { actor: undefined, reason: undefined }
-const PLAINLY: UndoRequest = { ...NOBODY, cascade: false, both: false }
+/** Without an author and a reason. */
+const UNSIGNED: Authorship = { actor: undefined, reason: undefined }
+const PLAINLY: UndoRequest = { ...UNSIGNED, cascade: false, both: false }
 
 /** What the methods of a store share. */
 export class Services<S extends Storage = Storage> {
@@ -134,7 +134,7 @@ export class Services<S extends Storage = Storage> {
   repair(id: string, repair: Repair): Promise<string | undefined> {
     const providerOf = (session: Session): string => this.context.modelFor(session).key
     const { storage, events } = this.context
-    return repairParts(storage, id, repair, NOBODY, providerOf, (run) =>
+    return repairParts(storage, id, repair, UNSIGNED, providerOf, (run) =>
       events.allows(beforeCompaction({ runId: run.runId, trigger: 'refusal' }, { ...run, after: run.view })),
     )
   }

@@ -90,19 +90,25 @@ type MakeRoom = (
   look: () => Promise<ContextStats | null>,
 ) => Promise<CompactionResult | null>
 
-/** What happened before a request was made. */
-export type Before = TurnOutcome & {
+/** What `beforeTurn` returns. */
+export type BeforeTurnResult = TurnOutcome & {
   /** The system prompt of this one request; absent when it is empty. */
   readonly systemPrompt?: string
+  /**
+   * For a model that binds its reasoning to what precedes it, in place of texts in the system prompt: a message with the persistent context
+   * and the injector's texts, as far as the history does not show them. Append it before the request, and send it.
+   */
+  readonly added?: NewMessage
   /** The injector's texts in the request. */
   readonly injected: readonly string[]
   /** The warning that was emitted. */
   readonly warning: ContextWarningEvent | null
   /** The setting of that name as it is, for the request: what the provider is to compact itself. */
   readonly contextManagement?: JsonObject | readonly Json[]
-  /** The texts in the system prompt besides the caller's own. */
-  readonly texts: AddedTexts
 }
+
+/** The same, and the texts in the system prompt besides the caller's own. */
+export type Before = Omit<BeforeTurnResult, 'added'> & { readonly texts: AddedTexts }
 
 /** Estimates, warns, and makes room when that is due. */
 export async function beforeRequest(
