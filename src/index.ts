@@ -254,7 +254,7 @@ export type {
   ViewChange,
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
-export type { BringBackResult } from './store/bring-back.ts'
+export type { BringBackOptions, BringBackResult } from './store/bring-back.ts'
 export type {
   BlockOutcome,
   ProviderCompactionResult,
@@ -275,35 +275,18 @@ export type {
   OffTarget,
   PlannedCompaction,
 } from './store/compaction/result.ts'
-export type { PendingSummary } from './store/compaction/run-draft.ts'
+export type { PendingSummary } from './store/compaction/run.ts'
 export type {
   ContextStats,
   MeasuredTokens,
 } from './store/compaction/stats.ts'
-export type { UndoIfFitsResult } from './store/compaction/undo-if-fits.ts'
-export type {
-  OverflowResult,
-  SessionUsage,
-  SummaryTotals,
-  UsageResult,
-  UsageTotals,
-} from './store/compaction/usage.ts'
 export type { Environment } from './store/config/environment.ts'
-export type {
-  AddNoteOptions,
-  ForgetNoteOptions,
-  ListNotesOptions,
-} from './store/config/note-options.ts'
-export {
-  PRESETS,
-  type ResolvedConfig,
-  type ResolvedSettings,
-  type TurnSettings,
-} from './store/config/resolve.ts'
+export { PRESETS, type ResolvedConfig, type TurnSettings } from './store/config/resolve.ts'
 export type {
   CompactionConfig,
   LayerValues,
   PresetName,
+  ResolvedSettings,
   SettingName,
   SettingSource,
   Settings,
@@ -316,41 +299,18 @@ export type {
 export type { StageSetting } from './store/config/stages.ts'
 export type {
   AppendOptions,
-  AuditLogOptions,
   AuthorshipOptions,
-  BringBackOptions,
-  CancelOptions,
   Cause,
-  CloseOptions,
   CompactOptions,
-  EffectiveHistoryOptions,
-  ExpandFlatOptions,
-  ExpandOptions,
-  ForkOptions,
-  GetMessagesOptions,
-  GetSessionOptions,
   HideOptions,
   IdleOptions,
-  LimitInput,
-  ListCompactionsOptions,
-  ListJobsOptions,
-  ListRequestsOptions,
-  ListSessionsOptions,
-  ListToolCallsOptions,
   OverflowInput,
   PreviewOptions,
   ProviderCompactionInput,
-  PurgeOptions,
-  RedoOptions,
-  SearchOptions,
   SessionChange,
   SessionInput,
   StatsOptions,
-  ToolOutputOptions,
-  UndoIfFitsOptions,
-  UndoOptions,
   UsageInput,
-  VerifyOptions,
 } from './store/config/store-options.ts'
 export { DEFAULTS } from './store/defaults.ts'
 export type {
@@ -400,20 +360,24 @@ export type {
   RestoreOptions,
   SessionRestore,
 } from './store/history/restore-session.ts'
-export type { ListedNote } from './store/notes.ts'
+export type {
+  AddNoteOptions,
+  ForgetNoteOptions,
+  ListedNote,
+  ListNotesOptions,
+  PreparedNotes,
+} from './store/notes.ts'
 export {
   type OpenOptions,
   openStore,
   type SqliteStore,
   type StoreAt,
 } from './store/open.ts'
-export type { ChangedFrame } from './store/requests/changed-frame.ts'
 export type {
   AskFailure,
   FileSummaryFailure,
   ProcessedFile,
 } from './store/requests/file-summarization-service.ts'
-export type { PreparedNotes } from './store/requests/notes.ts'
 export type {
   PrepareRequestOptions,
   Prompt,
@@ -426,6 +390,7 @@ export type {
   RequestRepair,
   TurnUsage,
 } from './store/requests/prepared.ts'
+export type { ChangedFrame, ReasoningChange } from './store/requests/reasoning.ts'
 export type {
   RecordedResponse,
   ResponseInput,
@@ -437,21 +402,48 @@ export type {
   RenderedRequest,
 } from './store/requests/recorded.ts'
 export type { ResizeStoredImage } from './store/requests/resized-images.ts'
-export type { ReasoningChange } from './store/requests/sent-reasoning.ts'
 export type {
   RewindOptions,
   RewindResult,
 } from './store/rewind.ts'
-export type { SearchResult } from './store/search.ts'
-export type { Store } from './store/store.ts'
-export type { Compactions } from './store/topics/compactions.ts'
-export type { Jobs } from './store/topics/jobs.ts'
-export type { Limits } from './store/topics/limits.ts'
+export type { SearchOptions, SearchResult } from './store/search.ts'
 export type {
+  CloseOptions,
+  EffectiveHistoryOptions,
+  GetMessagesOptions,
+  ListCompactionsOptions,
+  RedoOptions,
+  Store,
+  UndoOptions,
+} from './store/store.ts'
+export type { Compactions } from './store/topics/compactions.ts'
+export type { CancelOptions, Jobs, ListJobsOptions } from './store/topics/jobs.ts'
+export type { LimitInput, Limits } from './store/topics/limits.ts'
+export type {
+  ExpandFlatOptions,
+  ExpandOptions,
+  ListToolCallsOptions,
   Messages,
   ResolvedMoment,
+  ToolOutputOptions,
   ViewDiff,
 } from './store/topics/messages.ts'
 export type { Notes } from './store/topics/notes.ts'
-export type { Requests } from './store/topics/requests.ts'
-export type { Sessions } from './store/topics/sessions.ts'
+export type { ListRequestsOptions, Requests } from './store/topics/requests.ts'
+export type {
+  AuditLogOptions,
+  ForkOptions,
+  GetSessionOptions,
+  ListSessionsOptions,
+  PurgeOptions,
+  Sessions,
+  VerifyOptions,
+} from './store/topics/sessions.ts'
+export type { UndoIfFitsOptions, UndoIfFitsResult } from './store/undo-if-fits.ts'
+export type {
+  OverflowResult,
+  SessionUsage,
+  SummaryTotals,
+  UsageResult,
+  UsageTotals,
+} from './store/usage.ts'

@@ -28,6 +28,10 @@ const COUNTS = [
 /** The verbs of the store whose options are named, and the files that declare those. */
 const VERB_FILES = [
   'src/store/config/store-options.ts',
+  'src/store/store.ts',
+  'src/store/search.ts',
+  'src/store/rewind.ts',
+  'src/store/undo-if-fits.ts',
   'src/store/requests/options.ts',
   'src/store/config/run-config.ts',
   'src/core/tokens/budget.ts',

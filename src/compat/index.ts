@@ -132,7 +132,8 @@ export {
   type SummarizeFile,
 } from '../store/requests/file-summarization-service.ts'
 export type { AfterTurnOptions, BeforeTurnOptions } from '../store/requests/options.ts'
-export type { AfterTurnResult, AppendedTurn, BeforeTurnResult } from '../store/requests/turn-hooks.ts'
+export type { BeforeTurnResult } from '../store/requests/prepare.ts'
+export type { AppendedTurn } from '../store/requests/record.ts'
 export {
   buildEnrichedSystem,
   type EnrichedSystemInput,
@@ -184,4 +185,4 @@ export {
   userMessage,
 } from './plain-messages.ts'
 export { type TruncateOptions, type TruncateResult, truncateToolOutput } from './truncate-tool-output.ts'
-export { afterTurn, beforeTurn } from './turns.ts'
+export { type AfterTurnResult, afterTurn, beforeTurn } from './turns.ts'

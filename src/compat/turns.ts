@@ -1,17 +1,49 @@
-import { check } from '../core/messages/check.ts'
+import { check, readable } from '../core/messages/check.ts'
+import { defined } from '../core/messages/json.ts'
+import { type NextStep, nextStep, withStopReason } from '../core/messages/stop-reason.ts'
+import { wellFormed } from '../core/messages/well-formed.ts'
 import { withRequestNames } from '../core/tokens/budget.ts'
 import { checkId, storeSchema } from '../store/arguments.ts'
+import type { CompactionResult } from '../store/compaction/result.ts'
+import type { ContextStats } from '../store/compaction/stats.ts'
+import { LeaseTaken, OTHERS_WAIT_MS, PREPARE_WAIT_MS } from '../store/compaction/waiting.ts'
+import type { CompactOptions } from '../store/config/store-options.ts'
+import type { StoreContext } from '../store/context.ts'
+import { addedMessage } from '../store/requests/draft.ts'
 import {
   type AfterTurnOptions,
   afterTurnSchema,
   type BeforeTurnOptions,
   beforeTurnSchema,
+  type CheckedBefore,
+  runOptions,
 } from '../store/requests/options.ts'
-import type { AfterTurnResult, BeforeTurnResult } from '../store/requests/turn-hooks.ts'
-import { withAddedMessage } from '../store/requests.ts'
+import {
+  type Before,
+  type BeforeTurnResult,
+  beforeRequest,
+  outcomeOf,
+  pendingOf,
+  type TurnOutcome,
+  turnStats,
+} from '../store/requests/prepare.ts'
+import type { AppendedTurn } from '../store/requests/record.ts'
+import { Deadline } from '../store/requests/room.ts'
+import { readShown } from '../store/requests.ts'
+import type { Services } from '../store/services.ts'
 import { type Store, servicesOf } from '../store/store.ts'
 
 const turnStoreSchema = storeSchema<Store>('append', 'compactSession', 'sessions')
+
+/** What `afterTurn` returns. */
+export type AfterTurnResult = TurnOutcome & {
+  /** What comes next: the same request again, the results of tools, or nothing. */
+  readonly next: NextStep
+  /** Whether the answer was final: a turn is complete. */
+  readonly final: boolean
+  /** The appended messages, when the call had some. */
+  readonly appended?: AppendedTurn
+}
 
 /**
  * Runs before a request to the model: returns how full the context is with what is about to be sent, warns when usage has crossed a
@@ -27,12 +59,16 @@ export async function beforeTurn(
   sessionId: string,
   options: BeforeTurnOptions = {},
 ): Promise<BeforeTurnResult> {
-  const { turns, context } = servicesOf(check(turnStoreSchema, store, 'beforeTurn: store'))
+  const services = servicesOf(check(turnStoreSchema, store, 'beforeTurn: store'))
   const id = checkId(sessionId)
   const checked = check(beforeTurnSchema, withRequestNames(options), 'beforeTurn')
-  const result = await turns.before(id, checked)
-  context.warnOfWindow(id, result.stats)
-  return withAddedMessage(context, id, checked, result)
+  const before = await beforeRequest(services, id, checked, (config, look) =>
+    makeRoom(services, id, config, look),
+  )
+  const isAuto = checked.auto ?? (await services.settingsOf(id)).auto
+  if (isAuto && before.stats !== null) services.background.offer(id, before.stats)
+  services.context.warnOfWindow(id, before.stats)
+  return withAddedMessage(services.context, id, checked, before)
 }
 
 /**
@@ -46,6 +82,70 @@ export async function afterTurn(
   sessionId: string,
   options: AfterTurnOptions = {},
 ): Promise<AfterTurnResult> {
-  const { turns } = servicesOf(check(turnStoreSchema, store, 'afterTurn: store'))
-  return turns.after(checkId(sessionId), check(afterTurnSchema, withRequestNames(options), 'afterTurn'))
+  const services = servicesOf(check(turnStoreSchema, store, 'afterTurn: store'))
+  const id = checkId(sessionId)
+  const checked = check(afterTurnSchema, withRequestNames(options), 'afterTurn')
+  const { messages, stopReason } = checked
+  const answer = messages && readable('afterTurn: messages', () => withStopReason(messages, stopReason))
+  const appended = answer && (await services.append(id, answer))
+  const next = nextStep(stopReason)
+  const final = next === 'final'
+  const settings = await services.settingsOf(id)
+  const look = (): Promise<ContextStats | null> => turnStats(services, id, checked)
+  const first = await look()
+  let stats = first
+  let run: CompactionResult | null = null
+  if (first !== null && final) {
+    const { storedMessages: position } = first
+    services.context.events.emit('turnComplete', { sessionId: id, position, ...defined({ stopReason }) })
+    const isAuto = checked.auto ?? settings.auto
+    if (isAuto && first.shouldCompact) {
+      run = await makeRoom(services, id, runOptions(checked, pendingOf(checked)), look)
+      stats = await look()
+    }
+    if (isAuto && stats !== null) services.background.offer(id, stats)
+  }
+  return { ...outcomeOf(id, first, stats, run), next, final, ...defined({ appended }) }
+}
+
+/**
+ * Waits for a background run, and makes one when it is still due afterwards. Another's run is not waited for long: a turn whose request
+ * fits needs no room yet.
+ */
+async function makeRoom(
+  services: Services,
+  sessionId: string,
+  config: CompactOptions,
+  look: () => Promise<ContextStats | null>,
+): Promise<CompactionResult | null> {
+  const { waitMs, whenBusy, signal } = config
+  const others = new Deadline(sessionId, waitMs ?? OTHERS_WAIT_MS, signal)
+  services.compactor.refuseReentry(sessionId)
+  const limit = waitMs ?? PREPARE_WAIT_MS
+  const settled = await services.background.settle(sessionId, limit, signal, others.leftMs)
+  if ((await look())?.shouldCompact !== true) return settled
+  try {
+    return await services.compact(sessionId, { waitMs: others.leftMs, ...config })
+  } catch (error) {
+    const isBusy = error instanceof LeaseTaken && whenBusy === undefined
+    if (isBusy && (await look())?.withinBudget === true) return settled
+    throw error
+  }
+}
+
+/**
+ * For a model that binds its reasoning to what precedes it, texts are not in the system prompt but in a message.
+ */
+async function withAddedMessage(
+  context: StoreContext,
+  id: string,
+  { provider, model, system, prompt }: CheckedBefore,
+  { texts, ...result }: Before,
+): Promise<BeforeTurnResult> {
+  if (texts.context === '' && texts.injected === '') return result
+  const { reasoning, view } = await readShown(context, id, [provider, model], false)
+  if (reasoning === undefined) return result
+  const added = addedMessage(texts, view, prompt !== undefined && prompt !== '')
+  const { systemPrompt: _, ...others } = result
+  return { ...others, ...defined({ systemPrompt: wellFormed(system) || undefined, added }) }
 }

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { invalid, standingFor, UndertextError } from '../core/errors.ts'
 import { shownTitle } from '../core/messages/characters.ts'
 import { defined } from '../core/messages/json.ts'
@@ -8,8 +9,16 @@ import { SUMMARY_SECTIONS } from '../core/summarizers/summarizer.ts'
 import type { Session } from '../storage/storage.ts'
 import { SummaryMaterial } from './compaction/summary-chunks.ts'
 import { askForSummary } from './compaction/write-summary.ts'
-import type { BringBackOptions } from './config/store-options.ts'
+import { authorshipSchema } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
+
+export const bringBackSchema = z.strictObject({
+  /** The conclusion; default: the summarizer of the fork's settings writes it. */
+  text: z.string().min(1).optional(),
+  ...authorshipSchema.shape,
+})
+/** Options of `sessions.bringBack`. */
+export type BringBackOptions = z.output<typeof bringBackSchema>
 
 /** What `sessions.bringBack` appended. */
 export type BringBackResult = {

@@ -5,13 +5,8 @@ import {
   DEFAULT_PROVIDER,
 } from '../core/tokens/budget.ts'
 import { PREPARE_WAIT_MS } from './compaction/waiting.ts'
-import { DEFAULT_WARNING_LEVELS } from './config/resolve.ts'
-import {
-  DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
-  DEFAULT_BACKGROUND_THRESHOLD,
-  DEFAULT_CIRCUIT_RESET_MS,
-  DEFAULT_SPEND_WINDOW_MS,
-} from './config/settings.ts'
+import { DEFAULTS as SETTINGS } from './config/resolve.ts'
+import { DEFAULT_BACKGROUND_THRESHOLD, DEFAULT_WARNING_LEVELS, SPEND_WINDOW_MS } from './config/settings.ts'
 import { MAX_RETAINED_MESSAGES } from './config/stages.ts'
 import { OVERFLOW_TARGET } from './requests/recovery.ts'
 
@@ -26,11 +21,11 @@ export const DEFAULTS = Object.freeze({
   /** The usage at which a compaction is queued in the background. */
   backgroundThreshold: DEFAULT_BACKGROUND_THRESHOLD,
   /** The shortest time between two background compactions of a session. */
-  backgroundMinIntervalMs: DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
+  backgroundMinIntervalMs: SETTINGS.backgroundMinIntervalMs,
   /** How long automatic summaries pause after repeated failures. */
-  circuitResetMs: DEFAULT_CIRCUIT_RESET_MS,
+  circuitResetMs: SETTINGS.circuitResetMs,
   /** The window of the limits on what summaries cost. */
-  spendWindowMs: DEFAULT_SPEND_WINDOW_MS,
+  spendWindowMs: SPEND_WINDOW_MS,
   /** The usages at which `contextWarning` is emitted. */
   warningLevels: DEFAULT_WARNING_LEVELS,
   /** The most messages that a window keeps. */

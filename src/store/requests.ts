@@ -1,10 +1,5 @@
-import { invalid, isUndertextError, UndertextError } from '../core/errors.ts'
-import { check, readable } from '../core/messages/check.ts'
-import { defined } from '../core/messages/json.ts'
-import { isBlankMessage, type NewMessage, type ViewMessage } from '../core/messages/message.ts'
-import { checkMessages } from '../core/messages/message-check.ts'
-import { nextStep, withStopReason } from '../core/messages/stop-reason.ts'
-import { wellFormed } from '../core/messages/well-formed.ts'
+import { isUndertextError, UndertextError } from '../core/errors.ts'
+import type { ViewMessage } from '../core/messages/message.ts'
 import {
   type BoundRendering,
   type Rendering,
@@ -12,42 +7,17 @@ import {
   renderBoundView,
 } from '../core/rendering/render.ts'
 import { NO_SIZES } from '../core/tokens/measure.ts'
-import { canonicalProvider, hostsClaude } from '../core/tokens/providers.ts'
+import { hostsClaude } from '../core/tokens/providers.ts'
 import { bindsReasoning } from '../core/tokens/reasoning-bindings.ts'
-import type {
-  BilledTokens,
-  NewRequest,
-  ReasoningRecord,
-  Session,
-  SessionFigures,
-} from '../storage/storage.ts'
-import type { AppendResult } from './append.ts'
+import type { ReasoningRecord, Session, SessionFigures } from '../storage/storage.ts'
 import { unlessUnknown } from './arguments.ts'
 import type { ProviderRecord } from './compaction/direct-compactions.ts'
-import type { ContextStats } from './compaction/stats.ts'
-import type { UsageResult } from './compaction/usage.ts'
 import { missingNames } from './config/model.ts'
 import { nonDefaults } from './config/resolve.ts'
 import { RENDERING_KEYS } from './config/settings.ts'
-import type { AppendOptions, UsageInput } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
-import type { ChangedFrame } from './requests/changed-frame.ts'
 import type { SessionSnapshot } from './requests/draft.ts'
-import { addedMessage, promptMessages } from './requests/draft.ts'
-import type { CheckedBefore, CheckedPrepare } from './requests/options.ts'
-import { reasoningFacts } from './requests/reasoning.ts'
-import {
-  figuresOf,
-  modelOfResponse,
-  nextRequestOf,
-  type RecordedResponse,
-  type ResponseInput,
-  recordSchema,
-  usageOfResponse,
-} from './requests/record.ts'
-import { newRequest } from './requests/recorded.ts'
-import { missingReasoning, type ReasoningChange, reasoningIn } from './requests/sent-reasoning.ts'
-import type { BeforeTurnResult, TurnHooks } from './requests/turn-hooks.ts'
+import { missingReasoning, type ReasoningChange, reasoningFacts, reasoningIn } from './requests/reasoning.ts'
 
 /** What is known of the reasoning of a session that does not exist yet. */
 const NO_REASONING: ReasoningRecord = {
@@ -58,87 +28,11 @@ const NO_REASONING: ReasoningRecord = {
 /** How often a session is read again when another writer changes it between the reads. */
 const MAX_READS = 100
 
-type RecordingVerbs = {
-  readonly append: (messages: readonly NewMessage[], options: AppendOptions) => Promise<AppendResult>
-  /** Records a usage, and with it the request that `requestOf` returns. */
-  readonly recordUsage: (
-    usage: UsageInput,
-    requestOf: (billed: BilledTokens | undefined) => NewRequest | undefined,
-  ) => Promise<UsageResult>
-  /** Offers the session to the background. */
-  readonly offer: (stats: ContextStats) => void
-}
-
-/** `Store.recordResponse`, for a checked id. */
-export async function recordResponse(
-  context: StoreContext,
-  sessionId: string,
-  response: ResponseInput,
-  verbs: RecordingVerbs,
-): Promise<RecordedResponse> {
-  const checked = check(recordSchema, response, 'recordResponse')
-  const { request, stopReason, expectedPosition } = checked
-  if (request !== undefined && request.sessionId !== sessionId)
-    throw invalid('recordResponse: the request is of another session')
-  const reading = checked.usage == null ? undefined : figuresOf(checked)
-  // The append may be refused before this is waited for.
-  reading?.catch(() => undefined)
-  const prompt = readable('prompt', () => promptMessages(checked.prompt ?? request?.prompt))
-  const messages = readable('messages', () => prompt.concat(withStopReason(checked.messages, stopReason)))
-  const appended = await verbs.append(messages, {
-    ...(expectedPosition !== undefined && { expectedPosition }),
-  })
-  const viewEpoch = await noteModel(context, sessionId, checked)
-  const usage = await reading
-  const isNew = appended.messages.some(({ existing }) => !existing)
-  const requestOf = (billed?: BilledTokens): NewRequest | undefined =>
-    request && newRequest(request, billed, { messages, appended: appended.messages, prompt: prompt.length })
-  const reported =
-    usage !== undefined && isNew
-      ? await verbs.recordUsage({ ...usageOfResponse(checked, usage), ...defined({ viewEpoch }) }, requestOf)
-      : undefined
-  const requestId =
-    reported?.requestId ?? (isNew ? await recordAlone(context, sessionId, requestOf, reported) : undefined)
-  const changed = reportChange(context, sessionId, request, requestId)
-  const next = nextStep(stopReason)
-  const { provider, model } = modelOfResponse(checked)
-  const stats = await context.stats(sessionId, provider, model, nextRequestOf(checked))
-  if (next === 'final' && isNew) {
-    context.events.emit('turnComplete', {
-      sessionId,
-      position: appended.position,
-      ...(stopReason != null && { stopReason }),
-    })
-  }
-  if (stats !== null && (checked.auto ?? request?.auto ?? true)) verbs.offer(stats)
-  return {
-    appended,
-    ...(reported !== undefined && { usage: reported }),
-    ...(reading !== undefined && usage === undefined && { usageProblem: 'unreadable' as const }),
-    ...defined({ requestId, changed }),
-    next,
-    final: next === 'final',
-    stats,
-  }
-}
-
-/** Emits what a recorded request changed before its reasoning, and returns it. */
-export function reportChange(
-  { events }: StoreContext,
-  sessionId: string,
-  request: { readonly changed?: ChangedFrame | undefined } | undefined,
-  requestId: string | undefined,
-): ChangedFrame | undefined {
-  if (requestId === undefined || request?.changed === undefined) return undefined
-  events.emit('prefixChanged', { sessionId, requestId, ...request.changed })
-  return request.changed
-}
-
 /** Another process has the database, it cannot be written, or the session was purged: the request goes on without its names being stored. */
 const UNWRITABLE = ['STORE_READONLY', 'STORE_BUSY', 'STORE_FULL', 'SESSION_NOT_FOUND'] as const
 
 /** Stores provider and model of a session that has none; returns the session after that, and `undefined` when nothing was stored. */
-async function noteNames(
+export async function noteNames(
   { storage }: StoreContext,
   session: Session,
   given: Parameters<typeof missingNames>[1],
@@ -151,60 +45,6 @@ async function noteNames(
     if (UNWRITABLE.some((code) => isUndertextError(error, code))) return undefined
     throw error
   }
-}
-
-/**
- * The same after an answer. Names that only the settings gave stay with them. The names begin a new epoch of the same view: it is returned
- * when the request was of the one before, so that its usage counts.
- */
-async function noteModel(
-  context: StoreContext,
-  sessionId: string,
-  response: Parameters<typeof modelOfResponse>[0],
-): Promise<number | undefined> {
-  const names = modelOfResponse(response)
-  if (names.provider === undefined) return undefined
-  const session = await context.storage.session(sessionId)
-  if (session === undefined) return undefined
-  const usual = context.modelFor(session)
-  const isUsual = canonicalProvider(names.provider) === usual.key && names.model === usual.model
-  if (isUsual && response.provider === undefined) return undefined
-  const named = await noteNames(context, session, names)
-  return response.request?.viewEpoch === session.viewEpoch ? named?.viewEpoch : undefined
-}
-
-/** Records a request without a usage. The answer is stored, so a failure leaves no record and is not thrown. */
-async function recordAlone(
-  { storage }: StoreContext,
-  sessionId: string,
-  requestOf: () => NewRequest | undefined,
-  reported: UsageResult | undefined,
-): Promise<string | undefined> {
-  const request = reported === undefined ? requestOf() : undefined
-  if (request === undefined) return undefined
-  try {
-    return await storage.recordRequest(sessionId, request)
-  } catch (error) {
-    if (isUndertextError(error)) return undefined
-    throw error
-  }
-}
-
-/**
- * The messages of a prompt, checked as `append` checks them. One in which a user says nothing, also with no files, would not be sent. Throws
- * `INVALID_INPUT`.
- */
-export function checkPrompt({
-  prompt,
-  files = [],
-}: Pick<CheckedPrepare, 'prompt' | 'files'>): readonly NewMessage[] {
-  const messages = readable('prompt', () => promptMessages(prompt))
-  if (messages.length > 0) checkMessages(messages, 'prompt')
-  const isSilent =
-    files.length === 0 && messages.some(({ role }) => role === 'user') && messages.every(isBlankMessage)
-  if (isSilent)
-    throw invalid('prompt: must have a text that is not blank, or another part; omit an empty prompt')
-  return messages
 }
 
 /** Reads view, figures and position of one moment, after the names of the call were stored. */
@@ -316,7 +156,12 @@ async function shownOf(
 }
 
 /** What a rendering of a session needs, read at one moment. */
-async function readShown(context: StoreContext, id: string, names: Names, whole: boolean): Promise<Shown> {
+export async function readShown(
+  context: StoreContext,
+  id: string,
+  names: Names,
+  whole: boolean,
+): Promise<Shown> {
   return await ofOneMoment(
     context,
     id,
@@ -333,21 +178,6 @@ function cutIn(
     const own = position === undefined ? undefined : parts.get(position)
     return own === undefined ? [] : [{ messageId: id, parts: own }]
   })
-}
-
-/** What `beforeTurn` returns. For a model that binds its reasoning to what precedes it, texts are not in the system prompt but in a message. */
-export async function withAddedMessage(
-  context: StoreContext,
-  id: string,
-  { provider, model, system, prompt }: CheckedBefore,
-  { texts, ...result }: Awaited<ReturnType<TurnHooks['before']>>,
-): Promise<BeforeTurnResult> {
-  if (texts.context === '' && texts.injected === '') return result
-  const { reasoning, view } = await readShown(context, id, [provider, model], false)
-  if (reasoning === undefined) return result
-  const added = addedMessage(texts, view, prompt !== undefined && prompt !== '')
-  const { systemPrompt: _, ...others } = result
-  return { ...others, ...defined({ systemPrompt: wellFormed(system) || undefined, added }) }
 }
 
 /** The provider and model of a call; `undefined` for those of the session. */

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
 import { invalid, isUndertextError, UndertextError } from '../core/errors.ts'
-import { check, readable, taken } from '../core/messages/check.ts'
-import { canonicalJson, type Json } from '../core/messages/json.ts'
+import { check, nameSchema, newNameSchema, readable, taken } from '../core/messages/check.ts'
+import { canonicalJson, type Json, jsonProblem } from '../core/messages/json.ts'
 import type { NewMessage, ViewMessage } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
 import type {
@@ -14,10 +15,29 @@ import type {
   Session,
 } from '../storage/storage.ts'
 import { recordAppended } from './append.ts'
-import { type Cause, rewindPointSchema, rewindSchema } from './config/store-options.ts'
+import { authorshipSchema, type Cause, causeSchema } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
-import type { ReasoningChange } from './requests/sent-reasoning.ts'
+import type { ReasoningChange } from './requests/reasoning.ts'
 import { withReasoningChange } from './requests.ts'
+
+/** The point of a rewind: before the first message, after the last one, or before a certain one. */
+const rewindPointSchema = z.union(
+  [z.enum(['start', 'end']), z.strictObject({ messageId: nameSchema })],
+  "must be 'start', 'end' or { messageId }",
+)
+/** `from` and `append` may be functions, so what they return is checked separately. */
+const rewindSchema = z.strictObject({
+  from: z.unknown(),
+  append: z.unknown().optional(),
+  keepCompactions: z.boolean().default(false),
+  expectedPosition: z.int().nonnegative().optional(),
+  operationId: newNameSchema.optional(),
+  operationBody: z
+    .custom<Json>((value) => jsonProblem(value) === undefined, 'must be a JSON value')
+    .optional(),
+  params: causeSchema.optional(),
+  ...authorshipSchema.shape,
+})
 
 /** Where a conversation goes back to, and what continues it from there. */
 export type RewindOptions = {

@@ -2,11 +2,36 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { decodeCursor, encodeCursor } from '../core/cursor.ts'
 import { invalid } from '../core/errors.ts'
+import { nameSchema, ownerOption } from '../core/messages/check.ts'
+import { ROLES } from '../core/messages/message.ts'
 import { MAX_TEXT, readQuery, type SearchQuery } from '../core/search/query.ts'
 import type { SearchHit, SearchPlace, Storage } from '../storage/storage.ts'
-import type { CheckedSearch } from './config/store-options.ts'
+import { timeSchema } from './config/store-options.ts'
 import type { Events } from './events.ts'
 import { SearchIndex } from './search-index.ts'
+
+export const searchSchema = z.strictObject({
+  /** Only this session. */
+  session: nameSchema.optional(),
+  /** Only sessions of this owner. */
+  owner: ownerOption,
+  roles: z.array(z.enum(ROLES)).min(1).optional(),
+  /** Only messages that call one of these tools or hold a result of it. */
+  tools: z.array(nameSchema).min(1).max(100).optional(),
+  /** Only messages from this time on, and up to this time: milliseconds since 1970, or a `Date`. */
+  from: timeSchema.optional(),
+  to: timeSchema.optional(),
+  /** Only messages that a compaction hides (`true`), or only those of the view (`false`). Default: both. */
+  hidden: z.boolean().optional(),
+  /** The most hits of a page. */
+  limit: z.int().positive().max(100).default(10),
+  /** The `cursor` of the page before. */
+  cursor: z.string().max(200).optional(),
+})
+/** Options of `search`. */
+export type SearchOptions = z.input<typeof searchSchema>
+export type CheckedSearch = z.output<typeof searchSchema>
+export const searchedTextSchema = z.string()
 
 /** What a search found. */
 export type SearchResult = {

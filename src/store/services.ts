@@ -1,19 +1,27 @@
 import { invalid } from '../core/errors.ts'
 import { check, readable } from '../core/messages/check.ts'
+import { defined } from '../core/messages/json.ts'
 import type { NewMessage } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
-import type { Previewing, Session, Storage, UndoOutcome } from '../storage/storage.ts'
+import type {
+  Authorship,
+  Previewing,
+  Session,
+  Storage,
+  UndoOutcome,
+  UndoRequest,
+} from '../storage/storage.ts'
 import { type AppendResult, appendMessages, previewingFor } from './append.ts'
 import { isEmptyObject } from './arguments.ts'
 import { Background } from './compaction/background/background.ts'
 import { Guard } from './compaction/background/guard.ts'
 import { Compactor } from './compaction/compactor.ts'
-import { repairParts } from './compaction/direct-compactions.ts'
+import { type Repair, repairParts } from './compaction/direct-compactions.ts'
 import { CompactionPreview, type CompactionResult } from './compaction/result.ts'
 import { beforeCompaction } from './compaction/run-progress.ts'
 import type { ContextStats } from './compaction/stats.ts'
 import { readCall, readPreview } from './config/read-settings.ts'
-import type { ResolvedSettings } from './config/resolve.ts'
+import type { ResolvedSettings } from './config/settings.ts'
 import {
   type AppendOptions,
   appendSchema,
@@ -21,28 +29,26 @@ import {
   type PreviewOptions,
 } from './config/store-options.ts'
 import { StoreContext, type StoreSettings } from './context.ts'
-import { notesForRequest } from './notes.ts'
-import { RequestPreparer } from './requests/prepare.ts'
-import type { PreparedRequest } from './requests/prepared.ts'
-import type { RepairPort } from './requests/repairs.ts'
-import type { ReasoningChange } from './requests/sent-reasoning.ts'
-import { TurnHooks } from './requests/turn-hooks.ts'
-import { withUndoEvent } from './requests/undo-events.ts'
-import { readSnapshot, withReasoningChange } from './requests.ts'
+import { percentOf } from './events.ts'
+import type { ReasoningChange } from './requests/reasoning.ts'
+import { Warnings } from './requests/warnings.ts'
+import { withReasoningChange } from './requests.ts'
 import { Searcher } from './search.ts'
 
 const NO_OPTIONS: AppendOptions = {}
+/** Without an author and a reason. */
+const UNSIGNED: Authorship = { actor: undefined, reason: undefined }
+const PLAINLY: UndoRequest = { ...UNSIGNED, cascade: false, both: false }
 
 /** What the methods of a store share. */
 export class Services<S extends Storage = Storage> {
   readonly context: StoreContext<S>
   readonly compactor: Compactor
   readonly background: Background
-  readonly turns: TurnHooks
+  readonly warnings: Warnings
   readonly searcher: Searcher
   /** How appends shorten large tool outputs, by the settings of the store. */
   readonly previewing: Previewing
-  readonly #preparer: RequestPreparer
 
   constructor(storage: S, settings: StoreSettings) {
     this.context = new StoreContext(storage, settings)
@@ -52,29 +58,7 @@ export class Services<S extends Storage = Storage> {
     this.searcher = new Searcher(storage, events)
     this.compactor = new Compactor(storage, configuration, events, guard)
     this.background = new Background({ storage, configuration, events, guard, compactor: this.compactor })
-    this.turns = new TurnHooks(
-      {
-        settings: (id) => this.settingsOf(id),
-        stats: async (...args) => this.context.stats(...args),
-        compact: (id, config) => this.compact(id, config),
-        append: (id, messages) => this.append(id, messages),
-        settle: async (id, ...waits) => {
-          this.compactor.refuseReentry(id)
-          return this.background.settle(id, ...waits)
-        },
-        offer: (id, stats) => this.background.offer(id, stats),
-      },
-      events,
-    )
-    this.#preparer = new RequestPreparer({
-      turns: this.turns,
-      read: (...args) => readSnapshot(this.context, ...args),
-      compact: (id, config) => this.compact(id, config),
-      preview: (id, config) => this.preview(id, config),
-      undisturbed: (id, waiting, work) => this.compactor.undisturbed(id, waiting, work),
-      settle: (...args) => this.background.settle(...args),
-      offer: (id, stats) => this.background.offer(id, stats),
-    })
+    this.warnings = new Warnings(events)
   }
 
   append(id: string, messages: readonly NewMessage[], options: AppendOptions = {}): Promise<AppendResult> {
@@ -103,21 +87,19 @@ export class Services<S extends Storage = Storage> {
     return this.compactor.apply(id, preview)
   }
 
-  /** Notes go into the system prompt as a section of a persistent context does. */
-  async prepare(...[id, options, ...rest]: Parameters<RequestPreparer['prepare']>): Promise<PreparedRequest> {
-    const section = await notesForRequest(this.context, id, options)
-    const render = (): string =>
-      [options.persistentContext?.render() ?? '', section?.text ?? '']
-        .filter((text) => text !== '')
-        .join('\n\n')
-    const withNotes = section === undefined ? options : { ...options, persistentContext: { render } }
-    const request = await this.#preparer.prepare(id, withNotes, ...rest)
-    this.context.warnOfWindow(id, request.stats)
-    return section === undefined ? request : { ...request, notes: section.notes }
+  undo(id: string, target: string, request: UndoRequest = PLAINLY): Promise<UndoOutcome & ReasoningChange> {
+    return this.turned('undone', id, target, async () => this.context.storage.undo(id, target, request))
   }
 
-  /** Undoes or redoes, emits the event, and reports the reasoning that this invalidates or restores. */
-  turned<T extends UndoOutcome>(
+  redo(id: string, target: string, request: UndoRequest = PLAINLY): Promise<UndoOutcome & ReasoningChange> {
+    return this.turned('redone', id, target, async () => this.context.storage.redo(id, target, request))
+  }
+
+  /**
+   * Undoes or redoes, reports the reasoning that this invalidates or restores, and emits a `compaction` event with the tokens before and
+   * after. Without a listener the stats are not read. Stats that cannot be read do not make the verb fail: then nothing is emitted.
+   */
+  async turned<T extends UndoOutcome>(
     phase: 'undone' | 'redone',
     sessionId: string,
     targetId: string,
@@ -125,18 +107,34 @@ export class Services<S extends Storage = Storage> {
     provider?: string,
     model?: string,
   ): Promise<T & ReasoningChange> {
-    const stats = async (): Promise<ContextStats | null> => this.context.stats(sessionId, provider, model)
-    const hasChanged = ({ changed }: T): boolean => changed
-    return withUndoEvent(this.context.events, { phase, sessionId, targetId }, stats, () =>
-      withReasoningChange(this.context, sessionId, hasChanged, work, [provider, model]),
-    )
+    const { events } = this.context
+    const turn = (): Promise<T & ReasoningChange> =>
+      withReasoningChange(this.context, sessionId, ({ changed }) => changed, work, [provider, model])
+    if (!events.hasListener('compaction')) return turn()
+    const stats = (): Promise<ContextStats | null> =>
+      (async () => this.context.stats(sessionId, provider, model))().catch(() => null)
+    const before = await stats()
+    const outcome = await turn()
+    if (!outcome.changed) return outcome
+    const after = await stats()
+    if (before === null || after === null) return outcome
+    const { compactionIds, invalidatedReasoning, restoredReasoning } = outcome
+    events.emit('compaction', {
+      ...{ phase, sessionId, targetId },
+      compactionIds: [...compactionIds],
+      ...defined({ invalidatedReasoning, restoredReasoning }),
+      tokensBefore: before.estimated,
+      tokensAfter: after.estimated,
+      percent: percentOf(after.estimatedInputTokens, after.availableInputTokens),
+    })
+    return outcome
   }
 
   /** Shows parts differently that a provider refused, unless a hook refuses; returns the compaction's id. */
-  repair(id: string, repair: Parameters<RepairPort['repair']>[1]): Promise<string | undefined> {
+  repair(id: string, repair: Repair): Promise<string | undefined> {
     const providerOf = (session: Session): string => this.context.modelFor(session).key
     const { storage, events } = this.context
-    return repairParts(storage, id, repair, { actor: undefined, reason: undefined }, providerOf, (run) =>
+    return repairParts(storage, id, repair, UNSIGNED, providerOf, (run) =>
       events.allows(beforeCompaction({ runId: run.runId, trigger: 'refusal' }, { ...run, after: run.view })),
     )
   }

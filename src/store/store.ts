@@ -1,53 +1,37 @@
+import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
-import { check, readable } from '../core/messages/check.ts'
+import { check, nameSchema, readable } from '../core/messages/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from '../core/messages/message.ts'
 import { type Moment, type MomentPoint, publicPoint } from '../core/model/moment.ts'
 import { type Rendering, type RenderOptions, renderView } from '../core/rendering/render.ts'
-import { withRequestNames } from '../core/tokens/budget.ts'
 import type { Awaitable } from '../storage/jobs.ts'
 import type { Compaction, Storage, UndoOutcome } from '../storage/storage.ts'
 import type { AppendResult } from './append.ts'
 import { checkId, checkStats } from './arguments.ts'
 import type { CompactionPreview, CompactionResult } from './compaction/result.ts'
 import type { ContextStats } from './compaction/stats.ts'
-import { type UndoIfFitsResult, undoIfFits } from './compaction/undo-if-fits.ts'
 import { nonDefaults } from './config/resolve.ts'
 import { RENDERING_KEYS } from './config/settings.ts'
 import {
   type AppendOptions,
-  type CloseOptions,
+  atShape,
+  authorshipSchema,
   type CompactOptions,
-  closeSchema,
-  compactionsSchema,
-  type EffectiveHistoryOptions,
-  type GetMessagesOptions,
-  historySchema,
-  type ListCompactionsOptions,
-  messagesSchema,
   type PreviewOptions,
-  type RedoOptions,
-  redoSchema,
   renderSchema,
-  type SearchOptions,
   type StatsOptions,
-  searchedTextSchema,
-  searchSchema,
-  type UndoIfFitsOptions,
-  type UndoOptions,
-  undoIfFitsSchema,
-  undoSchema,
-  usageSchema,
 } from './config/store-options.ts'
 import { type StoreContext, type StoreSettings, when } from './context.ts'
 import type { StoreEventName, StoreListener } from './events.ts'
 import { type PrepareRequestOptions, prepareSchema } from './requests/options.ts'
+import { checkPrompt, prepareRequest } from './requests/prepare.ts'
 import type { PreparedRequest } from './requests/prepared.ts'
-import type { RecordedResponse, ResponseInput } from './requests/record.ts'
+import type { ReasoningChange } from './requests/reasoning.ts'
+import { type RecordedResponse, type ResponseInput, recordResponse } from './requests/record.ts'
 import { withRecovery } from './requests/recovery.ts'
-import type { ReasoningChange } from './requests/sent-reasoning.ts'
-import { bindsIn, checkPrompt, readSnapshot, recordResponse, renderBoundHistory } from './requests.ts'
+import { bindsIn, renderBoundHistory } from './requests.ts'
 import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
-import type { SearchResult } from './search.ts'
+import { type SearchOptions, type SearchResult, searchedTextSchema, searchSchema } from './search.ts'
 import { Services } from './services.ts'
 import { Compactions } from './topics/compactions.ts'
 import { Jobs } from './topics/jobs.ts'
@@ -56,7 +40,41 @@ import { Messages } from './topics/messages.ts'
 import { Notes } from './topics/notes.ts'
 import { Requests } from './topics/requests.ts'
 import { Sessions } from './topics/sessions.ts'
-import { recordUsage } from './usage.ts'
+import { type UndoIfFitsOptions, type UndoIfFitsResult, undoIfFits } from './undo-if-fits.ts'
+
+const messagesSchema = z.strictObject({
+  after: z.int().nonnegative().optional(),
+  before: z.int().positive().optional(),
+  limit: z.int().positive().optional(),
+  order: z.enum(['forward', 'backward']).default('forward'),
+  /** Whether rows include the texts that replace their parts (`shown`). */
+  shown: z.boolean().default(false),
+  /** Whether to return only the rows of the view; `limit` counts hidden messages too. */
+  visible: z.boolean().default(false),
+  ...atShape,
+})
+/** Options of `getMessages`. Without options, all messages are returned in order. */
+export type GetMessagesOptions = z.input<typeof messagesSchema>
+const historySchema = z.strictObject({ provenance: z.boolean().default(false), ...atShape })
+/** Options of `getEffectiveHistory`. */
+export type EffectiveHistoryOptions = z.input<typeof historySchema>
+const compactionsSchema = z.strictObject({ runId: nameSchema.optional() })
+/** Options of `listCompactions`. */
+export type ListCompactionsOptions = z.input<typeof compactionsSchema>
+/** Milliseconds to wait for background runs. Default 0. */
+const closeSchema = z.strictObject({ timeoutMs: z.int().nonnegative().default(0) })
+/** Options of `close`. */
+export type CloseOptions = z.input<typeof closeSchema>
+const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
+/** Options of `redo`. */
+export type RedoOptions = z.input<typeof redoSchema>
+const undoSchema = z.strictObject({
+  ...redoSchema.shape,
+  /** Whether to undo a rewind although messages were appended after it: the former ones are shown before them. */
+  both: z.boolean().default(false),
+})
+/** Options of `undo`. */
+export type UndoOptions = z.input<typeof undoSchema>
 
 /** Returns what a store is made of. Internal: for the other parts of this package, and tests that damage rows. */
 export let servicesOf: <S extends Storage>(store: Store<S>) => Services<S>
@@ -298,13 +316,11 @@ export class Store<S extends Storage = Storage> {
     const ifFits = readable('undoCompaction', () =>
       typeof target === 'object' && target !== null ? target.ifFits : undefined,
     )
-    if (ifFits !== undefined) return undoWhatFits(this.#services, checkId(sessionId), ifFits)
+    if (ifFits !== undefined) return undoIfFits(this.#services, checkId(sessionId), ifFits)
     const { cascade, both, actor, reason } = check(undoSchema, options, 'undoCompaction')
     const targetId = checkId(target, 'compactionOrRunId')
     const id = checkId(sessionId)
-    return this.#services.turned('undone', id, targetId, async () =>
-      this.#services.context.storage.undo(id, targetId, { cascade, both, actor, reason }),
-    )
+    return this.#services.undo(id, targetId, { cascade, both, actor, reason })
   }
 
   /**
@@ -322,9 +338,7 @@ export class Store<S extends Storage = Storage> {
     const { cascade, actor, reason } = check(redoSchema, options, 'redoCompaction')
     const target = checkId(compactionOrRunId, 'compactionOrRunId')
     const id = checkId(sessionId)
-    return this.#services.turned('redone', id, target, async () =>
-      this.#services.context.storage.redo(id, target, { cascade, both: false, actor, reason }),
-    )
+    return this.#services.redo(id, target, { cascade, both: false, actor, reason })
   }
 
   /**
@@ -362,7 +376,7 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const checked = check(prepareSchema, options, 'prepareRequest')
     this.#services.compactor.refuseReentry(id)
-    return this.#services.prepare(id, checked, checkPrompt(checked))
+    return prepareRequest(this.#services, id, checked, checkPrompt(checked))
   }
 
   /**
@@ -380,14 +394,7 @@ export class Store<S extends Storage = Storage> {
    */
   async recordResponse(sessionId: string, response: ResponseInput): Promise<RecordedResponse> {
     const id = checkId(sessionId)
-    return recordResponse(this.#services.context, id, response, {
-      append: (messages, options) => this.append(id, messages, options),
-      recordUsage: (usage, requestOf) => {
-        const report = check(usageSchema, withRequestNames(usage), 'requests.recordUsage')
-        return recordUsage(this.#services.context, id, report, { requestOf })
-      },
-      offer: (stats) => this.#services.background.offer(id, stats),
-    })
+    return recordResponse(this.#services, id, response)
   }
 
   /**
@@ -413,7 +420,7 @@ export class Store<S extends Storage = Storage> {
     if (typeof call !== 'function') throw invalid('withOverflowRecovery: call must be a function')
     const checked = check(prepareSchema, options, 'withOverflowRecovery')
     this.#services.compactor.refuseReentry(id)
-    return withRecovery(recoveryPort(this, this.#services), id, call, checked, checkPrompt(checked))
+    return withRecovery(this.#services, id, call, checked, checkPrompt(checked))
   }
 
   /**
@@ -450,44 +457,5 @@ export class Store<S extends Storage = Storage> {
   /** Closes the store, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
-  }
-}
-
-/** Undoes compactions as long as the request of a model fits. */
-async function undoWhatFits(
-  services: Services,
-  id: string,
-  options: UndoIfFitsOptions,
-): Promise<UndoIfFitsResult & ReasoningChange> {
-  const { context } = services
-  const checked = check(undoIfFitsSchema, withRequestNames(options), 'undoCompaction: ifFits')
-  const session = await context.requireSession(id)
-  const chosen = context.modelFor(session, checked.provider, checked.model)
-  const { provider, model } = chosen
-  const { target, targetTokens } = context.configuration.ofSession(session.config).settings
-  const work = (): Promise<UndoIfFitsResult> =>
-    undoIfFits(context.storage, id, checked, {
-      chosen,
-      target,
-      targetTokens,
-      statsOf: (figures, readings, request) =>
-        context.statsOf(id, figures, readings, { provider, model, request }),
-    })
-  return services.turned('undone', id, 'ifFits', work, provider, model)
-}
-
-/** What recovery from an overflow needs of a store. */
-function recoveryPort(store: Store, services: Services): Parameters<typeof withRecovery>[0] {
-  const { context } = services
-  return {
-    settings: (session) => services.settingsOf(session),
-    prepare: (...args) => services.prepare(...args),
-    recordOverflow: (...args) => store.limits.learn(...args),
-    compact: (...args) => store.compactSession(...args),
-    stats: async (...args) => context.stats(...args),
-    read: (...args) => readSnapshot(context, ...args),
-    repair: (...args) => services.repair(...args),
-    undo: (session, compactionId) => store.undoCompaction(session, compactionId),
-    redo: (session, compactionId) => store.redoCompaction(session, compactionId),
   }
 }

@@ -1,18 +1,29 @@
+import { defined } from '../core/messages/json.ts'
 import { readError } from '../core/overflow/error-texts.ts'
-import { overflowAmong } from '../core/overflow/read-overflow.ts'
+import { type OverflowReading, overflowAmong } from '../core/overflow/read-overflow.ts'
 import { estimateOf, estimateRequest } from '../core/tokens/budget.ts'
-import type { LearnedTokens } from '../core/tokens/calibration.ts'
-import type { BilledTokens, NewRequest, Session, UsageReport } from '../storage/storage.ts'
 import {
-  type OverflowResult,
-  overflowResult,
-  reportedLimit,
-  reportedSize,
-  type UsageResult,
-  usageResult,
-} from './compaction/usage.ts'
+  isDoubted,
+  type LearnedTokens,
+  NO_CALIBRATION,
+  ratioOf,
+  samplesOf,
+  totalOf,
+} from '../core/tokens/calibration.ts'
+import type { PriceOf } from '../core/tokens/prices.ts'
+import type {
+  BilledTokens,
+  ModelUsage,
+  NamedLimit,
+  NewRequest,
+  RecordedUsage,
+  Session,
+  UsageOutcome,
+  UsageReport,
+} from '../storage/storage.ts'
 import type { CheckedOverflow, CheckedUsage } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
+import type { UsageWarning } from './events.ts'
 
 /** Records what a provider reported for a request that it answered, and the request itself, also where nothing was reported. */
 export async function recordUsage(
@@ -112,4 +123,231 @@ async function report(
     })
   }
   return { result, learned: recorded.after.learned }
+}
+
+/** The result of `requests.recordUsage`. */
+export type UsageResult = {
+  /** False when nothing was reported, the view of `viewEpoch` no longer exists, or the session has no messages. */
+  readonly recorded: boolean
+  readonly provider: string
+  readonly model?: string
+  readonly estimator: string
+  /** The whole input as reported: input, cache reads and cache creation. */
+  readonly inputTokens: number
+  /** Tokens of the same request by the estimator alone. */
+  readonly estimatedTokens?: number
+  /** Tokens of the report that count now: all, unless the report must be confirmed by another one. */
+  readonly countedTokens?: number
+  /** Real tokens per estimated token after this report. */
+  readonly calibration: { readonly ratio: number; readonly samples: number }
+  /** Whether the report disproved a learned limit, which was removed. */
+  readonly limitRefuted: boolean
+  /** The report is far below what the request must contain, and nothing was learned from it. */
+  readonly warning?: UsageWarning
+  /** The request that was recorded with it. */
+  readonly requestId?: string
+}
+const FAR_BELOW =
+  'The provider reported less than half of what the request is estimated to hold. A server may have cut the prompt without an error (Ollama: raise num_ctx, and set contextWindows to it), the report leaves out what came from a cache (pass cacheReadTokens), or images take much less than they were estimated at.'
+
+function warningOf(
+  { tokens }: UsageReport,
+  { before, after: { measurement }, estimate, recorded }: UsageOutcome,
+): UsageWarning | undefined {
+  if (!recorded || estimate === undefined || measurement === undefined) return undefined
+  if (!isDoubted(measurement, before.calibration)) return undefined
+  return {
+    code: 'USAGE_FAR_BELOW_ESTIMATE',
+    reportedTokens: tokens,
+    expectedTokens: Math.round(ratioOf(before.calibration ?? NO_CALIBRATION) * totalOf(estimate)),
+    message: FAR_BELOW,
+  }
+}
+
+/** The result for a report and the outcome of the storage. */
+export function usageResult(report: UsageReport, outcome: UsageOutcome, estimator: string): UsageResult {
+  const { provider, model, tokens } = report
+  const { recorded, before, after, estimate, requestId } = outcome
+  // The size in an error is not of a request that succeeded.
+  const warning = report.wentThrough ? warningOf(report, outcome) : undefined
+  const calibration = after.calibration ?? NO_CALIBRATION
+  return {
+    recorded,
+    provider,
+    ...(model !== '' && { model }),
+    estimator,
+    inputTokens: tokens,
+    ...(estimate !== undefined && {
+      estimatedTokens: totalOf(estimate),
+      countedTokens: after.measurement?.held ?? tokens,
+    }),
+    calibration: { ratio: ratioOf(calibration), samples: samplesOf(calibration) },
+    limitRefuted:
+      isRemoved(before.learned.window, after.learned.window) ||
+      isRemoved(before.learned.input, after.learned.input),
+    ...defined({ warning, requestId }),
+  }
+}
+
+function isRemoved(before: number | undefined, after: number | undefined): boolean {
+  return before !== undefined && after === undefined
+}
+
+/** The result of `limits.learn`. */
+export type OverflowResult =
+  | { readonly isOverflow: false }
+  | {
+      readonly isOverflow: true
+      /** What the error states, figures included. */
+      readonly reading: OverflowReading
+      /** What was recorded of the size in the error. */
+      readonly usage?: UsageResult
+      /** The limit in the error, as it now applies to the model; absent without one. */
+      readonly learnedLimit?: NamedLimit
+    }
+
+/** Minimum tokens of a plausible limit: a misread figure must not make every request too large. */
+const MIN_LIMIT = 256
+
+/** The input size in an overflow error, including the requested output where the error does not separate them. */
+export function reportedSize({ inputTokens, tokens }: OverflowReading): number | undefined {
+  return inputTokens ?? tokens
+}
+
+/** The limit in an overflow error, if it is plausible: at least the minimum, and less than what was sent. */
+export function reportedLimit({
+  limit,
+  tokens,
+  limitKind = 'window',
+}: OverflowReading): NamedLimit | undefined {
+  if (limit === undefined || limit < MIN_LIMIT) return undefined
+  if (tokens !== undefined && tokens <= limit) return undefined
+  return { tokens: limit, kind: limitKind }
+}
+
+export function overflowResult(
+  reading: OverflowReading,
+  learnedLimit: NamedLimit | undefined,
+  usage?: UsageResult,
+): OverflowResult {
+  return { isOverflow: true, reading, ...defined({ usage, learnedLimit }) }
+}
+
+/** US dollars. `null`: no price is known. */
+type Cost = number | null
+
+/** Sums of tokens. `inputTokens` excludes cache reads and writes where the provider reports them separately. */
+export type UsageTotals = {
+  readonly requests: number
+  readonly inputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheCreationTokens: number
+  readonly outputTokens: number
+  /** Of the requests whose price is known; `null` when no price is known. */
+  readonly cost: Cost
+  /** Requests whose price is not known; `cost` does not include them. */
+  readonly unpricedRequests: number
+}
+
+/** Tokens and cost of the summaries of one summarizer and model that reported them. */
+export type SummaryTotals = {
+  readonly summarizer: string
+  readonly model?: string
+  /** Requested summaries that reported usage or cost. */
+  readonly requests: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** As reported, else by list prices; `null` when neither is known of any summary. */
+  readonly cost: Cost
+}
+
+/** The tokens and cost of a session. */
+export type SessionUsage = {
+  /** Currency of all costs. */
+  readonly currency: 'USD'
+  /** All requests of all models, without summaries. */
+  readonly total: UsageTotals
+  readonly models: readonly (ModelUsage & {
+    /** By the list prices of `@pydantic/genai-prices` at the time of the last report. */
+    readonly cost: Cost
+  })[]
+  readonly summaries: {
+    readonly total: Omit<SummaryTotals, 'summarizer' | 'model'>
+    readonly models: readonly SummaryTotals[]
+  }
+}
+
+type Bill = { requests: number; inputTokens: number; outputTokens: number; cost: Cost }
+
+/** Adds up the recorded usage of a session. Pure. */
+export function sessionUsage({ models, summaries }: RecordedUsage, priceOf: PriceOf): SessionUsage {
+  const byModel = new Map<
+    string,
+    { readonly name: Pick<SummaryTotals, 'summarizer' | 'model'>; bill: Bill }
+  >()
+  const all = noBill(0)
+  for (const summary of summaries) {
+    const { summarizer, model } = summary
+    const key = JSON.stringify([summarizer, model ?? null])
+    const entry = byModel.get(key) ?? { name: { summarizer, ...defined({ model }) }, bill: noBill(null) }
+    byModel.set(key, entry)
+    addSummary([entry.bill, all], summary, priceOf)
+  }
+  if (all.cost === 0 && summaries.length > 0 && [...byModel.values()].every(({ bill }) => bill.cost === null))
+    all.cost = null
+  const priced = models.map((usage) => ({ ...usage, cost: priceOf({ ...usage, model: usage.model }) }))
+  return {
+    currency: 'USD',
+    total: totalsOf(priced),
+    models: priced,
+    summaries: { total: all, models: [...byModel.values()].map(({ name, bill }) => ({ ...name, ...bill })) },
+  }
+}
+
+function totalsOf(models: SessionUsage['models']): UsageTotals {
+  const sum = (of: (usage: ModelUsage) => number): number =>
+    models.reduce((total, usage) => total + of(usage), 0)
+  const known = models.filter(({ cost }) => cost !== null)
+  const requests = sum((usage) => usage.requests)
+  return {
+    requests,
+    inputTokens: sum(({ inputTokens }) => inputTokens),
+    cacheReadTokens: sum(({ cacheReadTokens }) => cacheReadTokens),
+    cacheCreationTokens: sum(({ cacheCreationTokens }) => cacheCreationTokens),
+    outputTokens: sum(({ outputTokens }) => outputTokens),
+    cost: models.length > 0 && known.length === 0 ? null : known.reduce((all, { cost }) => all + cost!, 0),
+    unpricedRequests: requests - known.reduce((all, usage) => all + usage.requests, 0),
+  }
+}
+
+function addSummary(
+  bills: readonly Bill[],
+  { model, usage, cost }: RecordedUsage['summaries'][number],
+  priceOf: PriceOf,
+): void {
+  const inputTokens = numberIn(usage, 'inputTokens')
+  const outputTokens = numberIn(usage, 'outputTokens')
+  const cacheReadTokens = numberIn(usage, 'cacheReadTokens')
+  const cacheCreationTokens = numberIn(usage, 'cacheCreationTokens')
+  const fresh = Math.max(0, inputTokens - cacheReadTokens - cacheCreationTokens)
+  const tokens = { requests: 1, inputTokens: fresh, cacheReadTokens, cacheCreationTokens, outputTokens }
+  // A summarizer names its model with or without a provider.
+  const listed = () => priceOf({ ...tokens, provider: undefined, model, at: Date.now() })
+  const known = cost ?? listed()
+  for (const bill of bills) {
+    bill.requests += 1
+    bill.inputTokens += inputTokens
+    bill.outputTokens += outputTokens
+    if (known !== null) bill.cost = (bill.cost ?? 0) + known
+  }
+}
+
+function noBill(cost: Cost): Bill {
+  return { requests: 0, inputTokens: 0, outputTokens: 0, cost }
+}
+
+/** A figure of a summarizer's report, which may contain anything. */
+function numberIn(usage: RecordedUsage['summaries'][number]['usage'], name: string): number {
+  const value = usage !== undefined && Object.hasOwn(usage, name) ? usage[name] : undefined
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { type PlannedRun, withoutSteps } from '../../src/store/compaction/run-draft.ts'
+import { type PlannedRun, withoutSteps } from '../../src/store/compaction/run.ts'
 
 /** A turn of about 100 tokens by the default estimator. */
 const turn = (n: number) =>

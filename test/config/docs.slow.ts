@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { openStore, type SettingName } from '../../src/index.ts'
 import { VARIABLES } from '../../src/store/config/environment.ts'
 import { DEFAULTS } from '../../src/store/config/resolve.ts'
-import { CALL_FACTS, PRESET_NAMES, SETTING_NAMES } from '../../src/store/config/settings.ts'
+import { callSchema, PRESET_NAMES, SETTING_NAMES } from '../../src/store/config/settings.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 import { newFile } from '../support/temporary.ts'
 
@@ -51,7 +51,7 @@ it('tells of every preset and of every fact of a call', () => {
     expect(PAGE).toMatch(
       new RegExp(`^\\| \`${preset}\` \\| (?:undertext|NeuroLink|neuron|PromptFleet|nca) \\|`, 'm'),
     )
-  for (const fact of CALL_FACTS) expect(PAGE).toContain(`\`${fact}\``)
+  for (const option of Object.keys(callSchema.shape)) expect(PAGE).toContain(`\`${option}\``)
 })
 
 it('has an example that prints the output shown', async () => {

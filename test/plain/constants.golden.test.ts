@@ -46,7 +46,7 @@ import {
   TOKENS_PER_MESSAGE,
 } from '../../src/core/tokens/index.ts'
 import { PRESETS } from '../../src/index.ts'
-import { DEFAULT_WARNING_LEVELS } from '../../src/store/config/resolve.ts'
+import { DEFAULT_WARNING_LEVELS } from '../../src/store/config/settings.ts'
 import { MAX_RETAINED_MESSAGES } from '../../src/store/config/stages.ts'
 import { readGolden } from '../support/golden.ts'
 

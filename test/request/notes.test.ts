@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { PersistentContext } from '../../src/compat/index.ts'
 import { type Note, openStore, type Store } from '../../src/index.ts'
-import { noteSection } from '../../src/store/requests/notes.ts'
+import { noteSection } from '../../src/store/notes.ts'
 import { chat, units } from '../support/conversation.ts'
 import { failureOf } from '../support/failures.ts'
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { slidingWindow } from '../../src/compat/arrays/index.ts'
 import { openStore, type Store, type Summarizer, type SummaryRequest } from '../../src/index.ts'
 import { chat, say } from '../support/conversation.ts'
 
@@ -118,13 +119,35 @@ describe('while a summary is requested', () => {
     expect(await store.getEffectiveHistory('s')).toHaveLength(1)
   })
 
-  it('the same request shares the run; the summarizer is called once', async () => {
+  const window = slidingWindow({ last: 3, summarize: true })
+  it.each([
+    ['switches', ONLY_SUMMARY],
+    ['stages by name', { stages: ['prune', { stage: 'composite', stages: ['summarize'] }] }],
+    ['a stage', { stages: [window], enablePrune: false }],
+  ] as const)(
+    'the same request with %s shares the run; the summarizer is called once',
+    async (_, options) => {
+      const store = await session()
+      let asked = 0
+      const writer = summarizer(() => void asked++)
+      const request = () => store.compactSession('s', { targetTokens: 200, ...options, summarizer: writer })
+      const [a, b] = await Promise.all([request(), request()])
+      expect(asked).toBe(1)
+      expect(a!.runId).toBe(b!.runId)
+    },
+  )
+
+  it.each([
+    ['another summarizer', () => ({ summarizer: summarizer() })],
+    ['another stage', () => ({ stages: [slidingWindow({ last: 3, summarize: true })] })],
+    ['a signal', () => ({ signal: new AbortController().signal })],
+  ])('a request with %s has a run of its own', async (_, options) => {
     const store = await session()
-    let asked = 0
-    const config = { ...ONLY_SUMMARY, summarizer: summarizer(() => void asked++) }
-    const [a, b] = await Promise.all([store.compactSession('s', config), store.compactSession('s', config)])
-    expect(asked).toBe(1)
-    expect(a!.runId).toBe(b!.runId)
+    const request = (summary: Summarizer) =>
+      store.compactSession('s', { ...ONLY_SUMMARY, summarizer: summary, ...options() })
+    const writer = summarizer()
+    const [a, b] = await Promise.all([request(writer), request(writer)])
+    expect(a!.runId).not.toBe(b!.runId)
   })
 
   it('an abort ends the run, changes nothing and is on record', async () => {

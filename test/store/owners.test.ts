@@ -53,22 +53,22 @@ const SITES: { readonly [site: string]: Calls } = {
     getSession: (store, mine, id) => store.sessions.get(id, mine),
     updateSession: (store, mine, id) => store.sessions.update(id, { title: 'mine now' }, mine),
   },
-  'store/config/store-options.ts listSchema': {
+  'store/topics/sessions.ts listSchema': {
     listSessions: (store, mine) => store.sessions.list(mine),
     'sessions.list: after': (store, mine, after) => store.sessions.list({ ...mine, after }),
   },
-  'store/config/store-options.ts searchSchema': {
+  'store/search.ts searchSchema': {
     search: async (store, mine) => (await store.search('safe', mine)).hits,
     'search: session': (store, mine, session) => store.search('safe', { ...mine, session }),
   },
-  'store/config/note-options.ts scopeShape': {
+  'store/notes.ts scopeShape': {
     'notes.add: source': (store, mine, sessionId) =>
       store.notes.add('a fact', { ...mine, source: { sessionId, messageId: 'm1' } }),
   },
-  'store/config/note-options.ts listNotesSchema': {
+  'store/notes.ts listNotesSchema': {
     recall: (store, mine) => store.notes.list({ query: 'safe', ...mine }),
   },
-  'store/requests/options.ts notesSchema': {
+  'store/notes.ts notesSchema': {
     prepareRequest: (store, mine, id) => store.prepareRequest(id, { notes: { tokens: 100, ...mine } }),
     withOverflowRecovery: (store, mine, id) =>
       store.withOverflowRecovery(id, (request) => request.messages, { notes: { tokens: 100, ...mine } }),

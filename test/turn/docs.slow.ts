@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { nextStep } from '../../src/core/messages/stop-reason.ts'
-import { DEFAULT_WARNING_LEVELS } from '../../src/store/config/resolve.ts'
+import { DEFAULT_WARNING_LEVELS } from '../../src/store/config/settings.ts'
 import { STORE_EVENTS } from '../../src/store/events.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 

@@ -11,7 +11,8 @@ import {
   SystemInjector,
 } from '../../src/compat/index.ts'
 import { openStore, type Store, type StoreEvents, type Summarizer } from '../../src/index.ts'
-import { Warnings } from '../../src/store/requests/turn-hooks.ts'
+import { Events } from '../../src/store/events.ts'
+import { Warnings } from '../../src/store/requests/warnings.ts'
 import { call, chat, say, units } from '../support/conversation.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
 
@@ -380,7 +381,7 @@ describe('bad options', () => {
 })
 
 it('remembers the crossings of no more than 10,000 sessions', () => {
-  const some = new Warnings()
+  const some = new Warnings(new Events())
   for (let session = 0; session <= 10_000; session++) expect(some.crossed(`${session}`, 0.7, [0.6])).toBe(0.6)
   expect(some.crossed('10000', 0.7, [0.6])).toBeUndefined()
   expect(some.crossed('1', 0.7, [0.6])).toBeUndefined()

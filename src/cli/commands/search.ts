@@ -1,7 +1,6 @@
 import { defined } from '../../core/messages/json.ts'
 import type { SearchHit } from '../../storage/storage.ts'
-import type { SearchOptions as StoreSearchOptions } from '../../store/config/store-options.ts'
-import type { SearchResult } from '../../store/search.ts'
+import type { SearchResult, SearchOptions as StoreSearchOptions } from '../../store/search.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
 import type { Given } from '../declarations.ts'

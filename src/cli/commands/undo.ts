@@ -1,5 +1,5 @@
 import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
-import type { ReasoningChange } from '../../store/requests/sent-reasoning.ts'
+import type { ReasoningChange } from '../../store/requests/reasoning.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
 import type { Given } from '../declarations.ts'

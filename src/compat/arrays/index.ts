@@ -76,7 +76,7 @@ export type {
 export type { Sizes } from '../../core/tokens/measure.ts'
 export type { Session } from '../../storage/storage.ts'
 export type { CompactionOutline, IdleReason, OffTarget } from '../../store/compaction/result.ts'
-export type { PendingSummary } from '../../store/compaction/run-draft.ts'
+export type { PendingSummary } from '../../store/compaction/run.ts'
 export type { BudgetStrategy, UserStrategy } from './composite.ts'
 export { type CompositeOptions, type CompositePart, composite, stageFrom } from './composite.ts'
 export {

@@ -14,9 +14,8 @@ import { extractiveSummarizer } from '../../core/summarizers/extractive.ts'
 import type { Summarizer } from '../../core/summarizers/summarizer.ts'
 import { tokensOfText } from '../../core/tokens/measure.ts'
 import { getContextWindowSize } from '../../core/tokens/windows.ts'
-import { planRun } from '../../store/compaction/plan-run.ts'
 import { type CompactionResult, figuresOf, outlineOf } from '../../store/compaction/result.ts'
-import type { ContentReader, PlannedRun } from '../../store/compaction/run-draft.ts'
+import { type ContentReader, type PlannedRun, Run } from '../../store/compaction/run.ts'
 import { resolveModel } from '../../store/config/model.ts'
 import { pick } from '../../store/config/resolve.ts'
 import { arrayRunConfig, type CompactionOptions, resolveSettings } from '../../store/config/run-config.ts'
@@ -430,6 +429,6 @@ async function runPipeline(
     // An array has no replacements: its messages are what they show.
     shownTexts: () => new Map(),
   }
-  const run = await planRun(contents, snapshot, settings, config, {})
+  const run = await new Run({ storage: contents, snapshot, settings, config, mode: {} }).plan()
   return { ...run, given }
 }

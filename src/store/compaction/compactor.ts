@@ -10,8 +10,7 @@ import type { CheckedCall } from '../config/settings.ts'
 import type { CompactionEvent, Events } from '../events.ts'
 import { type Guard, isAutomatic, type RunEnd } from './background/guard.ts'
 import { MAX_PLANS } from './direct-compactions.ts'
-import { withLease } from './lease.ts'
-import { planSession } from './plan-run.ts'
+import { planSession } from './plan-session.ts'
 import {
   CompactionPreview,
   type CompactionResult,
@@ -19,21 +18,29 @@ import {
   planOfPreview,
   resultOf,
 } from './result.ts'
-import { type PlannedRun, type SummaryMode, withoutSteps } from './run-draft.ts'
+import { type PlannedRun, type SummaryMode, withoutSteps } from './run.ts'
 import { beforeCompaction, RunEvents, recordedAttempts, SummaryAttempts } from './run-progress.ts'
 import {
   continuesWithoutModel,
   deadlineOf,
-  isSameRun,
+  isSameCall,
   LeaseTaken,
   orAborted,
   POLL_MS,
   type Waiting,
   waitForOthers,
   waitForRun,
+  withLease,
 } from './waiting.ts'
 
-type ActiveRun = { readonly config: RunConfig; readonly result: Promise<CompactionResult | null> }
+/** What a run was called with, where an equal call may share it. */
+type Shareable = { readonly call: CheckedCall; readonly settings: Session['config'] }
+
+type ActiveRun = {
+  readonly config: RunConfig
+  readonly shareable: Shareable | undefined
+  readonly result: Promise<CompactionResult | null>
+}
 
 /** One attempt to plan and commit. */
 type Attempt = {
@@ -85,13 +92,14 @@ export class Compactor {
     const filled = session && runConfig(this.#configuration, session, call)
     if (filled === undefined) return null
     const config: RunConfig = { ...filled, job }
+    const shareable = job === undefined ? { call, settings: session?.config } : undefined
     this.refuseReentry(sessionId)
     let active = this.#active.get(sessionId)
     const hasWaited = active !== undefined
     let earlier: CompactionResult | null = null
     const deadline = deadlineOf(config)
     for (; active !== undefined; active = this.#active.get(sessionId)) {
-      const isSame = isSameRun(active.config, config)
+      const isSame = isSameRun(active.shareable, shareable)
       if (isSame && !limitsWait(config)) return active.result
       if (!isSame && (config.trigger === 'overflow' || config.withoutModel === true)) break
       if (!(await waitForRun(sessionId, active.result, config, deadline))) break
@@ -100,10 +108,11 @@ export class Compactor {
       if (isAutomatic(active.config)) earlier = await active.result.catch(() => null)
     }
     const mustFinish = active !== undefined && continuesWithoutModel(config)
-    const own = await this.#exclusive(sessionId, config, async () => {
+    const work = async (): Promise<CompactionResult | null> => {
       const current = hasWaited ? await this.#storage.session(sessionId) : session
       return current === undefined ? null : this.#run(current, config, deadline, mustFinish)
-    })
+    }
+    const own = await this.#exclusive(sessionId, config, work, shareable)
     if (own?.reason !== 'NOTHING_TO_COMPACT' || earlier?.compacted !== true) return own
     if (!isAutomatic(config) || job !== undefined) return own
     const { messages, targetTokens, reachedTarget, fits } = own
@@ -215,9 +224,10 @@ export class Compactor {
     sessionId: string,
     config: RunConfig,
     work: () => Promise<T>,
+    shareable?: Shareable,
   ): Promise<T> {
     const result = enclosingRun.run({ of: this, sessionId, outer: enclosingRun.getStore() }, work)
-    const entry = { config, result }
+    const entry = { config, shareable, result }
     // A run that did not wait for the active one does not replace it.
     if (!this.#active.has(sessionId)) this.#active.set(sessionId, entry)
     try {
@@ -393,6 +403,11 @@ type RunOrigin = Pick<RunConfig, 'trigger' | 'actor' | 'reason' | 'job'>
 
 function startOf({ trigger = 'manual', actor, reason, job }: RunOrigin): RunStart {
   return { runId: job?.runId ?? uuidv7(), trigger, actor, reason, ...(job !== undefined && { job }) }
+}
+
+/** Whether two runs would do the same: equal calls for a session with the same settings. */
+function isSameRun(a: Shareable | undefined, b: Shareable | undefined): boolean {
+  return a !== undefined && b !== undefined && a.settings === b.settings && isSameCall(a.call, b.call)
 }
 
 /** Whether a call limits how long it waits for another run, or continues without a model. */

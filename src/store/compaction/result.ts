@@ -8,8 +8,7 @@ import type { SummaryUsage } from '../../core/summarizers/summarizer.ts'
 import { isMediaDue, isWithinMedia } from '../../core/tokens/media-limits.ts'
 import type { CommitStep, FailedAttempt, RunStart, SummaryRecord } from '../../storage/storage.ts'
 import { type RunConfig, TARGET_TOLERANCE } from '../config/run-config.ts'
-import { mediaIn } from './plan-run.ts'
-import { mediaChange, type PendingSummary, type PlannedRun } from './run-draft.ts'
+import { mediaChange, mediaIn, type PendingSummary, type PlannedRun } from './run.ts'
 import { SummaryCost, type SummaryNotes } from './write-summary.ts'
 
 /** One compaction of a preview: what it would hide, replace and insert. */

@@ -12,7 +12,7 @@ import type {
 } from '../../storage/storage.ts'
 import type { RunSettings } from '../config/run-config.ts'
 import { type BeforeCompaction, type CompactionEvent, percentOf } from '../events.ts'
-import { mediaChange, type PlannedRun, type SummaryListener } from './run-draft.ts'
+import { mediaChange, type PlannedRun, type SummaryListener } from './run.ts'
 
 /**
  * Emits the events of one run: `started` once there is something to do, a `stage` for each plan, then `completed` or `failed`,

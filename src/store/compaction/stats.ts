@@ -43,7 +43,7 @@ import {
 } from '../../core/tokens/windows.ts'
 import type { SessionFigures } from '../../storage/storage.ts'
 import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
-import type { ResolvedSettings } from '../config/resolve.ts'
+import type { ResolvedSettings } from '../config/settings.ts'
 import type { CheckedStats } from '../config/store-options.ts'
 
 /** How full a session's context is. */

@@ -1,8 +1,10 @@
-import { UndertextError } from '../../core/errors.ts'
+import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import { MAX_TIMER_MS } from '../../core/messages/check.ts'
-import { canonicalJson } from '../../core/messages/json.ts'
+import { LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../storage/process.ts'
 import type { Lease, Storage } from '../../storage/storage.ts'
 import type { RunConfig } from '../config/run-config.ts'
+import type { CheckedCall } from '../config/settings.ts'
+import { isSameValue } from '../config/spellings.ts'
 
 /** Milliseconds that a request waits for models: as long as one summary may take. */
 export const PREPARE_WAIT_MS = 120_000
@@ -71,19 +73,11 @@ export async function waitForRun(
   }
 }
 
-/** Whether two runs would do the same. A run with a signal, tools or a function is equal to no other. */
-export function isSameRun(a: RunConfig, b: RunConfig): boolean {
-  const plain = ({ summarizer: _, pipeline: __, signal, tools, ...rest }: RunConfig) =>
-    signal === undefined && tools === undefined && typeof rest.prunePlaceholder !== 'function'
-      ? canonicalJson(rest)
-      : undefined
-  return (
-    a.summarizer === b.summarizer &&
-    a.pipeline.length === b.pipeline.length &&
-    a.pipeline.every((stage, at) => stage === b.pipeline[at]) &&
-    plain(a) !== undefined &&
-    plain(a) === plain(b)
-  )
+/** Whether two calls for a session ask for the same. One with a signal or tools is like no other. */
+export function isSameCall(a: CheckedCall, b: CheckedCall): boolean {
+  if ((a.signal ?? b.signal ?? a.tools ?? b.tools) !== undefined) return false
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]) as ReadonlySet<keyof CheckedCall>
+  return [...names].every((name) => isSameValue(a[name], b[name]))
 }
 
 /** The rejection of `unlessAborted`. */
@@ -127,4 +121,63 @@ export function timeLimit(ms: number): { readonly passed: Promise<false>; readon
     timer = setTimeout(() => resolve(false), Math.min(ms, MAX_TIMER_MS))
   })
   return { passed, stop: () => clearTimeout(timer) }
+}
+
+/**
+ * Works with the lease of a session, which is renewed until the work is over and then released. Waits for the current holder as
+ * long as the call allows; then throws `LeaseTaken`.
+ */
+export async function withLease<T>(
+  storage: Storage,
+  sessionId: string,
+  waiting: Waiting,
+  { runId, deadline }: { readonly runId: string; readonly deadline: number },
+  work: (lease: Lease) => Promise<T>,
+): Promise<T> {
+  const newLease = (): Lease => ({ runId, holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS })
+  // Before the lease is taken: another store may see it before this one receives the answer.
+  liveRuns.add(runId)
+  try {
+    for (;;) {
+      const other = await storage.takeLease(sessionId, newLease())
+      if (other === undefined) break
+      if (performance.now() >= deadline || waiting.trigger === 'overflow')
+        throw new LeaseTaken(sessionId, other)
+      await orAborted(sessionId, pause(POLL_MS), waiting.signal)
+    }
+    return await holdingLease(storage, sessionId, newLease, work)
+  } finally {
+    liveRuns.delete(runId)
+  }
+}
+
+/** Renews the lease until the work is over, then releases it. */
+async function holdingLease<T>(
+  storage: Storage,
+  sessionId: string,
+  newLease: () => Lease,
+  work: (lease: Lease) => Promise<T>,
+): Promise<T> {
+  const renewal = setInterval(() => {
+    // A renewal may fail: the commit checks the lease itself.
+    void Promise.resolve()
+      .then(() => storage.renewLease(sessionId, newLease()))
+      .catch(() => undefined)
+  }, RENEW_MS)
+  renewal.unref()
+  try {
+    return await work(newLease())
+  } finally {
+    clearInterval(renewal)
+    await release(storage, sessionId, newLease())
+  }
+}
+
+/** A lease that cannot be released, because the store was closed, expires: its run is no longer live. */
+async function release(storage: Storage, sessionId: string, lease: Lease): Promise<void> {
+  try {
+    await storage.releaseLease(sessionId, lease)
+  } catch (error) {
+    if (!isUndertextError(error)) throw error
+  }
 }

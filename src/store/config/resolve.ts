@@ -1,18 +1,11 @@
-import { FILE_READ_BUDGET_PERCENT } from '../../core/files/file-budget.ts'
-import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../../core/files/tool-output/cut-output.ts'
 import type { JsonObject } from '../../core/messages/json.ts'
-import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../../core/messages/tool-names.ts'
 import { CLEARED_PLACEHOLDER } from '../../core/stages/clear-tool-results.ts'
-import { DEDUP_THRESHOLD } from '../../core/stages/deduplicate.ts'
-import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
-import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../../core/stages/prune.ts'
+import { PRUNE_PLACEHOLDER } from '../../core/stages/prune.ts'
 import { KEEP_RECENT_RATIO } from '../../core/stages/summarize.ts'
-import { TRUNCATION_FRACTION, TRUNCATION_MARKER } from '../../core/stages/truncate.ts'
-import { NINE_SECTIONS, SUMMARY_SECTIONS } from '../../core/summarizers/summarizer.ts'
+import { TRUNCATION_FRACTION } from '../../core/stages/truncate.ts'
+import { NINE_SECTIONS } from '../../core/summarizers/summarizer.ts'
 import {
-  DEFAULT_COMPACTION_TARGET,
   DEFAULT_COMPACTION_THRESHOLD,
-  DEFAULT_PROVIDER,
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PROTECT_TOKENS,
   targetAt,
@@ -21,14 +14,14 @@ import { canonicalProvider } from '../../core/tokens/providers.ts'
 import type { ContextWindows } from '../../core/tokens/windows.ts'
 import { frozenCopy, storedSessionSettings } from './read-settings.ts'
 import {
-  BACKGROUND_DEFAULTS,
   type Layer,
   type LayerValues,
   type PresetName,
+  type ResolvedSettings,
+  resolvedSchema,
   SETTING_NAMES,
   type SettingName,
   type SettingSource,
-  SUMMARY_TIMEOUT_MS,
 } from './settings.ts'
 import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
@@ -131,61 +124,8 @@ const REQUESTED_SHARES: { readonly [P in PresetName]?: number } = {
   neurolink: 0.75,
 }
 
-/** Usage levels at which an application is warned. */
-export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
-
-/** Notes of a session, and of an owner, that are recalled, as in nca. */
-export const DEFAULT_MAX_NOTES = 128
-
-const defaults = {
-  preset: 'default',
-  estimator: 'calibrated',
-  provider: DEFAULT_PROVIDER,
-  enabled: true,
-  auto: true,
-  threshold: DEFAULT_COMPACTION_THRESHOLD,
-  warningLevels: DEFAULT_WARNING_LEVELS,
-  enableAutoSummarize: true,
-  autoCompactOnFinish: false,
-  maxNotes: DEFAULT_MAX_NOTES,
-  ...BACKGROUND_DEFAULTS,
-  target: DEFAULT_COMPACTION_TARGET,
-  enableMedia: true,
-  enablePrune: true,
-  enableDeduplicate: true,
-  enableSummarize: true,
-  enableTruncate: true,
-  emergencyCut: true,
-  keepRecentMedia: KEEP_RECENT_MEDIA,
-  pruneProtectedTools: PRUNE_PROTECTED_TOOLS,
-  prunePlaceholder: PRUNE_PLACEHOLDER,
-  pruneFailedResults: false,
-  readTools: READ_TOOLS,
-  userTools: USER_TOOLS,
-  pathArguments: PATH_ARGUMENTS,
-  deduplicateMinimumSavings: DEDUP_THRESHOLD,
-  deduplicateByText: true,
-  summarySections: SUMMARY_SECTIONS,
-  summaryTimeoutMs: SUMMARY_TIMEOUT_MS,
-  offlineFallback: false,
-  truncationMarker: TRUNCATION_MARKER,
-  truncationOrder: 'oldest',
-  previewToolOutputs: true,
-  maxToolOutputBytes: MAX_TOOL_OUTPUT_BYTES,
-  maxToolOutputLines: MAX_TOOL_OUTPUT_LINES,
-  fileReadBudgetPercent: FILE_READ_BUDGET_PERCENT,
-} satisfies LayerValues
-
-/** The settings that always have a value: the two others may be given in another way. */
-type Defaulted = {
-  readonly [K in Exclude<keyof typeof defaults, 'threshold' | 'target'>]: NonNullable<LayerValues[K]>
-}
-
 /** The defaults. Settings that are missing here scale with the window or have their default where they are used. */
-export const DEFAULTS: LayerValues & Defaulted = frozenCopy(defaults)
-
-/** All settings in force. Settings that are missing scale with the window, or do not apply. */
-export type ResolvedSettings = LayerValues & Defaulted
+export const DEFAULTS: ResolvedSettings = frozenCopy(resolvedSchema.parse({}))
 
 /** Settings in force, and the layer that each comes from. */
 export type ResolvedConfig = {

@@ -30,15 +30,20 @@ import type { RunOfJob } from '../../storage/storage.ts'
 import type { ChosenModel } from './model.ts'
 import { type Configuration, DEFAULTS, nonDefaults, pick, type ResolvedConfig } from './resolve.ts'
 import {
-  CALL_FACTS,
-  CALL_SETTINGS,
   type CheckedCall,
-  COMPACTION_SETTINGS,
   type compactionConfigSchema,
+  SETTING_NAMES,
   SETTING_SOURCES,
   type SettingName,
 } from './settings.ts'
-import { DEFAULT_STAGES, MAX_RETAINED_MESSAGES, STAGE_SWITCHES, stagesOf, withWindow } from './stages.ts'
+import {
+  DEFAULT_STAGES,
+  MAX_RETAINED_MESSAGES,
+  STAGE_SWITCHES,
+  type StageSwitch,
+  stagesOf,
+  withWindow,
+} from './stages.ts'
 
 /** How far from its target a view may end, as a share of it. */
 export const TARGET_TOLERANCE = 0.05
@@ -49,12 +54,8 @@ const OVERFLOW_SHARE = 0.3
 /** Checked options of a compaction. */
 export type CompactionOptions = z.output<typeof compactionConfigSchema>
 
-/** Options that decide which stages a run has. */
-const STAGE_OPTIONS = ['stages', ...STAGE_SWITCHES] as const
-type StageOption = (typeof STAGE_OPTIONS)[number]
-
 /** What one run is carried out by: the options of its call, filled in from the settings, with its stages made. */
-export type RunConfig = Omit<CompactionOptions, StageOption> & {
+export type RunConfig = Omit<CompactionOptions, 'stages' | StageSwitch> & {
   /** The stages in order; each runs only while the history is over the target. */
   readonly pipeline: readonly Stage[]
   /** What `summarizer` replaces because it cannot be used: `provider:model` as requested, or the name of a summarizer. */
@@ -71,12 +72,6 @@ export type RunConfig = Omit<CompactionOptions, StageOption> & {
   readonly windows?: WindowRegistry
 }
 
-/** Settings that a run reads unchanged. Its provider and model are those of the call or the session. */
-const RUN_SETTINGS = COMPACTION_SETTINGS.filter(
-  (name): name is Exclude<typeof name, StageOption> =>
-    name !== 'provider' && name !== 'model' && !(STAGE_OPTIONS as readonly string[]).includes(name),
-)
-
 /** The config of one run of a session; `undefined` where the settings switch this package off (`enabled: false`). */
 export function runConfig(
   configuration: Configuration,
@@ -84,25 +79,25 @@ export function runConfig(
   call: CheckedCall,
 ): RunConfig | undefined {
   const { trigger = 'manual' } = call
-  const resolved = configuration.ofCall(session.config, pick(call, CALL_SETTINGS))
-  const { settings } = resolved
+  const resolved = configuration.ofCall(session.config, call)
+  const { settings, sources } = resolved
   if (!settings.enabled) return undefined
-  const { sources } = resolved
   const isAutomatic = trigger === 'auto'
   const isTargetGiven =
     settings.targetTokens !== undefined || (sources.target !== 'default' && sources.target !== 'preset')
-  const values = nonDefaults(resolved, RUN_SETTINGS)
+  const values = nonDefaults(resolved, SETTING_NAMES)
   return {
     ...values,
-    ...pick(call, CALL_FACTS),
+    ...call,
+    // Without those of the settings: the session may have its own.
     provider: call.provider,
     model: call.model,
     // The minimum of the settings applies to automatic runs only.
     minimumSavings: isAutomatic ? values.minimumSavings : call.minimumSavings,
     windows: registryOf(settings.preset),
-    ...(!isTargetGiven && defined({ dueTokens: settings.thresholdTokens })),
+    dueTokens: isTargetGiven ? undefined : settings.thresholdTokens,
     threshold: settings.threshold,
-    ...(trigger === 'manual' && defined({ requestedTarget: resolved.requestedTarget })),
+    requestedTarget: trigger === 'manual' ? resolved.requestedTarget : undefined,
     // A session that does not summarize automatically still does so on request.
     pipeline: pipelineOf(resolved, call, isAutomatic && !settings.enableAutoSummarize),
     ...chosenSummarizer(settings.summarizer, settings.summarizationProvider, settings.summarizationModel),
@@ -270,28 +265,33 @@ function mustShrink({ trigger, reportedTokens }: RunConfig, { source }: Outlook)
   return trigger === 'overflow' && reportedTokens === undefined && !isMeasured
 }
 
-/** The settings of the stages for an available input and a target, tokens. */
+/** Settings of stages that do not scale with the window. */
+const STAGE_SETTINGS = [
+  'keepRecentMedia',
+  'pruneProtectedTools',
+  'prunePlaceholder',
+  'pruneFailedResults',
+  'readTools',
+  'userTools',
+  'pathArguments',
+  'deduplicateMinimumSavings',
+  'deduplicateByText',
+  'summarySections',
+  'truncationOrder',
+] as const
+
 export function stageSettings(config: RunConfig, available: number, targetTokens: number): StageSettings {
   const scaled = scaledFigures(available, targetTokens)
   const { truncationMarker = DEFAULTS.truncationMarker } = config
   return {
-    keepRecentMedia: config.keepRecentMedia ?? DEFAULTS.keepRecentMedia,
+    ...pick(DEFAULTS, STAGE_SETTINGS),
+    ...defined(pick(config, STAGE_SETTINGS)),
     pruneProtectTokens: config.pruneProtectTokens ?? scaled.pruneProtectTokens,
     pruneMinimumSavings: config.pruneMinimumSavings ?? scaled.pruneMinimumSavings,
-    pruneProtectedTools: config.pruneProtectedTools ?? DEFAULTS.pruneProtectedTools,
-    prunePlaceholder: config.prunePlaceholder ?? DEFAULTS.prunePlaceholder,
-    pruneFailedResults: config.pruneFailedResults ?? DEFAULTS.pruneFailedResults,
-    readTools: config.readTools ?? DEFAULTS.readTools,
-    userTools: config.userTools ?? DEFAULTS.userTools,
-    pathArguments: config.pathArguments ?? DEFAULTS.pathArguments,
-    deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEFAULTS.deduplicateMinimumSavings,
-    deduplicateByText: config.deduplicateByText ?? DEFAULTS.deduplicateByText,
     keepRecentTokens: config.keepRecentTokens,
     keepRecentRatio: config.keepRecentRatio,
     ...summaryTokens(config, scaled.summaryMaxTokens, targetTokens),
-    summarySections: config.summarySections ?? DEFAULTS.summarySections,
     truncationFraction: config.truncationFraction,
-    truncationOrder: config.truncationOrder ?? DEFAULTS.truncationOrder,
     truncationMarker: truncationMarker === false ? undefined : truncationMarker,
   }
 }

@@ -1,10 +1,22 @@
 import { z } from 'zod'
+import { FILE_READ_BUDGET_PERCENT } from '../../core/files/file-budget.ts'
+import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../../core/files/tool-output/cut-output.ts'
 import { labelSchema, nameSchema, shareSchema } from '../../core/messages/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
+import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../../core/messages/tool-names.ts'
 import { SUMMARY_PLACES } from '../../core/rendering/draft.ts'
+import { DEDUP_THRESHOLD } from '../../core/stages/deduplicate.ts'
+import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
+import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../../core/stages/prune.ts'
 import type { Placeholder } from '../../core/stages/stage.ts'
-import { summarizerSchema } from '../../core/summarizers/summarizer.ts'
-import { requestSchema } from '../../core/tokens/budget.ts'
+import { TRUNCATION_MARKER } from '../../core/stages/truncate.ts'
+import { SUMMARY_SECTIONS, summarizerSchema } from '../../core/summarizers/summarizer.ts'
+import {
+  DEFAULT_COMPACTION_TARGET,
+  DEFAULT_COMPACTION_THRESHOLD,
+  DEFAULT_PROVIDER,
+  requestSchema,
+} from '../../core/tokens/budget.ts'
 import { mediaLimitsSchema } from '../../core/tokens/media-limits.ts'
 import { contextWindowsSchema } from '../../core/tokens/windows.ts'
 import { TRIGGERS } from '../../storage/storage.ts'
@@ -13,16 +25,14 @@ import { stagesSchema } from './stages.ts'
 /** Milliseconds that a summarizer may take for one summary. */
 export const SUMMARY_TIMEOUT_MS = 120_000
 
-/** Usage at which the history is compacted in the background: above the target, so that runs are rare and large. */
+/** Usage at which the history is compacted in the background. */
 export const DEFAULT_BACKGROUND_THRESHOLD = 0.7
-/** Milliseconds between two automatic background runs, at least: each of them invalidates the provider's cached prefix. */
-export const DEFAULT_BACKGROUND_MIN_INTERVAL_MS = 60_000
-/** Milliseconds that a circuit stays open. */
-export const DEFAULT_CIRCUIT_RESET_MS = 300_000
+/** Usage levels at which an application is warned. */
+export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
+/** Notes of a session, and of an owner, that are recalled, as in nca. */
+export const DEFAULT_MAX_NOTES = 128
 /** Milliseconds of the window in which spending is counted. */
-export const DEFAULT_SPEND_WINDOW_MS = 3_600_000
-/** Automatic summaries per session and hour: far above what a busy conversation needs, far below what a loop would request. */
-const DEFAULT_SPEND_CALLS = 100
+export const SPEND_WINDOW_MS = 3_600_000
 
 const tokens = z.int().nonnegative()
 const placeholderSchema = z.custom<Exclude<Placeholder, string>>(
@@ -32,18 +42,20 @@ const placeholderSchema = z.custom<Exclude<Placeholder, string>>(
 
 const { maxOutputTokens, ...requestParts } = requestSchema.shape
 
-/** The settings of a compaction. Every one is optional. */
-const compactionShape = {
+/* The settings, in one table: the name, the schema and, where it does not depend on the window, the default of each. */
+
+/** The settings of a compaction. */
+const compactionTable = {
   /** The stage `media`, default true. Without it, compaction is not due because of images or bytes. */
-  enableMedia: z.boolean().optional(),
+  enableMedia: z.boolean().default(true),
   /** Stage 1, default true. */
-  enablePrune: z.boolean().optional(),
+  enablePrune: z.boolean().default(true),
   /** Stage 2, default true. */
-  enableDeduplicate: z.boolean().optional(),
+  enableDeduplicate: z.boolean().default(true),
   /** Stage 3, default true. */
-  enableSummarize: z.boolean().optional(),
+  enableSummarize: z.boolean().default(true),
   /** Stage 4, default true; also the emergency cut. */
-  enableTruncate: z.boolean().optional(),
+  enableTruncate: z.boolean().default(true),
   /**
    * The stages of the run, in order, instead of the four and the emergency cut: names, names with options, or stages
    * of the application. Each runs only while the history is over the target.
@@ -52,13 +64,13 @@ const compactionShape = {
   /** Limits of a request besides tokens: `images`, `imagesBesideLarge` and `bytes`. Default: those of the provider (docs/limits.md). */
   mediaLimits: mediaLimitsSchema.optional(),
   /** The newest so many images and files that stay when older ones are shown as a text. Default 3. */
-  keepRecentMedia: z.int().nonnegative().optional(),
+  keepRecentMedia: z.int().nonnegative().default(KEEP_RECENT_MEDIA),
   /** Tokens of recent tool outputs to protect. Default 40,000, at most a quarter of the available input. */
   pruneProtectTokens: tokens.optional(),
   /** Minimum tokens that pruning must save. Default 20,000, at most a tenth of the available input. */
   pruneMinimumSavings: tokens.optional(),
   /** Tools whose outputs are never pruned. Default ["skill"]. */
-  pruneProtectedTools: z.array(z.string()).readonly().optional(),
+  pruneProtectedTools: z.array(z.string()).readonly().default(PRUNE_PROTECTED_TOOLS),
   /** Provider that should write the summaries: passed to the summarizer. If it cannot use it, the extractive one writes. */
   summarizationProvider: z.string().optional(),
   /** Model of `summarizationProvider`, passed on in the same way. */
@@ -68,9 +80,9 @@ const compactionShape = {
   /** Share of the messages after the first pair to hide in stage 4. Default: by tokens, until the target. */
   truncationFraction: shareSchema.optional(),
   /** What stage 4 hides first, by tokens: the oldest turns, or the least important messages. Default "oldest". */
-  truncationOrder: z.enum(['oldest', 'importance']).optional(),
+  truncationOrder: z.enum(['oldest', 'importance']).default('oldest'),
   /** Provider whose limits and token counts apply. Default: that of the session, else "openai". */
-  provider: z.string().optional(),
+  provider: z.string().default(DEFAULT_PROVIDER),
 
   /** Model whose context window applies. Default: that of the session. */
   model: z.string().optional(),
@@ -78,7 +90,7 @@ const compactionShape = {
   /** Maximum tokens of input, whatever the model's window leaves; 0 for no such limit. */
   contextWindowTarget: tokens.optional(),
   /** Share of the available input that the whole request is reduced to. Default 0.4. */
-  target: shareSchema.optional(),
+  target: shareSchema.default(DEFAULT_COMPACTION_TARGET),
   /** Tokens that the history is reduced to, instead of `target`. */
   targetTokens: tokens.optional(),
   /** Tokens of the newest turns that are never summarized. Default: what the target leaves beside the summary. */
@@ -89,38 +101,37 @@ const compactionShape = {
    */
   minimumSavings: tokens.optional(),
   /** Whether the outputs of failed calls are pruned too. Default false: the text of the error stays. */
-  pruneFailedResults: z.boolean().optional(),
+  pruneFailedResults: z.boolean().default(false),
   /** Text shown instead of a pruned output, with `{tokens}` and `{tool}` filled in, or a function that returns one. */
-  prunePlaceholder: z.union([z.string().min(1), placeholderSchema]).optional(),
+  prunePlaceholder: z.union([z.string().min(1), placeholderSchema]).default(PRUNE_PLACEHOLDER),
   /** Tools whose results show files. Default: the usual names. */
-  readTools: z.array(z.string()).readonly().optional(),
+  readTools: z.array(z.string()).readonly().default(READ_TOOLS),
   /** Tools with which a person answers: their results stay as the user's messages do. Default: the usual names. */
-  userTools: z.array(z.string()).readonly().optional(),
+  userTools: z.array(z.string()).readonly().default(USER_TOOLS),
   /** Arguments that name the file. Default: the usual names. */
-  pathArguments: z.array(z.string()).readonly().optional(),
+  pathArguments: z.array(z.string()).readonly().default(PATH_ARGUMENTS),
   /** Share of the size of re-read files that deduplication must save. Default 0.3. */
-  deduplicateMinimumSavings: shareSchema.optional(),
+  deduplicateMinimumSavings: shareSchema.default(DEDUP_THRESHOLD),
   /** Whether results of other tools count as reads when they begin with words like "Read file x". Default true. */
-  deduplicateByText: z.boolean().optional(),
+  deduplicateByText: z.boolean().default(true),
   /** Writes the summaries. Default: that of the store, else the extractive one, which needs no model. */
   summarizer: summarizerSchema.optional(),
   /** Titles of the sections of a summary. Default: the ten. */
-  summarySections: z.array(z.string().min(1)).min(1).readonly().optional(),
+  summarySections: z.array(z.string().min(1)).min(1).readonly().default(SUMMARY_SECTIONS),
   /**
    * Maximum tokens of a summary. Default with a model: 5 % of the available input, between 500 and 4,000. Without one it fills
    * what the recent messages leave of the target: `docs/summaries.md`.
    */
   summaryMaxTokens: z.int().positive().optional(),
   /** Milliseconds that a summarizer may take for one summary. Default 120,000. */
-  summaryTimeoutMs: z.int().positive().optional(),
+  summaryTimeoutMs: z.int().positive().default(SUMMARY_TIMEOUT_MS),
   /** Whether the extractive summarizer writes when another one fails or its summary is rejected. Default false. */
-  offlineFallback: z.boolean().optional(),
+  offlineFallback: z.boolean().default(false),
   /** Text of the truncation marker, or false for no marker. */
-  truncationMarker: z.union([z.string().min(1), z.literal(false)]).optional(),
+  truncationMarker: z.union([z.string().min(1), z.literal(false)]).default(TRUNCATION_MARKER),
   /** Whether over-long contents are cut when nothing else makes the request fit. Default true. */
-  emergencyCut: z.boolean().optional(),
+  emergencyCut: z.boolean().default(true),
 }
-export const COMPACTION_SETTINGS = Object.keys(compactionShape) as (keyof typeof compactionShape)[]
 
 /** What is true of one call only, and so is not a setting. */
 const factShape = {
@@ -150,11 +161,10 @@ const factShape = {
   waitMs: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
 }
-export const CALL_FACTS = Object.keys(factShape) as (keyof typeof factShape)[]
 
 /** All options of a compaction. Every one is optional. */
 export const compactionConfigSchema = z
-  .strictObject({ ...compactionShape, ...factShape })
+  .strictObject({ ...given(compactionTable), ...factShape })
   .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary needs a range')
 
 /** The config of one compaction: what to compact and how. All fields are optional; the defaults are in docs/configuration.md. */
@@ -166,23 +176,17 @@ export const PRESET_NAMES = ['default', 'neurolink', 'neuron', 'promptfleet', 'n
 export type PresetName = (typeof PRESET_NAMES)[number]
 
 /** Settings that a call of `compactSession` accepts in addition to those of a compaction. */
-const callShape = {
-  preset: z.enum(PRESET_NAMES).optional(),
+const callTable = {
+  preset: z.enum(PRESET_NAMES).default('default'),
   maxRetainedMessages: z.int().nonnegative().optional(),
-  enableAutoSummarize: z.boolean().optional(),
+  enableAutoSummarize: z.boolean().default(true),
   /** Usage at which compaction is due: below 0.8 it lowers the target where none is given. */
-  threshold: shareSchema.optional(),
+  threshold: shareSchema.default(DEFAULT_COMPACTION_THRESHOLD),
 }
 
 /** The options of `compactSession` and `previewCompaction`: facts of the call, and settings that apply to it. */
-export const callSchema = compactionConfigSchema.safeExtend(callShape)
+export const callSchema = compactionConfigSchema.safeExtend(given(callTable))
 export type CheckedCall = z.output<typeof callSchema>
-
-/** What of a call is a setting. */
-export const CALL_SETTINGS = Object.keys({ ...callShape, ...compactionShape }) as (
-  | keyof typeof callShape
-  | keyof typeof compactionShape
-)[]
 
 const roleSchema = z.enum(['system', 'user', 'assistant'])
 
@@ -212,14 +216,6 @@ const spendLimitsSchema = z.strictObject({
 /** What automatic runs may spend, checked. */
 export type SpendLimits = z.output<typeof spendLimitsSchema>
 
-/** Defaults of the settings for background work. */
-export const BACKGROUND_DEFAULTS = {
-  backgroundThreshold: DEFAULT_BACKGROUND_THRESHOLD,
-  backgroundMinIntervalMs: DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
-  circuitResetMs: DEFAULT_CIRCUIT_RESET_MS,
-  spendLimits: { calls: DEFAULT_SPEND_CALLS, windowMs: DEFAULT_SPEND_WINDOW_MS, per: 'session' },
-} as const
-
 /** Passed to the provider unchanged. */
 const opaqueJson = z.custom<JsonObject | readonly Json[]>(
   (value) => typeof value === 'object' && value !== null && jsonProblem(value) === undefined,
@@ -227,33 +223,55 @@ const opaqueJson = z.custom<JsonObject | readonly Json[]>(
 )
 
 /** Every setting of every layer. docs/configuration.md describes each and its default. */
-export const settingsSchema = z.strictObject({
-  ...callShape,
-  ...compactionShape,
+const table = {
+  ...callTable,
+  ...compactionTable,
   ...renderingShape,
-  estimator: nameSchema.optional(),
-  enabled: z.boolean().optional(),
-  auto: z.boolean().optional(),
+  estimator: nameSchema.default('calibrated'),
+  enabled: z.boolean().default(true),
+  auto: z.boolean().default(true),
   /** Tokens at which compaction is due, instead of `threshold`. */
   thresholdTokens: tokens.optional(),
-  warningLevels: z.array(shareSchema).max(20).readonly().optional(),
+  warningLevels: z.array(shareSchema).max(20).readonly().default(DEFAULT_WARNING_LEVELS),
   /** Percent, a whole number. */
   autoSummarizeThreshold: z.int().min(0).max(100).optional(),
-  autoCompactOnFinish: z.boolean().optional(),
+  autoCompactOnFinish: z.boolean().default(false),
   background: z.boolean().optional(),
-  backgroundThreshold: shareSchema.optional(),
-  backgroundMinIntervalMs: z.int().nonnegative().optional(),
-  circuitResetMs: z.int().positive().optional(),
-  spendLimits: spendLimitsSchema.optional(),
+  /** Above the target, so that runs are rare and large. */
+  backgroundThreshold: shareSchema.default(DEFAULT_BACKGROUND_THRESHOLD),
+  /** Between two automatic background runs: each of them invalidates the provider's cached prefix. */
+  backgroundMinIntervalMs: z.int().nonnegative().default(60_000),
+  circuitResetMs: z.int().positive().default(300_000),
+  /** The default is far above what a busy conversation needs, and far below what a loop would request. */
+  spendLimits: spendLimitsSchema.default({ calls: 100, windowMs: SPEND_WINDOW_MS, per: 'session' }),
   contextWindows: contextWindowsSchema.optional(),
-  previewToolOutputs: z.boolean().optional(),
-  maxToolOutputBytes: z.int().nonnegative().optional(),
-  maxToolOutputLines: z.int().nonnegative().optional(),
-  fileReadBudgetPercent: shareSchema.optional(),
+  previewToolOutputs: z.boolean().default(true),
+  maxToolOutputBytes: z.int().nonnegative().default(MAX_TOOL_OUTPUT_BYTES),
+  maxToolOutputLines: z.int().nonnegative().default(MAX_TOOL_OUTPUT_LINES),
+  fileReadBudgetPercent: shareSchema.default(FILE_READ_BUDGET_PERCENT),
   contextManagement: opaqueJson.optional(),
   /** The newest so many notes of a session, and of an owner, are recalled. */
-  maxNotes: z.int().positive().max(10_000).optional(),
-})
+  maxNotes: z.int().positive().max(10_000).default(DEFAULT_MAX_NOTES),
+}
+
+/** The settings of one layer: a setting that it does not give has no value there. */
+export const settingsSchema = z.strictObject(given(table))
+
+/** The same with the defaults. */
+export const resolvedSchema = z.object(table)
+
+type Given<S extends z.ZodRawShape> = {
+  [K in keyof S]: S[K] extends z.ZodDefault<infer T extends z.core.SomeType> ? z.ZodOptional<T> : S[K]
+}
+
+/** The rows of a table without their defaults. */
+function given<S extends z.ZodRawShape>(rows: S): Given<S> {
+  const optional = Object.entries(rows).map(([name, schema]) => [
+    name,
+    schema instanceof z.ZodDefault ? z.optional(schema.unwrap()) : schema,
+  ])
+  return Object.fromEntries(optional) as Given<S>
+}
 
 /** All settings of a store or a session. All fields are optional; the defaults are in docs/configuration.md. */
 export type Settings = z.input<typeof settingsSchema>
@@ -268,6 +286,12 @@ export const NOT_OF_A_SESSION: ReadonlySet<SettingName> = new Set(['provider', '
 
 /** Checked settings of one layer. */
 export type LayerValues = Readonly<z.output<typeof settingsSchema>>
+
+/** `threshold` and `target` may be given in another way, so that they have no value. */
+type OtherWays = 'threshold' | 'target'
+/** All settings in force. Settings that are missing scale with the window, or do not apply. */
+export type ResolvedSettings = Readonly<Omit<z.output<typeof resolvedSchema>, OtherWays>> &
+  Pick<LayerValues, OtherWays>
 
 /** Where a value comes from, highest precedence first. */
 export const SETTING_SOURCES = [

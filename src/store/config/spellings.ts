@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import { quotedKey } from '../../core/messages/check.ts'
-import { canonicalJson, isObject } from '../../core/messages/json.ts'
+import { canonicalJson, isObject, jsonProblem } from '../../core/messages/json.ts'
 import { NEUROLINK_PARTS } from '../../core/tokens/budget.ts'
 import type { Settings } from './settings.ts'
 
@@ -128,7 +128,7 @@ export function withOwnNames(value: object, reading: Reading): { settings: Field
         others.push([key, one])
         continue
       }
-      if (found.has(own) && !isSame(found.get(own), one))
+      if (found.has(own) && !isSameValue(found.get(own), one))
         throw invalid(`${what}: ${own} is given twice, under two names and with different values`)
       found.set(own, one)
       if (path === 'conversationMemory' && name === 'enableSummarization' && one === false)
@@ -147,9 +147,12 @@ function isOurs(path: string, value: object): boolean {
   return path !== 'memory' || isObject((value as { context?: unknown }).context)
 }
 
-function isSame(a: unknown, b: unknown): boolean {
+/** Whether two values of a setting are the same: equal data, or the same objects and functions. */
+export function isSameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true
-  const isData = typeof a === 'object' && typeof b === 'object'
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((one, at) => isSameValue(one, b[at]))
+  const isData = jsonProblem(a) === undefined && jsonProblem(b) === undefined
   return isData && canonicalJson(a) === canonicalJson(b)
 }
 

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { canonicalJson, jsonProblem } from '../../core/messages/json.ts'
 import { createStage, isStage, isStageSpec, type StageSpec, specProblem } from '../../core/stages/registry.ts'
 import { plainWindowOf } from '../../core/stages/sliding-window.ts'
 import type { CompositeStage, Stage } from '../../core/stages/stage.ts'
@@ -76,10 +75,8 @@ const SWITCH_OF: ReadonlyMap<string, StageSwitch> = new Map([
 ])
 
 /**
- * Makes the stages of a list, those in composites included, without those that are switched `off`. Without summaries, a sliding window that summarizes becomes a plain
- * one, and any other stage that requests summaries is left out, also one of the application.
- *
- * Equal settings give identical stages, so that two requests can be compared.
+ * Makes the stages of a list, those in composites included, without those that are switched `off`. Without summaries, a sliding window
+ * that summarizes becomes a plain one, and any other stage that requests summaries is left out, also one of the application.
  */
 export function stagesOf(
   settings: readonly StageSetting[],
@@ -87,7 +84,7 @@ export function stagesOf(
   defaults: StageDefaults = OWN_DEFAULTS,
 ): Stage[] {
   return settings.flatMap((setting) => {
-    const stage = isSpec(setting) ? makeStage(completed(setting, defaults)) : setting
+    const stage = isSpec(setting) ? createStage(completed(setting, defaults), 'stages') : setting
     return switchedStage(stage, off) ?? []
   })
 }
@@ -108,19 +105,12 @@ function switchedStage(stage: Stage, off: Switches): Stage | undefined {
   return isOff ? undefined : stage
 }
 
-/** Composites without what is switched off in them, by the switches: made once, so that two requests can be compared. */
-const switchedComposites = new WeakMap<CompositeStage, Map<string, Stage | undefined>>()
-
+/** A composite without what is switched off in it. */
 function switchedComposite(stage: CompositeStage, off: Switches): Stage | undefined {
-  const known = switchedComposites.get(stage) ?? new Map<string, Stage | undefined>()
-  switchedComposites.set(stage, known)
-  const key = [...off].sort().join()
-  if (known.has(key)) return known.get(key)
   const stages = stage.stages.flatMap((one) => switchedStage(one, off) ?? [])
   const isWhole = stages.length === stage.stages.length && stages.every((one, at) => one === stage.stages[at])
-  const left = isWhole ? stage : stages.length === 0 ? undefined : { ...stage, stages }
-  known.set(key, left)
-  return left
+  if (isWhole) return stage
+  return stages.length === 0 ? undefined : { ...stage, stages }
 }
 
 /**
@@ -194,20 +184,4 @@ function completed(spec: StageSpec, defaults: StageDefaults, depth = MAX_DEPTH):
     ...(protectedTools !== undefined && { protectedTools }),
     ...named,
   }
-}
-
-/** Stages that were made, by the canonical JSON of their settings. */
-const madeStages = new Map<string, Stage>()
-const MAX_MADE_STAGES = 200
-
-function makeStage(spec: NamedSpec): Stage {
-  // Options may be functions, which cannot be compared.
-  if (jsonProblem(spec) !== undefined) return createStage(spec, 'stages')
-  const key = canonicalJson(spec)
-  const known = madeStages.get(key)
-  if (known !== undefined) return known
-  const stage = createStage(spec, 'stages')
-  if (madeStages.size >= MAX_MADE_STAGES) madeStages.clear()
-  madeStages.set(key, stage)
-  return stage
 }

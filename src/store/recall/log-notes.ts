@@ -3,7 +3,7 @@ import { encodeCursor } from '../../core/cursor.ts'
 import { nameSchema } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/json.ts'
 import type { Note } from '../../storage/storage.ts'
-import { noteTextSchema } from '../config/note-options.ts'
+import { noteTextSchema } from '../notes.ts'
 import type { Store } from '../store.ts'
 import {
   type Ask,

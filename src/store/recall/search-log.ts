@@ -7,8 +7,7 @@ import { defined, listIn } from '../../core/messages/json.ts'
 import type { StoredMessage } from '../../core/messages/message.ts'
 import { readQuery } from '../../core/search/query.ts'
 import type { SearchHit } from '../../storage/storage.ts'
-import { searchSchema } from '../config/store-options.ts'
-import { searchCursor, searchPlace } from '../search.ts'
+import { searchCursor, searchPlace, searchSchema } from '../search.ts'
 import type { Store } from '../store.ts'
 import {
   type Ask,

@@ -17,13 +17,13 @@ import { providerProfile } from '../../core/tokens/providers.ts'
 import type { ReasoningRecord } from '../../storage/storage.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import type { ChosenModel } from '../config/model.ts'
-import type { ResolvedSettings } from '../config/resolve.ts'
+import type { ResolvedSettings } from '../config/settings.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import type { CheckedStats } from '../config/store-options.ts'
-import { type ChangedFrame, changedFrame } from './changed-frame.ts'
 import { fileRoom, type RequestFiles } from './files.ts'
 import type { CheckedPrepare, Prompt } from './options.ts'
 import type { CutMessage, PreparedFiles, RenderedMessage } from './prepared.ts'
+import type { ChangedFrame } from './reasoning.ts'
 import { reasoningFacts } from './reasoning.ts'
 import type { ResizedImages } from './resized-images.ts'
 
@@ -54,14 +54,6 @@ export type SessionSnapshot = {
   readonly reasoning: ReasoningRecord | undefined
   readonly stats: (request: CheckedStats) => ContextStats
 }
-
-/** Reads a session at one moment; with `whole`, all that is known of its reasoning. */
-export type ReadSnapshot = (
-  sessionId: string,
-  provider: string | undefined,
-  model: string | undefined,
-  how?: { readonly whole: boolean },
-) => Promise<SessionSnapshot>
 
 /** The parts of a request besides its history. */
 export type RequestParts = {
@@ -100,36 +92,8 @@ export type Draft = {
   readonly pendingTokens: number
 }
 
-/** Reads the session once, or again for all of its reasoning; renders and counts; files are fitted to the room that is left. */
-export async function draftRequest(
-  read: ReadSnapshot,
-  parts: RequestParts,
-  request: CheckedStats,
-): Promise<Draft> {
-  const { sessionId, options } = parts
-  const snapshot = await read(sessionId, options.provider, options.model)
-  const drafted = await draftWithImages(snapshot, parts, request)
-  const draft =
-    drafted ??
-    (await draftWithImages(
-      await read(sessionId, options.provider, options.model, { whole: true }),
-      parts,
-      request,
-    ))!
-  return { ...draft, changed: changedFrame(draft) }
-}
-
-async function draftWithImages(
-  snapshot: SessionSnapshot,
-  parts: RequestParts,
-  request: CheckedStats,
-): Promise<Omit<Draft, 'changed'> | undefined> {
-  const draft = (): Omit<Draft, 'changed'> | undefined => draftFrom(snapshot, parts, request)
-  return snapshot.images === undefined ? draft() : snapshot.images.rendered(draft)
-}
-
 /** `undefined` when the snapshot does not have all that is known of the reasoning, and it is needed. */
-function draftFrom(
+export function draftFrom(
   snapshot: SessionSnapshot,
   parts: RequestParts,
   request: CheckedStats,

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { isUndertextError } from '../../core/errors.ts'
-import { labelSchema, modelShape, ownerOption, taken } from '../../core/messages/check.ts'
+import { labelSchema, modelShape, taken } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { overflowRulesSchema } from '../../core/overflow/read-overflow.ts'
 import { type NeurolinkRequest, requestSchema } from '../../core/tokens/budget.ts'
 import type { MediaFigures } from '../../core/tokens/media-limits.ts'
-import { noteQuerySchema } from '../config/note-options.ts'
 import { frozenCopy, readCall } from '../config/read-settings.ts'
 import { settingsSchema } from '../config/settings.ts'
 import { type CheckedStats, type CompactOptions, renderSchema } from '../config/store-options.ts'
+import { notesSchema } from '../notes.ts'
 import type { SummarizeFile } from './file-summarization-service.ts'
 import type { PreparedRequest } from './prepared.ts'
 
@@ -88,16 +88,6 @@ export const afterTurnSchema = z.strictObject({
   messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),
   /** Why the answer ended, in the provider's words. */
   stopReason: labelSchema.optional(),
-})
-
-/** The notes in a request. */
-const notesSchema = z.strictObject({
-  /** Maximum tokens of the section with the notes, by the session's estimator. */
-  tokens: z.int().nonnegative(),
-  /** Only notes that match this text, the best first. Default: the newest notes. */
-  query: noteQuerySchema,
-  /** The owner, for a session that has none yet. Default: that of the session. A session of another owner is not found. */
-  owner: ownerOption,
 })
 
 const { provider: _provider, at: _at, ...rendering } = renderSchema.shape

@@ -7,9 +7,9 @@ import type { Mend, RenderOptions } from '../../core/rendering/render.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import type { ContextWarningEvent } from '../events.ts'
-import type { ChangedFrame } from './changed-frame.ts'
+import type { PreparedNotes } from '../notes.ts'
 import type { ProcessedFile } from './file-summarization-service.ts'
-import type { PreparedNotes } from './notes.ts'
+import type { ChangedFrame } from './reasoning.ts'
 
 /** A message as it is to be sent. */
 export type RenderedMessage = Message

@@ -1,18 +1,40 @@
 import { z } from 'zod'
-import { labelSchema, modelShape, nameSchema, parsed, taken } from '../../core/messages/check.ts'
+import { invalid, isUndertextError } from '../../core/errors.ts'
+import {
+  check,
+  labelSchema,
+  modelShape,
+  nameSchema,
+  parsed,
+  readable,
+  taken,
+} from '../../core/messages/check.ts'
 import { defined, isObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
-import type { NextStep } from '../../core/messages/stop-reason.ts'
+import { type NextStep, nextStep, withStopReason } from '../../core/messages/stop-reason.ts'
 import type { BoundPrefix } from '../../core/rendering/bound-reasoning.ts'
 import type { RenderOptions } from '../../core/rendering/render.ts'
 import { readUsage } from '../../core/tokens/provider-usage.ts'
+import { canonicalProvider } from '../../core/tokens/providers.ts'
+import type { AppendedMessage, BilledTokens, NewRequest } from '../../storage/storage.ts'
+import type { ProviderCompactionResult } from '../compaction/direct-compactions.ts'
 import type { ContextStats } from '../compaction/stats.ts'
-import type { UsageResult } from '../compaction/usage.ts'
-import { type CheckedStats, type UsageInput, usageSchema } from '../config/store-options.ts'
-import type { ChangedFrame } from './changed-frame.ts'
+import {
+  type CheckedStats,
+  type CheckedUsage,
+  type UsageInput,
+  usageSchema,
+} from '../config/store-options.ts'
+import type { StoreContext } from '../context.ts'
+import { noteNames } from '../requests.ts'
+import type { Services } from '../services.ts'
+import type { UsageResult } from '../usage.ts'
+import { recordUsage } from '../usage.ts'
+import { promptMessages } from './draft.ts'
 import { describedBy, type Prompt, requestParts } from './options.ts'
 import type { PreparedFiles, PreparedRequest, RenderedMessage } from './prepared.ts'
-import type { AppendedTurn } from './turn-hooks.ts'
+import type { ChangedFrame } from './reasoning.ts'
+import { newRequest } from './recorded.ts'
 
 const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usageSchema.shape
 const figuresSchema = z.strictObject({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens })
@@ -50,7 +72,7 @@ export const requestSchema = z.looseObject({
   }),
 })
 
-export const recordSchema = z.strictObject({
+const recordSchema = z.strictObject({
   /** The model's answer, as `append` takes it. May be empty when there is a prompt to append. */
   messages: listOf<NewMessage>(),
   /** The prompt, when it is not stored yet; it is appended first. Default: the request's; `[]` for none. */
@@ -78,6 +100,15 @@ export type ResponseInput = Omit<z.input<typeof recordSchema>, 'request'> & {
 }
 type CheckedResponse = z.output<typeof recordSchema>
 
+/** What `append` returned for the messages of a turn. */
+export type AppendedTurn = {
+  readonly messages: readonly AppendedMessage[]
+  /** The session's last position. */
+  readonly position: number
+  /** The result for a compaction block in the answer. */
+  readonly providerCompaction?: ProviderCompactionResult
+}
+
 /** What `recordResponse` returns. */
 export type RecordedResponse = {
   /** Prompt and answer, in order. */
@@ -104,9 +135,7 @@ export type RecordedResponse = {
 /**
  * The figures of a usage: as they are, else read from a provider's form; `undefined` where none can be read.
  */
-export async function figuresOf(
-  response: CheckedResponse,
-): Promise<z.output<typeof figuresSchema> | undefined> {
+async function figuresOf(response: CheckedResponse): Promise<z.output<typeof figuresSchema> | undefined> {
   const { usage } = response
   const figures = parsed(figuresSchema, usage)
   if (figures !== undefined) return figures
@@ -114,16 +143,19 @@ export async function figuresOf(
 }
 
 /** The argument of `requests.recordUsage` for a response. */
-export function usageOfResponse(
+function reportOf(
   response: CheckedResponse,
   usage: z.output<typeof figuresSchema>,
-): UsageInput {
+  viewEpoch: number | undefined,
+): CheckedUsage {
   const { request } = response
-  return { ...usage, ...modelOfResponse(response), ...(request !== undefined && describedBy(request)) }
+  const sent = request === undefined ? {} : describedBy(request)
+  const report = { ...usage, ...modelOfResponse(response), ...sent, ...defined({ viewEpoch }) }
+  return check(usageSchema, report, 'requests.recordUsage')
 }
 
 /** The provider and model whose limits apply: the given ones, else the request's. */
-export function modelOfResponse({
+function modelOfResponse({
   request,
   provider = request?.provider,
   model = request?.model,
@@ -132,7 +164,7 @@ export function modelOfResponse({
 }
 
 /** The next request besides the history, as far as it follows from the last one. */
-export function nextRequestOf({ request }: CheckedResponse): CheckedStats {
+function nextRequestOf({ request }: CheckedResponse): CheckedStats {
   if (request === undefined) return {}
   const { system, tools, stats } = request
   const { outputReserve, contextWindowTarget, threshold } = stats
@@ -143,6 +175,108 @@ export function nextRequestOf({ request }: CheckedResponse): CheckedStats {
     contextWindowTarget,
     threshold: threshold <= 1 ? threshold : undefined,
   })
+}
+
+/** `Store.recordResponse`, for a checked id. */
+export async function recordResponse(
+  services: Services,
+  sessionId: string,
+  response: ResponseInput,
+): Promise<RecordedResponse> {
+  const { context } = services
+  const checked = check(recordSchema, response, 'recordResponse')
+  const { request, stopReason, expectedPosition } = checked
+  if (request !== undefined && request.sessionId !== sessionId)
+    throw invalid('recordResponse: the request is of another session')
+  const reading = checked.usage == null ? undefined : figuresOf(checked)
+  // The append may be refused before this is waited for.
+  reading?.catch(() => undefined)
+  const prompt = readable('prompt', () => promptMessages(checked.prompt ?? request?.prompt))
+  const messages = readable('messages', () => prompt.concat(withStopReason(checked.messages, stopReason)))
+  const appended = await services.append(sessionId, messages, {
+    ...(expectedPosition !== undefined && { expectedPosition }),
+  })
+  const viewEpoch = await noteModel(context, sessionId, checked)
+  const usage = await reading
+  const isNew = appended.messages.some(({ existing }) => !existing)
+  const requestOf = (billed?: BilledTokens): NewRequest | undefined =>
+    request && newRequest(request, billed, { messages, appended: appended.messages, prompt: prompt.length })
+  const reported =
+    usage !== undefined && isNew
+      ? await recordUsage(context, sessionId, reportOf(checked, usage, viewEpoch), { requestOf })
+      : undefined
+  const requestId =
+    reported?.requestId ?? (isNew ? await recordAlone(context, sessionId, requestOf, reported) : undefined)
+  const changed = reportChange(context, sessionId, request, requestId)
+  const next = nextStep(stopReason)
+  const { provider, model } = modelOfResponse(checked)
+  const stats = await context.stats(sessionId, provider, model, nextRequestOf(checked))
+  if (next === 'final' && isNew) {
+    context.events.emit('turnComplete', {
+      sessionId,
+      position: appended.position,
+      ...(stopReason != null && { stopReason }),
+    })
+  }
+  if (stats !== null && (checked.auto ?? request?.auto ?? true)) services.background.offer(sessionId, stats)
+  return {
+    appended,
+    ...(reported !== undefined && { usage: reported }),
+    ...(reading !== undefined && usage === undefined && { usageProblem: 'unreadable' as const }),
+    ...defined({ requestId, changed }),
+    next,
+    final: next === 'final',
+    stats,
+  }
+}
+
+/** Emits what a recorded request changed before its reasoning, and returns it. */
+export function reportChange(
+  { events }: StoreContext,
+  sessionId: string,
+  request: { readonly changed?: ChangedFrame | undefined } | undefined,
+  requestId: string | undefined,
+): ChangedFrame | undefined {
+  if (requestId === undefined || request?.changed === undefined) return undefined
+  events.emit('prefixChanged', { sessionId, requestId, ...request.changed })
+  return request.changed
+}
+
+/**
+ * The same after an answer. Names that only the settings gave stay with them. The names begin a new epoch of the same view: it is returned
+ * when the request was of the one before, so that its usage counts.
+ */
+async function noteModel(
+  context: StoreContext,
+  sessionId: string,
+  response: Parameters<typeof modelOfResponse>[0],
+): Promise<number | undefined> {
+  const names = modelOfResponse(response)
+  if (names.provider === undefined) return undefined
+  const session = await context.storage.session(sessionId)
+  if (session === undefined) return undefined
+  const usual = context.modelFor(session)
+  const isUsual = canonicalProvider(names.provider) === usual.key && names.model === usual.model
+  if (isUsual && response.provider === undefined) return undefined
+  const named = await noteNames(context, session, names)
+  return response.request?.viewEpoch === session.viewEpoch ? named?.viewEpoch : undefined
+}
+
+/** Records a request without a usage. The answer is stored, so a failure leaves no record and is not thrown. */
+async function recordAlone(
+  { storage }: StoreContext,
+  sessionId: string,
+  requestOf: () => NewRequest | undefined,
+  reported: UsageResult | undefined,
+): Promise<string | undefined> {
+  const request = reported === undefined ? requestOf() : undefined
+  if (request === undefined) return undefined
+  try {
+    return await storage.recordRequest(sessionId, request)
+  } catch (error) {
+    if (isUndertextError(error)) return undefined
+    throw error
+  }
 }
 
 /** What `requests.recordUsage` takes. */

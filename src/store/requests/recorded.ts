@@ -17,10 +17,9 @@ import type {
   Pieces,
   StoredRequest,
 } from '../../storage/storage.ts'
-import { type ChangedFrame, changedFrameIn } from './changed-frame.ts'
 import { asRows } from './draft.ts'
 import type { PreparedFiles, PreparedRequest, RenderedMessage } from './prepared.ts'
-import { boundPrefixOf } from './reasoning.ts'
+import { boundPrefixOf, type ChangedFrame, changedFrameIn } from './reasoning.ts'
 
 /*
  * Recorded requests. The messages of a request are not stored: they are rendered again from the view of its moment, and a hash tells

@@ -1,4 +1,5 @@
 import { isUndertextError } from '../../core/errors.ts'
+import { check } from '../../core/messages/check.ts'
 import { defined } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { readOverflow } from '../../core/overflow/read-overflow.ts'
@@ -6,14 +7,15 @@ import { type MediaRefusal, mediaRefusal, readRefusal } from '../../core/overflo
 import { KEEP_RECENT_MEDIA } from '../../core/stages/media.ts'
 import { FEW_IMAGES } from '../../core/tokens/media-limits.ts'
 import type { CompactionResult } from '../compaction/result.ts'
-import type { ContextStats } from '../compaction/stats.ts'
-import { type OverflowResult, reportedSize } from '../compaction/usage.ts'
 import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
-import type { ResolvedSettings } from '../config/resolve.ts'
-import type { CheckedStats, CompactOptions, OverflowInput } from '../config/store-options.ts'
+import type { ResolvedSettings } from '../config/settings.ts'
+import { type CompactOptions, overflowSchema } from '../config/store-options.ts'
+import type { Services } from '../services.ts'
+import { recordOverflow, reportedSize } from '../usage.ts'
 import { type CheckedPrepare, describedBy, requestParts, runOptions } from './options.ts'
+import { prepareRequest } from './prepare.ts'
 import { exceeded, type PreparedRequest } from './prepared.ts'
-import { type RepairPort, Repairs } from './repairs.ts'
+import { Repairs } from './repairs.ts'
 import { automaticSettings, Deadline, lastResort, WITHOUT_WAITING } from './room.ts'
 
 /** Share of the room a provider has that a request is brought down to after an overflow. */
@@ -23,28 +25,13 @@ const LOWER_TARGETS = [0.5, 0.35] as const
 /** Share of the images that a provider accepts to which a request is brought down after a refusal. */
 const MEDIA_TARGET = 0.7
 
-/** What recovery needs of a store. */
-type RecoveryPort = RepairPort & {
-  readonly settings: (sessionId: string) => Promise<ResolvedSettings>
-  /** Prepares; with `ignoresThreshold` room is made only for what does not fit. */
-  readonly prepare: (
-    sessionId: string,
-    options: CheckedPrepare,
-    prompt: readonly NewMessage[],
-    ignoresThreshold: boolean,
-  ) => Promise<PreparedRequest>
-  readonly recordOverflow: (
-    sessionId: string,
-    error: unknown,
-    request: OverflowInput,
-  ) => Promise<OverflowResult>
-  readonly compact: (sessionId: string, config: CompactOptions) => Promise<CompactionResult | null>
-  readonly stats: (
-    sessionId: string,
-    provider: string | undefined,
-    model: string | undefined,
-    request: CheckedStats,
-  ) => Promise<ContextStats | null>
+/** A call that is repeated after an overflow or a refusal. */
+export type RecoveredCall = {
+  readonly services: Services
+  readonly sessionId: string
+  readonly options: CheckedPrepare
+  readonly prompt: readonly NewMessage[]
+  readonly settings: ResolvedSettings
 }
 
 /**
@@ -52,17 +39,17 @@ type RecoveryPort = RepairPort & {
  * stages; the same without a model; truncation and the emergency cut. After a refusal of the content repairs what is refused.
  */
 export async function withRecovery<T>(
-  port: RecoveryPort,
+  services: Services,
   sessionId: string,
   call: (request: PreparedRequest, attempt: number) => T | Promise<T>,
   options: CheckedPrepare,
   prompt: readonly NewMessage[],
 ): Promise<T> {
-  let request = await port.prepare(sessionId, options, prompt, false)
-  const settings = await port.settings(sessionId)
+  let request = await prepareRequest(services, sessionId, options, prompt)
+  const settings = await services.settingsOf(sessionId)
   const isOn = (options.auto ?? settings.auto) && settings.enabled
-  const recovery = new Recovery(port, sessionId, options, prompt, settings)
-  const repairs = new Repairs(port, sessionId, options, () => recovery.prepare())
+  const recovery = new Recovery({ services, sessionId, options, prompt, settings })
+  const repairs = new Repairs(services, sessionId, options, () => recovery.prepare())
   let shortened = 0
   for (let attempt = 1; ; attempt++) {
     let error: unknown
@@ -111,48 +98,36 @@ export async function withRecovery<T>(
 
 /** The steps taken so far for one request. */
 class Recovery {
-  readonly #port: RecoveryPort
-  readonly #sessionId: string
-  readonly #options: CheckedPrepare
-  readonly #prompt: readonly NewMessage[]
-  readonly #settings: ResolvedSettings
+  readonly #call: RecoveredCall
   /** Index of the next step. */
   #step = 0
   readonly stagesUsed: string[] = []
   /** How many of the newest media the next steps keep, after a refusal of media. */
   #keeps: number[] | undefined
 
-  constructor(
-    port: RecoveryPort,
-    sessionId: string,
-    options: CheckedPrepare,
-    prompt: readonly NewMessage[],
-    settings: ResolvedSettings,
-  ) {
-    this.#port = port
-    this.#sessionId = sessionId
-    this.#options = options
-    this.#prompt = prompt
-    this.#settings = settings
+  constructor(call: RecoveredCall) {
+    this.#call = call
   }
 
   /** Records the error's figures and returns the request size it names. A failure to record must not replace the error. */
   async recordOverflow(request: PreparedRequest, error: unknown): Promise<number | undefined> {
     const { provider, model } = request
-    const { overflow } = this.#options
-    const outcome = await unlessOwnError(() =>
-      this.#port.recordOverflow(this.#sessionId, error, {
-        ...describedBy(request),
-        provider,
-        ...defined({ model, overflow }),
-      }),
+    const { overflow } = this.#call.options
+    const sent = { ...describedBy(request), provider, ...defined({ model, overflow }) }
+    const outcome = await unlessOwnError(async () =>
+      recordOverflow(
+        this.#call.services.context,
+        this.#call.sessionId,
+        error,
+        check(overflowSchema, sent, 'limits.learn'),
+      ),
     )
     return outcome?.isOverflow ? reportedSize(outcome.reading) : undefined
   }
 
   /** A request with fewer media, by the media steps that are left; `undefined` when none of them changed it. */
   async showLessMedia(request: PreparedRequest, refusal: MediaRefusal): Promise<PreparedRequest | undefined> {
-    const { provider, model, compaction, signal } = this.#options
+    const { provider, model, compaction, signal } = this.#call.options
     const { images } = request.stats
     if (images.used === 0 && request.stats.sizes.mediaBytes === 0) return undefined
     const own = { provider, model, compaction: automaticSettings(compaction) }
@@ -178,11 +153,13 @@ class Recovery {
     request: PreparedRequest,
     reportedTokens: number | undefined,
   ): Promise<PreparedRequest | undefined> {
-    const { provider, model, maxOutputTokens, contextWindowTarget, compaction, signal } = this.#options
+    const { provider, model, maxOutputTokens, contextWindowTarget, compaction, signal } = this.#call.options
     const { system, tools, pendingTokens } = request
     const pending = requestParts({ system, tools, pendingTokens, maxOutputTokens, contextWindowTarget })
     // The stats now include what the error taught.
-    const stats = await unlessOwnError(() => this.#port.stats(this.#sessionId, provider, model, pending))
+    const stats = await unlessOwnError(async () =>
+      this.#call.services.context.stats(this.#call.sessionId, provider, model, pending),
+    )
     if (stats === null || stats === undefined) return undefined
     const size = Math.max(reportedTokens ?? 0, request.stats.estimatedInputTokens)
     // The provider has less room than a request it refuses takes, whatever its figures say.
@@ -219,7 +196,7 @@ class Recovery {
       { contextWindowTarget: room, target: OVERFLOW_TARGET },
       { contextWindowTarget: room, target: lower, ...WITHOUT_WAITING },
     ]
-    const stages = lastResort(this.#options, this.#settings)
+    const stages = lastResort(this.#call.options, this.#call.settings)
     if (stages === undefined) return steps
     const least = Math.max(1, Math.floor(room * lowest))
     return [...steps, { contextWindowTarget: least, target: 1, stages, ...WITHOUT_WAITING }]
@@ -227,17 +204,19 @@ class Recovery {
 
   /** Prepares the request again; room is made only for what does not fit. */
   prepare(): Promise<PreparedRequest | undefined> {
-    return unlessOwnError(() => this.#port.prepare(this.#sessionId, this.#options, this.#prompt, true))
+    return unlessOwnError(() =>
+      prepareRequest(this.#call.services, this.#call.sessionId, this.#call.options, this.#call.prompt, true),
+    )
   }
 
   /** A run within the time limit; `null` for one that fails or takes too long. */
   async #compact(config: CompactOptions): Promise<CompactionResult | null> {
-    const { waitMs = PREPARE_WAIT_MS, signal } = this.#options
-    const summaryMs = config.summaryTimeoutMs ?? this.#settings.summaryTimeoutMs ?? waitMs
+    const { waitMs = PREPARE_WAIT_MS, signal } = this.#call.options
+    const summaryMs = config.summaryTimeoutMs ?? this.#call.settings.summaryTimeoutMs ?? waitMs
     const summaryTimeoutMs = Math.max(1, Math.min(summaryMs, waitMs))
     const run = await unlessOwnError(() =>
-      new Deadline(this.#sessionId, waitMs, signal).within((both) =>
-        this.#port.compact(this.#sessionId, { ...config, summaryTimeoutMs, signal: both }),
+      new Deadline(this.#call.sessionId, waitMs, signal).within((both) =>
+        this.#call.services.compact(this.#call.sessionId, { ...config, summaryTimeoutMs, signal: both }),
       ),
     )
     return typeof run === 'object' ? run : null

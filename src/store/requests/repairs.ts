@@ -2,8 +2,9 @@ import { isUndertextError, standingFor, UndertextError } from '../../core/errors
 import { defined } from '../../core/messages/json.ts'
 import type { Refusal } from '../../core/overflow/read-refusal.ts'
 import type { RefusalKind } from '../../core/overflow/wordings.ts'
-import type { Repair } from '../compaction/direct-compactions.ts'
-import type { ReadSnapshot, SessionSnapshot } from './draft.ts'
+import { readSnapshot } from '../requests.ts'
+import type { Services } from '../services.ts'
+import type { SessionSnapshot } from './draft.ts'
 import type { CheckedPrepare } from './options.ts'
 import type { PreparedRequest, RequestRepair } from './prepared.ts'
 import { isAtOtherPart, type ProviderBlock, planRepair } from './repair-plan.ts'
@@ -15,18 +16,6 @@ const MOST_PLANS = 5
 
 /** Kinds that are repaired one part at a time: of the others a session has many, and their repairs keep the words of people. */
 const SINGLE: ReadonlySet<RefusalKind> = new Set(['media', 'role', 'part'])
-
-/** What repairs need of a store. */
-export type RepairPort = {
-  readonly read: ReadSnapshot
-  /**
-   * Shows parts of a view differently; returns the compaction's id, `undefined` when a hook refuses. Throws `STALE_PLAN` when the view is not
-   * of this epoch any more.
-   */
-  readonly repair: (sessionId: string, repair: Repair) => Promise<string | undefined>
-  readonly undo: (sessionId: string, compactionId: string) => Promise<unknown>
-  readonly redo: (sessionId: string, compactionId: string) => Promise<unknown>
-}
 
 /** A repair, the refusal that it was made for, and the step of its plan. */
 type Made = RequestRepair & {
@@ -40,7 +29,7 @@ type Made = RequestRepair & {
 
 /** The repairs of one call, which all have to change its request. A repair after which the provider refuses the same is undone. */
 export class Repairs {
-  readonly #port: RepairPort
+  readonly #services: Services
   readonly #sessionId: string
   readonly #options: CheckedPrepare
   readonly #prepare: () => Promise<PreparedRequest | undefined>
@@ -58,12 +47,12 @@ export class Repairs {
   #sentAgain = 0
 
   constructor(
-    port: RepairPort,
+    services: Services,
     sessionId: string,
     options: CheckedPrepare,
     prepare: () => Promise<PreparedRequest | undefined>,
   ) {
-    this.#port = port
+    this.#services = services
     this.#sessionId = sessionId
     this.#options = options
     this.#prepare = prepare
@@ -80,8 +69,8 @@ export class Repairs {
     if (isAtOtherPart(view, { ...request, resizeImage: images?.lookup }, refusal, last.parts)) return
     this.#hasUndone = true
     try {
-      if (last.blocks.length === 0) await this.#port.undo(this.#sessionId, last.compactionId)
-      for (const { compactionId } of last.blocks) await this.#port.redo(this.#sessionId, compactionId)
+      if (last.blocks.length === 0) await this.#services.undo(this.#sessionId, last.compactionId)
+      for (const { compactionId } of last.blocks) await this.#services.redo(this.#sessionId, compactionId)
       last.isUndone = true
     } catch (error) {
       // Another writer undid it, or built on it: then it stays.
@@ -114,9 +103,10 @@ export class Repairs {
       const { kind, path } = refusal
       const params = defined({ refusal: kind, path, provider: request.provider, step })
       try {
-        for (const { compactionId } of blocks) await this.#port.undo(this.#sessionId, compactionId)
+        for (const { compactionId } of blocks) await this.#services.undo(this.#sessionId, compactionId)
         const compactionId =
-          blocks[0]?.compactionId ?? (await this.#port.repair(this.#sessionId, { parts, params, viewEpoch }))
+          blocks[0]?.compactionId ??
+          (await this.#services.repair(this.#sessionId, { parts, params, viewEpoch }))
         if (compactionId === undefined) {
           this.#isVetoed = true
           return undefined
@@ -164,7 +154,12 @@ export class Repairs {
     position,
   }: PreparedRequest): Promise<Pick<SessionSnapshot, 'view' | 'viewEpoch' | 'images'>> {
     const { provider, model } = this.#options
-    const { view, viewEpoch, images } = await this.#port.read(this.#sessionId, provider, model)
+    const { view, viewEpoch, images } = await readSnapshot(
+      this.#services.context,
+      this.#sessionId,
+      provider,
+      model,
+    )
     const shown = view.filter((row) => row.position === undefined || row.position <= position)
     return { view: shown, viewEpoch, images }
   }

@@ -14,7 +14,7 @@ import {
   providerCompactionSchema,
 } from '../config/store-options.ts'
 import type { CompactionHook } from '../events.ts'
-import type { ReasoningChange } from '../requests/sent-reasoning.ts'
+import type { ReasoningChange } from '../requests/reasoning.ts'
 import { prefixesBefore, withReasoningChange } from '../requests.ts'
 import type { Services } from '../services.ts'
 

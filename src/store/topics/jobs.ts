@@ -1,18 +1,28 @@
+import { z } from 'zod'
 import { invalid, UndertextError } from '../../core/errors.ts'
-import { check } from '../../core/messages/check.ts'
+import { check, nameSchema } from '../../core/messages/check.ts'
 import type { Job, JobState } from '../../storage/storage.ts'
 import { checkId } from '../arguments.ts'
 import { readCall } from '../config/read-settings.ts'
-import {
-  type CancelOptions,
-  type CompactOptions,
-  cancelSchema,
-  type IdleOptions,
-  idleSchema,
-  type ListJobsOptions,
-  listJobsSchema,
-} from '../config/store-options.ts'
+import { type CompactOptions, type IdleOptions, idleSchema } from '../config/store-options.ts'
 import type { Services } from '../services.ts'
+
+const listJobsSchema = z.strictObject({ limit: z.int().positive().max(1_000).default(100) })
+/** Options of `jobs.list`. */
+export type ListJobsOptions = z.input<typeof listJobsSchema>
+const cancelSchema = z
+  .strictObject({
+    /** The id of a job. */
+    job: nameSchema.optional(),
+    /** The session whose open job is meant. */
+    session: nameSchema.optional(),
+  })
+  .refine(
+    ({ job, session }) => (job === undefined) !== (session === undefined),
+    'must name either a job or a session',
+  )
+/** The job that `jobs.cancel` cancels: by its id, or the open one of a session. */
+export type CancelOptions = z.input<typeof cancelSchema>
 
 /** Compactions in the background. */
 export class Jobs {

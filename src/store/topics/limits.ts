@@ -1,12 +1,22 @@
+import { z } from 'zod'
 import { check, nameSchema } from '../../core/messages/check.ts'
 import { withRequestNames } from '../../core/tokens/budget.ts'
 import { canonicalProvider } from '../../core/tokens/providers.ts'
-import type { LearnedLimit } from '../../storage/storage.ts'
+import { type LearnedLimit, LIMIT_KINDS } from '../../storage/storage.ts'
 import { checkId } from '../arguments.ts'
-import type { OverflowResult } from '../compaction/usage.ts'
-import { type LimitInput, limitSchema, type OverflowInput, overflowSchema } from '../config/store-options.ts'
+import { MAX_TOKENS, type OverflowInput, overflowSchema } from '../config/store-options.ts'
 import type { Services } from '../services.ts'
-import { recordOverflow } from '../usage.ts'
+import { type OverflowResult, recordOverflow } from '../usage.ts'
+
+const limitSchema = z.strictObject({
+  provider: nameSchema,
+  model: nameSchema.optional(),
+  tokens: z.int().positive().max(MAX_TOKENS),
+  /** Whether the limit is of input and output together, or of the input alone. */
+  kind: z.enum(LIMIT_KINDS).default('window'),
+})
+/** The limit of a model: its context window or its input, tokens. */
+export type LimitInput = z.input<typeof limitSchema>
 
 /** Limits of models that were learned from errors, or set. */
 export class Limits {

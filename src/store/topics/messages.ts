@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { UndertextError } from '../../core/errors.ts'
 import { headOf } from '../../core/messages/characters.ts'
 import { check } from '../../core/messages/check.ts'
@@ -14,21 +15,36 @@ import {
 import { tokensOf } from '../../core/tokens/measure.ts'
 import type { PastFigures, ViewChange } from '../../storage/storage.ts'
 import { checkId } from '../arguments.ts'
-import {
-  type AuthorshipOptions,
-  authorshipSchema,
-  callIdSchema,
-  type ExpandFlatOptions,
-  type ExpandOptions,
-  expandSchema,
-  idsSchema,
-  type ListToolCallsOptions,
-  momentSchema,
-  type ToolOutputOptions,
-  toolCallsSchema,
-  toolOutputSchema,
-} from '../config/store-options.ts'
+import { type AuthorshipOptions, authorshipSchema, idsSchema, momentSchema } from '../config/store-options.ts'
 import type { Services } from '../services.ts'
+
+/** Providers choose the ids of calls, so any text is valid. */
+const callIdSchema = z.string()
+const toolOutputSchema = z.strictObject({ position: z.int().positive().optional() })
+/** Options of `messages.toolOutput`. */
+export type ToolOutputOptions = z.input<typeof toolOutputSchema>
+const toolCallsSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().max(100_000).default(1_000),
+})
+/** Options of `messages.toolCalls`. */
+export type ListToolCallsOptions = z.input<typeof toolCallsSchema>
+const expandTreeSchema = z.strictObject({
+  /** The levels of summaries that are opened. */
+  depth: z.int().positive().default(1),
+  flat: z.literal(false).optional(),
+})
+/** Options of `messages.expand`. */
+export type ExpandOptions = z.input<typeof expandTreeSchema>
+const expandFlatSchema = z.strictObject({
+  /** Whether to return the messages of the log through all levels instead. */
+  flat: z.literal(true),
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().optional(),
+})
+/** Options of `messages.expand` for a list of messages. */
+export type ExpandFlatOptions = z.input<typeof expandFlatSchema>
+const expandSchema = z.union([expandFlatSchema, expandTreeSchema])
 
 /** What a moment names. */
 export type ResolvedMoment = MomentPoint & {

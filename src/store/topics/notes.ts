@@ -3,11 +3,13 @@ import type { ForgottenNote, Note } from '../../storage/storage.ts'
 import { checkId } from '../arguments.ts'
 import {
   type AddNoteOptions,
+  addNote,
   type ForgetNoteOptions,
   forgetNoteSchema,
+  type ListedNote,
   type ListNotesOptions,
-} from '../config/note-options.ts'
-import { addNote, type ListedNote, listNotes } from '../notes.ts'
+  listNotes,
+} from '../notes.ts'
 import type { Services } from '../services.ts'
 
 /** Short texts stored alongside the log, of a session or an owner. */

@@ -1,18 +1,12 @@
+import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
 import { check, nameSchema, readable } from '../../core/messages/check.ts'
 import type { PositionRange } from '../../core/messages/message.ts'
 import { withRequestNames } from '../../core/tokens/budget.ts'
 import { listPrices } from '../../core/tokens/prices.ts'
 import { checkId } from '../arguments.ts'
-import { type SessionUsage, sessionUsage, type UsageResult } from '../compaction/usage.ts'
-import {
-  answerPositionsSchema,
-  type ListRequestsOptions,
-  requestKeySchema,
-  requestsSchema,
-  usageSchema,
-} from '../config/store-options.ts'
-import { requestSchema, type UsageReportInput } from '../requests/record.ts'
+import { usageSchema } from '../config/store-options.ts'
+import { reportChange, requestSchema, type UsageReportInput } from '../requests/record.ts'
 import {
   newRequest,
   type RecordedRequest,
@@ -20,9 +14,25 @@ import {
   recordedRequest,
   renderedRequest,
 } from '../requests/recorded.ts'
-import { reportChange } from '../requests.ts'
 import type { Services } from '../services.ts'
-import { recordUsage } from '../usage.ts'
+import { recordUsage, type SessionUsage, sessionUsage, type UsageResult } from '../usage.ts'
+
+const requestsSchema = z.strictObject({
+  /** The id of the last request of the page before. */
+  after: nameSchema.optional(),
+  /** Requests of a page. Default 100. */
+  limit: z.int().positive().max(10_000).default(100),
+})
+/** Options of `requests.list`. */
+export type ListRequestsOptions = z.input<typeof requestsSchema>
+const requestKeySchema = z.union([
+  nameSchema.transform((id) => ({ id })),
+  z.strictObject({ answer: z.union([nameSchema, z.int().positive()]) }),
+])
+/** The first and the last position of an answer. */
+const answerPositionsSchema = z
+  .tuple([z.int().positive(), z.int().positive()])
+  .refine(([first, last]) => first <= last, 'must be the first and the last position')
 
 /** Requests that were sent, and what providers billed for them. */
 export class Requests {

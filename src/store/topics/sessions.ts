@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { UndertextError } from '../../core/errors.ts'
-import { check, readable, taken } from '../../core/messages/check.ts'
+import { check, labelSchema, nameSchema, ownerOption, readable, taken } from '../../core/messages/check.ts'
 import type { Finding } from '../../core/model/coverage.ts'
 import type { HistoryRecord } from '../../storage/records/records.ts'
 import {
@@ -13,35 +13,83 @@ import {
   type Session,
 } from '../../storage/storage.ts'
 import { checkId } from '../arguments.ts'
-import { type BringBackResult, bringBack } from '../bring-back.ts'
+import { type BringBackOptions, type BringBackResult, bringBack, bringBackSchema } from '../bring-back.ts'
 import type { ResolvedConfig } from '../config/resolve.ts'
 import {
-  type AuditLogOptions,
-  auditSchema,
-  type BringBackOptions,
-  bringBackSchema,
+  authorshipSchema,
   createSchema,
-  type ForkOptions,
   type ForOwnerOptions,
-  forkSchema,
   forOwnerSchema,
-  type GetSessionOptions,
-  getSessionSchema,
-  type ListSessionsOptions,
-  listSchema,
-  type PurgeOptions,
-  purgeSchema,
+  momentSchema,
   type SessionChange,
   type SessionInput,
   updateSchema,
-  type VerifyOptions,
-  verifySchema,
 } from '../config/store-options.ts'
 import { publicSession } from '../context.ts'
 import type { HistoryRecords } from '../history/checked-records.ts'
 import type { ImportEvents, ImportOptions, SessionImport } from '../history/import/import-types.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import type { Services } from '../services.ts'
+
+/** Maximum length of a search: SQLite accepts no pattern of more than 50,000 bytes. */
+const MAX_SEARCH_LENGTH = 10_000
+const getSessionSchema = z.strictObject({
+  ...forOwnerSchema.shape,
+  /** Whether the messages, the rows of the view that are sent, and the silent messages are counted too. */
+  counts: z.boolean().default(false),
+})
+/** Options of `sessions.get`. */
+export type GetSessionOptions = z.input<typeof getSessionSchema>
+const listSchema = z.strictObject({
+  owner: ownerOption,
+  archived: z.boolean().default(false),
+  limit: z.int().positive().max(10_000).default(50),
+  /** The last session of the page before. With its id alone, the list continues after the place that it has now. */
+  after: z
+    .union(
+      [nameSchema, z.object({ id: nameSchema, newestAt: z.int() })],
+      'must be a session of listSessions, or its id',
+    )
+    .transform((given) => (typeof given === 'string' ? { id: given } : given))
+    .optional(),
+  /** Only sessions whose id or title contains this text, ignoring case. */
+  search: z.string().min(1).max(MAX_SEARCH_LENGTH).optional(),
+})
+/** Options of `sessions.list`. */
+export type ListSessionsOptions = z.input<typeof listSchema>
+const forkSchema = z.strictObject({
+  /** The moment that it is the session at; default now. */
+  at: momentSchema.optional(),
+  /** The id of the fork; default a uuid. */
+  id: nameSchema.optional(),
+  /** Its title; default that of the original. */
+  title: labelSchema.optional(),
+  /** Who made it, for the audit of both sessions. */
+  actor: nameSchema.optional(),
+})
+/** Options of `sessions.fork`. */
+export type ForkOptions = z.input<typeof forkSchema>
+const purgeSchema = z.strictObject({
+  /**
+   * Whether the files are cleared before the purge returns. With `false`, for purging many sessions, the next purge without it,
+   * `sessions.verify` or closing the store clears them.
+   */
+  clearFiles: z.boolean().default(true),
+  /** What happens to forks: they stay, with all that they need, or they are purged too, with their own forks. */
+  forks: z.enum(['keep', 'purge']).optional(),
+  ...authorshipSchema.shape,
+})
+/** Options of `sessions.purge`. */
+export type PurgeOptions = z.input<typeof purgeSchema>
+const auditSchema = z.strictObject({
+  after: z.int().nonnegative().default(0),
+  limit: z.int().positive().max(100_000).default(1_000),
+})
+/** Options of `sessions.audit`. */
+export type AuditLogOptions = z.input<typeof auditSchema>
+const verifySchema = z.strictObject({ repair: z.boolean().default(false) })
+/** Options of `sessions.verify`. */
+export type VerifyOptions = z.input<typeof verifySchema>
 
 /** Whole sessions: create, find, change, fork, copy and remove them. */
 export class Sessions {
@@ -176,7 +224,7 @@ export class Sessions {
       forks,
     })
     for (const purged of [id, ...(removed.forks ?? [])]) {
-      this.#services.turns.forget(purged)
+      this.#services.warnings.forget(purged)
       this.#services.background.forget(purged)
     }
     return removed

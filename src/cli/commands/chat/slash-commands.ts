@@ -1,6 +1,6 @@
 import { type Message, mediaWord, outputText, type Part, partsOf } from '../../../core/messages/message.ts'
 import type { UndoOutcome } from '../../../storage/storage.ts'
-import type { ReasoningChange } from '../../../store/requests/sent-reasoning.ts'
+import type { ReasoningChange } from '../../../store/requests/reasoning.ts'
 import type { Style } from '../../command.ts'
 import { CliError } from '../../errors.ts'
 import { share } from '../../options.ts'

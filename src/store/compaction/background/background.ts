@@ -9,8 +9,7 @@ import type { IdleOptions } from '../../config/store-options.ts'
 import type { CompactionResult } from '../result.ts'
 import type { ContextStats } from '../stats.ts'
 import { orAborted, POLL_MS, pause } from '../waiting.ts'
-import { asRequested } from './job-runs.ts'
-import { Worker, type WorkerParts } from './worker.ts'
+import { asRequested, Worker, type WorkerParts } from './worker.ts'
 
 /** Maximum number of sessions whose jobs are resumed when a store is opened, or waited for. */
 const MAX_WAITING = 1_000

@@ -2,7 +2,7 @@ import { errorName, isUndertextError } from '../../../core/errors.ts'
 import type { Circuit, Session, Spending, Storage } from '../../../storage/storage.ts'
 import type { Configuration } from '../../config/resolve.ts'
 import type { RunConfig } from '../../config/run-config.ts'
-import { DEFAULT_SPEND_WINDOW_MS, type SpendLimits } from '../../config/settings.ts'
+import { SPEND_WINDOW_MS, type SpendLimits } from '../../config/settings.ts'
 import type { Events } from '../../events.ts'
 import type { CompactionResult, IdleReason } from '../result.ts'
 
@@ -113,7 +113,7 @@ export class Guard {
 
   async #spendRefusal(session: Session, config: RunConfig): Promise<Refusal | undefined> {
     const { spendLimits } = this.#settings(session)
-    const { windowMs = DEFAULT_SPEND_WINDOW_MS, per = 'session' } = spendLimits
+    const { windowMs = SPEND_WINDOW_MS, per = 'session' } = spendLimits
     if (LIMITS.every((limit) => spendLimits[limit] === undefined)) return undefined
     const of = per === 'session' ? session.id : undefined
     const now = Date.now()

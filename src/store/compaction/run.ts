@@ -1,0 +1,798 @@
+import { v7 as uuidv7 } from 'uuid'
+import { errorName, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/messages/json.ts'
+import { defined, listIn } from '../../core/messages/json.ts'
+import { type Message, type Part, partsOf } from '../../core/messages/message.ts'
+import { overlaid } from '../../core/messages/overlay.ts'
+import { checkLaws, missingAfterSummary } from '../../core/model/laws.ts'
+import {
+  applyPlan,
+  bareCondensePlan,
+  COMPACTION_STAGES,
+  type CompactionStage,
+  type Plan,
+  type PlannedInsert,
+  type PlannedReplacement,
+} from '../../core/model/plan.ts'
+import { firstChange, type InvalidatedReasoning } from '../../core/model/reasoning.ts'
+import type { View } from '../../core/model/view.ts'
+import type { ViewRow } from '../../core/model/view-row.ts'
+import { cut } from '../../core/stages/cut.ts'
+import { deduplicate } from '../../core/stages/deduplicate.ts'
+import { latestPart } from '../../core/stages/latest-part.ts'
+import { prune } from '../../core/stages/prune.ts'
+import {
+  type CompositeStage,
+  isOurs,
+  type MediaNeed,
+  type PlanDraft,
+  type PlanningStage,
+  type SlowPlanningStage,
+  type Stage,
+  type StageContext,
+  type SummarizingStage,
+  type SummaryTask,
+} from '../../core/stages/stage.ts'
+import {
+  condensePlan,
+  planFurtherSummaries,
+  summarize,
+  withoutSpareRows,
+} from '../../core/stages/summarize.ts'
+import { extractiveSummarizer } from '../../core/summarizers/extractive.ts'
+import type { AnswerProblem, Summarizer } from '../../core/summarizers/summarizer.ts'
+import { measureMessage, NO_SIZES, type Sizes } from '../../core/tokens/measure.ts'
+import { isMediaDue, mediaFigures, type RequestMedia, withPending } from '../../core/tokens/media-limits.ts'
+import type {
+  Attempt,
+  CommitStep,
+  FailedAttempt,
+  Snapshot,
+  Storage,
+  SummaryRecord,
+} from '../../storage/storage.ts'
+import {
+  type RunConfig,
+  type RunSettings,
+  requestsSummaries,
+  TARGET_TOLERANCE,
+} from '../config/run-config.ts'
+import {
+  completePlan,
+  completeTask,
+  draftProblem,
+  isWholePlan,
+  type RowContents,
+  readsProblem,
+  rowOf,
+  rowsToMeasure,
+  tasksProblem,
+} from './draft-plan.ts'
+import { SummaryMaterial, type SummarySource } from './summary-chunks.ts'
+import {
+  askForSummary,
+  givenSummary,
+  type SummaryNotes,
+  summaryProblem,
+  type WrittenSummary,
+} from './write-summary.ts'
+
+/** The request to a summarizer that was not made, shown in place of its summary. */
+export type PendingSummary = {
+  readonly summarizer: string
+  /** The messages it would read. */
+  readonly messages: readonly Message[]
+  readonly inputTokens: number
+  /** Maximum tokens of its summary; the figures of the preview count them in full. */
+  readonly maxTokens: number
+}
+
+/** A run that is planned and not committed. */
+export type PlannedRun = {
+  readonly snapshot: Snapshot
+  readonly settings: RunSettings
+  readonly steps: readonly CommitStep[]
+  readonly failed: readonly FailedAttempt[]
+  readonly stagesUsed: readonly CompactionStage[]
+  readonly after: View
+  readonly pending: readonly PendingSummary[]
+  /** The summarizers' own texts, by the id of the compaction: the inserted rows have notes and the digest besides. */
+  readonly ownTexts: ReadonlyMap<string, string>
+  /** Tokens of the view, by the estimator, that its provider reported as cached; `undefined` without a report. */
+  readonly cachedTokens?: number | undefined
+  /** Present when the model checks what precedes its reasoning and the run changes something. */
+  readonly invalidatedReasoning?: InvalidatedReasoning | undefined
+  /** The run would save less than its minimum, so its plans were dropped. */
+  readonly heldBack?: true
+}
+
+/** The run with its plans and their texts dropped; failed summaries are kept. */
+export function withoutSteps(planned: PlannedRun): PlannedRun {
+  const { view } = planned.snapshot
+  return { ...planned, steps: [], stagesUsed: [], pending: [], ownTexts: new Map(), after: view }
+}
+
+/** What planning reads from a storage, besides the snapshot. */
+export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
+
+/** How often the extractive summarizer is asked for less when its summary ends above the target. */
+const MOST_SHORTENED = 3
+
+/** Rows whose contents are read at once. */
+export const PAGE_ROWS = 500
+
+/**
+ * How a run gets its summaries. An object: from the summarizer, and the object is notified. `estimate`: from summarizers without a
+ * model; in place of a model's summary, an empty one of the maximum size is inserted. `skip`: only stages without a model run.
+ */
+export type SummaryMode = SummaryListener | 'estimate' | 'skip'
+
+export type SummaryListener = {
+  /** Called and awaited before a model is called. */
+  readonly started?: (attempt: Attempt) => unknown
+  /** Called and awaited after each answer, accepted or not, with the cost so far. */
+  readonly answered?: (id: string, record: SummaryRecord) => unknown
+}
+
+/** `failed`: an error, which another request would not change. */
+type Outcome = 'accepted' | 'failed' | AnswerProblem
+
+/** What is known of a summary besides its text. */
+type SummaryFacts = {
+  /** The plan of the stage that wrote it. */
+  readonly plan?: Plan | undefined
+  /** The summarizer or model that this one replaces. */
+  readonly insteadOf?: string | undefined
+}
+
+/** What a run is planned from. */
+export type RunInput = {
+  readonly storage: ContentReader
+  readonly snapshot: Snapshot
+  readonly settings: RunSettings
+  readonly config: RunConfig
+  readonly mode: SummaryMode
+  /** Called for each plan that was added. */
+  readonly onStage?: ((step: CommitStep) => void) | undefined
+  /** The model checks what precedes its reasoning, so old rows are changed as late in the view as that is enough. */
+  readonly bindsReasoning?: boolean
+}
+
+/**
+ * A run while it is planned: the stages in order, each on the view that the one before left, until the target is reached. Nothing is
+ * written, and no transaction is open while a summarizer works.
+ */
+export class Run {
+  readonly #in: RunInput
+  /** Whether the run summarizes: then nothing is hidden after a summary without being in one. */
+  readonly #summarizes: boolean
+  /** The view after the steps so far. */
+  #view: View
+  #ordinal: number
+  readonly #steps: CommitStep[] = []
+  readonly #failed: FailedAttempt[] = []
+  readonly #pending: PendingSummary[] = []
+  readonly #ownTexts = new Map<string, string>()
+  readonly #used = new Set<CompactionStage>()
+  /** The stages after the current one and their budgets: their summaries may be placed before what the current one hides. */
+  #toCome: readonly { readonly stages: readonly Stage[]; readonly budget: number }[] = []
+
+  constructor(input: RunInput) {
+    this.#in = input
+    this.#summarizes = input.config.pipeline.some(requestsSummaries)
+    this.#view = input.snapshot.view
+    this.#ordinal = input.snapshot.nextOrdinal
+  }
+
+  /** Throws what `checkLaws` throws for a range of the caller, and `ABORTED`. */
+  async plan(): Promise<PlannedRun> {
+    const { config, settings, snapshot } = this.#in
+    if (config.range !== undefined) await this.#condenseRange(config.range)
+    else await this.#runStages(config.pipeline, settings.targetTokens)
+    return {
+      snapshot,
+      settings,
+      steps: this.#steps,
+      failed: this.#failed,
+      stagesUsed: [...this.#used],
+      after: this.#view,
+      pending: this.#pending,
+      ownTexts: this.#ownTexts,
+    }
+  }
+
+  get #sessionId(): string {
+    return this.#in.snapshot.session.id
+  }
+
+  /** Runs stages in order, each only while the history is over the budget. */
+  async #runStages(stages: readonly Stage[], budget: number): Promise<void> {
+    const outer = this.#toCome
+    for (const [at, stage] of stages.entries()) {
+      this.#toCome = [...outer, { stages: stages.slice(at + 1), budget }]
+      if (!this.#isNeeded(stage, budget)) continue
+      if ('stages' in stage) await this.#runStages(stage.stages, stage.budget ?? budget)
+      else if ('plan' in stage) await this.#runPlanning(stage, budget)
+      else if (this.#in.mode !== 'skip') await this.#runSummarizing(stage, budget)
+    }
+    this.#toCome = outer
+  }
+
+  #isNeeded(stage: Stage, budget: number): boolean {
+    const { settings } = this.#in
+    if ('stages' in stage) return stage.stages.some((one) => this.#isNeeded(one, stage.budget ?? budget))
+    const until = 'until' in stage ? stage.until : 'target'
+    if (until === 'media') return true
+    return !settings.isForMedia && this.#view.tokens > (until === 'limit' ? settings.limitTokens : budget)
+  }
+
+  /** Replaces the visible rows between two positions by a summary: the given one, or one by the summarizer. */
+  async #condenseRange({ from, to }: { from: number; to: number }): Promise<void> {
+    const rows = this.#view.rows.filter(({ anchor }) => anchor >= from && anchor <= to)
+    const sessionId = this.#sessionId
+    if (rows.length === 0) {
+      throw new UndertextError('ILLEGAL_BOUNDARY', {
+        sessionId,
+        why: 'nothing is visible in the range',
+        messageIds: [],
+      })
+    }
+    checkLaws(sessionId, this.#view, bareCondensePlan(rows))
+    const tokens = this.#view.tokensOfRows(rows)
+    const task = {
+      rows,
+      tokens,
+      maxTokens: Math.max(1, Math.min(this.#in.settings.stages.summaryMaxTokens, Math.floor(tokens / 2))),
+    }
+    const { summary } = this.#in.config
+    if (summary === undefined) {
+      if (await this.#condense(task)) this.#used.add('summarize')
+      return
+    }
+    const written = await this.#givenSummary(summary, rows)
+    if (this.#accept(task, written, 'given')) this.#used.add('summarize')
+  }
+
+  async #givenSummary(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
+    const { readTools, userTools } = this.#in.settings.stages
+    const material = new SummaryMaterial(undefined, { readTools, userTools })
+    await this.#readSources(rows, (source) => material.add(source))
+    return givenSummary(text, material)
+  }
+
+  async #runPlanning(stage: PlanningStage | SlowPlanningStage, budget: number): Promise<void> {
+    const context = await this.#contextFor(stage, budget)
+    const draft = await this.#call<PlanDraft | undefined>(stage, () => stage.plan(this.#view, context))
+    // A stage of the application may return null instead of undefined.
+    if (draft === undefined || draft === null) return
+    const whole = isWholePlan(draft, stage) ? named(draft, stage) : await this.#complete(draft, stage)
+    if (whole === undefined) return
+    const plan =
+      this.#in.bindsReasoning === true && changesOldRows(stage) ? this.#latestPart(whole, budget) : whole
+    this.#checkLaws(plan, stage)
+    if (plan.insert?.kind === 'summary') return this.#addSummary(plan, stage)
+    const isWhole = !this.#leavesHole(plan, stage)
+    const lawful = isWhole ? plan : this.#beforeSummary(plan)
+    if (lawful !== undefined) {
+      this.#add(lawful, uuidv7())
+      this.#used.add(stage === cut ? 'truncate' : stage.name)
+    }
+    if (!isWhole) await this.#summarizeFurther(budget)
+  }
+
+  #latestPart(plan: Plan, targetTokens: number): Plan {
+    const { settings, snapshot } = this.#in
+    const first = firstChange(snapshot.view, this.#view)
+    return latestPart(this.#view, plan, {
+      // Of the steps so far.
+      changedFrom: first < 0 ? this.#view.rows.length : first,
+      targetTokens,
+      minimumWorth: settings.minimumSavings,
+      minimumSavings: settings.stages.pruneMinimumSavings,
+    })
+  }
+
+  /**
+   * Whether a run that summarizes would hide messages after the newest summary, or before a stage that may summarize those before them, so
+   * that they would be in no summary and not in the view. What a stage of the application hides is its decision.
+   */
+  #leavesHole(plan: Plan, stage: Stage): boolean {
+    if (!this.#summarizes || plan.hide.length === 0 || !isOurs(stage)) return false
+    const { rows } = this.#view
+    const { after } = applyPlan(this.#view, plan, Number.MIN_SAFE_INTEGER, 0)
+    // Where it reaches the budget, no summary follows.
+    const isFollowed = this.#toCome.some(
+      ({ stages, budget }) => after.tokens > budget && stages.some(requestsSummaries),
+    )
+    if (isFollowed) return true
+    return missingAfterSummary(rows, after.rows).length > 0
+  }
+
+  /**
+   * The part of a plan before the newest summary: rows whose own summary failed, or that were too few for one. A call before the
+   * summary stays with a result after it.
+   */
+  #beforeSummary(plan: Plan): Plan | undefined {
+    const { rows, turns } = this.#view
+    const newest = rows.findLastIndex(({ kind }) => kind === 'summary')
+    const hidden = new Set(plan.hide)
+    const hide = rows.filter(
+      (row, index) => hidden.has(row) && turns.groupOf(index).every((member) => member < newest),
+    )
+    return hide.some(({ kind }) => kind === 'message') ? { ...plan, hide } : undefined
+  }
+
+  /**
+   * Makes room by further summaries in place of hiding messages after the newest one. The offline summarizer writes them: a model was asked
+   * already, or may not be. A view that is almost within the budget stays as it is.
+   */
+  async #summarizeFurther(budget: number): Promise<void> {
+    const { stages, limitTokens } = this.#in.settings
+    const { summarizer, job, trigger } = this.#in.config
+    // A job whose summaries failed is tried again later.
+    if (job !== undefined && this.#hasOnlyFailed) return
+    const tolerance = trigger === 'overflow' ? 0 : TARGET_TOLERANCE
+    if (this.#view.tokens <= Math.min(budget * (1 + tolerance), limitTokens)) return
+    const target = Math.min(budget, limitTokens)
+    const insteadOf = summarizer?.usesModel === true ? summarizer.name : undefined
+    const condense = async (tasks: readonly SummaryTask[]): Promise<void> => {
+      for (const task of tasks) if (await this.#condenseOffline(task, insteadOf)) this.#used.add('summarize')
+    }
+    await condense(planFurtherSummaries(this.#view, target, stages.summaryMaxTokens))
+    if (this.#view.tokens <= limitTokens) return
+    // The request must fit: one summary of all, the earlier ones included.
+    const settings = { ...stages, keepRecentTokens: undefined, keepRecentRatio: undefined }
+    const context = {
+      settings,
+      targetTokens: target,
+      limitTokens,
+      contentOf: () => [],
+      metadataOf: () => undefined,
+    }
+    await condense(summarize.summaries(this.#view, context) as readonly SummaryTask[])
+  }
+
+  /** The contents and metadata of the rows that a stage asks for, with the changes of this run. */
+  async #contextFor(stage: Exclude<Stage, CompositeStage>, budget: number): Promise<StageContext> {
+    const { stages: settings, limitTokens } = this.#in.settings
+    const media = mediaNeed(this.#view, this.#in.settings)
+    const bare = { settings, targetTokens: budget, limitTokens, media }
+    const named = (await this.#call(stage, () => stage.reads?.(this.#view, bare))) ?? []
+    this.#refuse(stage, readsProblem(named))
+    const needed = named.map((row) => rowOf(this.#view, row))
+    const keeps = await this.#call(stage, () => stage.keeps?.(this.#view, bare))
+    const originals = new Map<number, readonly Part[]>()
+    const shown = new Map<number, readonly Part[]>()
+    const metadata = new Map<number, JsonObject>()
+    await this.#readSources(needed, (source, row) => {
+      const { key } = row
+      if (source.metadata !== undefined) metadata.set(key, source.metadata)
+      const parts = partsOf(source.original)
+      if (keeps?.(row, parts) === false) return
+      originals.set(key, parts)
+      if (source.shown !== source.original) shown.set(key, partsOf(source.shown))
+    })
+    return {
+      ...bare,
+      contentOf: ({ key }) => {
+        // The most common mistake in a stage of an application: without the error the row would just be empty.
+        if (stage.reads === undefined)
+          throw this.#stageFailed(stage, 'contentOf needs the rows named by reads')
+        return originals.get(key) ?? []
+      },
+      shownOf: ({ key }) => shown.get(key) ?? originals.get(key) ?? [],
+      metadataOf: ({ key }) => metadata.get(key),
+    }
+  }
+
+  /** Calls a stage. One of the application may throw anything, also a message that quotes the conversation. */
+  async #call<T>(stage: Stage, work: () => T | Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (isUndertextError(error)) throw error
+      throw standingFor(this.#stageFailed(stage, errorName(error)), error)
+    }
+  }
+
+  /** Checks the laws for the plan of a stage, and names the stage in the error. */
+  #checkLaws(plan: Plan, { name }: Stage): void {
+    try {
+      checkLaws(this.#sessionId, this.#view, plan)
+    } catch (error) {
+      if (!isUndertextError(error, 'ILLEGAL_BOUNDARY')) throw error
+      throw new UndertextError('ILLEGAL_BOUNDARY', { ...error.facts, stage: name })
+    }
+  }
+
+  #refuse(stage: Stage, problem: string | undefined): void {
+    if (problem !== undefined) throw this.#stageFailed(stage, problem)
+  }
+
+  #stageFailed({ name }: Stage, error: string): UndertextError<'STAGE_FAILED'> {
+    return new UndertextError('STAGE_FAILED', { sessionId: this.#sessionId, stage: name, error })
+  }
+
+  /** Completes the plan of a stage; `undefined` when it changes nothing. */
+  async #complete(draft: PlanDraft, stage: Stage): Promise<Plan | undefined> {
+    this.#refuse(stage, draftProblem(draft))
+    const rows = rowsToMeasure(this.#view, draft)
+    const sources = rows.length === 0 ? [] : await this.#sourcesOf(rows)
+    const contents = new Map(
+      rows.map((row, at) => {
+        const { original, shown } = sources[at]!
+        return [row.key, { original: partsOf(original), shown: partsOf(shown) }] as const
+      }),
+    )
+    const nothing: RowContents = { original: [], shown: [] }
+    const plan = completePlan(this.#view, draft, stage.name, ({ key }) => contents.get(key) ?? nothing)
+    if ('unfit' in plan) {
+      throw new UndertextError('ILLEGAL_BOUNDARY', {
+        sessionId: this.#sessionId,
+        why: 'only texts and tool results can be replaced',
+        messageIds: [plan.unfit.id],
+      })
+    }
+    return plan.hide.length === 0 && plan.replace.length === 0 ? undefined : plan
+  }
+
+  /** A summary that the stage wrote itself must be smaller than its rows, as any other. */
+  async #addSummary(plan: Plan, stage: Stage): Promise<void> {
+    const tokens = this.#view.tokensOfRows(plan.hide)
+    const task = { rows: plan.hide, tokens, maxTokens: tokens }
+    const { text, metadata } = plan.insert!
+    const written = await this.#givenSummary(text, plan.hide)
+    const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
+    if (this.#accept(task, whole, stage.name, plan)) this.#used.add(stage.name)
+  }
+
+  async #runSummarizing(stage: SummarizingStage, budget: number): Promise<void> {
+    for (let round = 0; round < (stage.rounds ?? 1); round++) {
+      const context = await this.#contextFor(stage, budget)
+      const drafts = (await this.#call(stage, () => stage.summaries(this.#view, context))) ?? []
+      this.#refuse(stage, tasksProblem(drafts))
+      let accepted = 0
+      for (const draft of drafts) {
+        const task = completeTask(this.#view, draft, this.#in.settings.stages.summaryMaxTokens)
+        this.#checkLaws(bareCondensePlan(task.rows), stage)
+        if (await this.#condense(named(task, stage))) accepted += 1
+      }
+      if (accepted > 0) this.#used.add(stage.name)
+      else return
+    }
+  }
+
+  /** Adds a plan as the next step. Throws what `checkLaws` throws, and `ABORTED`. */
+  #add(plan: Plan, id: string, summary?: SummaryRecord): void {
+    this.#throwIfAborted()
+    checkLaws(this.#sessionId, this.#view, plan)
+    const step = applyPlan(this.#view, plan, -1 - this.#steps.length, this.#ordinal)
+    if (plan.insert !== undefined) this.#ordinal += 1
+    const committed = { ...step, id, createdAt: Date.now(), summary }
+    this.#steps.push(committed)
+    this.#view = step.after
+    this.#in.onStage?.(committed)
+  }
+
+  /**
+   * Replaces the rows by a summary and returns whether one was accepted: by the summarizer, by a second request where it supports
+   * that, or by the extractive one where `offlineFallback` allows it.
+   */
+  async #condense(task: SummaryTask): Promise<boolean> {
+    const { summarizer = extractiveSummarizer, insteadOf, offlineFallback } = this.#in.config
+    if (this.#in.mode === 'estimate' && summarizer.usesModel) return this.#estimate(task, summarizer)
+    let outcome = await this.#ask(task, summarizer, insteadOf)
+    if (outcome !== 'accepted' && outcome !== 'failed' && summarizer.asksAgain === true)
+      outcome = await this.#ask(task, summarizer, undefined, outcome)
+    if (outcome !== 'accepted' && offlineFallback === true && summarizer !== extractiveSummarizer)
+      outcome = await this.#ask(task, extractiveSummarizer, summarizer.name)
+    return outcome === 'accepted'
+  }
+
+  /** Replaces the rows by a summary of the extractive summarizer; returns whether it was accepted. */
+  async #condenseOffline(task: SummaryTask, insteadOf: string | undefined): Promise<boolean> {
+    // What a pending summary will contain is not known.
+    const isPending = task.rows.some(({ key }) => this.#plannedInsert(key)?.text === '')
+    if (isPending) return this.#addEstimated(task)
+    return (await this.#ask(task, extractiveSummarizer, insteadOf)) === 'accepted'
+  }
+
+  /** Whether summaries were requested, and none was accepted. */
+  get #hasOnlyFailed(): boolean {
+    return this.#failed.length > 0 && this.#steps.every(({ summary }) => summary === undefined)
+  }
+
+  /** Adds a text of the caller or of a stage; returns whether it was accepted. */
+  #accept(task: SummaryTask, written: WrittenSummary, summarizer: string, plan?: Plan): boolean {
+    return this.#judge(uuidv7(), task, written, { summarizer }, { plan }) === 'accepted'
+  }
+
+  /**
+   * Calls one summarizer; returns whether its text was accepted, or why not. Accepted or not, it is recorded. `retryOf`: why the
+   * previous answer was rejected. `known`: the material, when it was read for an earlier answer. `shortened`: how often it was asked for less.
+   */
+  async #ask(
+    task: SummaryTask,
+    summarizer: Summarizer,
+    insteadOf: string | undefined,
+    retryOf?: AnswerProblem,
+    known?: SummaryMaterial,
+    shortened = 0,
+  ): Promise<Outcome> {
+    const id = uuidv7()
+    this.#throwIfAborted()
+    const { mode } = this.#in
+    const listener = typeof mode === 'object' ? mode : {}
+    // A call is recorded once, when the model is called.
+    let recorded: Promise<void> | undefined
+    const record = async (): Promise<void> => {
+      if (!summarizer.usesModel) return
+      await listener.started?.({ id, view: this.#view, rows: task.rows, summarizer: summarizer.name })
+    }
+    const calling = (): Promise<void> => {
+      if (recorded === undefined) {
+        recorded = record()
+        // A summarizer that does not wait for it would leave its rejection without a handler until the end of the call.
+        recorded.catch(() => undefined)
+      }
+      return recorded
+    }
+    const request = { ...this.#requestFor(task, retryOf), calling }
+    const material = known ?? (await this.#read(task, summarizer, request.level))
+    const asked = await askForSummary(summarizer, material, request, {
+      timeoutMs: this.#in.config.summaryTimeoutMs,
+      signal: this.#in.config.signal,
+      view: this.#view,
+      answered: (answer) => listener.answered?.(id, answer),
+    })
+    // Throws the error of the recording.
+    await recorded
+    if ('error' in asked) {
+      this.#throwIfAborted()
+      const wasAsked = recorded !== undefined || !summarizer.usesModel
+      this.#fail(id, 'failed', asked.error, asked.record, wasAsked)
+      return 'failed'
+    }
+    // Only the extractive summarizer is asked again: a summary by a model is paid once, and what it replaces is recorded before the call.
+    const fitting =
+      summarizer === extractiveSummarizer ? this.#refitted(task, asked.written, shortened) : undefined
+    if (fitting === undefined) return this.#judge(id, task, asked.written, asked.record, { insteadOf })
+    return this.#ask(
+      fitting,
+      summarizer,
+      insteadOf,
+      retryOf,
+      fitting.rows === task.rows ? material : undefined,
+      fitting.rows === task.rows ? shortened + 1 : shortened,
+    )
+  }
+
+  async #read(task: SummaryTask, summarizer: Summarizer, level?: number): Promise<SummaryMaterial> {
+    const { readTools, userTools } = this.#in.settings.stages
+    const material = new SummaryMaterial(summarizer, { level, readTools, userTools })
+    await this.#readSources(task.rows, (source) => material.add(source))
+    material.end()
+    if (material.reader !== undefined || material.log !== undefined)
+      await this.#readSources(this.#rowsAfter(task), (source) => material.follow(source))
+    return material
+  }
+
+  /** The rows that the view shows after a task's rows; at most one page. */
+  #rowsAfter({ rows }: SummaryTask): readonly ViewRow[] {
+    const last = rows.at(-1)
+    const at = last === undefined ? undefined : this.#view.indexOf(last.key)
+    return at === undefined ? [] : this.#view.rows.slice(at + 1, at + 1 + PAGE_ROWS)
+  }
+
+  /** The task for a summary that fits the target better: of fewer rows, or shorter when its text is larger than estimated. */
+  #refitted(task: SummaryTask, written: WrittenSummary, shortened: number): SummaryTask | undefined {
+    if (task.fillTokens === undefined || summaryProblem(written) !== undefined) return undefined
+    const { sizes } = this.#summaryRow(written.text, {})
+    const size = this.#view.tokensOfRow({ sizes })
+    const over = this.#view.tokens - task.tokens + size - task.fillTokens
+    if (over <= 0) return shortened > 0 ? undefined : withoutSpareRows(this.#view, task, size)
+    if (shortened >= MOST_SHORTENED) return undefined
+    const maxTokens = Math.floor((task.maxTokens * (size - over)) / size) - 1
+    return maxTokens < task.maxTokens / 2 ? undefined : { ...task, maxTokens }
+  }
+
+  #requestFor(task: SummaryTask, retryOf?: AnswerProblem): Parameters<typeof askForSummary>[2] {
+    const { summarizationProvider: provider, summarizationModel: model } = this.#in.config
+    return {
+      sessionId: this.#sessionId,
+      sections: this.#in.settings.stages.summarySections,
+      userTools: this.#in.settings.stages.userTools,
+      // A second answer must be shorter: the first was too long, or not a summary.
+      maxTokens:
+        retryOf === undefined || retryOf === 'SUMMARY_CONTRADICTS_LOG'
+          ? task.maxTokens
+          : Math.max(1, Math.floor(task.maxTokens / 2)),
+      ...levelOf(task),
+      ...defined({ provider, model, retryOf }),
+    }
+  }
+
+  /** Adds a summary that is not empty and smaller than the rows it replaces; records any other as a failure. */
+  #judge(
+    id: string,
+    task: SummaryTask,
+    written: WrittenSummary,
+    record: SummaryRecord,
+    { plan, insteadOf }: SummaryFacts,
+  ): Outcome {
+    const { rows, tokens: coveredTokens, maxTokens } = task
+    const insert = this.#summaryRow(written.text, { ...written.metadata, ...levelOf(task) })
+    const problem =
+      summaryProblem(written) ??
+      (this.#view.tokensOfRow(insert) >= coveredTokens ? 'SUMMARY_NOT_SMALLER' : undefined)
+    if (problem !== undefined) {
+      this.#fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, record)
+      return problem
+    }
+    const noted = { ...levelOf(task), ...defined({ insteadOf }), ...notesOf(written) }
+    const params = { maxTokens, coveredTokens, ...noted, ...task.params }
+    this.#add(plan === undefined ? condensePlan(rows, insert, params) : { ...plan, insert }, id, record)
+    this.#ownTexts.set(id, written.ownText)
+    return 'accepted'
+  }
+
+  #summaryRow(text: string, metadata: JsonObject, sizes?: Sizes): PlannedInsert {
+    const measured = sizes ?? measureMessage({ content: text }, this.#view.estimator)
+    return { kind: 'summary', role: 'system', text, metadata, sizes: measured }
+  }
+
+  async #estimate(task: SummaryTask, summarizer: Summarizer): Promise<true> {
+    const { rows, tokens: inputTokens, maxTokens } = task
+    const sources = await this.#sourcesOf(rows)
+    const messages = sources.map(({ shown }) => shown)
+    this.#pending.push({ summarizer: summarizer.name, messages, inputTokens, maxTokens })
+    return this.#addEstimated(task)
+  }
+
+  /** Adds a summary without text that has the maximum size. */
+  #addEstimated(task: SummaryTask): true {
+    const { rows, maxTokens } = task
+    // The largest number of units that are at most maxTokens.
+    const { estimator, provider } = this.#view
+    let units = 0
+    for (let step = maxTokens; step >= 1; step = Math.floor(step / 2)) {
+      while (estimator.toTokens(units + step, provider) <= maxTokens) units += step
+    }
+    const insert = this.#summaryRow('', levelOf(task), { ...NO_SIZES, text: units })
+    this.#add(condensePlan(rows, insert, { ...task.params }), uuidv7())
+    return true
+  }
+
+  /** Records a summary that was not accepted. `wasAsked`: false when the model was not called. */
+  #fail(
+    id: string,
+    status: FailedAttempt['status'],
+    error: string,
+    summary: SummaryRecord,
+    wasAsked = true,
+  ): void {
+    const { tokens } = this.#view
+    this.#failed.push({ ...(!wasAsked && { wasAsked }), id, status, error, tokens, summary })
+  }
+
+  /** Throws `ABORTED` after the caller's signal. */
+  #throwIfAborted(): void {
+    if (this.#in.config.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
+  }
+
+  /** The rows as they are stored, and as the view shows them after the steps so far. */
+  async #sourcesOf(rows: readonly ViewRow[]): Promise<SummarySource[]> {
+    const sources: SummarySource[] = []
+    await this.#readSources(rows, (source) => sources.push(source))
+    return sources
+  }
+
+  /** The same, one after another, read in pages: memory does not grow with the rows unless the caller keeps them. */
+  async #readSources(
+    rows: readonly ViewRow[],
+    use: (source: SummarySource, row: ViewRow) => unknown,
+  ): Promise<void> {
+    const planned = new Map<number, PlannedReplacement[]>()
+    for (const { plan } of this.#steps) {
+      for (const replacement of plan.replace) listIn(planned, replacement.row.key).push(replacement)
+    }
+    for (let from = 0; from < rows.length; from += PAGE_ROWS) {
+      this.#throwIfAborted()
+      const page = rows.slice(from, from + PAGE_ROWS)
+      for (const [i, source] of (await this.#pageOf(page, planned)).entries()) use(source, page[i]!)
+    }
+  }
+
+  async #pageOf(
+    rows: readonly ViewRow[],
+    planned: ReadonlyMap<number, readonly PlannedReplacement[]>,
+  ): Promise<readonly SummarySource[]> {
+    const stored = rows.filter(({ key }) => key > 0)
+    const { id } = this.#in.snapshot.session
+    const [contents, metadata, shownTexts] = await Promise.all([
+      this.#in.storage.contents(
+        id,
+        stored.map(({ key }) => key),
+      ),
+      this.#in.storage.metadata(
+        id,
+        stored.filter(({ kind }) => kind === 'summary').map(({ key }) => key),
+      ),
+      this.#in.storage.shownTexts(
+        id,
+        rows.filter(({ shown }) => shown.length > 0).map(({ key }) => key),
+      ),
+    ])
+    return rows.map((row) => {
+      const content = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []
+      const original = { role: row.role, content }
+      const texts = new Map(shownTexts.get(row.key))
+      for (const { part, text } of planned.get(row.key) ?? []) texts.set(part, text)
+      const show = (part: Part, index: number): Part => {
+        const text = texts.get(index)
+        return text === undefined ? part : overlaid(part, text)
+      }
+      return {
+        kind: row.kind,
+        shown: texts.size === 0 ? original : { role: row.role, content: content.map(show) },
+        original,
+        metadata: metadata.get(row.key) ?? this.#plannedInsert(row.key)?.metadata,
+        position: row.position,
+      }
+    })
+  }
+
+  #plannedInsert(key: number): PlannedInsert | undefined {
+    return key > 0 ? undefined : this.#steps.find(({ inserted }) => inserted?.key === key)?.plan.insert
+  }
+
+  #plannedContent(key: number): readonly Part[] | undefined {
+    const insert = this.#plannedInsert(key)
+    return insert && partsOf({ content: insert.text })
+  }
+}
+
+/** Whether a stage is a built-in one that shortens what old rows show, wherever they are. */
+function changesOldRows(stage: Stage): boolean {
+  return stage === prune || stage === deduplicate
+}
+
+/** Names the stage for the audit, unless it is one of the pipeline. */
+function named<T extends { readonly params?: JsonObject }>(planned: T, { name }: Stage): T {
+  const isOurs = name === 'cut' || (COMPACTION_STAGES as readonly string[]).includes(name)
+  return isOurs ? planned : { ...planned, params: { stage: name, ...planned.params } }
+}
+
+/** The figures of a summary that are not 0, for the audit. */
+function notesOf({ notes = {} }: WrittenSummary): SummaryNotes {
+  return Object.fromEntries(Object.entries(notes).filter(([, figure]) => figure > 0))
+}
+
+function levelOf({ level }: SummaryTask): { level?: number } {
+  return level === undefined || level === 0 ? {} : { level }
+}
+
+/** The images and files of the history before a run and after it. */
+export function mediaChange({ snapshot, after }: Pick<PlannedRun, 'snapshot' | 'after'>) {
+  const { sizes } = snapshot.view
+  return {
+    imagesBefore: sizes.images,
+    imagesAfter: after.sizes.images,
+    mediaBytesBefore: sizes.mediaBytes,
+    mediaBytesAfter: after.sizes.mediaBytes,
+  }
+}
+
+/** The images and bytes of a request with this view. */
+export function mediaIn(
+  { sizes, tokens }: View,
+  { scale, othersTokens, pendingMedia }: RunSettings,
+): RequestMedia {
+  return mediaFigures(withPending(sizes, pendingMedia), scale * tokens + othersTokens)
+}
+
+function mediaNeed(view: View, settings: RunSettings): MediaNeed {
+  const { media } = settings
+  const used = mediaIn(view, settings)
+  return { isDue: isMediaDue(used, media), used, target: media.target, limit: media.limit }
+}
