@@ -2,7 +2,6 @@
  * Conversations from files and into files: the entry `undertext/transfer`.
  */
 
-export type { LongNames } from '../storage/storage.ts'
 export type {
   MoveCode,
   MovedSession,

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
 import { check } from '../core/messages/check.ts'
-import type { LongNames } from '../storage/storage.ts'
 import { type MovedSession, type MoveReport, moveStorage } from '../store/history/move-store.ts'
 import { Store, storageOf } from '../store/store.ts'
 
@@ -10,8 +9,6 @@ const callback = <T>() =>
 
 const moveSchema = z.strictObject({
   signal: z.instanceof(AbortSignal).optional(),
-  /** Called before the first session, with names that are too long for the indexes of `to`; their sessions are not copied. */
-  onLongNames: callback<readonly LongNames[]>(),
   /** Called with the number of messages, each time that some were copied. */
   onMessages: callback<number>(),
   /** Called after each session. */

@@ -44,7 +44,7 @@ export function* writeCompaction(
        rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost,
        error, created_at, changed_at, rank)
      values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     on conflict ({family,} id) do update set status = excluded.status, params = excluded.params, rows_hidden = excluded.rows_hidden,
+     on conflict ({family,} id, session) do update set status = excluded.status, params = excluded.params, rows_hidden = excluded.rows_hidden,
        rows_inserted = excluded.rows_inserted, tokens_before = excluded.tokens_before, tokens_after = excluded.tokens_after,
        summarizer = excluded.summarizer, model = excluded.model, prompt_version = excluded.prompt_version,
        usage = excluded.usage, cost = excluded.cost, error = excluded.error, changed_at = excluded.changed_at,

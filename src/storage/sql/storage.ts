@@ -39,17 +39,7 @@ import {
   takeLease,
 } from './lease.ts'
 import { readDiff, readPastMessages, readPastView, readPoint } from './moments.ts'
-import {
-  finishCopy,
-  mostNameBytes,
-  readLongNames,
-  readMark,
-  readMoment,
-  readSessions,
-  readStoreRecords,
-  writeMark,
-  writeStoreRecords,
-} from './move.ts'
+import { readMark, readSessions, readStoreRecords, writeMark, writeStoreRecords } from './move.ts'
 import { forget, listNotes, remember } from './notes.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
@@ -58,12 +48,12 @@ import { readReasoning } from './reasoning.ts'
 import { reestimate } from './recount.ts'
 import { readPresent, readRequest, readRequests, recordAnswer, recordRequest } from './requests.ts'
 import {
+  publishRestored,
   reserveCompactions,
   restoreAudit,
   restoreCompactions,
   restoreRows,
   settleRestored,
-  takenIds,
 } from './restore.ts'
 import { rewind, rewound } from './rewind.ts'
 import { find } from './search.ts'
@@ -172,15 +162,10 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
     verify: (id, repair) => engine.perform((sql) => verifySession(sql, id, estimatorOf, repair)),
     recordUsage: (id, usage) => engine.perform((sql) => recordUsage(sql, id, usage, estimatorOf)),
     histories: {
-      ...bound({ head: exportHead, rows: exportRows, takenIds, reserve: reserveCompactions }),
+      ...bound({ head: exportHead, rows: exportRows, reserve: reserveCompactions }),
       ...bound({ writeAudit: restoreAudit, writeCompactions: restoreCompactions, settle: settleRestored }),
-      ...bound({ sessions: readSessions, moment: readMoment, finishCopy, mark: readMark, writeMark }),
-      ...bound({
-        mostNameBytes,
-        longNames: readLongNames,
-        storeRecords: readStoreRecords,
-        writeStoreRecords,
-      }),
+      ...bound({ publish: publishRestored, sessions: readSessions, mark: readMark, writeMark }),
+      ...bound({ storeRecords: readStoreRecords, writeStoreRecords }),
       writeRows: (restoring, rows) =>
         engine.perform((sql) => restoreRows(sql, restoring, rows, estimatorOf(restoring.head.session))),
     },

@@ -1,10 +1,11 @@
 import { UndertextError } from '../../core/errors.ts'
 import { HistoryCheck } from '../../storage/records/history-check.ts'
-import type {
-  HistoryHead,
-  HistoryRecord,
-  ReplacementRecord,
-  RowRecord,
+import {
+  type HistoryHead,
+  type HistoryRecord,
+  isRow,
+  type ReplacementRecord,
+  type RowRecord,
 } from '../../storage/records/records.ts'
 
 /** The records of one history, from its header to its end. */
@@ -69,7 +70,6 @@ export class CheckedRecords {
   }
 }
 
-function isBody(record: HistoryRecord): record is RowRecord | ReplacementRecord {
-  const { type } = record
-  return type === 'message' || type === 'summary' || type === 'marker' || type === 'replacement'
+export function isBody(record: HistoryRecord): record is RowRecord | ReplacementRecord {
+  return isRow(record) || record.type === 'replacement'
 }

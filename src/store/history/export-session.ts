@@ -1,4 +1,5 @@
 import { UndertextError } from '../../core/errors.ts'
+import { canonicalJson } from '../../core/messages/json.ts'
 import { PACKAGE_VERSION } from '../../core/version.ts'
 import { HistoryCheck } from '../../storage/records/history-check.ts'
 import {
@@ -6,6 +7,8 @@ import {
   HISTORY_VERSION,
   type HistoryRecord,
   headRecords,
+  type ReplacementRecord,
+  type RowRecord,
 } from '../../storage/records/records.ts'
 import type { ExportedHead, Storage } from '../../storage/storage.ts'
 
@@ -47,11 +50,33 @@ async function* uncheckedRecords(
     ...{ package: PACKAGE_VERSION, exportedAt: Date.now() },
   }
   yield* headRecords(exported.head)
+  yield* exportedRows(storage, exported)
+  const { compactions, audit } = exported.head
+  yield { type: 'end', ...check.counts, compactions: compactions.length, audit: audit.length }
+}
+
+/** The rows and replacements of a session whose head was read, as they were then. */
+export async function* exportedRows(
+  { histories }: Storage,
+  exported: ExportedHead,
+): AsyncGenerator<RowRecord | ReplacementRecord, void, undefined> {
   for (let after: number | undefined = 0; after !== undefined; ) {
-    const { records, next } = await storage.histories.rows(exported, after)
+    const { records, next } = await histories.rows(exported, after)
     yield* records
     after = next
   }
-  const { compactions, audit } = exported.head
-  yield { type: 'end', ...check.counts, compactions: compactions.length, audit: audit.length }
+}
+
+/** Whether the rows of a session, as of its head, are these. */
+export async function hasRows(
+  storage: Storage,
+  exported: ExportedHead,
+  expected: AsyncIterable<RowRecord | ReplacementRecord>,
+): Promise<boolean> {
+  const own = exportedRows(storage, exported)
+  for await (const record of expected) {
+    const { done, value } = await own.next()
+    if (done === true || canonicalJson(value) !== canonicalJson(record)) return false
+  }
+  return (await own.next()).done === true
 }

@@ -1,32 +1,13 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { type ErrorCode, isUndertextError, UndertextError } from '../../core/errors.ts'
 import { canonicalJson } from '../../core/messages/json.ts'
-import { type HistoryHead, headRecords, isRow } from '../../storage/records/records.ts'
-import type {
-  Background,
-  CopiedSession,
-  ExportedHead,
-  LongNames,
-  Restoring,
-  SessionPage,
-  Storage,
-  StoreRecord,
-  StoreTable,
-} from '../../storage/storage.ts'
-import type { NumberedRecord } from './checked-records.ts'
-import { exportedRecords } from './export-session.ts'
-import {
-  Batch,
-  discard,
-  discardDead,
-  newLease,
-  othersFirst,
-  staged,
-  stagedName,
-  underName,
-} from './import/staging.ts'
+import type { HistoryHead } from '../../storage/records/records.ts'
+import type { ExportedHead, SessionPage, Storage, StoreTable } from '../../storage/storage.ts'
+import { isBody, type NumberedRecord } from './checked-records.ts'
+import { exportedRecords, exportedRows, hasRows } from './export-session.ts'
+import { discard, discardDead, newLease, staged, stagedName } from './import/staging.ts'
 import { ownNames, Renaming } from './renamed.ts'
-import { findingsOf, rowsOf, sessionFields, writeAudit, writeCompactions } from './restore-session.ts'
+import { findingsOf, sessionFields, writeHistory } from './restore-session.ts'
 
 /*
  * A copy of a whole store: each session as export and restore copy it, under its own id and ids, with its jobs. A mark in the copy's store
@@ -41,8 +22,6 @@ export const MOVE_PROBLEMS = [
   'CHANGED_THERE',
   /** The copy was purged. */
   'PURGED_THERE',
-  /** A name is too long for the indexes of PostgreSQL. */
-  'NAME_TOO_LONG',
   /** `sessions.verify` finds something in it. */
   'UNSOUND',
   /** The copy is not equal. */
@@ -84,8 +63,6 @@ export type MoveReport = {
 
 export type MoveHooks = {
   readonly signal?: AbortSignal | undefined
-  /** Called before the first session, with the names that are too long. Their sessions are not copied. */
-  readonly onLongNames?: ((names: readonly LongNames[]) => void) | undefined
   /** Called after some messages of a session were copied. */
   readonly onMessages?: ((copied: number) => void) | undefined
   readonly onSession?: ((session: MovedSession) => void) | undefined
@@ -99,12 +76,6 @@ const PAGE = 500
 /** See `moveStore` of undertext/transfer. */
 export async function moveStorage(from: Storage, to: Storage, hooks: MoveHooks = {}): Promise<MoveReport> {
   await discardDead(to)
-  const tooLong = await namesTooLong(from, to)
-  hooks.onLongNames?.(tooLong)
-  // The first field of each session.
-  const refusedNames = new Map(
-    tooLong.toReversed().map(({ sessionId, field }) => [sessionId, field] as const),
-  )
   const counts = { copied: 0, replaced: 0, unchanged: 0, refused: 0, gone: 0, messages: 0 }
   const problems: MoveProblem[] = []
   for await (const { id, messages } of sessionsOf(from)) {
@@ -123,8 +94,6 @@ export async function moveStorage(from: Storage, to: Storage, hooks: MoveHooks =
 
   async function moved(id: string): Promise<MovedSession['outcome']> {
     try {
-      const field = refusedNames.get(id)
-      if (field !== undefined) throw new Unmovable('NAME_TOO_LONG', `its ${field} is too long for an index`)
       return await moveSession(from, to, id, hooks)
     } catch (error) {
       if (isUndertextError(error, 'SESSION_NOT_FOUND') && (await from.session(id)) === undefined)
@@ -145,12 +114,6 @@ async function* sessionsOf({ histories }: Storage): AsyncGenerator<SessionPage['
     yield* sessions
     after = next
   } while (after !== undefined)
-}
-
-async function namesTooLong(from: Storage, to: Storage): Promise<LongNames[]> {
-  const bytes = await to.histories.mostNameBytes()
-  const isAnyPossible = bytes !== undefined && (await from.histories.mostNameBytes()) === undefined
-  return isAnyPossible ? from.histories.longNames(bytes) : []
 }
 
 /** A session that is not copied. */
@@ -180,29 +143,23 @@ function refuseAborted({ signal }: MoveHooks, sessionId: string): void {
 }
 
 /** A session at one moment, and the digest of everything but its rows. */
-type Standing = {
-  readonly exported: ExportedHead
-  /** As a copy has it: attempts that run here have no process there. */
-  readonly head: HistoryHead
-  readonly background: Background
-  readonly digest: string
-}
+type Standing = ExportedHead & { readonly digest: string }
 
 async function standingOf({ histories }: Storage, id: string): Promise<Standing> {
-  const { exported, background } = await histories.moment(id)
-  const head = new Renaming(exported.head, ownNames(exported.head)).head(exported.head, id)
-  return { exported, head, background, digest: digestOf(head, background) }
+  const exported = await histories.head(id)
+  return { ...exported, digest: digestOf(exported) }
 }
 
-function digestOf(head: HistoryHead, background: Background): string {
-  const hash = createHash('sha256')
-  for (const record of headRecords(head)) add(hash, record)
-  add(hash, background)
-  return hash.digest('base64url')
+function digestOf(exported: ExportedHead): string {
+  const { background } = exported
+  return createHash('sha256')
+    .update(canonicalJson({ head: headOfCopy(exported), background }))
+    .digest('base64url')
 }
 
-function add(hash: Hash, record: unknown): void {
-  hash.update(canonicalJson(record)).update('\n')
+/** The head that a copy has: attempts that run here have no process there. */
+function headOfCopy({ head }: ExportedHead): HistoryHead {
+  return new Renaming(head, ownNames(head)).head(head, head.session.id)
 }
 
 /** The mark of a copy. It names no session, because it stays when the copy is purged. */
@@ -218,8 +175,7 @@ async function moveSession(
   hooks: MoveHooks,
 ): Promise<MovedSession['outcome']> {
   const ours = await standingOf(from, id)
-  const stored = await to.histories.mark(markOf(ours))
-  const mark = stored?.replace(NOT_COMPARED, '')
+  const mark = await to.histories.mark(markOf(ours))
   const there = await to.session(id)
   if (there === undefined) {
     if (mark !== undefined) throw new Unmovable('PURGED_THERE', 'its copy was purged')
@@ -228,183 +184,83 @@ async function moveSession(
   }
   if (there.incarnation !== ours.head.session.incarnation)
     throw new Unmovable('OTHER_SESSION', 'another conversation has its id')
-  const theirs = await standingOf(to, id)
-  if (theirs.digest === ours.digest) {
-    if (stored !== mark) await compareReplaced(from, to, ours, hooks)
-    return 'unchanged'
-  }
-  if (theirs.digest !== mark) throw changedThere()
-  await copySession(from, to, ours, theirs.digest, hooks)
+  const { digest } = await standingOf(to, id)
+  if (digest === ours.digest) return 'unchanged'
+  if (digest !== mark) throw changedThere()
+  await copySession(from, to, ours, digest, hooks)
   return 'replaced'
-}
-
-/** Before the digest in the mark of a copy that replaced another and was not compared yet. */
-const NOT_COMPARED = '?'
-
-/** Compares a copy that replaced another, and was not compared or not equal then. */
-async function compareReplaced(from: Storage, to: Storage, ours: Standing, hooks: MoveHooks): Promise<void> {
-  const { id } = ours.head.session
-  await compare(to, id, ours, await digestOfRows(from, ours.exported, hooks), hooks)
-  await to.histories.writeMark(markOf(ours), ours.digest)
 }
 
 function changedThere(): Unmovable {
   return new Unmovable('CHANGED_THERE', 'its copy was changed since, or was not made by a move')
 }
 
-/** Copies a session, and compares the copy. `former` is the digest of the copy that it replaces. */
+/**
+ * Copies a session, and compares the copy before it can be seen. `former` is the digest of an older copy, which it replaces in one
+ * transaction; that one is then removed.
+ */
 async function copySession(
   from: Storage,
   to: Storage,
   ours: Standing,
   former: string | undefined,
-  hooks: MoveHooks,
+  { signal, onMessages }: MoveHooks,
 ): Promise<void> {
-  const { head, background } = ours
+  const head = headOfCopy(ours)
   const { id, incarnation, estimator } = head.session
-  await requireSound(from, head)
-  try {
-    await staged(to, { fields: sessionFields(head), estimator, incarnation }, async ({ id: importId }) => {
-      const firstNo = await to.histories.reserve(importId, head.compactions.length)
-      const restoring = { importId, head, firstNo }
-      const rows = await copyRows(from, to, ours, restoring, hooks)
-      const undoneWith = await writeAudit(to, restoring)
-      const mark = { key: markOf(ours), value: ours.digest }
-      if (former !== undefined) {
-        const unproved = { ...mark, value: NOT_COMPARED + mark.value }
-        await replace(to, restoring, { background, mark: unproved, former, undoneWith })
-        await compare(to, id, ours, rows, hooks)
-        return to.histories.writeMark(mark.key, mark.value)
-      }
-      // A new one is compared before it can be seen.
-      await writeCompactions(to, restoring, undoneWith)
-      await compare(to, importId, ours, rows, hooks)
-      await to.histories.finishCopy(restoring, { background, mark })
-    })
-  } catch (error) {
-    throw underName(error, id)
+  await requireSound(from, head, id)
+  const aside = { id: stagedName(), ...newLease() }
+  const isUnchanged = (found: ExportedHead): boolean => digestOf(found) === former
+  const copied = {
+    background: ours.background,
+    mark: { key: markOf(ours), value: ours.digest },
+    ...(former !== undefined && { replaced: { aside, isUnchanged } }),
   }
+  await staged(to, id, { fields: sessionFields(head), estimator, incarnation }, async ({ id: importId }) => {
+    const restoring = await writeHistory(to, importId, head, numberedRecords(from, ours), {
+      signal,
+      onRows: (rows) => onMessages?.(rows.filter(({ row }) => row.type === 'message').length),
+    })
+    const copy = await to.histories.head(importId)
+    if (!isSameHead(copy.head, head) || !(await hasRows(to, copy, exportedRows(from, ours))))
+      throw new Unmovable('MISMATCH', 'the copy is not equal to the original')
+    await requireSound(to, head, importId)
+    if (!(await to.histories.publish(restoring, copied))) throw changedThere()
+  })
+  if (former !== undefined) await discard(to, aside.id)
 }
 
-/** Puts a copy in the place of an older one, which can be seen until then, and removes that. */
-async function replace(
-  to: Storage,
-  restoring: Restoring,
-  {
-    former,
-    undoneWith,
-    ...copied
-  }: CopiedSession & { readonly former: string; readonly undoneWith: readonly number[] },
-): Promise<void> {
-  const aside = { id: stagedName(), ...newLease() }
-  const isUnchanged = (head: HistoryHead, background: Background): boolean =>
-    digestOf(head, background) === former
-  const isDone = await to.histories.finishCopy(restoring, {
-    ...copied,
-    replaced: { aside, isUnchanged, undoneWith },
-  })
-  if (!isDone) throw changedThere()
-  await discard(to, aside.id)
+async function* numberedRecords(from: Storage, exported: ExportedHead): AsyncGenerator<NumberedRecord> {
+  for await (const record of exportedRecords(from, exported)) if (isBody(record)) yield { line: 0, record }
+}
+
+/** An import gets its id and its times with its name. */
+function isSameHead(copy: HistoryHead, { session, ...rest }: HistoryHead): boolean {
+  const { id, createdAt, updatedAt } = session
+  return (
+    canonicalJson({ ...copy, session: { ...copy.session, id, createdAt, updatedAt } }) ===
+    canonicalJson({ ...rest, session })
+  )
 }
 
 /** The most messages of a session that is verified, which takes 1.5 KB of memory for each. A larger one is compared only. */
 const MOST_VERIFIED = 200_000
 
-async function requireSound(
-  storage: Storage,
-  { session }: HistoryHead,
-  id: string = session.id,
-): Promise<void> {
+async function requireSound(storage: Storage, { session }: HistoryHead, id: string): Promise<void> {
   if (session.messages > MOST_VERIFIED) return
   const codes = await findingsOf(storage, id)
   if (codes.length > 0)
     throw new Unmovable('UNSOUND', `verifySession finds ${codes.join(', ')} in it; repair it first`)
 }
 
-function mismatch(): Unmovable {
-  return new Unmovable('MISMATCH', 'the copy is not equal to the original')
-}
-
-/** Copies the rows with their replacements; returns their digest. */
-async function copyRows(
-  from: Storage,
-  to: Storage,
-  { exported }: Standing,
-  restoring: Restoring,
-  hooks: MoveHooks,
-): Promise<string> {
-  const hash = createHash('sha256')
-  const batch = new Batch<NumberedRecord>()
-  const flush = async (): Promise<void> => {
-    refuseAborted(hooks, restoring.head.session.id)
-    const rows = rowsOf(batch.take())
-    if (rows.length === 0) return
-    await to.histories.writeRows(restoring, rows)
-    hooks.onMessages?.(rows.filter(({ row }) => row.type === 'message').length)
-    await othersFirst()
-  }
-  for await (const record of exportedRecords(from, exported)) {
-    if (!isRow(record) && record.type !== 'replacement') continue
-    if (record.type !== 'replacement' && batch.isFull) await flush()
-    add(hash, record)
-    batch.add({ line: 0, record })
-  }
-  await flush()
-  return hash.digest('base64url')
-}
-
-async function digestOfRows(storage: Storage, exported: ExportedHead, hooks: MoveHooks): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const record of exportedRecords(storage, exported)) {
-    refuseAborted(hooks, exported.head.session.id)
-    if (isRow(record) || record.type === 'replacement') add(hash, record)
-  }
-  return hash.digest('base64url')
-}
-
-/**
- * Reads a copy again and compares it with the digest of its rows and with the head. Throws `MISMATCH`, `UNSOUND`, and `CHANGED_THERE` for
- * one that others have changed meanwhile.
- */
-async function compare(
-  to: Storage,
-  name: string,
-  { head }: Standing,
-  rows: string,
-  hooks: MoveHooks,
-): Promise<void> {
-  const exported = await to.histories.head(name)
-  if (name === head.session.id && exported.head.session.version !== head.session.version) throw changedThere()
-  const found = await digestOfRows(to, exported, hooks)
-  const { id, createdAt, updatedAt } = head.session
-  // An import gets these with its name.
-  const session = { ...exported.head.session, id, createdAt, updatedAt }
-  const copy = canonicalJson({ ...exported.head, session })
-  if (found !== rows || copy !== canonicalJson(head)) throw mismatch()
-  await requireSound(to, head, name)
-}
-
 /** Copies the rows of a table that belong to no session; returns how many were written. */
 async function copyRecords(from: Storage, to: Storage, table: StoreTable): Promise<number> {
   let written = 0
   let after: readonly number[] | undefined
-  const most = (await to.histories.mostNameBytes()) ?? Number.POSITIVE_INFINITY
   do {
     const { records, next } = await from.histories.storeRecords(table, after)
-    // What was learned of a model with a longer name than an index holds is learned again.
-    const isLearned = table === 'calibrations' || table === 'limits'
-    const fitting = isLearned ? records.filter((record) => bytesOf(record) <= most) : records
-    if (fitting.length > 0) written += await to.histories.writeStoreRecords(table, fitting)
+    if (records.length > 0) written += await to.histories.writeStoreRecords(table, records)
     after = next
   } while (after !== undefined)
   return written
-}
-
-/** The bytes of the texts of a record, which are its key. */
-function bytesOf(record: StoreRecord): number {
-  return Buffer.byteLength(
-    Object.values(record)
-      .filter((value) => typeof value === 'string')
-      .join(''),
-  )
 }
