@@ -12,14 +12,13 @@ import {
   type SessionRecord,
 } from '../records/records.ts'
 import { Hiding, namedTags, withoutBytes } from '../records/row-fields.ts'
-import type { Background, CircuitRecord, ExportedHead, ExportedRows, JobRecord } from '../storage.ts'
+import type { Background, ExportedHead, ExportedRows } from '../storage.ts'
 import {
   AUDIT,
   CIRCUIT,
   COMPACTION_FIGURES,
   COMPACTION_ORIGIN,
   type Columns,
-  type Fields,
   JOB,
   MEASUREMENT,
   NOTE,
@@ -70,9 +69,9 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
   }
   const ids = new Map((yield* all('compactions', 'no, id', 'no')) as unknown as [number, string][])
   const references: References = { ids, numbers: new Map() }
-  const records = function* <T extends string, F extends Fields>(
+  const records = function* <T extends string, R extends object>(
     type: T,
-    columns: Columns<F>,
+    columns: Columns<R>,
     table: string,
     order: string,
   ) {
@@ -118,10 +117,10 @@ function* readBackground(sql: Sql, no: number, references: References): Work<Bac
   )
   return {
     jobs: jobs.map((row) => {
-      const job = JOB.read(row, 0, 'job', references) as JobRecord
+      const job = JOB.read(row, 0, 'job', references)
       return job.state === 'running' ? { ...job, state: 'queued' } : job
     }),
-    circuit: circuit && (CIRCUIT.read(circuit, 0, 'circuit', references) as CircuitRecord),
+    circuit: circuit && CIRCUIT.read(circuit, 0, 'circuit', references),
   }
 }
 

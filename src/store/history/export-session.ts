@@ -1,5 +1,4 @@
 import { UndertextError } from '../../core/errors.ts'
-import { canonicalJson } from '../../core/messages/json.ts'
 import { PACKAGE_VERSION } from '../../core/version.ts'
 import { HistoryCheck } from '../../storage/records/history-check.ts'
 import {
@@ -65,18 +64,4 @@ export async function* exportedRows(
     yield* records
     after = next
   }
-}
-
-/** Whether the rows of a session, as of its head, are these. */
-export async function hasRows(
-  storage: Storage,
-  exported: ExportedHead,
-  expected: AsyncIterable<RowRecord | ReplacementRecord>,
-): Promise<boolean> {
-  const own = exportedRows(storage, exported)
-  for await (const record of expected) {
-    const { done, value } = await own.next()
-    if (done === true || canonicalJson(value) !== canonicalJson(record)) return false
-  }
-  return (await own.next()).done === true
 }

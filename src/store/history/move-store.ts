@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { type ErrorCode, isUndertextError, UndertextError } from '../../core/errors.ts'
 import { canonicalJson } from '../../core/messages/json.ts'
 import type { HistoryHead } from '../../storage/records/records.ts'
 import type { ExportedHead, SessionPage, Storage, StoreTable } from '../../storage/storage.ts'
 import { isBody, type NumberedRecord } from './checked-records.ts'
-import { exportedRecords, exportedRows, hasRows } from './export-session.ts'
+import { exportedRecords, exportedRows } from './export-session.ts'
 import { discard, discardDead, newLease, staged, stagedName } from './import/staging.ts'
 import { ownNames, Renaming } from './renamed.ts'
 import { findingsOf, sessionFields, writeHistory } from './restore-session.ts'
@@ -217,12 +217,14 @@ async function copySession(
     ...(former !== undefined && { replaced: { aside, isUnchanged } }),
   }
   await staged(to, id, { fields: sessionFields(head), estimator, incarnation }, async ({ id: importId }) => {
-    const restoring = await writeHistory(to, importId, head, numberedRecords(from, ours), {
+    const [sent, stored] = [createHash('sha256'), createHash('sha256')]
+    const restoring = await writeHistory(to, importId, head, numberedRecords(from, ours, sent), {
       signal,
       onRows: (rows) => onMessages?.(rows.filter(({ row }) => row.type === 'message').length),
     })
     const copy = await to.histories.head(importId)
-    if (!isSameHead(copy.head, head) || !(await hasRows(to, copy, exportedRows(from, ours))))
+    for await (const record of exportedRows(to, copy)) stored.update(canonicalJson(record))
+    if (!isSameHead(copy.head, head) || sent.digest('hex') !== stored.digest('hex'))
       throw new Unmovable('MISMATCH', 'the copy is not equal to the original')
     await requireSound(to, head, importId)
     if (!(await to.histories.publish(restoring, copied))) throw changedThere()
@@ -230,8 +232,17 @@ async function copySession(
   if (former !== undefined) await discard(to, aside.id)
 }
 
-async function* numberedRecords(from: Storage, exported: ExportedHead): AsyncGenerator<NumberedRecord> {
-  for await (const record of exportedRecords(from, exported)) if (isBody(record)) yield { line: 0, record }
+/** The rows as a restore writes them; each is also added to the hash, with which the copy is compared. */
+async function* numberedRecords(
+  from: Storage,
+  exported: ExportedHead,
+  sent: Hash,
+): AsyncGenerator<NumberedRecord> {
+  for await (const record of exportedRecords(from, exported)) {
+    if (!isBody(record)) continue
+    sent.update(canonicalJson(record))
+    yield { line: 0, record }
+  }
 }
 
 /** An import gets its id and its times with its name. */

@@ -11,7 +11,7 @@ import {
 } from '../../storage/records/records.ts'
 import type { RestoredRow, Restoring, Session, SessionFields, Storage } from '../../storage/storage.ts'
 import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
-import { hasRows } from './export-session.ts'
+import { exportedRows } from './export-session.ts'
 import { Batch, discardDead, MOST_TOGETHER, othersFirst, staged } from './import/staging.ts'
 import { namesWithin, ownNames, Renaming } from './renamed.ts'
 
@@ -101,11 +101,12 @@ class Restore {
     const renaming = new Renaming(given, names)
     const there = await this.#storage.histories.head(this.#sessionId)
     if (canonicalJson(there.head) !== canonicalJson(renaming.head(given, this.#sessionId))) throw exists
-    if (!(await hasRows(this.#storage, there, this.#renamed(renaming)))) throw exists
-  }
-
-  async *#renamed(renaming: Renaming): AsyncGenerator<NumberedRecord['record'], void, undefined> {
-    for await (const { record } of this.#records.rows()) yield renaming.row(record)
+    const own = exportedRows(this.#storage, there)
+    for await (const { record } of this.#records.rows()) {
+      const { value } = await own.next()
+      if (canonicalJson(value) !== canonicalJson(renaming.row(record))) throw exists
+    }
+    if ((await own.next()).done !== true) throw exists
   }
 
   /** Writes the history as a session that is invisible until it is complete and verified. */
