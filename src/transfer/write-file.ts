@@ -15,7 +15,7 @@ import {
 } from './import-report.ts'
 import { nameTaken, otherName, sessionNames } from './session-rows.ts'
 import type { Source, SourceEvent } from './source.ts'
-import { titleOf } from './sources/claude-code-fields.ts'
+import { titleOf } from './sources/fields.ts'
 
 /**
  * Yields the events of one conversation that are stored: without notes, problems and messages that the store would reject. The coverage of
