@@ -1,7 +1,7 @@
 import { isUndertextError } from '../../core/errors.ts'
 import { isTokenizerName } from '../../core/tokens/tokenizer.ts'
-import type { MoveReport } from '../../store/history/move-store.ts'
 import { contextOf } from '../../store/store.ts'
+import type { MoveReport } from '../../transfer/move-store.ts'
 import { moveStore } from '../../transfer/move-store.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'

@@ -38,9 +38,8 @@ import {
   verifySchema,
 } from '../config/store-options.ts'
 import { publicSession } from '../context.ts'
-import type { HistoryRecords } from '../history/checked-records.ts'
 import type { ImportEvents, ImportOptions, SessionImport } from '../history/import/import-types.ts'
-import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
+import type { HistoryRecords, RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import type { Services } from '../services.ts'
 
 /** Whole sessions: create, find, change, fork, copy and remove them. */

@@ -1,4 +1,5 @@
-import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
+import { defined } from '../../core/messages/defined.ts'
+import { filledText, isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import type {
   NewMessage,
   Part,
@@ -38,15 +39,15 @@ export const chatgpt: Source = {
 }
 
 function fieldsEvent({ title, create_time, default_model_slug, ...rest }: JsonObject): FieldsEvent {
-  const createdAt = moment(create_time)
-  const model = default_model_slug
   return {
     type: 'fields',
     provider: 'openai',
-    ...(typeof title === 'string' && title !== '' && { title }),
-    ...(typeof model === 'string' && model !== '' && { model }),
-    ...(createdAt !== undefined && { createdAt }),
-    metadata: { ...rest, ...(create_time !== undefined && { create_time }) },
+    ...defined({
+      title: filledText(title),
+      model: filledText(default_model_slug),
+      createdAt: moment(create_time),
+    }),
+    metadata: { ...rest, ...defined({ create_time }) },
   }
 }
 
@@ -231,7 +232,7 @@ const ROLES: ReadonlySet<unknown> = new Set<Role>(['system', 'user', 'assistant'
 type OpenCall = { readonly tool: string; readonly id: string }
 
 /** Reads the messages of one branch, in order. */
-export class ChatgptMessages implements BranchReader {
+class ChatgptMessages implements BranchReader {
   readonly #at: Place
   #count = 0
   blank = 0

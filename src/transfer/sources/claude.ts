@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { keptUnder } from '../../adapters/wire.ts'
 import { indexOfText } from '../../core/messages/characters.ts'
+import { defined } from '../../core/messages/defined.ts'
 import { filledText, isObject, type Json, type JsonObject, jsonProblem } from '../../core/messages/json.ts'
 import type { Part, Role, ToolCallPart, ToolResultPart } from '../../core/messages/message.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
@@ -43,14 +44,11 @@ export const claude: Source = {
 }
 
 function fieldsEvent({ name, created_at, model, ...rest }: JsonObject): FieldsEvent {
-  const [title, modelName, createdAt] = [filledText(name), filledText(model), moment(created_at)]
   return {
     type: 'fields',
     provider: 'anthropic',
-    ...(title !== undefined && { title }),
-    ...(modelName !== undefined && { model: modelName }),
-    ...(createdAt !== undefined && { createdAt }),
-    metadata: { ...rest, ...(created_at !== undefined && { created_at }) },
+    ...defined({ title: filledText(name), model: filledText(model), createdAt: moment(created_at) }),
+    metadata: { ...rest, ...defined({ created_at }) },
   }
 }
 
@@ -106,7 +104,7 @@ export function treeOf(given: { readonly [field: string]: unknown }, at: Place):
 type PlacedGiven = { readonly element: number; readonly given: JsonObject }
 
 /** The value of a node. */
-export function placedOf(message: unknown): PlacedGiven {
+function placedOf(message: unknown): PlacedGiven {
   return message as PlacedGiven
 }
 
@@ -263,7 +261,7 @@ const BUDGET = 'token_budget'
 type Piece = { readonly role: Role; readonly parts: Part[] }
 
 /** Reads the messages of one branch, in order. */
-export class ClaudeMessages implements BranchReader {
+class ClaudeMessages implements BranchReader {
   readonly #at: Place
   readonly #calls = new ClaudeCalls()
   blank = 0

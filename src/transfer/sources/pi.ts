@@ -1,4 +1,5 @@
 import { keyOfUuid } from '../../adapters/claude-agent-sdk/entry.ts'
+import { defined } from '../../core/messages/defined.ts'
 import { isObject, type JsonObject } from '../../core/messages/json.ts'
 import { type Pairing, pairToolUse, type ToolUse } from '../../core/messages/pairing.ts'
 import type { FieldsEvent, MessageEvent } from '../../store/history/import/import-types.ts'
@@ -377,8 +378,7 @@ function modelOf({ type, provider, modelId, message }: JsonObject): FieldsEvent 
 }
 
 function modelFields(givenProvider: unknown, givenModel: unknown): Pick<FieldsEvent, 'provider' | 'model'> {
-  const [provider, model] = [nameOf(givenProvider), nameOf(givenModel)]
-  return { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
+  return defined({ provider: nameOf(givenProvider), model: nameOf(givenModel) })
 }
 
 /** The time of an entry: that of its message if it has one. */

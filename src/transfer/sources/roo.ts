@@ -2,6 +2,7 @@ import { fromAnthropic } from '../../adapters/anthropic/from-anthropic.ts'
 import { fromOpenAIResponses } from '../../adapters/openai/from-responses.ts'
 import { keptUnder } from '../../adapters/wire.ts'
 import { isUndertextError } from '../../core/errors.ts'
+import { defined } from '../../core/messages/defined.ts'
 import {
   filledText,
   isObject,
@@ -264,8 +265,7 @@ function usageOfRequest(
     ...(read > 0 && { cacheReadTokens: read }),
     ...(written > 0 && { cacheCreationTokens: written }),
     outputTokens: output,
-    ...(provider !== undefined && { provider }),
-    ...(model !== undefined && { model }),
+    ...defined({ provider, model }),
   }
 }
 
@@ -332,9 +332,7 @@ async function fieldsOfCline(
   const provider = nameOf(given?.providerId ?? given?.model_provider_id)
   return {
     type: 'fields',
-    ...(began !== undefined && { createdAt: began }),
-    ...(model !== undefined && { model }),
-    ...(provider !== undefined && { provider }),
+    ...defined({ createdAt: began, model, provider }),
   }
 }
 

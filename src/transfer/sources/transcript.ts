@@ -65,7 +65,7 @@ function bodyOf({ role, content, metadata = {} }: NewMessage): string {
 }
 
 /** The differences between the sources of transcripts. */
-export type TranscriptForm = {
+type TranscriptForm = {
   readonly name: SourceName
   /** The provider of the messages, if their form implies it. */
   readonly provider?: string

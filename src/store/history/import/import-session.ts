@@ -20,7 +20,7 @@ import { Batch, discardDead } from './staging.ts'
  *
  * Throws `SESSION_EXISTS` for a session with another conversation or another owner, `IMPORT_DIVERGED`.
  */
-export async function extendSession(
+async function extendSession(
   host: ImportHost,
   session: Session,
   events: ImportEvents,
@@ -97,7 +97,7 @@ async function learn(
 /**
  * Returns what an import would do, without writing. Throws what the import would throw for the existing session.
  */
-export async function lookThrough(
+async function lookThrough(
   host: ImportHost,
   sessionId: string,
   events: ImportEvents,
