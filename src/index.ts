@@ -343,7 +343,6 @@ export type {
   UsageWarningEvent,
   WindowAssumedEvent,
 } from './store/events.ts'
-export type { HistoryRecords } from './store/history/checked-records.ts'
 export type {
   CompactionEvent as ImportedCompactionEvent,
   CompactionOutcome,
@@ -356,10 +355,7 @@ export type {
   SessionImport,
 } from './store/history/import/import-types.ts'
 export type { ImportedUsage } from './store/history/import/imported-usage.ts'
-export type {
-  RestoreOptions,
-  SessionRestore,
-} from './store/history/restore-session.ts'
+export type { HistoryRecords, RestoreOptions, SessionRestore } from './store/history/restore-session.ts'
 export type {
   AddNoteOptions,
   ForgetNoteOptions,

@@ -363,7 +363,7 @@ CREATE INDEX "compactions_replacing" ON "undertext"."compactions" USING btree ("
 --> statement-breakpoint
 CREATE INDEX "compactions_undone_with" ON "undertext"."compactions" USING btree ("family","undone_with_run") WHERE undone_with_run is not null;
 --> statement-breakpoint
-CREATE UNIQUE INDEX "compactions_id" ON "undertext"."compactions" USING btree ("family","id");
+CREATE UNIQUE INDEX "compactions_id" ON "undertext"."compactions" USING btree ("family","id","session");
 --> statement-breakpoint
 CREATE INDEX "compactions_session" ON "undertext"."compactions" USING btree ("family","session","no");
 --> statement-breakpoint

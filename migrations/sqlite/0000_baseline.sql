@@ -87,7 +87,7 @@ CREATE INDEX `undertext_compactions_replacing` ON `undertext_compactions` (`sess
 --> statement-breakpoint
 CREATE INDEX `undertext_compactions_undone_with` ON `undertext_compactions` (`undone_with_run`) WHERE undone_with_run is not null;
 --> statement-breakpoint
-CREATE UNIQUE INDEX `undertext_compactions_id` ON `undertext_compactions` (`id`);
+CREATE UNIQUE INDEX `undertext_compactions_id` ON `undertext_compactions` (`id`,`session`);
 --> statement-breakpoint
 CREATE INDEX `undertext_compactions_session` ON `undertext_compactions` (`session`,`no`);
 --> statement-breakpoint

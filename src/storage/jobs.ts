@@ -135,9 +135,10 @@ export interface Circuits {
 
 export type Awaitable<T> = T | Promise<T>
 
-/** The head of an export. */
+/** The head of an export, and what only a move copies beside it, of the same moment. */
 export type ExportedHead = {
   readonly head: HistoryHead
+  readonly background: Background
   /** The state with which the storage reads the rows as they were. Opaque to others. */
   readonly within: unknown
 }
@@ -177,13 +178,10 @@ export type CircuitRecord = Omit<Circuit, 'openUntil'> & {
 
 /** Some sessions in the order of their insertion. */
 export type SessionPage = {
-  readonly sessions: readonly { readonly id: string; readonly estimator: string; readonly messages: number }[]
+  readonly sessions: readonly { readonly id: string; readonly messages: number }[]
   /** The place after which the next follow; `undefined` when these were the last. */
   readonly next: readonly number[] | undefined
 }
-
-/** Names of a session that are longer than an index may hold. */
-export type LongNames = { readonly sessionId: string; readonly field: string; readonly count: number }
 
 /** Rows of a store that belong to no session: what was learned of models, receipts of purges, and notes of owners. */
 export type StoreTable = 'calibrations' | 'limits' | 'receipts' | 'notes'
@@ -193,18 +191,15 @@ export type StoreRecords = {
   readonly next: readonly number[] | undefined
 }
 
-/** The last step of a copied session: its background, and the name and the value of the mark that it is a copy. */
+/** What a copied session gets with its name: its background, and the name and the value of the mark that it is a copy. */
 export type CopiedSession = {
   readonly background: Background
   readonly mark: { readonly key: string; readonly value: string }
-  /** The older copy that this one replaces, in the same transaction. */
+  /** The older copy that this one replaces, if it is still as it was copied. */
   readonly replaced?: {
-    /** Whether it is still as it was copied. */
-    readonly isUnchanged: (head: HistoryHead, background: Background) => boolean
+    readonly isUnchanged: (found: ExportedHead) => boolean
     /** The temporary name, and its holder, under which it is then removed. */
     readonly aside: { readonly id: string; readonly holder: string; readonly expiresAt: number }
-    /** The numbers of the audit's entries. */
-    readonly undoneWith: readonly number[]
   }
 }
 
@@ -215,18 +210,13 @@ export interface Histories {
   /** Some rows after a position (0: from the first). Throws `SESSION_NOT_FOUND` when the session was replaced. */
   rows(exported: ExportedHead, after: number): Awaitable<ExportedRows>
 
-  /** The ids among these that compactions or runs have already. */
-  takenIds(ids: readonly string[]): Awaitable<string[]>
   /** Reserves numbers for the compactions of a session being restored, and returns the first. */
   reserve(importId: string, compactions: number): Awaitable<number>
   /** Writes rows with their tags. Throws `MESSAGE_ID_TAKEN`. */
   writeRows(restoring: Restoring, rows: readonly RestoredRow[]): Awaitable<void>
   /** Writes entries of the audit; returns their numbers. */
   writeAudit(restoring: Restoring, entries: readonly AuditRecord[]): Awaitable<number[]>
-  /**
-   * Writes compactions, from an index of their list on; `undoneWith` has the numbers of the audit's entries. Throws `SESSION_EXISTS` when
-   * an id was taken meanwhile.
-   */
+  /** Writes compactions, from an index of their list on; `undoneWith` has the numbers of the audit's entries. */
   writeCompactions(
     restoring: Restoring,
     from: number,
@@ -238,20 +228,14 @@ export interface Histories {
 
   /** The sessions, archived ones too, oldest first. */
   sessions(after: readonly number[] | undefined, limit: number): Awaitable<SessionPage>
-  /** A session and its background, of one moment. Throws `SESSION_NOT_FOUND`. */
-  moment(id: string): Awaitable<{ readonly exported: ExportedHead; readonly background: Background }>
   /**
-   * Names a copied session, which lists it; with `replaced` also writes its compactions and the rest, and takes its predecessor out of
-   * every list. Returns `false`, and does nothing, when that one has changed.
+   * Names a restored session, which lists it, with what else a copy has; in place of an older copy if it names one. Returns `false`, and
+   * does nothing, when that one has changed. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`.
    */
-  finishCopy(restoring: Restoring, copied: CopiedSession): Awaitable<boolean>
+  publish(restoring: Restoring, copied?: CopiedSession): Awaitable<boolean>
   /** The value of a mark; `undefined` when there is none. */
   mark(key: string): Awaitable<string | undefined>
   writeMark(key: string, value: string): Awaitable<void>
-  /** The most bytes of a name that the indexes can hold; `undefined` when there is no limit. */
-  mostNameBytes(): Awaitable<number | undefined>
-  /** Names that have more bytes, the first thousand of each kind. Reads the rows of all sessions, without their contents. */
-  longNames(bytes: number): Awaitable<LongNames[]>
   /** Some rows of a table. */
   storeRecords(table: StoreTable, after: readonly number[] | undefined): Awaitable<StoreRecords>
   /** Adds rows that are not there; of what was learned, the later one is kept. Returns how many were written. */

@@ -1,14 +1,12 @@
 import { readHead } from './head.ts'
 import { recognizeHistory } from './history-lines.ts'
 import type { Head, Input, Source, SourceName } from './source.ts'
-import { anthropic } from './sources/anthropic.ts'
 import { chatgpt } from './sources/chatgpt.ts'
 import { claude } from './sources/claude.ts'
 import { claudeCode } from './sources/claude-code.ts'
-import { openai } from './sources/openai.ts'
 import { pi } from './sources/pi.ts'
 import { cline, roo } from './sources/roo.ts'
-import { messages } from './sources/transcript.ts'
+import { anthropic, messages, openai } from './sources/transcript.ts'
 
 /** The sources in the order of detection: those with distinctive marks first, plain messages last. */
 export const SOURCES: readonly Source[] = [

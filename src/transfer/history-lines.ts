@@ -12,75 +12,7 @@ import {
 import type { RestoreOptions, SessionRestore } from '../store/history/restore-session.ts'
 import type { Store } from '../store/store.ts'
 import { ENDS_WITHIN } from './lines.ts'
-import type { Head, SourceEvent } from './source.ts'
-
-/** The events of a file, conversation by conversation. */
-export class EventCursor {
-  readonly #events: AsyncIterator<SourceEvent>
-  /** The event after the current conversation: the beginning of the next one. */
-  #ahead: SourceEvent | undefined
-  #isOver = false
-
-  constructor(events: AsyncIterable<SourceEvent>) {
-    this.#events = inConversations(events)[Symbol.asyncIterator]()
-  }
-
-  /** Moves to the next conversation, skipping the rest of the current one; false when there is none. */
-  async next(): Promise<boolean> {
-    while (this.#ahead === undefined && !this.#isOver) await this.#read()
-    const isThere = this.#ahead !== undefined
-    this.#ahead = undefined
-    return isThere
-  }
-
-  /** The remaining events of the current conversation. */
-  async *rest(): AsyncGenerator<SourceEvent, void, undefined> {
-    for (;;) {
-      const event = await this.#read()
-      if (event === undefined) return
-      yield event
-    }
-  }
-
-  /** Ends the reading. */
-  async close(): Promise<void> {
-    await this.#events.return?.()
-  }
-
-  /** The next event of the current conversation. */
-  async #read(): Promise<SourceEvent | undefined> {
-    if (this.#ahead !== undefined || this.#isOver) return undefined
-    const { done, value } = await this.#events.next()
-    if (done === true) this.#isOver = true
-    else if (value.type === 'conversation') this.#ahead = value
-    else return value
-    return undefined
-  }
-}
-
-/** Events that begin with a conversation: earlier events belong to it. */
-export async function* inConversations(
-  events: AsyncIterable<SourceEvent>,
-): AsyncGenerator<SourceEvent, void, undefined> {
-  let before: SourceEvent[] | undefined = []
-  for await (const event of events) {
-    if (before !== undefined) {
-      const isBegun = event.type === 'conversation'
-      if (!isBegun && event.type !== 'message') {
-        before.push(event)
-        continue
-      }
-      yield isBegun ? event : { type: 'conversation', at: {} }
-      yield* before
-      before = undefined
-      if (isBegun) continue
-    }
-    yield event
-  }
-  if (before === undefined || before.length === 0) return
-  yield { type: 'conversation', at: {} }
-  yield* before
-}
+import type { Head } from './source.ts'
 
 /** A line without its end, or why it cannot be read. Numbers count from 1. */
 export type HistoryLine = { readonly number: number } & (

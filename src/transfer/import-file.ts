@@ -8,6 +8,7 @@ import { invalid, UndertextError } from '../core/errors.ts'
 import { check } from '../core/messages/check.ts'
 import { storeSchema } from '../store/arguments.ts'
 import { detectSource } from './detect.ts'
+import { importConversations } from './import-conversations.ts'
 import { importHistories } from './import-histories.ts'
 import {
   type CheckedImportFile,
@@ -20,7 +21,6 @@ import {
   reportOf,
 } from './import-report.ts'
 import { FileInput } from './source.ts'
-import { importConversations } from './write-file.ts'
 
 /** The content of a stream, which can be read several times. */
 type Spooled = { readonly input: FileInput; readonly remove: () => Promise<void> }
@@ -178,7 +178,7 @@ export async function importFile(
 }
 
 /** Imports an open file and closes it. Errors and the report call it `path`. Throws what `importFile` throws. */
-export async function importInput(
+async function importInput(
   store: ImportStore,
   path: string,
   input: FileInput,

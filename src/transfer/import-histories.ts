@@ -1,4 +1,5 @@
 import { isUndertextError, UndertextError } from '../core/errors.ts'
+import { defined } from '../core/messages/json.ts'
 import type { Session } from '../storage/storage.ts'
 import type { SessionRestore } from '../store/history/restore-session.ts'
 import { type CheckedHistory, checkHistory, restoreFrom } from './history-lines.ts'
@@ -128,8 +129,7 @@ async function restore(
   try {
     for await (const answer of restoreFrom(store, lines, {
       ids: [id],
-      ...(owner !== undefined && { owner }),
-      ...(signal !== undefined && { signal }),
+      ...defined({ owner, signal }),
     })) {
       if ('restored' in answer) return doneOf(answer.restored)
       const { why, code } = answer.refused

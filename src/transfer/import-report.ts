@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type ErrorCode, isUndertextError, UndertextError } from '../core/errors.ts'
 import { importOwnerOption, labelSchema, nameSchema } from '../core/messages/check.ts'
+import { defined } from '../core/messages/json.ts'
 import type { SessionImport } from '../store/history/import/import-types.ts'
 import type { Store } from '../store/store.ts'
 import { type FileInput, type NoteEvent, type Place, SOURCE_NAMES, type SourceName } from './source.ts'
@@ -19,15 +20,10 @@ export function refused(
   return problemCount === 1 ? 'one place cannot be read' : `${problemCount} places cannot be read`
 }
 
-/** The result of a conversation. */
-export type Done =
-  | (Pick<SessionImport, 'status' | 'messages' | 'existing' | 'compactions'> & Beside)
-  | { readonly status: 'refused'; readonly why: string; readonly code?: ErrorCode }
-  | { readonly status: 'empty' }
-  | ({ readonly status: 'checked'; readonly messages: number; readonly existing: number } & Beside)
-
-/** The fields of an entry besides the messages. */
-type Beside = { readonly bookkeeping?: number; readonly visible?: number }
+/** What became of a conversation. */
+export type Done = Pick<ImportedConversation, 'status'> &
+  Partial<Pick<ImportedConversation, 'messages' | 'existing' | 'bookkeeping' | 'visible' | 'why' | 'code'>> &
+  Partial<Pick<SessionImport, 'compactions'>>
 
 /** An entry of the report. */
 export function outcomeOf(
@@ -37,22 +33,16 @@ export function outcomeOf(
   skipBad = false,
 ): ImportedConversation {
   const { branchOf, problemCount, noteCount, problems, notes } = checked
+  const { status, messages = 0, existing = 0, bookkeeping = 0, visible, compactions = [], why, code } = done
   return {
     sessionId,
-    ...(branchOf !== undefined && { branchOf }),
-    status: done.status,
-    messages: 'messages' in done ? done.messages : 0,
-    existing: 'existing' in done ? done.existing : 0,
-    bookkeeping: ('bookkeeping' in done ? done.bookkeeping : undefined) ?? 0,
-    ...('visible' in done && done.visible !== undefined && { visible: done.visible }),
-    compactions: compactionsOf('compactions' in done ? done.compactions : []),
+    ...defined({ branchOf }),
+    ...{ status, messages, existing, bookkeeping },
+    ...defined({ visible }),
+    compactions: compactionsOf(compactions),
     skipped: skipBad ? problemCount : 0,
-    problemCount,
-    noteCount,
-    problems,
-    notes,
-    ...('why' in done && { why: done.why }),
-    ...('code' in done && { code: done.code }),
+    ...{ problemCount, noteCount, problems, notes },
+    ...defined({ why, code }),
   }
 }
 

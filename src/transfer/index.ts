@@ -2,17 +2,10 @@
  * Conversations from files and into files: the entry `undertext/transfer`.
  */
 
-export type { LongNames } from '../storage/storage.ts'
-export type {
-  MoveCode,
-  MovedSession,
-  MoveProblem,
-  MoveReport,
-} from '../store/history/move-store.ts'
+export { exportHtml } from './document/html.ts'
+export { exportMarkdown } from './document/markdown.ts'
 export type { DocumentOptions } from './document/options.ts'
 export type { DocumentStore } from './document/session-document.ts'
-export { exportHtml } from './export-html.ts'
-export { exportMarkdown } from './export-markdown.ts'
 export {
   type ExportViewOptions,
   exportView,
@@ -46,6 +39,12 @@ export type {
   ImportTotals,
 } from './import-report.ts'
 export { type Line, readLines } from './lines.ts'
+export type {
+  MoveCode,
+  MovedSession,
+  MoveProblem,
+  MoveReport,
+} from './move-store.ts'
 export { type MoveOptions, moveStore } from './move-store.ts'
 export { type NoteEvent, SOURCE_NAMES, type SourceName } from './source.ts'
 export type { ViewFormat } from './view-formats.ts'

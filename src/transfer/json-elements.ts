@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { ENDS_WITHIN, MAX_LINE_BYTES, readJson } from './lines.ts'
-import type { Place } from './source.ts'
+import { ENDS_WITHIN, MAX_LINE_BYTES, placeOfLine, readJson, readJsonLines } from './lines.ts'
+import type { Head, Input, Place } from './source.ts'
 
 /*
  * Finds where the values of one JSON list, or the fields of one JSON object, begin and end, from brackets and strings alone. Values are not
@@ -328,6 +328,25 @@ function elementOf(piece: Piece, maxBytes: number): JsonElement {
 /** The place of a piece in its file. */
 export function placeOf(piece: JsonElement): Place {
   return { line: piece.line, ...elementIn(piece) }
+}
+
+/** A value of a file, or why it is unreadable. */
+export type Unit = { readonly at: Place } & ({ readonly value: unknown } | { readonly problem: string })
+
+/** The values of a file one by one: those of its lines, or the elements of its list, or of these lists of its object. */
+export async function* unitsIn(
+  input: Input,
+  shape: Head['shape'],
+  lists: readonly string[] = [],
+): AsyncGenerator<Unit, void, undefined> {
+  if (shape === 'lines') {
+    for await (const read of readJsonLines(input.bytes())) yield { ...read, at: placeOfLine(read) }
+    return
+  }
+  for await (const piece of readElements(input.bytes(), { lists, fields: () => false })) {
+    if (piece.type === 'element') yield { at: placeOf(piece), value: piece.value }
+    else if (piece.type === 'problem') yield { at: placeOf(piece), problem: piece.why }
+  }
 }
 
 function elementIn(piece: Piece | JsonElement): { readonly element?: number } {

@@ -1,8 +1,20 @@
+import { createHash, type Hash } from 'node:crypto'
 import { z } from 'zod'
-import { invalid } from '../core/errors.ts'
+import { type ErrorCode, invalid, isUndertextError, UndertextError } from '../core/errors.ts'
 import { check } from '../core/messages/check.ts'
-import type { LongNames } from '../storage/storage.ts'
-import { type MovedSession, type MoveReport, moveStorage } from '../store/history/move-store.ts'
+import { canonicalJson } from '../core/messages/json.ts'
+import type { HistoryHead } from '../storage/records/records.ts'
+import type { ExportedHead, SessionPage, Storage, StoreTable } from '../storage/storage.ts'
+import { exportedRecords, exportedRows } from '../store/history/export-session.ts'
+import { discard, discardDead, newLease, staged, stagedName } from '../store/history/import/staging.ts'
+import { ownNames, Renaming } from '../store/history/renamed.ts'
+import {
+  findingsOf,
+  isBody,
+  type NumberedRecord,
+  sessionFields,
+  writeHistory,
+} from '../store/history/restore-session.ts'
 import { Store, storageOf } from '../store/store.ts'
 
 const callback = <T>() =>
@@ -10,8 +22,6 @@ const callback = <T>() =>
 
 const moveSchema = z.strictObject({
   signal: z.instanceof(AbortSignal).optional(),
-  /** Called before the first session, with names that are too long for the indexes of `to`; their sessions are not copied. */
-  onLongNames: callback<readonly LongNames[]>(),
   /** Called with the number of messages, each time that some were copied. */
   onMessages: callback<number>(),
   /** Called after each session. */
@@ -34,4 +44,264 @@ export type MoveOptions = z.input<typeof moveSchema>
 export async function moveStore(from: Store, to: Store, options: MoveOptions = {}): Promise<MoveReport> {
   if (!(from instanceof Store && to instanceof Store)) throw invalid('moveStore: from and to must be stores')
   return moveStorage(storageOf(from), storageOf(to), check(moveSchema, options, 'moveStore'))
+}
+
+/*
+ * A copy of a whole store: each session as export and restore copy it, under its own id and ids, with its jobs. A mark in the copy's store
+ * has the digest of what was copied, so that a later run knows whether the copy has changed since.
+ */
+
+/** Why a session was not copied, besides the codes of errors. */
+const MOVE_PROBLEMS = [
+  /** Another conversation has its id. */
+  'OTHER_SESSION',
+  /** The copy was changed since, or another program made it. */
+  'CHANGED_THERE',
+  /** The copy was purged. */
+  'PURGED_THERE',
+  /** `sessions.verify` finds something in it. */
+  'UNSOUND',
+  /** The copy is not equal. */
+  'MISMATCH',
+] as const
+
+/** Why a session was not copied. */
+export type MoveCode = (typeof MOVE_PROBLEMS)[number] | ErrorCode
+
+/** A session that was not copied: `code` is one of `MOVE_PROBLEMS` or of an error. Without text of the conversation. */
+export type MoveProblem = { readonly sessionId: string; readonly code: MoveCode; readonly detail: string }
+
+/** What became of a session. */
+export type MovedSession = {
+  readonly sessionId: string
+  /** `copied`; `replaced`: an older copy; `unchanged`: it was there; `gone`: it was purged meanwhile. */
+  readonly outcome: 'copied' | 'replaced' | 'unchanged' | 'gone' | 'refused'
+  readonly messages: number
+}
+
+/** What a move did. */
+export type MoveReport = {
+  /** Sessions that were copied, that replaced older copies, and that were there already. */
+  readonly copied: number
+  readonly replaced: number
+  readonly unchanged: number
+  /** Sessions that were not copied, and the first of them with the reason. */
+  readonly refused: number
+  readonly problems: readonly MoveProblem[]
+  /** Messages in the sessions that were copied. */
+  readonly messages: number
+  /** Rows that were written: calibrations and limits of models, receipts of purges. */
+  readonly calibrations: number
+  readonly limits: number
+  readonly receipts: number
+  /** Notes of owners that were written; those of sessions are copied with them. */
+  readonly notes: number
+}
+
+/** Problems that a report names. */
+const MOST_PROBLEMS = 1_000
+/** Sessions that are listed together. */
+const PAGE = 500
+
+/** See `moveStore` of undertext/transfer. */
+export async function moveStorage(from: Storage, to: Storage, hooks: MoveOptions = {}): Promise<MoveReport> {
+  await discardDead(to)
+  const counts = { copied: 0, replaced: 0, unchanged: 0, refused: 0, gone: 0, messages: 0 }
+  const problems: MoveProblem[] = []
+  for await (const { id, messages } of sessionsOf(from)) {
+    refuseAborted(hooks, id)
+    const outcome = await moved(id)
+    counts[outcome] += 1
+    if (outcome === 'copied' || outcome === 'replaced') counts.messages += messages
+    hooks.onSession?.({ sessionId: id, outcome, messages })
+  }
+  const calibrations = await copyRecords(from, to, 'calibrations')
+  const limits = await copyRecords(from, to, 'limits')
+  const receipts = await copyRecords(from, to, 'receipts')
+  const notes = await copyRecords(from, to, 'notes')
+  const { gone: _, ...rest } = counts
+  return { ...rest, problems, calibrations, limits, receipts, notes }
+
+  async function moved(id: string): Promise<MovedSession['outcome']> {
+    try {
+      return await moveSession(from, to, id, hooks)
+    } catch (error) {
+      if (isUndertextError(error, 'SESSION_NOT_FOUND') && (await from.session(id)) === undefined)
+        return 'gone'
+      const problem = problemOf(error)
+      if (problem === undefined) throw error
+      if (problems.length < MOST_PROBLEMS) problems.push({ sessionId: id, ...problem })
+      return 'refused'
+    }
+  }
+}
+
+/** The sessions of a store, oldest first: lists show the copies in the same order. */
+async function* sessionsOf({ histories }: Storage): AsyncGenerator<SessionPage['sessions'][number]> {
+  let after: SessionPage['next']
+  do {
+    const { sessions, next } = await histories.sessions(after, PAGE)
+    yield* sessions
+    after = next
+  } while (after !== undefined)
+}
+
+/** A session that is not copied. */
+class Unmovable extends Error {
+  readonly code: (typeof MOVE_PROBLEMS)[number]
+
+  constructor(code: (typeof MOVE_PROBLEMS)[number], detail: string) {
+    super(detail)
+    this.code = code
+  }
+}
+
+/** Errors that concern one session; after any other the next would fail too. */
+const OF_ONE_SESSION = new Set([
+  ...['ESTIMATOR_UNKNOWN', 'HISTORY_REFUSED', 'INVALID_INPUT', 'MESSAGE_ID_TAKEN'],
+  ...['SESSION_EXISTS', 'SESSION_NOT_FOUND', 'STORE_CORRUPT'],
+])
+
+function problemOf(error: unknown): Omit<MoveProblem, 'sessionId'> | undefined {
+  if (error instanceof Unmovable) return { code: error.code, detail: error.message }
+  if (!isUndertextError(error) || !OF_ONE_SESSION.has(error.code)) return undefined
+  return { code: error.code, detail: error.message }
+}
+
+function refuseAborted({ signal }: MoveOptions, sessionId: string): void {
+  if (signal?.aborted === true) throw new UndertextError('ABORTED', { sessionId })
+}
+
+/** A session at one moment, and the digest of everything but its rows. */
+type Standing = ExportedHead & { readonly digest: string }
+
+async function standingOf({ histories }: Storage, id: string): Promise<Standing> {
+  const exported = await histories.head(id)
+  return { ...exported, digest: digestOf(exported) }
+}
+
+function digestOf(exported: ExportedHead): string {
+  const { background } = exported
+  return createHash('sha256')
+    .update(canonicalJson({ head: headOfCopy(exported), background }))
+    .digest('base64url')
+}
+
+/** The head that a copy has: attempts that run here have no process there. */
+function headOfCopy({ head }: ExportedHead): HistoryHead {
+  return new Renaming(head, ownNames(head)).head(head, head.session.id)
+}
+
+/** The mark of a copy. It names no session, because it stays when the copy is purged. */
+function markOf({ head: { session } }: Standing): string {
+  const name = createHash('sha256').update(session.id).digest('base64url').slice(0, 22)
+  return `copied/${session.incarnation}/${name}`
+}
+
+async function moveSession(
+  from: Storage,
+  to: Storage,
+  id: string,
+  hooks: MoveOptions,
+): Promise<MovedSession['outcome']> {
+  const ours = await standingOf(from, id)
+  const mark = await to.histories.mark(markOf(ours))
+  const there = await to.session(id)
+  if (there === undefined) {
+    if (mark !== undefined) throw new Unmovable('PURGED_THERE', 'its copy was purged')
+    await copySession(from, to, ours, undefined, hooks)
+    return 'copied'
+  }
+  if (there.incarnation !== ours.head.session.incarnation)
+    throw new Unmovable('OTHER_SESSION', 'another conversation has its id')
+  const { digest } = await standingOf(to, id)
+  if (digest === ours.digest) return 'unchanged'
+  if (digest !== mark) throw changedThere()
+  await copySession(from, to, ours, digest, hooks)
+  return 'replaced'
+}
+
+function changedThere(): Unmovable {
+  return new Unmovable('CHANGED_THERE', 'its copy was changed since, or was not made by a move')
+}
+
+/**
+ * Copies a session, and compares the copy before it can be seen. `former` is the digest of an older copy, which it replaces in one
+ * transaction; that one is then removed.
+ */
+async function copySession(
+  from: Storage,
+  to: Storage,
+  ours: Standing,
+  former: string | undefined,
+  { signal, onMessages }: MoveOptions,
+): Promise<void> {
+  const head = headOfCopy(ours)
+  const { id, incarnation, estimator } = head.session
+  await requireSound(from, head, id)
+  const aside = { id: stagedName(), ...newLease() }
+  const isUnchanged = (found: ExportedHead): boolean => digestOf(found) === former
+  const copied = {
+    background: ours.background,
+    mark: { key: markOf(ours), value: ours.digest },
+    ...(former !== undefined && { replaced: { aside, isUnchanged } }),
+  }
+  await staged(to, id, { fields: sessionFields(head), estimator, incarnation }, async ({ id: importId }) => {
+    const [sent, stored] = [createHash('sha256'), createHash('sha256')]
+    const restoring = await writeHistory(to, importId, head, numberedRecords(from, ours, sent), {
+      signal,
+      onRows: (rows) => onMessages?.(rows.filter(({ row }) => row.type === 'message').length),
+    })
+    const copy = await to.histories.head(importId)
+    for await (const record of exportedRows(to, copy)) stored.update(canonicalJson(record))
+    if (!isSameHead(copy.head, head) || sent.digest('hex') !== stored.digest('hex'))
+      throw new Unmovable('MISMATCH', 'the copy is not equal to the original')
+    await requireSound(to, head, importId)
+    if (!(await to.histories.publish(restoring, copied))) throw changedThere()
+  })
+  if (former !== undefined) await discard(to, aside.id)
+}
+
+/** The rows as a restore writes them; each is also added to the hash, with which the copy is compared. */
+async function* numberedRecords(
+  from: Storage,
+  exported: ExportedHead,
+  sent: Hash,
+): AsyncGenerator<NumberedRecord> {
+  for await (const record of exportedRecords(from, exported)) {
+    if (!isBody(record)) continue
+    sent.update(canonicalJson(record))
+    yield { line: 0, record }
+  }
+}
+
+/** An import gets its id and its times with its name. */
+function isSameHead(copy: HistoryHead, { session, ...rest }: HistoryHead): boolean {
+  const { id, createdAt, updatedAt } = session
+  return (
+    canonicalJson({ ...copy, session: { ...copy.session, id, createdAt, updatedAt } }) ===
+    canonicalJson({ ...rest, session })
+  )
+}
+
+/** The most messages of a session that is verified, which takes 1.5 KB of memory for each. A larger one is compared only. */
+const MOST_VERIFIED = 200_000
+
+async function requireSound(storage: Storage, { session }: HistoryHead, id: string): Promise<void> {
+  if (session.messages > MOST_VERIFIED) return
+  const codes = await findingsOf(storage, id)
+  if (codes.length > 0)
+    throw new Unmovable('UNSOUND', `verifySession finds ${codes.join(', ')} in it; repair it first`)
+}
+
+/** Copies the rows of a table that belong to no session; returns how many were written. */
+async function copyRecords(from: Storage, to: Storage, table: StoreTable): Promise<number> {
+  let written = 0
+  let after: readonly number[] | undefined
+  do {
+    const { records, next } = await from.histories.storeRecords(table, after)
+    if (records.length > 0) written += await to.histories.writeStoreRecords(table, records)
+    after = next
+  } while (after !== undefined)
+  return written
 }

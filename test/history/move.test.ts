@@ -5,8 +5,8 @@ import { afterAll, afterEach, expect, it } from 'vitest'
 import { estimatorNamed } from '../../src/core/tokens/index.ts'
 import { type OpenOptions, openStore, type Store } from '../../src/index.ts'
 import type { Histories, Storage } from '../../src/storage/storage.ts'
-import { moveStorage } from '../../src/store/history/move-store.ts'
 import { moveStore } from '../../src/transfer/index.ts'
+import { moveStorage } from '../../src/transfer/move-store.ts'
 import { live, standing, turned } from '../storage/written/story.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat, say } from '../support/conversation.ts'
@@ -176,9 +176,9 @@ it('a copy that changes at the last moment is not replaced', async () => {
   await source.append('a', chat(1))
   const storage = storageOf(there)
   const changing: Storage = withHistories(storage, {
-    finishCopy: async (...given) => {
+    publish: async (...given) => {
       await there.append('a', [say('user', 'mine')])
-      return storage.histories.finishCopy(...given)
+      return storage.histories.publish(...given)
     },
   })
   const { problems } = await moveStorage(storageOf(source), changing)
@@ -191,7 +191,7 @@ function withHistories(storage: Storage, verbs: Partial<Histories>): Storage {
   return { ...storage, histories: { ...storage.histories, ...verbs } }
 }
 
-it('a copy that differs is an error of its session, and is not seen', async () => {
+it('a copy that differs is an error of its session and is not seen, also in place of an older one', async () => {
   const [source, there] = [await sqlite(), await sqlite()]
   await source.append('a', chat(3))
   await source.append('b', chat(1))
@@ -206,6 +206,15 @@ it('a copy that differs is an error of its session, and is not seen', async () =
   const { problems, copied } = await moveStorage(storageOf(source), forgetful)
   expect([copied, problems]).toMatchObject([1, [{ sessionId: 'a', code: 'MISMATCH' }]])
   expect((await there.sessions.list()).map(({ id }) => id)).toEqual(['b'])
+
+  await source.append('b', chat(2))
+  const before = await everythingOf(there, 'b')
+  expect((await moveStorage(storageOf(source), forgetful)).problems).toMatchObject([
+    { sessionId: 'a', code: 'MISMATCH' },
+    { sessionId: 'b', code: 'MISMATCH' },
+  ])
+  expect(await everythingOf(there, 'b')).toEqual(before)
+  expect(await moveStore(source, there)).toMatchObject({ copied: 1, replaced: 1, refused: 0 })
 })
 
 it('a session in which verify finds something is not copied before it is repaired', async () => {
@@ -363,47 +372,18 @@ it('a new name of 2,600 bytes is stored in every engine, and a longer one is ref
   }
 })
 
-it('a session of an earlier version with longer names stays usable, and only PostgreSQL cannot take it', async () => {
+it('a session with a name that another program made too long for PostgreSQL is named, and the others are copied', async () => {
   const database = new BetterSqlite3(':memory:')
   const source = await opened(openStore(database))
-  const [name, second] = [incompressible(3_000), incompressible(2_700)]
-  for (const id of ['s', 'owned', 'fine']) await source.append(id, chat(4))
-  // As these were written before names had a limit in bytes.
-  database.prepare("update undertext_sessions set id = ? where id = 's'").run(name)
-  database.prepare("update undertext_sessions set owner = ? where id = 'owned'").run(second)
-  await storageOf(source).append(name, [{ ...say('user', 'x'), id: name, idempotencyKey: second }], undefined)
-  await storageOf(source).append(name, [{ ...say('user', 'y'), id: second }], undefined)
-
-  await source.append(name, chat(3))
-  const run = await source.compactSession(name, { range: { from: 1, to: 4 }, summary: 'One.' })
-  await source.undoCompaction(name, run!.runId)
-  await source.redoCompaction(name, run!.runId)
-  await source.messages.pin(name, [second])
-  await source.sessions.update('owned', { title: 'x' })
-  expect((await source.sessions.list({ owner: second })).map(({ id }) => id)).toEqual(['owned'])
-  expect((await source.getMessages(name)).map(({ id }) => id)).toContain(name)
-  expect((await source.sessions.verify(name)).findings).toEqual([])
-
+  for (const id of ['owned', 'fine']) await source.append(id, chat(2))
+  const owner = incompressible(2_800)
+  database.prepare("update undertext_sessions set owner = ? where id = 'owned'").run(owner)
+  await source.limits.set({ provider: incompressible(900), model: incompressible(2_900), tokens: 1_000 })
   const [file, there] = [await sqlite(), await postgres()]
-  expect(await moveStore(source, file)).toMatchObject({ copied: 3, refused: 0 })
-  expect(await everythingOf(file, name)).toEqual(await everythingOf(source, name))
-
-  const listed: unknown[] = []
-  const report = await moveStore(source, there, { onLongNames: (names) => listed.push(names) })
-  expect(listed).toEqual([
-    [
-      { sessionId: name, field: 'session id', count: 1 },
-      { sessionId: 'owned', field: 'owner', count: 1 },
-      { sessionId: name, field: 'message id', count: 2 },
-      { sessionId: name, field: 'idempotency key', count: 1 },
-    ],
-  ])
-  expect(report).toMatchObject({
-    copied: 1,
-    problems: [
-      { sessionId: name, code: 'NAME_TOO_LONG', detail: expect.stringContaining('session id') },
-      { sessionId: 'owned', code: 'NAME_TOO_LONG', detail: expect.stringContaining('owner') },
-    ],
+  expect(await moveStore(source, file)).toMatchObject({ copied: 2, refused: 0, limits: 1 })
+  expect(await moveStore(source, there)).toMatchObject({
+    ...{ copied: 1, limits: 0 },
+    problems: [{ sessionId: 'owned', code: 'INVALID_INPUT' }],
   })
   expect((await there.sessions.list()).map(({ id }) => id)).toEqual(['fine'])
   database.close()

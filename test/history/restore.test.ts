@@ -365,25 +365,14 @@ describe('the ids of a copy', () => {
     await expect(store.messages.pin('s', [first!.id])).rejects.toMatchObject({ code: 'MESSAGE_NOT_FOUND' })
   })
 
-  it('are others where only the ids of messages or of a run are taken', async () => {
+  it('are others where the ids of its messages are taken', async () => {
     const store = await openMemory()
     await store.append('s', chat(3))
-    await everyKind(store, 'other')
-    const run = (await store.listCompactions('other'))[0]!.runId
     const records = await recordsOf(store, 's')
     const named = records.map((one) => (one.type === 'session' ? { ...one, id: 'named otherwise' } : one))
     await restoreLines(store, await linesFrom(named))
     const [a, b] = [await store.getMessages('s'), await store.getMessages('named otherwise')]
     expect(new Set([...a, ...b].map(({ id }) => id)).size).toBe(12)
-
-    await store.compactSession('s', { range: { from: 1, to: 2 }, summary: 'x' })
-    const own = (await store.listCompactions('s'))[0]!.runId
-    const text = (await linesOf(store, 's')).slice(0, -1).join('\n').replaceAll(own, run)
-    await store.sessions.purge('s')
-    const changed = text.split('\n').map((line) => JSON.parse(line) as HistoryRecord)
-    await restoreLines(store, await linesFrom([...changed, await counted(changed)]))
-    expect((await store.listCompactions('s'))[0]!.runId).not.toBe(run)
-    await expectNoneInCommon(store, 's', 'other')
   })
 
   it('are refused where a message has one in the form of the copy’s own', async () => {
@@ -402,14 +391,6 @@ describe('the ids of a copy', () => {
     expect((await store.sessions.list()).map(({ id }) => id)).toEqual(['t', 's'])
   })
 })
-
-/** The record at the end of others. */
-async function counted(records: readonly HistoryRecord[]): Promise<HistoryRecord> {
-  const of = (...types: string[]): number => records.filter(({ type }) => types.includes(type)).length
-  const [compactions, audit, messages] = [of('compaction'), of('audit'), of('message')]
-  const inserted = of('summary', 'marker')
-  return { type: 'end', compactions, audit, messages, inserted, replacements: of('replacement') }
-}
 
 describe('the owner of a restored session', () => {
   it('is the one that is given, before the one in the history', async () => {

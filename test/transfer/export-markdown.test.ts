@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { exportMarkdown } from '../../src/transfer/export-markdown.ts'
+import { exportMarkdown } from '../../src/transfer/document/markdown.ts'
 import { hidesSomething, hostileText } from './hostile.ts'
 import { BEGIN, EVERY_PART, PNG, storeWith, whole } from './sessions.ts'
 

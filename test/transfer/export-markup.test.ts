@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { exportHtml } from '../../src/transfer/export-html.ts'
-import { exportMarkdown } from '../../src/transfer/export-markdown.ts'
+import { exportHtml } from '../../src/transfer/document/html.ts'
+import { exportMarkdown } from '../../src/transfer/document/markdown.ts'
 import { exportView } from '../../src/transfer/export-view.ts'
 import { whole } from './sessions.ts'
 

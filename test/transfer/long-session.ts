@@ -1,6 +1,6 @@
 import { openStore } from '../../src/index.ts'
-import { exportHtml } from '../../src/transfer/export-html.ts'
-import { exportMarkdown } from '../../src/transfer/export-markdown.ts'
+import { exportHtml } from '../../src/transfer/document/html.ts'
+import { exportMarkdown } from '../../src/transfer/document/markdown.ts'
 import { exportView } from '../../src/transfer/export-view.ts'
 
 /*

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { messageHtml } from '../../src/transfer/html/page-html.ts'
-import { messageMarkdown } from '../../src/transfer/markdown/message-markdown.ts'
+import { messageHtml } from '../../src/transfer/document/html.ts'
+import { messageMarkdown } from '../../src/transfer/document/markdown.ts'
 import { hidesSomething, hostileText } from './hostile.ts'
 
 const lines = (...given: readonly string[]): string => given.join('\n')

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { PositionRange } from '../../src/core/messages/message.ts'
+import { StoredEvents } from '../../src/transfer/import-conversations.ts'
 import type { SourceEvent } from '../../src/transfer/source.ts'
-import { StoredEvents } from '../../src/transfer/write-file.ts'
 
 const message = (content: unknown): SourceEvent => ({
   type: 'message',

@@ -1,8 +1,7 @@
 import { isUndertextError } from '../../core/errors.ts'
 import { isTokenizerName } from '../../core/tokens/tokenizer.ts'
-import type { LongNames } from '../../storage/storage.ts'
-import type { MoveReport } from '../../store/history/move-store.ts'
 import { contextOf } from '../../store/store.ts'
+import type { MoveReport } from '../../transfer/move-store.ts'
 import { moveStore } from '../../transfer/move-store.ts'
 import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
@@ -28,7 +27,6 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
   const estimators = known.filter(({ name }) => isTokenizerName(name))
   const target = await context.open('write', { at: there, estimators })
   const progress = await context.progress('looking')
-  let longNames: readonly LongNames[] = []
   const done = { sessions: 0, messages: 0 }
   const show = (): void =>
     progress.at(
@@ -38,10 +36,6 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
   try {
     const report = await moveStore(source, target, {
       signal,
-      onLongNames: (names) => {
-        longNames = names
-        if (!context.json) warn(context, names)
-      },
       onMessages: (copied) => {
         done.messages += copied
         show()
@@ -53,7 +47,7 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
       },
     })
     progress.end(counted(done.sessions, 'session'))
-    if (context.json) context.printJson(reportJson(context, there.path, report, longNames))
+    if (context.json) context.printJson(jsonOf(context, there.path, report))
     else write(context, there.path, report)
     return report.refused === 0 ? EXIT.done : EXIT.refused
   } catch (error) {
@@ -71,39 +65,11 @@ function shortened(id: string): string {
   return id.length <= SHOWN ? id : `${id.slice(0, SHOWN).toWellFormed()}…`
 }
 
-const LONG_NAMES: readonly Column[] = [
-  { title: 'SESSION', flexible: 'wrap', isName: true },
-  { title: 'TOO LONG' },
-  { title: 'COUNT' },
-]
-
-/** Names the sessions that will not be copied, before the first is. */
-function warn({ err, style }: Context, names: readonly LongNames[]): void {
-  if (names.length === 0) return
-  const rows = names.map(({ sessionId, field, count: times }) => [shortened(sessionId), field, count(times)])
-  const sessions = new Set(names.map(({ sessionId }) => sessionId)).size
-  const is = sessions === 1 ? 'has names that are' : 'have names that are'
-  writeLines(err, [
-    ...table(LONG_NAMES, rows, err, style),
-    style.yellow(`${counted(sessions, 'session')} ${is} too long for PostgreSQL: not copied.`),
-  ])
-}
-
-function reportJson(
-  { location }: Context,
-  to: string,
-  { problems, ...counts }: MoveReport,
-  longNames: readonly LongNames[],
-) {
+function jsonOf({ location }: Context, to: string, { problems, ...counts }: MoveReport) {
   return {
     from: location.path,
     to,
     ...counts,
-    longNames: longNames.map(({ sessionId, field, count: times }) => ({
-      session: sessionId,
-      field,
-      count: times,
-    })),
     problems: problems.map(({ sessionId, code, detail }) => ({ session: sessionId, code, detail })),
   }
 }

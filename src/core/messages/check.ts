@@ -112,7 +112,7 @@ export const MAX_NAME_LENGTH = 1_000
 
 /**
  * The longest name in UTF-8 bytes, for new ones. PostgreSQL indexes up to 2,704 bytes, of which the largest index of a name (an owner
- * with three integers) needs 44 besides it. Files of earlier versions may hold longer names, which stay usable.
+ * with three integers) needs 44 besides it.
  */
 export const MAX_NAME_BYTES = 2_600
 

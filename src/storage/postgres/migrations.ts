@@ -31,7 +31,7 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE INDEX \"compactions_spans\" ON {schema}.\"compactions\" USING btree (\"family\",\"session\",\"status\",\"first_anchor\",\"last_anchor\",\"rank\");",
     "CREATE INDEX \"compactions_replacing\" ON {schema}.\"compactions\" USING btree (\"family\",\"session\") WHERE status = 'active' and parts_replaced > 0;",
     "CREATE INDEX \"compactions_undone_with\" ON {schema}.\"compactions\" USING btree (\"family\",\"undone_with_run\") WHERE undone_with_run is not null;",
-    "CREATE UNIQUE INDEX \"compactions_id\" ON {schema}.\"compactions\" USING btree (\"family\",\"id\");",
+    "CREATE UNIQUE INDEX \"compactions_id\" ON {schema}.\"compactions\" USING btree (\"family\",\"id\",\"session\");",
     "CREATE INDEX \"compactions_session\" ON {schema}.\"compactions\" USING btree (\"family\",\"session\",\"no\");",
     "CREATE INDEX \"compactions_run\" ON {schema}.\"compactions\" USING btree (\"family\",\"run\");",
     "CREATE INDEX \"compactions_summaries\" ON {schema}.\"compactions\" USING btree (\"created_at\") WHERE summarizer is not null;",

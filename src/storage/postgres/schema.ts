@@ -227,7 +227,7 @@ export const compactions = undertext.table(
     index('compactions_undone_with')
       .on(table.family, table.undoneWithRun)
       .where(sql`undone_with_run is not null`),
-    uniqueIndex('compactions_id').on(table.family, table.id),
+    uniqueIndex('compactions_id').on(table.family, table.id, table.session),
     index('compactions_session').on(table.family, table.session, table.no),
     index('compactions_run').on(table.family, table.run),
     /** The cost of summaries of all families in a window of time. */

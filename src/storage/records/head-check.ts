@@ -1,26 +1,21 @@
 import { createHash } from 'node:crypto'
 import { REQUEST_TEXTS } from '../requests.ts'
-import type {
-  AuditRecord,
-  CompactionRecord,
-  HeadRecord,
-  HistoryHead,
-  MeasurementRecord,
-  NoteRecord,
-  OperationRecord,
-  PieceRecord,
-  RequestRecord,
-  RowSetRecord,
-  SessionRecord,
-  UsageRecord,
+import {
+  type CompactionRecord,
+  HEAD_LISTS,
+  type HeadRecord,
+  type HistoryHead,
+  type NoteRecord,
+  type RequestRecord,
+  type RowSetRecord,
+  type SessionRecord,
 } from './records.ts'
 import { Hiding } from './row-fields.ts'
 
 /** The order of the kinds of records. */
-const ORDER = [
-  ...(['session', 'compaction', 'audit', 'usage', 'measurement', 'operation'] as const),
-  ...(['piece', 'request', 'note'] as const),
-]
+const ORDER = Object.keys(HEAD_LISTS)
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer R)[] ? R[] : T[K] }
 
 /** The maximum bytes of an audit record as JSON, which bounds a row of any file. */
 const MAX_AUDIT_BYTES = 16_384
@@ -36,16 +31,9 @@ const isAttempt = ({ status }: CompactionRecord): boolean => status !== 'active'
  */
 export class HeadCheck {
   session: SessionRecord | undefined
-  readonly #lists = {
-    compaction: [] as CompactionRecord[],
-    audit: [] as AuditRecord[],
-    usage: [] as UsageRecord[],
-    measurement: [] as MeasurementRecord[],
-    operation: [] as OperationRecord[],
-    piece: [] as PieceRecord[],
-    request: [] as RequestRecord[],
-    note: [] as NoteRecord[],
-  }
+  readonly #lists = Object.fromEntries(
+    Object.values(HEAD_LISTS).map((list) => [list, [] as HeadRecord[]]),
+  ) as unknown as Writable<Omit<HistoryHead, 'session'>>
   readonly #compactions = new Map<string, CompactionRecord>()
   /** Unique names: compactions, models of figures, operations, notes and their keys. */
   readonly #names = new Set<string>()
@@ -64,7 +52,7 @@ export class HeadCheck {
     if (phase < this.#phase) return `a record of the type ${record.type} must come earlier`
     this.#phase = phase
     const problem = this.#problem(record, this.session)
-    ;(this.#lists[record.type] as HeadRecord[]).push(record)
+    ;(this.#lists[HEAD_LISTS[record.type]] as HeadRecord[]).push(record)
     return problem
   }
 
@@ -72,25 +60,11 @@ export class HeadCheck {
   close(): string | { readonly head: HistoryHead; readonly hiding: Hiding } {
     const { session } = this
     if (session === undefined) return 'the session is missing'
-    const {
-      compaction: compactions,
-      audit,
-      usage,
-      measurement,
-      operation,
-      piece,
-      request,
-      note,
-    } = this.#lists
-    const hiding = new Hiding(compactions)
+    const hiding = new Hiding(this.#lists.compactions)
     const problem = this.#insertions(session) ?? this.#hiders(hiding) ?? this.#undos() ?? this.#turned()
     if (problem !== undefined) return problem
     if (this.#unused.size > 0) return 'a piece belongs to no request'
-    const head = {
-      ...{ session, compactions, audit, usage },
-      ...{ measurements: measurement, operations: operation, pieces: piece, requests: request, notes: note },
-    }
-    return { head, hiding }
+    return { head: { session, ...this.#lists }, hiding }
   }
 
   #problem(record: Exclude<HeadRecord, SessionRecord>, session: SessionRecord): string | undefined {
@@ -139,7 +113,7 @@ export class HeadCheck {
 
   #note(record: NoteRecord): string | undefined {
     const { id, no, key, source, sourceSession, replacedBy, forgottenAt } = record
-    if (no <= (this.#lists.note.at(-1)?.no ?? 0)) return 'notes must be in the order of their numbers'
+    if (no <= (this.#lists.notes.at(-1)?.no ?? 0)) return 'notes must be in the order of their numbers'
     if (replacedBy !== undefined && replacedBy <= no) return 'a note is replaced by a later one'
     if ((source === undefined) !== (sourceSession === undefined))
       return 'a source is a message and its session'
@@ -179,13 +153,13 @@ export class HeadCheck {
   /** Every ordinal is inserted by one compaction, and a row is covered only by later compactions. */
   #insertions(session: SessionRecord): string | undefined {
     const inserters = new Map<number, CompactionRecord>()
-    for (const record of this.#lists.compaction) {
+    for (const record of this.#lists.compactions) {
       if (record.inserts === undefined) continue
       if (inserters.has(record.inserts[1])) return 'two compactions insert the same row'
       inserters.set(record.inserts[1], record)
     }
     if (inserters.size !== session.inserted) return 'an inserted row has no compaction'
-    for (const record of this.#lists.compaction) {
+    for (const record of this.#lists.compactions) {
       if (isAttempt(record)) continue
       const covered = [...(record.hides?.inserted ?? []), ...(record.beside?.inserted ?? [])]
       for (const [anchor, ordinal] of covered) {
@@ -200,12 +174,12 @@ export class HeadCheck {
   #hiders(hiding: Hiding): string | undefined {
     if (hiding.isTwice) return 'two compactions in force hide the same message'
     const hidden = new Set<number>()
-    for (const { status, hides } of this.#lists.compaction) {
+    for (const { status, hides } of this.#lists.compactions) {
       if (status !== 'active') continue
       for (const [, ordinal] of hides?.inserted ?? []) {
         if (hidden.has(ordinal)) return 'two compactions in force hide the same row'
         hidden.add(ordinal)
-        if (this.#lists.compaction[hiding.inserterOf(ordinal)!]!.status !== 'active')
+        if (this.#lists.compactions[hiding.inserterOf(ordinal)!]!.status !== 'active')
           return 'a compaction in force hides a row of one that is not'
       }
     }
@@ -213,7 +187,7 @@ export class HeadCheck {
   }
 
   #undos(): string | undefined {
-    for (const { undoneWithRun } of this.#lists.compaction) {
+    for (const { undoneWithRun } of this.#lists.compactions) {
       if (undoneWithRun === undefined) continue
       if (this.#lists.audit[undoneWithRun - 1]?.event !== 'run undone')
         return 'undoneWithRun must count to the undo of a run'
@@ -223,7 +197,7 @@ export class HeadCheck {
 
   /** A rewind turns only earlier compactions. */
   #turned(): string | undefined {
-    for (const record of this.#lists.compaction) {
+    for (const record of this.#lists.compactions) {
       const { lifts, restores, turned, rewinds, rank } = record
       const named = [
         ...(lifts ?? []),

@@ -349,30 +349,28 @@ export type HeadRecord =
 /** A record of an exported history. */
 export type HistoryRecord = HeaderRecord | HeadRecord | RowRecord | ReplacementRecord | EndRecord
 
+/** The kinds of records before the rows, in their order, and the lists of a head that hold them. The session comes first. */
+export const HEAD_LISTS = {
+  compaction: 'compactions',
+  audit: 'audit',
+  usage: 'usage',
+  measurement: 'measurements',
+  operation: 'operations',
+  piece: 'pieces',
+  request: 'requests',
+  note: 'notes',
+} as const
+type HeadLists = typeof HEAD_LISTS
+
 /** The small and changing data of a session at one moment. */
-export type HistoryHead = {
-  readonly session: SessionRecord
-  readonly compactions: readonly CompactionRecord[]
-  readonly audit: readonly AuditRecord[]
-  readonly usage: readonly UsageRecord[]
-  readonly measurements: readonly MeasurementRecord[]
-  readonly operations: readonly OperationRecord[]
-  readonly pieces: readonly PieceRecord[]
-  readonly requests: readonly RequestRecord[]
-  readonly notes: readonly NoteRecord[]
+export type HistoryHead = { readonly session: SessionRecord } & {
+  readonly [T in keyof HeadLists as HeadLists[T]]: readonly Extract<HeadRecord, { type: T }>[]
 }
 
 /** The records of a head, in their order. */
 export function* headRecords(head: HistoryHead): Generator<HeadRecord> {
   yield head.session
-  yield* head.compactions
-  yield* head.audit
-  yield* head.usage
-  yield* head.measurements
-  yield* head.operations
-  yield* head.pieces
-  yield* head.requests
-  yield* head.notes
+  for (const list of Object.values(HEAD_LISTS)) yield* head[list]
 }
 
 export function isRow(record: HistoryRecord): record is RowRecord {

@@ -1,8 +1,8 @@
+import { z } from 'zod'
 import { defined, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
-import type { CompactionStatus } from '../../core/model/dependents.ts'
-import type { CompactionKind } from '../../core/model/plan.ts'
 import type { Sizes } from '../../core/tokens/measure.ts'
-import type { JobState } from '../jobs.ts'
+import type { CircuitRecord, JobRecord } from '../jobs.ts'
+import { type CompactionRecord, type HistoryRecord, RECORD_SCHEMAS } from '../records/records.ts'
 import {
   damaged,
   parseStored,
@@ -105,16 +105,17 @@ const compaction: Codec<string | undefined> = {
   write: (value, { numbers }) => (value === undefined ? null : numbers.get(value)!),
 }
 
-export type Fields = { readonly [name: string]: Codec<unknown> }
-type Values<F extends Fields> = { [K in keyof F]: F[K] extends Codec<infer T> ? T : never }
+type Fields = { readonly [name: string]: Codec<unknown> }
+
+type All<R> = { readonly [K in keyof Required<R>]: R[K] }
 
 /** Fields of a record, each stored in the column of its name (`inputTokens` in `input_tokens`), in the order of the record. */
-export class Columns<F extends Fields> {
+export class Columns<R extends object> {
   readonly names: readonly string[]
   readonly #fields: readonly (readonly [string, Codec<unknown>])[]
 
-  constructor(fields: F) {
-    this.#fields = Object.entries(fields) as [string, Codec<unknown>][]
+  constructor(fields: Fields) {
+    this.#fields = Object.entries(fields)
     this.names = this.#fields.map(([name]) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
   }
 
@@ -124,17 +125,17 @@ export class Columns<F extends Fields> {
   }
 
   /** Fields from the columns of a row that begin at an index. Throws `STORE_CORRUPT`, naming the row. */
-  all(row: Row, from: number, name: string, references = NO_REFERENCES): Values<F> {
+  all(row: Row, from: number, name: string, references = NO_REFERENCES): All<R> {
     const values = this.#fields.map(([field, codec], at) => [
       field,
       codec.read(row[from + at], name, references),
     ])
-    return Object.fromEntries(values) as Values<F>
+    return Object.fromEntries(values) as All<R>
   }
 
   /** The same without absent ones. */
-  read(row: Row, from: number, name: string, references = NO_REFERENCES) {
-    return defined(this.all(row, from, name, references))
+  read(row: Row, from: number, name: string, references = NO_REFERENCES): R {
+    return defined(this.all(row, from, name, references)) as object as R
   }
 
   /** The values of the columns. */
@@ -144,30 +145,28 @@ export class Columns<F extends Fields> {
   }
 }
 
-export const AUDIT = new Columns({
-  event: text,
-  compaction,
-  run: optionalText,
-  at: number,
-  actor: optionalText,
-  detail: json,
-  position: number,
-})
+type Stored<T extends HistoryRecord['type']> = Omit<Extract<HistoryRecord, { type: T }>, 'type'>
 
-export const USAGE = new Columns({
-  provider: text,
-  model: text,
-  requests: number,
-  inputTokens: number,
-  cacheReadTokens: number,
-  cacheCreationTokens: number,
-  outputTokens: number,
-  lastCacheReadTokens: optionalNumber,
-  lastCacheCreationTokens: optionalNumber,
-  at: number,
-})
+/** The columns of a kind of record: each field is stored as its schema says, except those with a codec of their own. */
+function columnsOf<T extends HistoryRecord['type']>(type: T, own: Fields = {}): Columns<Stored<T>> {
+  const { type: _, ...shape } = RECORD_SCHEMAS[type].shape
+  const fields = Object.entries(shape).map(([name, schema]) => [name, own[name] ?? codecOf(schema)])
+  return new Columns(Object.fromEntries(fields))
+}
 
-const MEASURED_FIELDS = {
+function codecOf(schema: z.core.$ZodType): Codec<unknown> {
+  const isOptional = schema instanceof z.ZodOptional
+  const inner = isOptional ? schema.unwrap() : schema
+  if (inner instanceof z.ZodNumber) return isOptional ? optionalNumber : number
+  if (inner instanceof z.ZodString || inner instanceof z.ZodEnum) return isOptional ? optionalText : text
+  return json
+}
+
+export const AUDIT = columnsOf('audit', { compaction })
+export const USAGE = columnsOf('usage')
+export const MEASUREMENT = columnsOf('measurement')
+/** Those of a measurement without its key. */
+export const MEASURED = new Columns<Omit<Stored<'measurement'>, 'provider' | 'model'>>({
   estimator: text,
   viewEpoch: number,
   tokens: number,
@@ -178,29 +177,13 @@ const MEASURED_FIELDS = {
   firstTokens: optionalNumber,
   firstEstimate: number,
   at: number,
-}
-export const MEASURED = new Columns(MEASURED_FIELDS)
-export const MEASUREMENT = new Columns({ provider: text, model: text, ...MEASURED_FIELDS })
-
-export const OPERATION = new Columns({ id: text, digest: text, compaction, positions })
-
-export const NOTE = new Columns({
-  id: text,
-  no: number,
-  key: optionalText,
-  text: jsonText,
-  metadata: json,
-  sourceSession: optionalText,
-  source: optionalText,
-  actor: optionalText,
-  createdAt: number,
-  replacedBy: optionalNumber,
-  forgottenAt: optionalNumber,
 })
+export const OPERATION = columnsOf('operation', { compaction, positions })
+export const NOTE = columnsOf('note', { text: jsonText })
 
-export const JOB = new Columns({
+export const JOB = new Columns<JobRecord>({
   id: text,
-  state: text as Codec<JobState>,
+  state: text,
   request: optionalText,
   position: number,
   viewEpoch: number,
@@ -212,7 +195,7 @@ export const JOB = new Columns({
   changedAt: number,
 })
 
-export const CIRCUIT = new Columns({
+export const CIRCUIT = new Columns<CircuitRecord>({
   failures: number,
   viewEpoch: number,
   model: text,
@@ -221,12 +204,22 @@ export const CIRCUIT = new Columns({
   changedAt: number,
 })
 
+type OriginOfCompaction = Pick<
+  CompactionRecord,
+  'id' | 'run' | 'kind' | 'status' | 'trigger' | 'actor' | 'reason' | 'params'
+>
+type FiguresOfCompaction = Pick<
+  CompactionRecord,
+  | ('rowsHidden' | 'partsReplaced' | 'tokensBefore' | 'tokensAfter' | 'summarizer' | 'model')
+  | ('promptVersion' | 'usage' | 'cost' | 'error' | 'createdAt' | 'changedAt' | 'rank')
+>
+
 /** The fields of a compaction before its coverage. */
-export const COMPACTION_ORIGIN = new Columns({
+export const COMPACTION_ORIGIN = new Columns<OriginOfCompaction>({
   id: text,
   run: text,
-  kind: text as Codec<CompactionKind>,
-  status: text as Codec<CompactionStatus>,
+  kind: text,
+  status: text,
   trigger: text,
   actor: optionalText,
   reason: optionalText,
@@ -234,7 +227,7 @@ export const COMPACTION_ORIGIN = new Columns({
 })
 
 /** Those after it. */
-export const COMPACTION_FIGURES = new Columns({
+export const COMPACTION_FIGURES = new Columns<FiguresOfCompaction>({
   rowsHidden: number,
   partsReplaced: number,
   tokensBefore: number,

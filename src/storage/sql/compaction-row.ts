@@ -35,7 +35,7 @@ const WRITE = `${insertInto('undertext_compactions', [
   ...['no', 'session', 'coverage', 'requires', 'rows_inserted'],
   ...[...COMPACTION_ORIGIN.names, ...COMPACTION_FIGURES.names],
 ])}
-  on conflict ({family,} id) do update set ${setExcluded(['status', 'params', 'rows_inserted', ...ENDED])}
+  on conflict ({family,} id, session) do update set ${setExcluded(['status', 'params', 'rows_inserted', ...ENDED])}
   where undertext_compactions.status in ('running', 'aborted', 'expired') and undertext_compactions.rows_inserted = 0
   returning no`
 

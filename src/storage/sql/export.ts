@@ -12,13 +12,14 @@ import {
   type SessionRecord,
 } from '../records/records.ts'
 import { Hiding, namedTags, withoutBytes } from '../records/row-fields.ts'
-import type { ExportedHead, ExportedRows } from '../storage.ts'
+import type { Background, ExportedHead, ExportedRows } from '../storage.ts'
 import {
   AUDIT,
+  CIRCUIT,
   COMPACTION_FIGURES,
   COMPACTION_ORIGIN,
   type Columns,
-  type Fields,
+  JOB,
   MEASUREMENT,
   NOTE,
   OPERATION,
@@ -66,9 +67,9 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
   }
   const ids = new Map((yield* all('compactions', 'no, id', 'no')) as unknown as [number, string][])
   const references: References = { ids, numbers: new Map() }
-  const records = function* <T extends string, F extends Fields>(
+  const records = function* <T extends string, R extends object>(
     type: T,
-    columns: Columns<F>,
+    columns: Columns<R>,
     table: string,
     order: string,
   ) {
@@ -93,12 +94,32 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
     ...(yield* exportRequests(sql, session, numbers)),
     notes: yield* records('note', NOTE, 'notes', 'no'),
   }
+  const background = yield* readBackground(sql, no, references)
   const pinned = (yield* sql.all(
     'select key from undertext_messages where {family} session = ? and pinned = 1',
     no,
   )).map(([key]) => key as number)
   const hiding = new Hiding(head.compactions)
-  return { head, within: { no, ids, pinned: new Set(pinned), hiding } satisfies ExportedWithin }
+  return { head, background, within: { no, ids, pinned: new Set(pinned), hiding } satisfies ExportedWithin }
+}
+
+/** The jobs of a session and its circuit. */
+function* readBackground(sql: Sql, no: number, references: References): Work<Background> {
+  const jobs = yield* sql.all(
+    `select ${JOB.names.join(', ')} from undertext_jobs where {family} session = ? order by no`,
+    no,
+  )
+  const circuit = yield* sql.get(
+    `select ${CIRCUIT.names.join(', ')} from undertext_circuits where {family} session = ?`,
+    no,
+  )
+  return {
+    jobs: jobs.map((row) => {
+      const job = JOB.read(row, 0, 'job', references)
+      return job.state === 'running' ? { ...job, state: 'queued' } : job
+    }),
+    circuit: circuit && CIRCUIT.read(circuit, 0, 'circuit', references),
+  }
 }
 
 /** Sorted here, because the order of texts in a database of PostgreSQL depends on its collation. */

@@ -183,9 +183,11 @@ export function* noteAnswer(sql: Sql, id: string, attemptId: string, summary: Su
     yield* sql.enter(id)
     yield* sql.run(
       `update undertext_compactions set summarizer = ?, model = ?, prompt_version = ?, usage = ?, cost = ?
-       where {family} id = ? and status in ('running', 'expired')`,
+       where {family} id = ? and session = (select no from undertext_sessions where {family} id = ?)
+         and status in ('running', 'expired')`,
       ...recordColumns(summary),
       attemptId,
+      id,
     )
   })
 }

@@ -1,27 +1,11 @@
 import { MAX_NAME_BYTES } from '../../core/messages/check.ts'
-import type {
-  Background,
-  CircuitRecord,
-  CopiedSession,
-  ExportedHead,
-  JobRecord,
-  LongNames,
-  Restoring,
-  SessionPage,
-  StoreRecord,
-  StoreRecords,
-  StoreTable,
-} from '../storage.ts'
-import { CIRCUIT, insertInto, JOB, NOTE, type References } from './columns.ts'
-import { readHead } from './export.ts'
-import { publish, requireImport, setAside } from './imports.ts'
+import type { CopiedSession, SessionPage, StoreRecord, StoreRecords, StoreTable } from '../storage.ts'
+import { insertInto, NOTE } from './columns.ts'
 import { purgedNotes } from './notes.ts'
-import { countImport, insertCompactions, writeSettled } from './restore.ts'
-import { requireHead } from './sessions.ts'
 import type { Sql } from './sql.ts'
-import { Done, type Work } from './work.ts'
+import type { Work } from './work.ts'
 
-/* What a copy of a whole store needs beside export and restore: the sessions in order, their background, and rows of no session. */
+/* What a copy of a whole store needs beside export and restore: the sessions in order, marks, and rows of no session. */
 
 /** The sessions after a place, archived ones too, oldest first. */
 export function* readSessions(
@@ -32,81 +16,17 @@ export function* readSessions(
   return yield* sql.outside('moveStore', function* () {
     const isLater = after === undefined ? '' : `and {age} > (${after.map(() => '?').join(', ')})`
     const rows = yield* sql.all(
-      `select id, estimator, messages, {ages} from undertext_sessions where staged_by is null ${isLater} order by {ages} limit ?`,
+      `select id, messages, {ages} from undertext_sessions where staged_by is null ${isLater} order by {ages} limit ?`,
       ...(after ?? []),
       limit,
     )
-    const sessions = rows.map(([id, estimator, messages]) => ({
-      id: id as string,
-      estimator: estimator as string,
-      messages: messages as number,
-    }))
-    return { sessions, next: rows.length < limit ? undefined : (rows.at(-1)!.slice(3) as number[]) }
+    const sessions = rows.map(([id, messages]) => ({ id: id as string, messages: messages as number }))
+    return { sessions, next: rows.length < limit ? undefined : (rows.at(-1)!.slice(2) as number[]) }
   })
 }
 
-const NO_REFERENCES: References = { ids: new Map(), numbers: new Map() }
-
-/** A session with its jobs and its circuit. Throws `SESSION_NOT_FOUND`. */
-export function* readMoment(
-  sql: Sql,
-  id: string,
-): Work<{ readonly exported: ExportedHead; readonly background: Background }> {
-  return yield* sql.read('moveStore', function* () {
-    return { exported: yield* readHead(sql, id), background: yield* backgroundOf(sql, id) }
-  })
-}
-
-function* backgroundOf(sql: Sql, id: string): Work<Background> {
-  const { no } = yield* requireHead(sql, id)
-  const jobs = yield* sql.all(
-    `select ${JOB.names.join(', ')} from undertext_jobs where {family} session = ? order by no`,
-    no,
-  )
-  const circuit = yield* sql.get(
-    `select ${CIRCUIT.names.join(', ')} from undertext_circuits where {family} session = ?`,
-    no,
-  )
-  return {
-    jobs: jobs.map((row) => {
-      const job = JOB.read(row, 0, 'job', NO_REFERENCES) as JobRecord
-      return job.state === 'running' ? { ...job, state: 'queued' } : job
-    }),
-    circuit: circuit && (CIRCUIT.read(circuit, 0, 'circuit', NO_REFERENCES) as CircuitRecord),
-  }
-}
-
-const INSERT_JOB = insertInto('undertext_jobs', ['no', 'session', ...JOB.names])
-const INSERT_CIRCUIT = insertInto('undertext_circuits', ['session', ...CIRCUIT.names])
 const WRITE_MARK =
   'insert into undertext_meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value'
-
-/** Names a copied session and lists it; with `replaced` in place of its predecessor, unless that has changed. */
-export function* finishCopy(sql: Sql, restoring: Restoring, copied: CopiedSession): Work<boolean> {
-  const { background, mark, replaced } = copied
-  const { importId, head } = restoring
-  const { id, createdAt, updatedAt } = head.session
-  const finish = function* (): Work<boolean> {
-    if (replaced !== undefined) {
-      const { head: found } = yield* readHead(sql, id)
-      if (!replaced.isUnchanged(found, yield* backgroundOf(sql, id))) return false
-      yield* setAside(sql, id, replaced.aside)
-      yield* insertCompactions(sql, restoring, 0, head.compactions, replaced.undoneWith)
-      yield* writeSettled(sql, restoring, yield* countImport(sql, restoring))
-    }
-    const { no } = yield* requireImport(sql, importId)
-    for (const job of background.jobs) {
-      const key = yield* sql.nextNo('undertext_jobs', no)
-      yield* sql.insert(INSERT_JOB, key, no, ...JOB.write(job, NO_REFERENCES))
-    }
-    if (background.circuit !== undefined)
-      yield* sql.run(INSERT_CIRCUIT, no, ...CIRCUIT.write(background.circuit, NO_REFERENCES))
-    yield* publish(sql, importId, id, { createdAt, updatedAt })
-    yield* sql.run(WRITE_MARK, mark.key, mark.value)
-    return true
-  }
-  return yield* replaced === undefined ? sql.write('moveStore', finish) : sql.erase('moveStore', finish)
-}
 
 export function* readMark(sql: Sql, key: string): Work<string | undefined> {
   return yield* sql.outside('moveStore', function* () {
@@ -116,61 +36,12 @@ export function* readMark(sql: Sql, key: string): Work<string | undefined> {
 }
 
 export function* writeMark(sql: Sql, key: string, value: string): Work<void> {
-  yield* sql.write('moveStore', function* () {
-    yield* sql.run(WRITE_MARK, key, value)
-  })
+  yield* sql.write('moveStore', () => setMark(sql, { key, value }))
 }
 
-export function* mostNameBytes(sql: Sql): Work<number | undefined> {
-  return yield* new Done(sql.isShared ? MAX_NAME_BYTES : undefined)
-}
-
-/** The columns with names: what they are called, their table, and the texts that an index holds together. */
-const NAMES: readonly (readonly [field: string, table: string, columns: readonly string[]])[] = [
-  ['message id', 'messages', ['id']],
-  ['idempotency key', 'messages', ['idempotency_key']],
-  ['compaction id', 'compactions', ['id']],
-  ['run id', 'compactions', ['run']],
-  ['operation id', 'operations', ['id']],
-  ['note key', 'notes', ['key']],
-  ['provider and model', 'usage', ['provider', 'model']],
-  ['provider and model', 'measurements', ['provider', 'model']],
-]
-
-const MOST_NAMED = 1_000
-
-/** Names with more bytes, by session and field. */
-export function* readLongNames(sql: Sql, bytes: number): Work<LongNames[]> {
-  return yield* sql.read('moveStore', function* () {
-    const found: LongNames[] = []
-    const add = (rows: readonly (readonly unknown[])[], field: string): void => {
-      for (const [id, count] of rows)
-        found.push({ sessionId: id as string, field, count: (count ?? 1) as number })
-    }
-    for (const [field, column] of [
-      ['session id', 'id'],
-      ['owner', 'owner'],
-    ] as const) {
-      const where = `staged_by is null and octet_length(${column}) > ?`
-      add(
-        yield* sql.all(
-          `select id from undertext_sessions where ${where} order by {ages} limit ${MOST_NAMED}`,
-          bytes,
-        ),
-        field,
-      )
-    }
-    for (const [field, table, columns] of NAMES) {
-      const size = columns.map((column) => `octet_length(n.${column})`).join(' + ')
-      const rows = yield* sql.all(
-        `select s.id, count(*) from undertext_${table} n join undertext_sessions s on {same s n} s.no = n.session
-         where ${size} > ? and s.staged_by is null group by s.id order by s.id limit ${MOST_NAMED}`,
-        bytes,
-      )
-      add(rows, field)
-    }
-    return found
-  })
+/** The same within the caller's transaction. */
+export function* setMark(sql: Sql, { key, value }: CopiedSession['mark']): Work<void> {
+  yield* sql.run(WRITE_MARK, key, value)
 }
 
 /** What was learned of a model, by its key; the later one is right. */
@@ -287,8 +158,11 @@ export function* writeStoreRecords(
 function* keepLater(sql: Sql, table: keyof typeof LEARNED, records: readonly StoreRecord[]): Work<number> {
   const { key, values } = LEARNED[table]
   const names = [...key, ...values]
+  // What was learned of a model with a longer name than an index of PostgreSQL holds is learned again.
+  const fits = (record: StoreRecord): boolean =>
+    !sql.isShared || Buffer.byteLength(key.map((name) => record[name]).join('')) <= MAX_NAME_BYTES
   let written = 0
-  for (const record of records)
+  for (const record of records.filter(fits))
     written += yield* sql.change(
       `insert into undertext_${table} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})
        on conflict (${key.join(', ')}) do update set ${values.map((name) => `${name} = excluded.${name}`).join(', ')}

@@ -93,14 +93,15 @@ export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
   yield* sql.run(
     `update undertext_compactions set copied_from = '' where ${copies}
        and no not in (select min(no) from undertext_compactions where ${copies} group by copied_from)
-       and exists (select 1 from undertext_compactions o where {family o} o.id = undertext_compactions.copied_from and o.copied_from is null)`,
-    ...[no, no],
+       and exists (select 1 from undertext_compactions o
+         where {family o} o.session = ? and o.id = undertext_compactions.copied_from and o.copied_from is null)`,
+    ...[no, no, no],
   )
   yield* sql.run(
     `update undertext_compactions set copied_from = (select o.copied_from from undertext_compactions o
-       where {family o} o.id = undertext_compactions.copied_from)
+       where {family o} o.session = ? and o.id = undertext_compactions.copied_from)
      where ${copies}`,
-    no,
+    ...[no, no],
   )
   yield* sql.run(
     `update undertext_sessions set forked_from = o.forked_from,

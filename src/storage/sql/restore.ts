@@ -14,14 +14,16 @@ import {
   recordId,
 } from '../records/records.ts'
 import { Hiding, withBytes } from '../records/row-fields.ts'
-import type { RestoredRow, Restoring } from '../storage.ts'
+import type { Background, CopiedSession, RestoredRow, Restoring } from '../storage.ts'
 import { firstTaken, takenMessageIds } from './append.ts'
 import {
   AUDIT,
+  CIRCUIT,
   COMPACTION_FIGURES,
   COMPACTION_ORIGIN,
   INSERT_CONTENT,
   insertInto,
+  JOB,
   MEASUREMENT,
   NOTE,
   OPERATION,
@@ -32,14 +34,16 @@ import {
   USAGE,
 } from './columns.ts'
 import { encodeContent, keepBlobs } from './content-codec.ts'
-import { requireImport } from './imports.ts'
+import { readHead } from './export.ts'
+import { publish, requireImport, setAside } from './imports.ts'
+import { setMark } from './move.ts'
 import { requireKey } from './pins.ts'
 import { countAll, showing } from './recount.ts'
 import { insertReplacement } from './replacements.ts'
 import { restoreRequests } from './requests.ts'
 import { encodeFlags, encodeKind, encodeRole, encodeTools } from './row-codec.ts'
 import { estimatorOf, requireSession, type StoredSession } from './sessions.ts'
-import { type Row, type Sql, writing } from './sql.ts'
+import type { Sql } from './sql.ts'
 import { mapped, type Work } from './work.ts'
 
 /*
@@ -47,23 +51,9 @@ import { mapped, type Work } from './work.ts'
  * numbers of compactions, so these are reserved first, by a placeholder row after them that is deleted at the end.
  */
 
-/** The ids among these that compactions or runs have already. */
-export function* takenIds(sql: Sql, ids: readonly string[]): Work<string[]> {
-  // A restored session is the first of a new family.
-  if (sql.isShared) return []
-  return yield* sql.outside('restoreSession', function* () {
-    return (yield* sql.all(
-      `select value from {list ?} k where exists (select 1 from undertext_compactions c where c.id = k.value)
-           or exists (select 1 from undertext_compactions c where c.run = k.value)`,
-      JSON.stringify(ids),
-    )).map(([id]) => id as string)
-  })
-}
-
 /** Reserves numbers for compactions, and returns the first. */
-export const reserveCompactions = writing(
-  'restoreSession',
-  function* (sql: Sql, importId: string, count: number): Work<number> {
+export function* reserveCompactions(sql: Sql, importId: string, count: number): Work<number> {
+  return yield* sql.write('restoreSession', function* () {
     const { no: session } = yield* requireImport(sql, importId)
     const first = yield* sql.nextNo('undertext_compactions', session, count)
     if (first !== null) return first
@@ -82,8 +72,8 @@ export const reserveCompactions = writing(
       )
     }
     return last + 1
-  },
-)
+  })
+}
 
 /** Compactions get their numbers in the order of their records. */
 function referencesOf({ head, firstNo }: Restoring): References {
@@ -115,45 +105,36 @@ const INSERT_COMPACTION = insertInto('undertext_compactions', [
   ...COMPACTION_FIGURES.names,
 ])
 
-/**
- * Writes compactions, from an index of their list on; `undoneWith` has the numbers of the audit's entries. Throws `SESSION_EXISTS`
- * when an id was taken meanwhile, because another process restores the same history.
- */
-export const restoreCompactions = writing('restoreSession', insertCompactions)
-
-/** The same within the caller's transaction. */
-export function* insertCompactions(
+/** Writes compactions, from an index of their list on; `undoneWith` has the numbers of the audit's entries. */
+export function* restoreCompactions(
   sql: Sql,
   restoring: Restoring,
   from: number,
   compactions: readonly CompactionRecord[],
   undoneWith: readonly number[],
 ): Work<void> {
-  const { importId, firstNo, head } = restoring
   const references = referencesOf(restoring)
   const named = (ids: readonly string[]): number[] => ids.map((id) => references.numbers.get(id)!)
-  yield* requireImport(sql, importId)
-  const session = yield* requireSession(sql, importId)
-  for (const [index, record] of compactions.entries()) {
-    if (
-      (yield* sql.get('select 1 from undertext_compactions where {family} id = ?', record.id)) !== undefined
-    )
-      throw new UndertextError('SESSION_EXISTS', { sessionId: head.session.id })
-    const { turned, undoneWithRun, copied } = record
-    yield* sql.run(
-      INSERT_COMPACTION,
-      firstNo + from + index,
-      session.no,
-      coverageText(record, named),
-      yield* requiredKeys(sql, session, record.requires),
-      record.inserts === undefined ? 0 : 1,
-      undoneWithRun === undefined ? null : undoneWith[undoneWithRun - 1]!,
-      turned === undefined ? null : JSON.stringify([named(turned.lifted), named(turned.restored)]),
-      copied === undefined ? null : '',
-      ...COMPACTION_ORIGIN.write(record, references),
-      ...COMPACTION_FIGURES.write(record, references),
-    )
-  }
+  yield* sql.write('restoreSession', function* () {
+    yield* requireImport(sql, restoring.importId)
+    const session = yield* requireSession(sql, restoring.importId)
+    for (const [index, record] of compactions.entries()) {
+      const { turned, undoneWithRun, copied } = record
+      yield* sql.run(
+        INSERT_COMPACTION,
+        restoring.firstNo + from + index,
+        session.no,
+        coverageText(record, named),
+        yield* requiredKeys(sql, session, record.requires),
+        record.inserts === undefined ? 0 : 1,
+        undoneWithRun === undefined ? null : undoneWith[undoneWithRun - 1]!,
+        turned === undefined ? null : JSON.stringify([named(turned.lifted), named(turned.restored)]),
+        copied === undefined ? null : '',
+        ...COMPACTION_ORIGIN.write(record, references),
+        ...COMPACTION_FIGURES.write(record, references),
+      )
+    }
+  })
 }
 
 function coverageText(
@@ -199,39 +180,70 @@ const INSERT_NOTE = insertInto('undertext_notes', ['session', 'owner', ...NOTE.n
 
 /** Writes the figures, the operations, the notes and the counters, and deletes the placeholder of the numbers. */
 export function* settleRestored(sql: Sql, restoring: Restoring): Work<void> {
-  // Counting reads all rows. An import in progress has no other writer, so it needs no write lock.
-  const counted = yield* sql.read('restoreSession', () => countImport(sql, restoring))
-  yield* sql.write('restoreSession', () => writeSettled(sql, restoring, counted))
-}
-
-/** The counters of a session that is restored. */
-export function* countImport(sql: Sql, { importId }: Restoring): Work<Row> {
-  return yield* countAll(sql, (yield* requireImport(sql, importId)).no)
-}
-
-/** Writes what `settleRestored` writes, within the caller's transaction. */
-export function* writeSettled(sql: Sql, restoring: Restoring, counted: Row): Work<void> {
   const { importId, head } = restoring
-  const { no } = yield* requireImport(sql, importId)
-  yield* releaseNumbers(sql, restoring)
-  const references = referencesOf(restoring)
-  for (const [statement, columns, records] of FIGURES)
-    for (const record of head[records]) yield* sql.run(statement, no, ...columns.write(record, references))
-  yield* restoreRequests(sql, no, head)
-  for (const note of head.notes) yield* sql.run(INSERT_NOTE, no, '', ...NOTE.write(note, references))
-  const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
-  yield* sql.run(
-    `update undertext_sessions set messages = ?, inserted = ?, visible = ?, ${setColumns(SIZE_COLUMNS)},
+  // Counting reads all rows. An import in progress has no other writer, so it needs no write lock.
+  const counted = yield* sql.read('restoreSession', function* () {
+    return yield* countAll(sql, (yield* requireImport(sql, importId)).no)
+  })
+  yield* sql.write('restoreSession', function* () {
+    const { no } = yield* requireImport(sql, importId)
+    yield* releaseNumbers(sql, restoring)
+    const references = referencesOf(restoring)
+    for (const [statement, columns, records] of FIGURES)
+      for (const record of head[records]) yield* sql.run(statement, no, ...columns.write(record, references))
+    yield* restoreRequests(sql, no, head)
+    for (const note of head.notes) yield* sql.run(INSERT_NOTE, no, '', ...NOTE.write(note, references))
+    const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
+    yield* sql.run(
+      `update undertext_sessions set messages = ?, inserted = ?, visible = ?, ${setColumns(SIZE_COLUMNS)},
          hidden_condensed = ?, hidden_truncated = ?, hidden_manual = ?, retired = ?,
          active_compactions = ?, version = ?, view_epoch = ?, undone_automatic = ?, archived_at = ?, updated_at = ? where {family} no = ?`,
-    ...counted,
-    version,
-    viewEpoch,
-    undoneAutomatic,
-    archivedAt ?? null,
-    Date.now(),
-    no,
-  )
+      ...counted,
+      version,
+      viewEpoch,
+      undoneAutomatic,
+      archivedAt ?? null,
+      Date.now(),
+      no,
+    )
+  })
+}
+
+const INSERT_JOB = insertInto('undertext_jobs', ['no', 'session', ...JOB.names])
+const INSERT_CIRCUIT = insertInto('undertext_circuits', ['session', ...CIRCUIT.names])
+
+/** Names a restored session and lists it, with its background and its mark; in place of its predecessor, unless that has changed. */
+export function* publishRestored(sql: Sql, restoring: Restoring, copied?: CopiedSession): Work<boolean> {
+  const { importId, head } = restoring
+  const { id, createdAt, updatedAt } = head.session
+  const replaced = copied?.replaced
+  const finish = function* (): Work<boolean> {
+    if (replaced !== undefined) {
+      if (!replaced.isUnchanged(yield* readHead(sql, id))) return false
+      yield* setAside(sql, id, replaced.aside)
+    }
+    const { no } = yield* requireImport(sql, importId)
+    if (copied !== undefined) {
+      yield* writeBackground(sql, no, referencesOf(restoring), copied.background)
+      yield* setMark(sql, copied.mark)
+    }
+    yield* publish(sql, importId, id, { createdAt, updatedAt })
+    return true
+  }
+  return yield* replaced === undefined ? sql.write('finishImport', finish) : sql.erase('finishImport', finish)
+}
+
+function* writeBackground(
+  sql: Sql,
+  session: number,
+  references: References,
+  { jobs, circuit }: Background,
+): Work<void> {
+  for (const job of jobs) {
+    const key = yield* sql.nextNo('undertext_jobs', session)
+    yield* sql.insert(INSERT_JOB, key, session, ...JOB.write(job, references))
+  }
+  if (circuit !== undefined) yield* sql.run(INSERT_CIRCUIT, session, ...CIRCUIT.write(circuit, references))
 }
 
 function* releaseNumbers(sql: Sql, { importId, head, firstNo }: Restoring): Work<void> {

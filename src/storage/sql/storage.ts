@@ -109,20 +109,10 @@ export function storageOver(engine: Engine): Storage {
       ...{ usage: billing.readUsage, cachedTokens: billing.readCachedTokens },
     }),
     histories: bound({
-      ...{
-        head: exportHead,
-        rows: exportRows,
-        takenIds: restore.takenIds,
-        reserve: restore.reserveCompactions,
-      },
+      ...{ head: exportHead, rows: exportRows, reserve: restore.reserveCompactions },
       ...{ writeRows: restore.restoreRows, writeAudit: restore.restoreAudit, settle: restore.settleRestored },
-      ...{
-        writeCompactions: restore.restoreCompactions,
-        sessions: move.readSessions,
-        moment: move.readMoment,
-      },
-      ...{ finishCopy: move.finishCopy, mark: move.readMark, writeMark: move.writeMark },
-      ...{ mostNameBytes: move.mostNameBytes, longNames: move.readLongNames },
+      ...{ writeCompactions: restore.restoreCompactions, publish: restore.publishRestored },
+      ...{ sessions: move.readSessions, mark: move.readMark, writeMark: move.writeMark },
       ...{ storeRecords: move.readStoreRecords, writeStoreRecords: move.writeStoreRecords },
     }),
     past: bound({

@@ -14,7 +14,7 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE INDEX `undertext_compactions_spans` ON `undertext_compactions` (`session`,`status`,`first_anchor`,`last_anchor`,`rank`);",
     "CREATE INDEX `undertext_compactions_replacing` ON `undertext_compactions` (`session`) WHERE status = 'active' and parts_replaced > 0;",
     "CREATE INDEX `undertext_compactions_undone_with` ON `undertext_compactions` (`undone_with_run`) WHERE undone_with_run is not null;",
-    "CREATE UNIQUE INDEX `undertext_compactions_id` ON `undertext_compactions` (`id`);",
+    "CREATE UNIQUE INDEX `undertext_compactions_id` ON `undertext_compactions` (`id`,`session`);",
     "CREATE INDEX `undertext_compactions_session` ON `undertext_compactions` (`session`,`no`);",
     "CREATE INDEX `undertext_compactions_run` ON `undertext_compactions` (`run`);",
     "CREATE INDEX `undertext_compactions_summaries` ON `undertext_compactions` (`created_at`) WHERE summarizer is not null;",

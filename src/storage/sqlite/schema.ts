@@ -215,7 +215,8 @@ export const compactions = sqliteTable(
     index('undertext_compactions_undone_with')
       .on(table.undoneWithRun)
       .where(sql`undone_with_run is not null`),
-    uniqueIndex('undertext_compactions_id').on(table.id),
+    // A copy that replaces another has the same ids until that one is removed.
+    uniqueIndex('undertext_compactions_id').on(table.id, table.session),
     index('undertext_compactions_session').on(table.session, table.no),
     index('undertext_compactions_run').on(table.run),
     /** The cost of summaries in a window of time. */

@@ -6,6 +6,8 @@ import {
   HISTORY_VERSION,
   type HistoryRecord,
   headRecords,
+  type ReplacementRecord,
+  type RowRecord,
 } from '../../storage/records/records.ts'
 import type { ExportedHead, Storage } from '../../storage/storage.ts'
 
@@ -47,11 +49,19 @@ async function* uncheckedRecords(
     ...{ package: PACKAGE_VERSION, exportedAt: Date.now() },
   }
   yield* headRecords(exported.head)
+  yield* exportedRows(storage, exported)
+  const { compactions, audit } = exported.head
+  yield { type: 'end', ...check.counts, compactions: compactions.length, audit: audit.length }
+}
+
+/** The rows and replacements of a session whose head was read, as they were then. */
+export async function* exportedRows(
+  { histories }: Storage,
+  exported: ExportedHead,
+): AsyncGenerator<RowRecord | ReplacementRecord, void, undefined> {
   for (let after: number | undefined = 0; after !== undefined; ) {
-    const { records, next } = await storage.histories.rows(exported, after)
+    const { records, next } = await histories.rows(exported, after)
     yield* records
     after = next
   }
-  const { compactions, audit } = exported.head
-  yield { type: 'end', ...check.counts, compactions: compactions.length, audit: audit.length }
 }

@@ -5,13 +5,13 @@ import { recordAppended } from '../append.ts'
 import { checkId } from '../arguments.ts'
 import { createSchema } from '../config/store-options.ts'
 import type { StoreContext } from '../context.ts'
-import type { HistoryRecords } from './checked-records.ts'
 import { importSession } from './import/import-session.ts'
 import type { ImportEvents, ImportOptions, SessionImport } from './import/import-types.ts'
+import type { HistoryRecords } from './restore-session.ts'
 import { type RestoreOptions, restoreSchema, restoreSession, type SessionRestore } from './restore-session.ts'
 
 /** The events of a conversation and where they go. */
-export type ImportInto = ImportOptions & { readonly id: string }
+type ImportInto = ImportOptions & { readonly id: string }
 
 const EVENTS: ReadonlySet<unknown> = new Set(['fields', 'message', 'compaction'])
 

@@ -24,7 +24,7 @@ export function ownNames({ session }: HistoryHead): Names {
   return { incarnation: session.incarnation, compaction: (id) => id }
 }
 
-/** Other ids, always the same for a session, because ids of compactions and messages are unique in a store. */
+/** Other ids, always the same for a session, so that no two sessions of a store have one in common. */
 export function namesWithin(sessionId: string, { session }: HistoryHead): Names {
   const namespace = uuidv5(sessionId, NAMESPACE)
   const digest = createHash('sha256')

@@ -3,25 +3,20 @@ import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import { importOwnerOption, newNameSchema } from '../../core/messages/check.ts'
 import { canonicalJson } from '../../core/messages/json.ts'
 import type { Finding } from '../../core/model/coverage.ts'
+import { HistoryCheck } from '../../storage/records/history-check.ts'
 import {
   type HistoryHead,
-  headRecords,
+  type HistoryRecord,
+  isRow,
   type ReplacementRecord,
+  type RowRecord,
   recordId,
   type SessionRecord,
 } from '../../storage/records/records.ts'
-import type {
-  ImportFields,
-  RestoredRow,
-  Restoring,
-  Session,
-  SessionFields,
-  Storage,
-} from '../../storage/storage.ts'
-import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
-import { exportSession } from './export-session.ts'
-import { Batch, discardDead, MOST_TOGETHER, othersFirst, staged, underName } from './import/staging.ts'
-import { type Names, namesWithin, ownNames, Renaming } from './renamed.ts'
+import type { RestoredRow, Restoring, Session, SessionFields, Storage } from '../../storage/storage.ts'
+import { exportedRows } from './export-session.ts'
+import { Batch, discardDead, MOST_TOGETHER, othersFirst, staged } from './import/staging.ts'
+import { namesWithin, ownNames, Renaming } from './renamed.ts'
 
 export const restoreSchema = z.strictObject({
   /** The id of the restored session, instead of its own. */
@@ -43,7 +38,7 @@ export type SessionRestore = {
 }
 
 /** What a restore needs from its store. */
-export type RestoreHost = {
+type RestoreHost = {
   readonly storage: Storage
   /** Throws for a session that this store cannot accept: with an unknown estimator or invalid settings. */
   readonly admit: (session: HistoryHead['session'], sessionId: string) => void
@@ -101,83 +96,49 @@ class Restore {
   }
 
   /** Compares an existing session with the history. Throws `SESSION_EXISTS` when it differs. */
-  async compare(given: HistoryHead, there: Session): Promise<void> {
-    const names = this.#namesThere(given, there)
-    if (names === undefined) throw this.#exists()
-    const own = exportSession(this.#storage, this.#sessionId)
-    try {
-      await own.next()
-      for await (const record of this.#expected(given, names)) {
-        const { value } = await own.next()
-        if (canonicalJson(value) !== canonicalJson(record)) throw this.#exists()
-      }
-      if ((await own.next()).value?.type !== 'end') throw this.#exists()
-    } finally {
-      await own.return()
-    }
-  }
-
-  async *#expected(given: HistoryHead, names: Names): AsyncGenerator<unknown, void, undefined> {
+  async compare(given: HistoryHead, { incarnation }: Session): Promise<void> {
+    const candidates = [ownNames(given), namesWithin(this.#sessionId, given)]
+    const names = candidates.find((one) => one.incarnation === incarnation)
+    const exists = new UndertextError('SESSION_EXISTS', { sessionId: this.#sessionId })
+    if (names === undefined) throw exists
     const renaming = new Renaming(given, names)
-    yield* headRecords(renaming.head(given, this.#sessionId))
-    for await (const { record } of this.#records.rows()) yield renaming.row(record)
-  }
-
-  #exists(): UndertextError<'SESSION_EXISTS'> {
-    return new UndertextError('SESSION_EXISTS', { sessionId: this.#sessionId })
-  }
-
-  /** The incarnation of an existing session, if it may have been restored from this history. */
-  #namesThere(given: HistoryHead, { incarnation }: Session): Names | undefined {
-    const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
-    if (incarnation === others.incarnation) return others
-    return incarnation === own.incarnation ? own : undefined
+    const there = await this.#storage.histories.head(this.#sessionId)
+    if (canonicalJson(there.head) !== canonicalJson(renaming.head(given, this.#sessionId))) throw exists
+    const own = exportedRows(this.#storage, there)
+    for await (const { record } of this.#records.rows()) {
+      const { value } = await own.next()
+      if (canonicalJson(value) !== canonicalJson(renaming.row(record))) throw exists
+    }
+    if ((await own.next()).done !== true) throw exists
   }
 
   /** Writes the history as a session that is invisible until it is complete and verified. */
   async write(given: HistoryHead): Promise<void> {
-    const storage = this.#storage
-    await discardDead(storage)
-    // Under another id always other ids: the first may be restored at the same time, with ids that are not visible yet.
-    const isOther = this.#sessionId !== given.session.id || (await this.#isTaken(given))
+    await discardDead(this.#storage)
     const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
+    // Under another id always other ids: the first may be restored at the same time, with ids that are not visible yet.
+    const isOther = this.#sessionId !== given.session.id
     const incarnations = isOther ? [others.incarnation] : [own.incarnation, others.incarnation]
-    const { createdAt, updatedAt, estimator } = given.session
+    const { estimator } = given.session
     const about = { fields: sessionFields(given), estimator, incarnations }
-    await this.#staged(about, async ({ id: importId, incarnation }) => {
+    await staged(this.#storage, this.#sessionId, about, async ({ id: importId, incarnation }) => {
       const renaming = new Renaming(given, incarnation === others.incarnation ? others : own)
       const head = renaming.head(given, this.#sessionId)
-      const firstNo = await storage.histories.reserve(importId, head.compactions.length)
-      const restoring = { importId, head, firstNo }
-      await this.#writeRows(restoring, renaming)
-      await writeCompactions(storage, restoring, await writeAudit(storage, restoring))
+      const records = this.#numbered(head, renaming)
+      const restoring = await writeHistory(this.#storage, importId, head, records, { signal: this.#signal })
       await this.#requireSound(importId)
-      await storage.finishImport(importId, this.#sessionId, { createdAt, updatedAt })
+      await this.#storage.histories.publish(restoring)
     })
   }
 
-  async #staged(about: ImportFields, work: (session: Session) => Promise<void>): Promise<void> {
-    try {
-      await staged(this.#storage, about, work)
-    } catch (error) {
-      throw underName(error, this.#sessionId)
-    }
-  }
-
-  async #isTaken({ compactions }: HistoryHead): Promise<boolean> {
-    const ids = new Set(compactions.flatMap(({ id, run }) => [id, run]))
-    return (await this.#storage.histories.takenIds([...ids])).length > 0
-  }
-
-  async #writeRows(restoring: Restoring, renaming: Renaming): Promise<void> {
-    const batch = new Batch<NumberedRecord>()
+  async *#numbered(
+    { session }: HistoryHead,
+    renaming: Renaming,
+  ): AsyncGenerator<NumberedRecord, void, undefined> {
     for await (const { line, record } of this.#records.rows()) {
-      // A row is written with its replacements.
-      if (record.type !== 'replacement' && batch.isFull) await this.#flush(restoring, batch)
-      this.#requireForeign(line, record, restoring.head.session)
-      batch.add({ line, record: renaming.row(record) })
+      this.#requireForeign(line, record, session)
+      yield { line, record: renaming.row(record) }
     }
-    await this.#flush(restoring, batch)
   }
 
   /** Ids were checked against the incarnation in the file, which may be another one here. */
@@ -186,49 +147,60 @@ class Restore {
       throw refused(line, 'id must not have the form of the session’s own')
   }
 
-  async #flush(restoring: Restoring, batch: Batch<NumberedRecord>): Promise<void> {
-    if (this.#signal?.aborted === true) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
-    const rows = rowsOf(batch.take())
-    try {
-      await this.#storage.histories.writeRows(restoring, rows)
-    } catch (error) {
-      throw isUndertextError(error, 'MESSAGE_ID_TAKEN')
-        ? twice(restoring, rows, error.facts.messageId)
-        : error
-    }
-    await othersFirst()
-  }
-
   async #requireSound(importId: string): Promise<void> {
     const codes = await findingsOf(this.#storage, importId)
     if (codes.length > 0) throw refused(this.#records.line, `verifySession finds ${codes.join(', ')} in it`)
   }
 }
 
-/** Writes the entries of the audit, and returns their numbers. */
-export async function writeAudit({ histories }: Storage, restoring: Restoring): Promise<number[]> {
-  const { audit } = restoring.head
-  const numbers: number[] = []
-  for (let at = 0; at < audit.length; at += MOST_TOGETHER) {
-    for (const no of await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER)))
-      numbers.push(no)
+/**
+ * Writes the records of a history to an import in progress, in batches. `onRows` is called with the rows of each. Throws `ABORTED`, and
+ * `HISTORY_REFUSED` for an id of a message that is there twice.
+ */
+export async function writeHistory(
+  { histories }: Storage,
+  importId: string,
+  head: HistoryHead,
+  records: AsyncIterable<NumberedRecord>,
+  {
+    signal,
+    onRows,
+  }: { readonly signal?: AbortSignal | undefined; readonly onRows?: (rows: readonly RestoredRow[]) => void },
+): Promise<Restoring> {
+  const { compactions, audit, session } = head
+  const firstNo = await histories.reserve(importId, compactions.length)
+  const restoring = { importId, head, firstNo }
+  const batch = new Batch<NumberedRecord>()
+  const flush = async (): Promise<void> => {
+    if (signal?.aborted === true) throw new UndertextError('ABORTED', { sessionId: session.id })
+    const rows = rowsOf(batch.take())
+    if (rows.length === 0) return
+    try {
+      await histories.writeRows(restoring, rows)
+    } catch (error) {
+      throw isUndertextError(error, 'MESSAGE_ID_TAKEN') ? twice(head, rows, error.facts.messageId) : error
+    }
+    onRows?.(rows)
     await othersFirst()
   }
-  return numbers
-}
-
-/** Writes the compactions and the rest. `undoneWith`: the numbers of the audit's entries. */
-export async function writeCompactions(
-  { histories }: Storage,
-  restoring: Restoring,
-  undoneWith: readonly number[],
-): Promise<void> {
-  const { compactions } = restoring.head
+  for await (const numbered of records) {
+    // A row is written with its replacements.
+    if (numbered.record.type !== 'replacement' && batch.isFull) await flush()
+    batch.add(numbered)
+  }
+  await flush()
+  const undoneWith: number[] = []
+  for (let at = 0; at < audit.length; at += MOST_TOGETHER) {
+    for (const no of await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER)))
+      undoneWith.push(no)
+    await othersFirst()
+  }
   for (let at = 0; at < compactions.length; at += MOST_TOGETHER) {
     await histories.writeCompactions(restoring, at, compactions.slice(at, at + MOST_TOGETHER), undoneWith)
     await othersFirst()
   }
   await histories.settle(restoring)
+  return restoring
 }
 
 /** The codes of what is wrong with a session. Problems of the store are not problems of the session. */
@@ -249,7 +221,7 @@ export function sessionFields({ session }: HistoryHead): SessionFields {
 }
 
 function twice(
-  { head }: Restoring,
+  head: HistoryHead,
   rows: readonly NumberedRow[],
   messageId: string,
 ): UndertextError<'HISTORY_REFUSED'> {
@@ -261,11 +233,77 @@ function twice(
 type NumberedRow = RestoredRow & { readonly line: number }
 
 /** Groups records into rows with their replacements. They begin with a row. */
-export function rowsOf(records: readonly NumberedRecord[]): NumberedRow[] {
+function rowsOf(records: readonly NumberedRecord[]): NumberedRow[] {
   const rows: (NumberedRow & { readonly replacements: ReplacementRecord[] })[] = []
   for (const { line, record } of records) {
     if (record.type === 'replacement') rows.at(-1)!.replacements.push(record)
     else rows.push({ line, row: record, replacements: [] })
   }
   return rows
+}
+
+/** The records of one history, from its header to its end. */
+export type HistoryRecords = AsyncIterable<HistoryRecord> | Iterable<HistoryRecord>
+
+/** A record after the head, with its number. */
+export type NumberedRecord = { readonly line: number; readonly record: RowRecord | ReplacementRecord }
+
+/** Makes a `HISTORY_REFUSED`. Records count from 1, like the lines of a file with one history. */
+export function refused(line: number, why: string): UndertextError<'HISTORY_REFUSED'> {
+  return new UndertextError('HISTORY_REFUSED', { line, why })
+}
+
+/** Records that are checked as they arrive. Throws `HISTORY_REFUSED`, and what the records throw. */
+class CheckedRecords {
+  readonly #check = new HistoryCheck()
+  readonly #records: AsyncGenerator<HistoryRecord, void, undefined>
+  #first: HistoryRecord | undefined
+  #line = 0
+
+  constructor(records: HistoryRecords) {
+    this.#records = this.#checked(records)
+  }
+
+  /** The number of records so far. */
+  get line(): number {
+    return this.#line
+  }
+
+  /** The records before the rows. */
+  async head(): Promise<HistoryHead> {
+    for (;;) {
+      const next = await this.#records.next()
+      const { head } = this.#check
+      if (head !== undefined) {
+        this.#first = next.value ?? undefined
+        return head.head
+      }
+    }
+  }
+
+  /** The rows and replacements up to the end, which is required. */
+  async *rows(): AsyncGenerator<NumberedRecord, void, undefined> {
+    const first = this.#first
+    if (first !== undefined && isBody(first)) yield { line: this.#line, record: first }
+    for await (const record of this.#records) if (isBody(record)) yield { line: this.#line, record }
+  }
+
+  /** Stops early and closes the iterator. */
+  async close(): Promise<void> {
+    await this.#records.return()
+  }
+
+  async *#checked(records: HistoryRecords): AsyncGenerator<HistoryRecord, void, undefined> {
+    for await (const record of records) {
+      this.#line += 1
+      const problem = this.#check.take(record)
+      if (problem !== undefined) throw refused(this.#line, problem)
+      yield record
+    }
+    if (!this.#check.isDone) throw refused(this.#line, 'it ends before its end')
+  }
+}
+
+export function isBody(record: HistoryRecord): record is RowRecord | ReplacementRecord {
+  return isRow(record) || record.type === 'replacement'
 }

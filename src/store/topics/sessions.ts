@@ -26,9 +26,8 @@ import {
   updateSchema,
 } from '../config/store-options.ts'
 import { publicSession } from '../context.ts'
-import type { HistoryRecords } from '../history/checked-records.ts'
 import type { ImportEvents, ImportOptions, SessionImport } from '../history/import/import-types.ts'
-import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
+import type { HistoryRecords, RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import type { Services } from '../services.ts'
 
 /** Maximum length of a search: SQLite accepts no pattern of more than 50,000 bytes. */

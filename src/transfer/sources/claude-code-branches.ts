@@ -1,7 +1,7 @@
 import type { PositionRange } from '../../core/messages/message.ts'
-import { rangesOf } from './claude-code-fields.ts'
 import type { Facts } from './claude-code-tree.ts'
 import { EntryTree, type Node } from './claude-code-tree.ts'
+import { rangesOf } from './fields.ts'
 
 /* The rows that a compaction of Claude Code can cover: adjacent visible rows that include both halves of each call. */
 

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { messagesOf, silentMessageOf } from '../../adapters/claude-agent-sdk/entry.ts'
+import { titleFrom } from '../../core/messages/characters.ts'
+import { typedText } from '../../core/messages/client-markup.ts'
 import { isObject, type JsonObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
+import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import { type JsonLine, placeOfLine, readJsonLines, type Unread, unreadEvent } from '../lines.ts'
 import {
   fieldNames,
@@ -14,9 +17,8 @@ import {
   UNKNOWN_FORM,
 } from '../source.ts'
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
-import { entryOf, SessionFields, timeOf } from './claude-code-fields.ts'
 import { type Facts, factsOf } from './claude-code-tree.ts'
-import { blockTexts } from './transcript.ts'
+import { blockTexts, compactionEvent, entryOn, nameOf, textsOf, timeOf, titleOf } from './fields.ts'
 
 /**
  * Sessions of Claude Code. Every entry is a row, in the form of the Claude Agent SDK's adapter; most are never sent to a model. Rewound entries are
@@ -88,13 +90,9 @@ type Placed = { readonly facts?: Facts; readonly step?: Step }
 
 async function* entriesOf(input: Input): AsyncGenerator<Entry | (JsonLine & Unread), void, undefined> {
   for await (const read of readJsonLines(input.bytes())) {
-    if ('problem' in read) {
-      yield read
-      continue
-    }
-    const made = entryOf(read.value)
-    if ('problem' in made) yield { ...read, problem: made.problem, isTorn: false }
-    else yield { at: placeOfLine(read), entry: made.entry, hash: hashOf(read.text) }
+    const line = entryOn(read)
+    if ('problem' in line) yield line
+    else if ('text' in read) yield { at: placeOfLine(read), entry: line.entry, hash: hashOf(read.text) }
   }
 }
 
@@ -233,22 +231,13 @@ class Telling {
   }
 
   #compaction({ id, kind, covers }: Made, entry: JsonObject, at: Place): SourceEvent {
-    const createdAt = timeOf(entry.timestamp)
-    const text = kind === 'condense' ? blockTexts((entry.message as JsonObject | undefined)?.content) : ''
-    return {
-      type: 'compaction',
-      at,
-      compaction: {
-        id,
-        // Without text there is no summary; its messages are hidden nevertheless.
-        kind: kind === 'condense' && text === '' ? 'truncate' : kind,
-        covers,
-        ...(text !== '' && { text }),
-        ...(createdAt !== undefined && { createdAt }),
-        ...(kind === 'manual' && { reason: 'rewind' }),
-        ...(this.#undone.has(id) && { undone: true }),
-      },
-    }
+    return compactionEvent(at, {
+      ...{ id, kind, covers },
+      text: kind === 'condense' ? blockTexts((entry.message as JsonObject | undefined)?.content) : '',
+      createdAt: timeOf(entry.timestamp),
+      reason: kind === 'manual' ? 'rewind' : undefined,
+      undone: this.#undone.has(id) || undefined,
+    })
   }
 
   #noteMissing({ type, subtype, snipMetadata }: JsonObject, at: Place): void {
@@ -261,5 +250,100 @@ class Telling {
     const known = this.#counts.get(why)
     if (known === undefined) this.#counts.set(why, { at, kind, count: 1 })
     else known.count += 1
+  }
+}
+
+/** A title for a session that begins with this entry; `undefined` if it was not typed. */
+function titleOfPrompt(entry: JsonObject): string | undefined {
+  const { type, message, isMeta, isCompactSummary, isVisibleInTranscriptOnly } = entry
+  if (type !== 'user' || !isObject(message) || message.role !== 'user') return undefined
+  if (isMeta === true || isCompactSummary === true || isVisibleInTranscriptOnly === true) return undefined
+  const typed = textsOf(message.content)
+    .map(typedText)
+    .find((text) => text !== '')
+  return typed === undefined ? undefined : titleOf(titleFrom(typed))
+}
+
+/** The entries with a title and their field, most important first. */
+const TITLES = { 'custom-title': 'customTitle', 'ai-title': 'aiTitle' } as const
+
+/** Fields of entries that describe the session: the last value counts. */
+const KEPT = ['cwd', 'gitBranch', 'version', 'sessionId', 'agentId'] as const
+
+/** The maximum number of titles in memory. */
+const MOST_TITLES = 1_000
+
+/** Collects the fields of a Claude Code session from its entries. */
+class SessionFields {
+  readonly #titles = new Map<string, string>()
+  /** Titles by the uuid of their entry. Claude Code used to write those of other sessions too. */
+  readonly #summaries = new Map<string, string>()
+  readonly #metadata = new Map<string, string>()
+  /** Custom and generated titles, the last ones. */
+  readonly #seenTitles = new Set<string>()
+  #createdAt: number | undefined
+  /** From the first typed prompt. */
+  #prompted: string | undefined
+  #model: string | undefined
+
+  /** `isOwn`: belongs to this conversation, not to another one in the same file. */
+  see(entry: JsonObject, isOwn: boolean): void {
+    const { type, message, timestamp, summary, leafUuid } = entry
+    this.#createdAt ??= timeOf(timestamp)
+    for (const [name, field] of Object.entries(TITLES)) {
+      const title = type === name ? titleOf(entry[field]) : undefined
+      if (title !== undefined) this.#titles.set(name, this.#seen(title))
+    }
+    const title = type === 'summary' ? titleOf(summary) : undefined
+    if (title !== undefined && typeof leafUuid === 'string') this.#summaries.set(leafUuid, title)
+    if (isOwn) this.#prompted ??= titleOfPrompt(entry)
+    if (!this.#metadata.has('project')) {
+      const project = nameOf(entry.cwd)
+      if (project !== undefined) this.#metadata.set('project', project)
+    }
+    for (const field of KEPT) {
+      const value = nameOf(entry[field])
+      if (value !== undefined) this.#metadata.set(field, value)
+    }
+    const model = type === 'assistant' && isObject(message) ? nameOf(message.model) : undefined
+    // Claude Code's name for the author of a synthetic answer.
+    if (model !== undefined && model !== '<synthetic>') this.#model = model
+  }
+
+  #seen(title: string): string {
+    this.#seenTitles.add(title)
+    if (this.#seenTitles.size > MOST_TITLES) this.#seenTitles.delete(this.#seenTitles.values().next().value!)
+    return title
+  }
+
+  /** The time of the first entry that has one. */
+  get createdAt(): number | undefined {
+    return this.#createdAt
+  }
+
+  /** The last value of a field. */
+  of(field: (typeof KEPT)[number]): string | undefined {
+    return this.#metadata.get(field)
+  }
+
+  /** The fields so far. `isKnown` returns whether an entry is in the file. */
+  event(isKnown: (uuid: string) => boolean): FieldsEvent {
+    const summaries = [...this.#summaries].filter(([uuid]) => isKnown(uuid)).map(([, summary]) => summary)
+    const title =
+      Object.keys(TITLES)
+        .map((name) => this.#titles.get(name))
+        .find((found) => found !== undefined) ??
+      summaries.at(-1) ??
+      this.#prompted
+    const prompted = this.#prompted === undefined ? [] : [this.#prompted]
+    const formerTitles = [...prompted, ...summaries, ...this.#seenTitles].filter((one) => one !== title)
+    return {
+      type: 'fields',
+      ...(title !== undefined && { title }),
+      ...(formerTitles.length > 0 && { formerTitles }),
+      ...(this.#model !== undefined && { model: this.#model }),
+      ...(this.#createdAt !== undefined && { createdAt: this.#createdAt }),
+      ...(this.#metadata.size > 0 && { metadata: Object.fromEntries(this.#metadata) }),
+    }
   }
 }

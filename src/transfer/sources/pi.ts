@@ -1,5 +1,5 @@
 import { keyOfUuid } from '../../adapters/claude-agent-sdk/entry.ts'
-import { isObject, type JsonObject } from '../../core/messages/json.ts'
+import { defined, isObject, type JsonObject } from '../../core/messages/json.ts'
 import { type Pairing, pairToolUse, type ToolUse } from '../../core/messages/pairing.ts'
 import type { FieldsEvent, MessageEvent } from '../../store/history/import/import-types.ts'
 import { type JsonLine, placeOfLine, readJsonLines, type Unread, unreadEvent } from '../lines.ts'
@@ -12,7 +12,7 @@ import {
   type SourceEvent,
   UNKNOWN_FORM,
 } from '../source.ts'
-import { entryOf, nameOf, timeOf, titleOf } from './claude-code-fields.ts'
+import { compactionEvent, entryOn, nameOf, timeOf, titleOf } from './fields.ts'
 import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
 
 /*
@@ -253,13 +253,6 @@ async function survey(input: Input): Promise<Survey | undefined> {
   return head && { ...head, id: head.header.id as string, title, problems }
 }
 
-/** The entry of a line, or why it is invalid. */
-function entryOn(read: JsonLine): { readonly entry: JsonObject } | (JsonLine & Unread) {
-  if ('problem' in read) return read
-  const made = entryOf(read.value)
-  return 'entry' in made ? made : { ...read, problem: made.problem, isTorn: false }
-}
-
 async function* tellBranch(
   input: Input,
   file: Survey,
@@ -355,19 +348,14 @@ function* tellCompaction(
   const { summary } = entry
   const hasText = typeof summary === 'string' && summary !== ''
   if (!hasText) yield note('a compaction without a summary hides what it covered')
-  const { createdAt } = created(entry)
-  yield {
-    type: 'compaction',
-    at,
-    compaction: {
-      id: typeof entry.id === 'string' ? entry.id : nameOfPlace(at),
-      kind: hasText ? 'condense' : 'truncate',
-      covers: [[1, Math.min(to, ordinal - 1)]],
-      ...(hasText && { text: summary }),
-      ...(createdAt !== undefined && { createdAt }),
-      ...(undone && { undone }),
-    },
-  }
+  yield compactionEvent(at, {
+    id: typeof entry.id === 'string' ? entry.id : nameOfPlace(at),
+    kind: 'condense',
+    covers: [[1, Math.min(to, ordinal - 1)]],
+    text: hasText ? summary : '',
+    createdAt: created(entry).createdAt,
+    undone: undone || undefined,
+  })
 }
 
 function headFields({ header, title }: Survey): FieldsEvent {
@@ -389,8 +377,7 @@ function modelOf({ type, provider, modelId, message }: JsonObject): FieldsEvent 
 }
 
 function modelFields(givenProvider: unknown, givenModel: unknown): Pick<FieldsEvent, 'provider' | 'model'> {
-  const [provider, model] = [nameOf(givenProvider), nameOf(givenModel)]
-  return { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
+  return defined({ provider: nameOf(givenProvider), model: nameOf(givenModel) })
 }
 
 /** The time of an entry: that of its message if it has one. */

@@ -1,7 +1,7 @@
 import { listIn } from '../../core/messages/json.ts'
 import type { PositionRange } from '../../core/messages/message.ts'
 import { pairToolUse, type ToolUse } from '../../core/messages/pairing.ts'
-import { rangesOf } from './claude-code-fields.ts'
+import { rangesOf } from './fields.ts'
 
 /*
  * Roo Code's tags as compactions. Roo shows the messages from the last summary on, except those that a later marker hides; earlier summaries hide

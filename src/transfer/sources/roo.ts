@@ -3,6 +3,7 @@ import { fromOpenAIResponses } from '../../adapters/openai/from-responses.ts'
 import { keptUnder } from '../../adapters/wire.ts'
 import { isUndertextError } from '../../core/errors.ts'
 import {
+  defined,
   filledText,
   isObject,
   type Json,
@@ -16,10 +17,9 @@ import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import type { ImportedUsage } from '../../store/history/import/imported-usage.ts'
 import { type JsonElement, placeOf, readElements } from '../json-elements.ts'
 import type { Head, Input, PlacedCompaction, Source, SourceEvent } from '../source.ts'
-import { DEPTH_KEPT, nameOf, timeOf } from './claude-code-fields.ts'
+import { blockTexts, compactionEvent, DEPTH_KEPT, nameOf, timeOf } from './fields.ts'
 import type { RooElement } from './roo-plan.ts'
 import { planOfRoo, type RooCompaction, type RooPlan } from './roo-plan.ts'
-import { blockTexts } from './transcript.ts'
 
 /*
  * Elements of Roo Code's `api_conversation_history.json` as messages. Format: src/core/task-persistence/apiMessages.ts of
@@ -265,8 +265,7 @@ function usageOfRequest(
     ...(read > 0 && { cacheReadTokens: read }),
     ...(written > 0 && { cacheCreationTokens: written }),
     outputTokens: output,
-    ...(provider !== undefined && { provider }),
-    ...(model !== undefined && { model }),
+    ...defined({ provider, model }),
   }
 }
 
@@ -333,9 +332,7 @@ async function fieldsOfCline(
   const provider = nameOf(given?.providerId ?? given?.model_provider_id)
   return {
     type: 'fields',
-    ...(began !== undefined && { createdAt: began }),
-    ...(model !== undefined && { model }),
-    ...(provider !== undefined && { provider }),
+    ...defined({ createdAt: began, model, provider }),
   }
 }
 
@@ -460,7 +457,7 @@ async function* tell(
         agent,
       )
     const compaction = owners.get(index)
-    if (compaction !== undefined) known.set(compaction, compactionEvent(value, read, compaction, ids))
+    if (compaction !== undefined) known.set(compaction, compactionOf(value, read, compaction, ids))
   }
   const ordinals = [...plan.ordinals]
   let madeAfter = 0
@@ -496,7 +493,7 @@ function messageEvent(
   }
 }
 
-function compactionEvent(
+function compactionOf(
   value: JsonObject,
   read: Element,
   { kind, covers }: RooCompaction,
@@ -508,18 +505,7 @@ function compactionEvent(
   const name = given ?? `${kind}-${createdAt ?? covers.at(-1)![1]}`
   const id = ids.has(name) ? `${name}-${covers.at(-1)![1]}` : name
   ids.add(id)
-  return {
-    type: 'compaction',
-    at: placeOf(read),
-    compaction: {
-      id,
-      // Without text there is no summary; its messages are hidden nevertheless.
-      kind: text === '' ? 'truncate' : kind,
-      covers,
-      ...(text !== '' && { text }),
-      ...(createdAt !== undefined && { createdAt }),
-    },
-  }
+  return compactionEvent(placeOf(read), { id, kind, covers, text, createdAt })
 }
 
 /** Idempotency keys: the time of a message, by which Roo Code identifies it, and its index among those of that time. */

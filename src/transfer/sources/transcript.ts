@@ -1,17 +1,25 @@
 import { createHash } from 'node:crypto'
+import { detectFormat } from '../../adapters/detect.ts'
 import { canonicalJson, isObject, type JsonObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
 import { messageProblem } from '../../core/messages/message-check.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import { readHead } from '../head.ts'
-import { type JsonElement, placeOf, readElements } from '../json-elements.ts'
-import { placeOfLine, readJsonLines } from '../lines.ts'
+import { placeOf, readElements, type Unit, unitsIn } from '../json-elements.ts'
 import type { Input, Place, Source, SourceEvent, SourceName } from '../source.ts'
-import { fieldsBeside, momentOf, nameOf } from './claude-code-fields.ts'
-import { anyMessageReader, type Given, type MessageReader, type ReadMessage } from './message-reader.ts'
+import { fieldsBeside, momentOf, nameOf } from './fields.ts'
+import {
+  anthropicMessagesReader,
+  anyMessageReader,
+  chatCompletionsReader,
+  type Given,
+  type MessageReader,
+  type ReadMessage,
+  responsesItemsReader,
+} from './message-reader.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS, messagesOf, transcriptShape } from './transcript-shape.ts'
 
-const FORM: TranscriptForm = {
+const ANY: TranscriptForm = {
   name: 'messages',
   reader: anyMessageReader,
   leading: ({ system }) => (typeof system === 'string' ? [{ role: 'system', content: system }] : []),
@@ -26,7 +34,7 @@ export const messages: Source = {
     const shape = transcriptShape(head)
     return shape !== undefined && !shape.forms.has('gemini')
   },
-  read: (input) => readTranscript(input, FORM),
+  read: (input) => readTranscript(input, ANY),
 }
 
 /** The ids and keys of the messages of one conversation: each is unique within a session. */
@@ -57,7 +65,7 @@ function bodyOf({ role, content, metadata = {} }: NewMessage): string {
 }
 
 /** The differences between the sources of transcripts. */
-export type TranscriptForm = {
+type TranscriptForm = {
   readonly name: SourceName
   /** The provider of the messages, if their form implies it. */
   readonly provider?: string
@@ -69,9 +77,6 @@ export type TranscriptForm = {
   readonly leadingFields: readonly string[]
 }
 
-/** A value of the file, or why it is unreadable. */
-type Unit = { readonly at: Place } & ({ readonly value: unknown } | { readonly problem: string })
-
 /** Reads a file of messages: one message or conversation per line or element, or one object with a list. */
 export async function* readTranscript(
   input: Input,
@@ -81,35 +86,17 @@ export async function* readTranscript(
   const head = 'head' in read ? read.head : undefined
   const layout = head === undefined ? 'messages' : (transcriptShape(head)?.layout ?? 'messages')
   if (head?.shape === 'object') {
-    if (layout === 'collection') yield* conversationsOf(unitsIn(input, [CONVERSATION_LIST]), form)
+    if (layout === 'collection') yield* conversationsOf(unitsIn(input, 'object', [CONVERSATION_LIST]), form)
     else yield* objectOf(input, form)
     return
   }
-  const units = head?.shape === 'list' ? unitsIn(input, []) : jsonUnits(input)
+  const units = unitsIn(input, head?.shape ?? 'lines')
   if (layout === 'conversations') yield* conversationsOf(units, form)
   else {
     yield { type: 'conversation', at: {} }
     if (form.provider !== undefined) yield { type: 'fields', provider: form.provider }
     yield* messagesIn(units, form, form.reader(head?.values ?? []), 0)
   }
-}
-
-async function* jsonUnits(input: Input): AsyncGenerator<Unit, void, undefined> {
-  for await (const read of readJsonLines(input.bytes())) yield { ...read, at: placeOfLine(read) }
-}
-
-/** The elements of the root list, or of the lists of the root object. */
-async function* unitsIn(input: Input, lists: readonly string[]): AsyncGenerator<Unit, void, undefined> {
-  for await (const piece of readElements(input.bytes(), { lists, fields: () => false })) {
-    const unit = unitOf(piece)
-    if (unit !== undefined) yield unit
-  }
-}
-
-function unitOf(piece: JsonElement): Unit | undefined {
-  if (piece.type === 'field') return undefined
-  const at = placeOf(piece)
-  return piece.type === 'element' ? { at, value: piece.value } : { at, problem: piece.why }
 }
 
 /** One object: its fields are read first, because their messages precede the list. */
@@ -127,7 +114,7 @@ async function* objectOf(input: Input, form: TranscriptForm): AsyncGenerator<Sou
   yield* bad
   const reader = form.reader(sample)
   const count = yield* leadingOf(first, form, reader, {})
-  yield* messagesIn(unitsIn(input, MESSAGE_LISTS), form, reader, count)
+  yield* messagesIn(unitsIn(input, 'object', MESSAGE_LISTS), form, reader, count)
 }
 
 async function* conversationsOf(
@@ -256,14 +243,74 @@ function stored(message: NewMessage, { value, ordinal }: Given, form: Transcript
   }
 }
 
-/* Properties of a content in Anthropic's form, before it is read as a message. */
+const OPENAI: TranscriptForm = {
+  name: 'openai',
+  reader: (sample) => (isResponses(sample) ? responsesItemsReader() : chatCompletionsReader()),
+  leading: ({ instructions, input }) => [
+    ...(typeof instructions === 'string' ? [{ role: 'system', content: instructions }] : []),
+    ...(Array.isArray(instructions) ? (instructions as readonly unknown[]) : []),
+    ...(typeof input === 'string' ? [{ role: 'user', content: input }] : []),
+  ],
+  leadingFields: ['instructions'],
+}
 
-/** The texts of a content as paragraphs. */
-export function blockTexts(content: unknown): string {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) return ''
-  const texts = content.flatMap((block: unknown) =>
-    isObject(block) && typeof block.text === 'string' && block.type === 'text' ? [block.text] : [],
+/** OpenAI transcripts: messages of Chat Completions, or items of the Responses API. */
+export const openai: Source = {
+  name: 'openai',
+  title: 'a transcript of OpenAI’s (Chat Completions or Responses)',
+  recognizes: (head) => {
+    const shape = transcriptShape(head)
+    if (shape === undefined || shape.hasSystem) return false
+    const [first] = head.values
+    const hasInput =
+      shape.layout === 'object' && typeof first === 'object' && first !== null && 'input' in first
+    if (hasInput) return shape.forms.size === 0 || onlyOpenAI(shape.forms)
+    return shape.forms.size > 0 && onlyOpenAI(shape.forms)
+  },
+  isBeside: ({ values }) => (isOfAgents(values) ? OF_AGENTS : undefined),
+  read: (input) => readTranscript(input, OPENAI),
+}
+
+const OF_AGENTS = "items of OpenAI's Agents SDK, which fromAgentItems reads"
+
+/** Agents items differ from items of the Responses API only in field names; calls and results identify them. */
+function isOfAgents(values: readonly unknown[]): boolean {
+  const calls = values
+    .filter(isObject)
+    .filter(({ type }) => typeof type === 'string' && /_call(?:_result|_output)?$/.test(type))
+  return (
+    calls.some(({ callId }) => typeof callId === 'string') &&
+    calls.every(({ call_id }) => call_id === undefined)
   )
-  return texts.join('\n\n')
+}
+
+function onlyOpenAI(forms: ReadonlySet<string>): boolean {
+  return [...forms].every((form) => form === 'openai' || form === 'openai-responses')
+}
+
+/** Whether items of the Responses API are among them; an item may be followed by no other. */
+function isResponses(sample: readonly unknown[]): boolean {
+  return sample.some((item) => detectFormat([item]) === 'openai-responses')
+}
+
+const ANTHROPIC: TranscriptForm = {
+  name: 'anthropic',
+  provider: 'anthropic',
+  reader: anthropicMessagesReader,
+  leading: ({ system }) =>
+    system === undefined || system === null ? [] : [{ role: 'system', content: system }],
+  leadingFields: ['system'],
+}
+
+/** Transcripts of Anthropic's Messages API; a system prompt beside the messages becomes a leading system message. */
+export const anthropic: Source = {
+  name: 'anthropic',
+  title: 'a transcript of Anthropic’s (Messages)',
+  recognizes: (head) => {
+    const shape = transcriptShape(head)
+    if (shape === undefined) return false
+    const isOnly = [...shape.forms].every((form) => form === 'anthropic')
+    return isOnly && (shape.forms.size > 0 || shape.hasSystem)
+  },
+  read: (input) => readTranscript(input, ANTHROPIC),
 }

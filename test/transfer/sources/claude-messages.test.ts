@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { messageProblem } from '../../../src/core/messages/message-check.ts'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
-import { claude } from '../../../src/transfer/sources/claude.ts'
-import { missingTextOf } from '../../../src/transfer/sources/claude-messages.ts'
+import { claude, missingTextOf } from '../../../src/transfer/sources/claude.ts'
 import {
   eventsOf,
   type Fields,

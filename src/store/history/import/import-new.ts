@@ -122,30 +122,35 @@ export function importNew(
   check(newNameSchema, sessionId, 'sessions.import: sessionId')
   const { owner, source, beforePublish } = options
   const { storage, estimator } = host
-  return staged(storage, { estimator, fields: owner === undefined ? {} : { owner } }, async ({ id }) => {
-    const writing = new Writing(host, id, NO_NAMES, 0, options)
-    for await (const event of checkedEvents(events, sessionId, options)) await writing.take(event)
-    await writing.finish()
-    // A change of the model makes the reports of requests before it count no longer.
-    const names = defined(writing.fields.namesFor(NO_NAMES))
-    if (writing.hasReports && Object.keys(names).length > 0) await storage.updateSession(id, names)
-    await writing.recordUsage()
-    await beforePublish?.()
-    const { messages, existing, compactions, fields } = writing
-    const detail = {
-      source,
-      messages,
-      compactions: compactions.outcomes.length,
-      ...(options.reason !== undefined && { reason: options.reason }),
-    }
-    await storage.finishImport(id, sessionId, {
-      fields: fields.fieldsFor(source),
-      createdAt: fields.createdAt,
-      updatedAt: writing.writtenAt,
-      audit: { event: 'imported', actor: options.actor, detail },
-    })
-    return { sessionId, status: 'imported', messages, existing, compactions: compactions.outcomes }
-  })
+  return staged(
+    storage,
+    sessionId,
+    { estimator, fields: owner === undefined ? {} : { owner } },
+    async ({ id }) => {
+      const writing = new Writing(host, id, NO_NAMES, 0, options)
+      for await (const event of checkedEvents(events, sessionId, options)) await writing.take(event)
+      await writing.finish()
+      // A change of the model makes the reports of requests before it count no longer.
+      const names = defined(writing.fields.namesFor(NO_NAMES))
+      if (writing.hasReports && Object.keys(names).length > 0) await storage.updateSession(id, names)
+      await writing.recordUsage()
+      await beforePublish?.()
+      const { messages, existing, compactions, fields } = writing
+      const detail = {
+        source,
+        messages,
+        compactions: compactions.outcomes.length,
+        ...(options.reason !== undefined && { reason: options.reason }),
+      }
+      await storage.finishImport(id, sessionId, {
+        fields: fields.fieldsFor(source),
+        createdAt: fields.createdAt,
+        updatedAt: writing.writtenAt,
+        audit: { event: 'imported', actor: options.actor, detail },
+      })
+      return { sessionId, status: 'imported', messages, existing, compactions: compactions.outcomes }
+    },
+  )
 }
 
 /** Writes events to a session, in their order. */

@@ -12,7 +12,7 @@ import {
   importSchema,
   type SessionImport,
 } from './import-types.ts'
-import { Batch, discardDead, underName } from './staging.ts'
+import { Batch, discardDead } from './staging.ts'
 
 /**
  * Imports the new part of a conversation that was imported before. The session must be its beginning, word for word; new messages are
@@ -20,7 +20,7 @@ import { Batch, discardDead, underName } from './staging.ts'
  *
  * Throws `SESSION_EXISTS` for a session with another conversation or another owner, `IMPORT_DIVERGED`.
  */
-export async function extendSession(
+async function extendSession(
   host: ImportHost,
   session: Session,
   events: ImportEvents,
@@ -97,7 +97,7 @@ async function learn(
 /**
  * Returns what an import would do, without writing. Throws what the import would throw for the existing session.
  */
-export async function lookThrough(
+async function lookThrough(
   host: ImportHost,
   sessionId: string,
   events: ImportEvents,
@@ -227,7 +227,7 @@ export async function importSession(
     // Another process created it meanwhile, perhaps from the same file.
     const made = isUndertextError(error, 'SESSION_EXISTS') && typeof events === 'function'
     const session = made ? await host.storage.session(sessionId) : undefined
-    if (session === undefined) throw underName(error, sessionId)
+    if (session === undefined) throw error
     return extendSession(host, session, events, checked)
   }
 }

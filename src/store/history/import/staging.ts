@@ -56,10 +56,11 @@ export function stagedName(): string {
 
 /**
  * Runs `work` on a session that is invisible until `work` publishes it. When `work` throws, the session is removed; when this process dies,
- * the next import removes it.
+ * the next import removes it. Errors name the session by the name it is to get.
  */
 export async function staged<T>(
   storage: Storage,
+  sessionId: string,
   about: ImportFields,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
@@ -75,7 +76,7 @@ export async function staged<T>(
     return await work(session)
   } catch (error) {
     await discard(storage, id).catch(() => undefined)
-    throw error
+    throw underName(error, sessionId)
   } finally {
     clearInterval(renewal)
     liveRuns.delete(id)
@@ -92,7 +93,7 @@ async function renew(storage: Storage, id: string): Promise<void> {
 }
 
 /** An error with the intended name of a session instead of its temporary one. */
-export function underName(error: unknown, sessionId: string): unknown {
+function underName(error: unknown, sessionId: string): unknown {
   if (!isUndertextError(error)) return error
   const { facts } = error
   if (!('sessionId' in facts) || !facts.sessionId?.startsWith(STAGED)) return error

@@ -1,21 +1,29 @@
 import { type ErrorCode, isUndertextError, UndertextError } from '../core/errors.ts'
 import { titleFrom } from '../core/messages/characters.ts'
 import { typedText } from '../core/messages/client-markup.ts'
+import { defined } from '../core/messages/json.ts'
 import { isSilent, type NewMessage, type PositionRange, partsOf } from '../core/messages/message.ts'
-import type { CompactionEvent, ImportEvent, SessionImport } from '../store/history/import/import-types.ts'
-import { checkFile, storable, unreadableLook } from './check-file.ts'
-import { EventCursor } from './history-lines.ts'
+import { messageProblem } from '../core/messages/message-check.ts'
+import type {
+  CompactionEvent,
+  ImportEvent,
+  MessageEvent,
+  SessionImport,
+} from '../store/history/import/import-types.ts'
 import {
   type CheckedConversation,
   type ImportedConversation,
   type Importing,
+  type ImportNote,
+  type ImportProblem,
+  MAX_LISTED,
   outcomeOf,
   refused,
   withCount,
 } from './import-report.ts'
 import { nameTaken, otherName, sessionNames } from './session-rows.ts'
-import type { Source, SourceEvent } from './source.ts'
-import { titleOf } from './sources/claude-code-fields.ts'
+import type { ConversationEvent, FileInput, PlacedMessage, Source, SourceEvent } from './source.ts'
+import { titleOf } from './sources/fields.ts'
 
 /**
  * Yields the events of one conversation that are stored: without notes, problems and messages that the store would reject. The coverage of
@@ -134,14 +142,11 @@ class FileWriter {
       const done = await this.#importAs(name, checked, events)
       const { sessionId } = done
       const counts = this.#countsOf(done)
-      const isNew = !dryRun && done.status !== 'unchanged'
-      const visible = isNew
-        ? (await this.#importing.store.sessions.get(sessionId, { counts: true })).counts.visible
-        : undefined
-      const outcome = dryRun
-        ? ({ status: 'checked', ...counts } as const)
-        : { ...done, ...counts, ...(visible !== undefined && { visible }) }
-      return outcomeOf(sessionId, checked, outcome, skipBad)
+      if (dryRun) return outcomeOf(sessionId, checked, { status: 'checked', ...counts }, skipBad)
+      const isNew = done.status !== 'unchanged'
+      const session = isNew && (await this.#importing.store.sessions.get(sessionId, { counts: true }))
+      const visible = session ? { visible: session.counts.visible } : {}
+      return outcomeOf(sessionId, checked, { ...done, ...counts, ...visible }, skipBad)
     } catch (error) {
       if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
       return outcomeOf(name, checked, { status: 'refused', why: whyOf(error), code: error.code })
@@ -183,10 +188,7 @@ class FileWriter {
       id: name,
       source: this.#source.name,
       dryRun,
-      ...(owner !== undefined && { owner }),
-      ...(actor !== undefined && { actor }),
-      ...(reason !== undefined && { reason }),
-      ...(signal !== undefined && { signal }),
+      ...defined({ owner, actor, reason, signal }),
       beforePublish: () => {
         if (this.#importing.input.mark() !== mark) throw this.#changed()
       },
@@ -270,4 +272,182 @@ async function* followedBy<T>(
 ): AsyncGenerator<T, void, undefined> {
   yield* held
   yield* rest
+}
+
+type Open = {
+  -readonly [K in Exclude<keyof CheckedConversation, 'problems' | 'notes'>]: CheckedConversation[K]
+} & {
+  readonly problems: ImportProblem[]
+  readonly notes: ImportNote[]
+}
+
+/** Reads a file to its end and collects what is in it, by conversation. */
+export async function checkFile(
+  source: Source,
+  { input, options, onMessages }: Importing,
+): Promise<CheckedConversation[]> {
+  const checked = new Conversations(input, onMessages)
+  for await (const event of inConversations(source.read(input, options))) checked.take(event)
+  return checked.end()
+}
+
+class Conversations {
+  readonly #input: FileInput
+  readonly #onMessages: (count: number) => void
+  readonly #done: CheckedConversation[] = []
+  #open: Open | undefined
+  #messages = 0
+  #problems = 0
+  #notes = 0
+
+  constructor(input: FileInput, onMessages: (count: number) => void) {
+    this.#input = input
+    this.#onMessages = onMessages
+  }
+
+  take(event: SourceEvent): void {
+    if (event.type === 'conversation') this.#begin(event)
+    else if (event.type === 'problem') this.#problem({ ...event.at, why: event.why })
+    else if (event.type === 'note') this.#note({ ...event.at, kind: event.kind, why: event.why })
+    else if (event.type === 'message') this.#message(event)
+  }
+
+  end(): CheckedConversation[] {
+    if (this.#open !== undefined) this.#close()
+    return this.#done
+  }
+
+  #begin({ id, otherwise, branchOf }: ConversationEvent): void {
+    if (this.#open !== undefined) this.#close()
+    this.#open = {
+      id,
+      otherwise,
+      branchOf,
+      messages: 0,
+      sent: 0,
+      unread: undefined,
+      problemCount: 0,
+      noteCount: 0,
+      problems: [],
+      notes: [],
+      mark: '',
+    }
+  }
+
+  #message(event: PlacedMessage): void {
+    const why = storable(event)
+    if (why !== undefined) {
+      this.#problem({ ...event.at, why })
+      return
+    }
+    this.#open!.messages += 1
+    if (!isSilent(event.message)) this.#open!.sent += 1
+    this.#open!.unread ??= event.unread
+    this.#onMessages(++this.#messages)
+  }
+
+  #note(note: ImportNote): void {
+    const here = this.#open!
+    here.noteCount += 1
+    if (++this.#notes <= MAX_LISTED) here.notes.push(note)
+  }
+
+  #problem(problem: ImportProblem): void {
+    const here = this.#open!
+    here.problemCount += 1
+    if (++this.#problems <= MAX_LISTED) here.problems.push(problem)
+  }
+
+  #close(): void {
+    const open = this.#open!
+    open.mark = this.#input.mark()
+    this.#done.push(open)
+    this.#open = undefined
+  }
+}
+
+/** A description of a file of which no message can be read; `undefined` for any other. */
+function unreadableLook(
+  { title }: Pick<Source, 'title'>,
+  conversations: readonly CheckedConversation[],
+): string | undefined {
+  const unread = conversations.find((one) => one.unread !== undefined)?.unread
+  if (unread === undefined || conversations.some(({ sent }) => sent > 0)) return undefined
+  const fields = unread.length === 0 ? '' : `; they have the fields ${unread.join(', ')}`
+  return `${title}, but none of its messages can be read${fields}`
+}
+
+/** Why the store would reject a message, or `undefined`. */
+function storable({ message }: MessageEvent): string | undefined {
+  const problem = messageProblem(message)
+  if (problem === undefined) return undefined
+  return problem.startsWith('.') ? `message${problem}` : `message ${problem}`
+}
+
+/** The events of a file, conversation by conversation. */
+class EventCursor {
+  readonly #events: AsyncIterator<SourceEvent>
+  /** The event after the current conversation: the beginning of the next one. */
+  #ahead: SourceEvent | undefined
+  #isOver = false
+
+  constructor(events: AsyncIterable<SourceEvent>) {
+    this.#events = inConversations(events)[Symbol.asyncIterator]()
+  }
+
+  /** Moves to the next conversation, skipping the rest of the current one; false when there is none. */
+  async next(): Promise<boolean> {
+    while (this.#ahead === undefined && !this.#isOver) await this.#read()
+    const isThere = this.#ahead !== undefined
+    this.#ahead = undefined
+    return isThere
+  }
+
+  /** The remaining events of the current conversation. */
+  async *rest(): AsyncGenerator<SourceEvent, void, undefined> {
+    for (;;) {
+      const event = await this.#read()
+      if (event === undefined) return
+      yield event
+    }
+  }
+
+  /** Ends the reading. */
+  async close(): Promise<void> {
+    await this.#events.return?.()
+  }
+
+  /** The next event of the current conversation. */
+  async #read(): Promise<SourceEvent | undefined> {
+    if (this.#ahead !== undefined || this.#isOver) return undefined
+    const { done, value } = await this.#events.next()
+    if (done === true) this.#isOver = true
+    else if (value.type === 'conversation') this.#ahead = value
+    else return value
+    return undefined
+  }
+}
+
+/** Events that begin with a conversation: earlier events belong to it. */
+async function* inConversations(
+  events: AsyncIterable<SourceEvent>,
+): AsyncGenerator<SourceEvent, void, undefined> {
+  let before: SourceEvent[] | undefined = []
+  for await (const event of events) {
+    if (before !== undefined) {
+      const isBegun = event.type === 'conversation'
+      if (!isBegun && event.type !== 'message') {
+        before.push(event)
+        continue
+      }
+      yield isBegun ? event : { type: 'conversation', at: {} }
+      yield* before
+      before = undefined
+      if (isBegun) continue
+    }
+    yield event
+  }
+  if (before === undefined || before.length === 0) return
+  yield { type: 'conversation', at: {} }
+  yield* before
 }
