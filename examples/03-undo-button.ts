@@ -32,10 +32,9 @@ await store.compactSession('talk', { range: { from: 1, to: 50 } })
 await show('compacted')
 await store.append('talk', turn)
 await show('one more turn')
-// Takes the last turn back. Its first message is number 61.
-const [question] = await store.getMessages('talk', { after: 60 })
-await store.rewind('talk', { from: { messageId: question!.id } })
-await show('taken back')
+// Rewinds the last turn. Its first message is at position 61.
+await store.rewind('talk', { from: { beforeMessage: 61 } })
+await show('rewound')
 await undo()
 await show('undo')
 await undo()

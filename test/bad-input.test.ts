@@ -492,7 +492,7 @@ table('places and pages', 'INVALID_INPUT', {
   'a restore of a text': (s) => s.sessions.import(bad(CANARY)),
   'a rewind from nowhere': (s) => s.rewind('s', bad({})),
   'a rewind from the middle': (s) => s.rewind('s', { from: bad('middle') }),
-  'a rewind from an empty id': (s) => s.rewind('s', { from: { messageId: '' } }),
+  'a rewind from an empty id': (s) => s.rewind('s', { from: { beforeMessage: '' } }),
   'a rewind with a text': (s) => s.rewind('s', { from: 'start', append: bad(CANARY) }),
   'a rewind with a message of nobody': (s) =>
     s.rewind('s', { from: 'start', append: [bad({ role: CANARY, content: CANARY })] }),
@@ -619,7 +619,7 @@ table('ids nobody gave', 'MESSAGE_NOT_FOUND', {
   'messages.pin': (s) => s.messages.pin('s', ['nobody']),
   'messages.unpin': (s) => s.messages.unpin('s', ['nobody']),
   hide: (s) => s.compactions.hide('s', ['nobody']),
-  'rewind to': (s) => s.rewind('s', { from: { messageId: 'nobody' } }),
+  'rewind to': (s) => s.rewind('s', { from: { beforeMessage: 'nobody' } }),
   'to be opened': (s) => s.messages.expand('s', 'nobody'),
   'to find sources of': (s) => s.messages.expand('s', 'nobody', { flat: true }),
   'record a block of': (s) => s.compactions.recordProvider('s', { messageId: 'nobody' }),

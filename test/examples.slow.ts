@@ -50,7 +50,7 @@ it('an undo button takes back what was done last', async () => {
     // One summary, and messages 51 to 60.
     'compacted: 11 messages, the last one is number 60',
     'one more turn: 13 messages, the last one is number 62',
-    'taken back: 11 messages, the last one is number 60',
+    'rewound: 11 messages, the last one is number 60',
     'undo: 13 messages, the last one is number 62',
     'undo again: 62 messages, the last one is number 62',
     'redo: 13 messages, the last one is number 62',

@@ -208,8 +208,8 @@ export type Previewing = {
   begin(session: SessionSettings): PreviewRun
 }
 
-/** The start of a rewind: the first message, a row, or the end. */
-export type RewindPoint = 'start' | 'end' | { readonly messageId: string }
+/** The start of a rewind: the first message, a row by its id or position, or the end. */
+export type RewindPoint = 'start' | 'end' | { readonly beforeMessage: string | number }
 
 /** An operation id of the caller, with a digest of the operation. */
 export type RewindOperation = { readonly id: string; readonly digest: string }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { invalid, isUndertextError, UndertextError } from '../core/errors.ts'
-import { check, nameSchema, newNameSchema, readable, taken } from '../core/messages/check.ts'
+import { check, newNameSchema, readable, taken } from '../core/messages/check.ts'
 import { canonicalJson, type Json, jsonProblem } from '../core/messages/json.ts'
 import type { NewMessage, ViewMessage } from '../core/messages/message.ts'
 import { checkMessages } from '../core/messages/message-check.ts'
@@ -15,15 +15,15 @@ import type {
   Session,
 } from '../storage/storage.ts'
 import { recordAppended } from './append.ts'
-import { authorshipSchema, type Cause, causeSchema } from './config/store-options.ts'
+import { authorshipSchema, type Cause, causeSchema, messageSchema } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
 import type { ReasoningChange } from './requests/reasoning.ts'
 import { withReasoningChange } from './requests.ts'
 
 /** The point of a rewind: before the first message, after the last one, or before a certain one. */
 const rewindPointSchema = z.union(
-  [z.enum(['start', 'end']), z.strictObject({ messageId: nameSchema })],
-  "must be 'start', 'end' or { messageId }",
+  [z.enum(['start', 'end']), z.strictObject({ beforeMessage: messageSchema })],
+  "must be 'start', 'end' or { beforeMessage }",
 )
 /** `from` and `append` may be functions, so what they return is checked separately. */
 const rewindSchema = z.strictObject({
@@ -42,8 +42,8 @@ const rewindSchema = z.strictObject({
 /** Where a conversation goes back to, and what continues it from there. */
 export type RewindOptions = {
   /**
-   * Where to go back to: `'start'` (before everything), `'end'` (nothing is rewound), or `{ messageId }`: just before that
-   * message was appended, hidden or not. A summary or a marker names the first message it replaces. A function receives the view and
+   * Where to go back to: `'start'` (before everything), `'end'` (nothing is rewound), or `{ beforeMessage }`, an id or a position: just
+   * before that message was appended, hidden or not. A summary or a marker names the first message it replaces. A function receives the view and
    * returns a row of it; it is called again when the session changes before the rewind is written. What it throws ends the verb.
    */
   readonly from: RewindPoint | ((view: readonly ViewMessage[]) => RewindPoint)
@@ -205,12 +205,14 @@ function messagesOf(append: unknown): readonly NewMessage[] {
 function indexOf(sessionId: string, view: readonly ViewMessage[], from: RewindPoint): number {
   if (from === 'start') return 0
   if (from === 'end') return view.length
-  const index = view.findIndex(({ id }) => id === from.messageId)
+  const index = view.findIndex(
+    ({ id, position }) => from.beforeMessage === id || from.beforeMessage === position,
+  )
   if (index !== -1) return index
   throw new UndertextError('STALE_PLAN', {
     sessionId,
     why: 'it is not visible',
-    messageIds: [from.messageId],
+    messageIds: [String(from.beforeMessage)],
   })
 }
 

@@ -143,7 +143,7 @@ describe('undo and redo of a rewind', () => {
   const rewound = async (): Promise<string> =>
     small.change(async (store) => {
       const [, , third] = await store.getMessages('talk')
-      const { compactionId } = await store.rewind('talk', { from: { messageId: third!.id } })
+      const { compactionId } = await store.rewind('talk', { from: { beforeMessage: third!.id } })
       return compactionId!
     })
 

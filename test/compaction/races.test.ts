@@ -27,7 +27,7 @@ const CHANGES: readonly ((store: Store, ids: readonly string[]) => Promise<unkno
     const from = 1 + below(ids.length)
     return store.compactSession('s', { range: { from, to: from + below(4) }, summary: 'Short.' })
   },
-  (store, ids) => store.rewind('s', { from: { messageId: ids[below(ids.length)]! } }),
+  (store, ids) => store.rewind('s', { from: { beforeMessage: ids[below(ids.length)]! } }),
   async (store) => {
     const pending = (await store.messages.toolCalls('s')).find(({ status }) => status === 'pending')
     if (pending !== undefined) await store.append('s', [result(pending.callId, units(20), 'ask')])

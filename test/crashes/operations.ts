@@ -367,7 +367,7 @@ async function prepareRewind(
   const operationId = picks[1] % 2 === 0 ? { operationId: `op ${number % 3}`, operationBody: number } : {}
   const append = picks[1] % 3 === 0 ? [] : turn(`#${number}`, 1)
   return figures(async () => {
-    const done = await store.rewind(session, { from: { messageId: row.id }, append, ...operationId })
+    const done = await store.rewind(session, { from: { beforeMessage: row.id }, append, ...operationId })
     return { rows: done.rowsHidden, positions: done.messages.map(({ position }) => position) }
   })
 }

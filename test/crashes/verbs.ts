@@ -364,7 +364,7 @@ export const VERBS: readonly WritingVerb[] = [
     name: 'rewind',
     arrange: async (store) => (await idsAt(store, 20))[0],
     act: (store, messageId: string) =>
-      store.rewind(S, { from: { messageId }, append: [image(7), ...turn(9)] }),
+      store.rewind(S, { from: { beforeMessage: messageId }, append: [image(7), ...turn(9)] }),
     again: 'STALE_PLAN',
   },
   {

@@ -119,7 +119,7 @@ export const WRITES: Readonly<Record<string, Verb>> = {
   hideMessages: (store, { ids }) => store.compactions.hide('s', [ids.at(-4)!]),
   rewind: (store) =>
     store.rewind('s', {
-      from: (view) => ({ messageId: view.at(-1)!.id }),
+      from: (view) => ({ beforeMessage: view.at(-1)!.id }),
       append: [say('user', units(5_000))],
       operationId: 'op',
       operationBody: 1,

@@ -194,7 +194,12 @@ export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unkno
   rewind: ({ s, messageId }) => [
     s,
     {
-      ...{ from: { messageId }, append: EVERYTHING, keepCompactions: true, expectedPosition: 20 },
+      ...{
+        from: { beforeMessage: messageId },
+        append: EVERYTHING,
+        keepCompactions: true,
+        expectedPosition: 20,
+      },
       ...{ operationId: 'op', operationBody: { a: [1, CANARY] }, ...AUTHOR },
     },
   ],

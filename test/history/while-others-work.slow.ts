@@ -53,7 +53,7 @@ it('an export is of one moment, whatever is done while it is taken', async () =>
     await store.undoCompaction('s', run.runId)
     await store.compactSession('s', { range: { from: 1_001, to: 1_020 }, summary: 'later' })
     await store.compactSession('s', { target: 0, maxOutputTokens: 4_000 })
-    await store.rewind('s', { from: { messageId: message!.id }, append: chat(1) })
+    await store.rewind('s', { from: { beforeMessage: message!.id }, append: chat(1) })
     await store.sessions.update('s', { title: 'later' })
   })
   await other.sessions.import(records)

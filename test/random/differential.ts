@@ -545,7 +545,7 @@ async function rewind(store: Store, one: Step & { readonly verb: 'rewind' }): Pr
   const pointIn = (rows: readonly { readonly id: string }[]): RewindPoint => {
     if (one.back === 0) return 'end'
     const messageId = rows[rows.length - one.back]?.id
-    return messageId === undefined ? 'start' : { messageId }
+    return messageId === undefined ? 'start' : { beforeMessage: messageId }
   }
   const known = (await store.getContextStats(SESSION)) !== null
   const rows =

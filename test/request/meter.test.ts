@@ -187,7 +187,7 @@ const CASES: readonly Case[] = [
     async () => {
       const store = await session(times(5))
       const [, , third] = await store.getMessages('s', { limit: 3 })
-      await store.rewind('s', { from: { messageId: third!.id } })
+      await store.rewind('s', { from: { beforeMessage: third!.id } })
       return off(store, 's')
     },
   ],

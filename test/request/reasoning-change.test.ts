@@ -72,7 +72,7 @@ describe('for a model that checks what precedes its reasoning', () => {
       const messages = await store.getMessages('s')
       const third = messages.find(({ position }) => position === 5)!
       // The first two answers are sent as they were; the third and the fourth are hidden.
-      expect(await store.rewind('s', { from: { messageId: third.id } })).toMatchObject({
+      expect(await store.rewind('s', { from: { beforeMessage: third.id } })).toMatchObject({
         rowsHidden: 4,
         invalidatedReasoning: NONE,
         restoredReasoning: TWO,
@@ -187,7 +187,7 @@ async function life(
         const asked = (await store.getMessages('s')).filter(({ role, hidden }) => role === 'user' && !hidden)
         if (asked.length < 2) return null
         return store.rewind('s', {
-          from: { messageId: pick(asked.slice(1)).id },
+          from: { beforeMessage: pick(asked.slice(1)).id },
           keepCompactions: pick([true, false]),
         })
       },

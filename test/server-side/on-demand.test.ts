@@ -156,7 +156,7 @@ describe('a summary that the provider wrote on demand', () => {
     await expect(store.compactions.recordProvider(S, { ...input, keepFrom: 'other' })).rejects.toMatchObject({
       code: 'MESSAGE_NOT_FOUND',
     })
-    await store.rewind(S, { from: { messageId: input.keepFrom! } })
+    await store.rewind(S, { from: { beforeMessage: input.keepFrom! } })
     await expect(store.compactions.recordProvider(S, input)).rejects.toMatchObject({ code: 'STALE_PLAN' })
     expect(await store.listCompactions(S)).toHaveLength(1)
     await store.close()

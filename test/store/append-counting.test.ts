@@ -49,7 +49,10 @@ it('append counts before its transaction: in sessions with the estimator and lim
     const appended = await store.append(id, TURN)
     expect(appended.preview?.parts).toBe(1)
     await store.append(id, TURN, { expectedPosition: 4 })
-    await store.rewind(id, { from: { messageId: appended.messages[3]!.id }, append: [say('user', 'again')] })
+    await store.rewind(id, {
+      from: { beforeMessage: appended.messages[3]!.id },
+      append: [say('user', 'again')],
+    })
     expect(seen.texts).toBeGreaterThan(0)
     expect(seen.within).toBe(0)
     // Verification counts within a transaction that reads.

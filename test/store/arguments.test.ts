@@ -172,8 +172,8 @@ const CALLS: readonly (readonly [string, Call])[] = [
     S,
     { messages: messages(), usage: { inputTokens: 900, outputTokens: 9 }, prompt: 'hello' },
   ]),
-  verb('rewind', () => [S, { from: { messageId: 'm9' }, append: messages(), actor: 'me' }]),
-  verb('rewind', () => [S, { from: { messageId: 'm9' }, append: messages(), operationId: 'o' }]),
+  verb('rewind', () => [S, { from: { beforeMessage: 'm9' }, append: messages(), actor: 'me' }]),
+  verb('rewind', () => [S, { from: { beforeMessage: 'm9' }, append: messages(), operationId: 'o' }]),
   verb('sessions.import', () => [
     messages().map((message) => ({ type: 'message' as const, message })),
     { id: 'imported', source: 'elsewhere' },

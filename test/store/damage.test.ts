@@ -156,7 +156,7 @@ describe('damaged rows', () => {
     await store.append('t', chat(6))
     const ids = (await store.getMessages('t')).map(({ id }) => id)
     const hidden = await store.compactions.hide('t', [ids[4]!])
-    const { compactionId } = await store.rewind('t', { from: { messageId: ids[2]! } })
+    const { compactionId } = await store.rewind('t', { from: { beforeMessage: ids[2]! } })
     const codes = async () =>
       (await store.sessions.verify('t')).findings.map((one) => [one.code, one.compactionId])
     expect(await codes()).toEqual([])

@@ -76,7 +76,7 @@ async function change(store: Store, who: string, nth: number): Promise<void> {
   if (nth % 2 === 0) await store.notes.forget(note.id)
   const [newest] = (await store.getEffectiveHistory(id)).slice(-1)
   await store.rewind(id, {
-    from: { messageId: newest!.id },
+    from: { beforeMessage: newest!.id },
     operationId: `${who}-operation-${nth}`,
     actor: `${who}-actor`,
   })

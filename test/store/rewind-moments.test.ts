@@ -43,7 +43,7 @@ async function talked(...summaries: readonly { upTo: number; from: number; to: n
 }
 
 const rewound = async (store: Store, messageId: string, keepCompactions = false): Promise<string> =>
-  (await store.rewind('s', { from: { messageId }, keepCompactions })).compactionId!
+  (await store.rewind('s', { from: { beforeMessage: messageId }, keepCompactions })).compactionId!
 
 const clean = async (store: Store): Promise<void> =>
   expect((await store.sessions.verify('s')).findings).toEqual([])
@@ -160,7 +160,7 @@ it('refuses to undo a rewind after messages were appended, unless both are wante
 it('counts what was appended with the rewind, and rewinds it first for the old version alone', async () => {
   const store = await talked()
   const { compactionId } = await store.rewind('s', {
-    from: { messageId: 'm9' },
+    from: { beforeMessage: 'm9' },
     append: [{ id: 'n1', role: 'user', content: 'edited' }],
   })
   expect(await codeOf(store.undoCompaction('s', compactionId!))).toBe('BRANCH_MOVED')

@@ -109,7 +109,7 @@ it('keeps the codes of its caller in the parameters, also in a fork and a restor
 it('hides from one message on and appends in the same step', async () => {
   const { store, ids } = await started()
   const done = await store.rewind('s', {
-    from: { messageId: ids[1]! },
+    from: { beforeMessage: ids[1]! },
     append: [{ role: 'user', content: 'another' }],
   })
   expect(done).toMatchObject({ rowsHidden: 4, position: 6 })
@@ -119,7 +119,7 @@ it('hides from one message on and appends in the same step', async () => {
 
 it('may part a call from its result: the call waits again', async () => {
   const { store, ids } = await started()
-  const { compactionId } = await store.rewind('s', { from: { messageId: ids[3]! } })
+  const { compactionId } = await store.rewind('s', { from: { beforeMessage: ids[3]! } })
   expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call'])
   expect((await store.sessions.verify('s')).findings).toEqual([])
   const stats = await store.getContextStats('s')
@@ -196,7 +196,9 @@ it('makes the session when there is something to append', async () => {
   const store = await openStore(':memory:')
   expect(await codeOf(store.rewind('s', { from: 'start' }))).toBe('SESSION_NOT_FOUND')
   expect(
-    await codeOf(store.rewind('s', { from: { messageId: 'm' }, append: [{ role: 'user', content: 'x' }] })),
+    await codeOf(
+      store.rewind('s', { from: { beforeMessage: 'm' }, append: [{ role: 'user', content: 'x' }] }),
+    ),
   ).toBe('SESSION_NOT_FOUND')
   expect(await store.sessions.list()).toEqual([])
   const done = await store.rewind('s', { from: 'start', append: [{ role: 'user', content: 'x' }] })
@@ -213,7 +215,7 @@ describe('an operation id', () => {
   it('repeats nothing a second time, and returns the first result', async () => {
     const { store, ids } = await started()
     const options = {
-      from: { messageId: ids[4]! },
+      from: { beforeMessage: ids[4]! },
       append: [{ role: 'assistant', content: 'three' }],
       operationId: 'op',
     } as const
@@ -259,7 +261,7 @@ it('calls a function again when another writer appends in between', async () => 
     from: (view) => {
       seen.push(view.length)
       meddled ??= store.append('s', [{ role: 'user', content: 'late' }])
-      return { messageId: view.at(-1)!.id }
+      return { beforeMessage: view.at(-1)!.id }
     },
     append: (hidden) => hidden.map(({ role, content }) => ({ role, content: `${content as string}!` })),
   })
@@ -295,7 +297,7 @@ it('asks a function again when the session was purged and made anew in between',
     from: () => {
       asked += 1
       meddled ??= store.sessions.purge('s').then(() => store.append('s', [mine]))
-      return { messageId: 'm' }
+      return { beforeMessage: 'm' }
     },
   })
   await meddled
@@ -304,11 +306,11 @@ it('asks a function again when the session was purged and made anew in between',
 
 it('asks a function once whose row is not there', async () => {
   const { store, ids } = await started()
-  await store.rewind('s', { from: { messageId: ids[4]! } })
+  await store.rewind('s', { from: { beforeMessage: ids[4]! } })
   let asked = 0
   const from = () => {
     asked += 1
-    return { messageId: ids[4]! }
+    return { beforeMessage: ids[4]! }
   }
   expect(await codeOf(store.rewind('s', { from }))).toBe('STALE_PLAN')
   expect(asked).toBe(1)
@@ -325,11 +327,14 @@ it('throws what a function throws, and changes nothing', async () => {
 
 it('refuses what cannot be', async () => {
   const { store, ids } = await started()
-  const { compactionId } = await store.rewind('s', { from: { messageId: ids[4]! } })
+  const { compactionId } = await store.rewind('s', { from: { beforeMessage: ids[4]! } })
   for (const [options, code] of [
     [{}, 'INVALID_INPUT'],
     [{ from: 'middle' }, 'INVALID_INPUT'],
-    [{ from: { messageId: '' } }, 'INVALID_INPUT'],
+    [{ from: { beforeMessage: '' } }, 'INVALID_INPUT'],
+    [{ from: { beforeMessage: 0 } }, 'INVALID_INPUT'],
+    [{ from: { beforeMessage: 1.5 } }, 'INVALID_INPUT'],
+    [{ from: { messageId: 'm' } }, 'INVALID_INPUT'],
     [{ from: 'start', append: [{ role: 'nobody', content: '' }] }, 'INVALID_INPUT'],
     [{ from: 'start', append: 'x' }, 'INVALID_INPUT'],
     [{ from: 'start', unknown: 1 }, 'INVALID_INPUT'],
@@ -337,8 +342,8 @@ it('refuses what cannot be', async () => {
     [{ from: 'start', operationId: 'x', operationBody: () => 1 }, 'INVALID_INPUT'],
     [{ from: () => 'middle' }, 'INVALID_INPUT'],
     [{ from: 'start', append: () => 'x' }, 'INVALID_INPUT'],
-    [{ from: { messageId: 'nobody' } }, 'MESSAGE_NOT_FOUND'],
-    [{ from: () => ({ messageId: ids[4]! }) }, 'STALE_PLAN'],
+    [{ from: { beforeMessage: 'nobody' } }, 'MESSAGE_NOT_FOUND'],
+    [{ from: () => ({ beforeMessage: ids[4]! }) }, 'STALE_PLAN'],
     [{ from: 'start', keepCompactions: 1 }, 'INVALID_INPUT'],
     [{ from: 'start', expectedPosition: 4 }, 'POSITION_CONFLICT'],
   ] as const)
@@ -379,7 +384,7 @@ it('shows a deduplicated read again when the copy it points at is rewound', asyn
     (view[index]!.content as unknown as { output: { value: string } }[])[0]!.output.value
   expect(shownAt(before, 2)).toBe('[File a.ts - refer to latest read below]')
 
-  const { compactionId } = await store.rewind('s', { from: { messageId: messages[0]!.id } })
+  const { compactionId } = await store.rewind('s', { from: { beforeMessage: messages[0]!.id } })
   const after = await store.getEffectiveHistory('s')
   expect(after.length).toBe(4)
   expect(shownAt(after, 2)).toBe(file)
@@ -436,7 +441,7 @@ it('shows reasoning again that a tool loop needs which it opens again', async ()
 
   // From "done again" on: the second turn's loop waits for an answer again, the first turn's stays as it is.
   const { compactionId } = await store.rewind('s', {
-    from: { messageId: messages[9]!.id },
+    from: { beforeMessage: messages[9]!.id },
     keepCompactions: true,
   })
   const after = await store.getEffectiveHistory('s')
@@ -504,7 +509,7 @@ it('shows deduplicated pictures again, exactly', async () => {
     enableTruncate: false,
   })
   expect(result!.compactions.map(({ kind }) => kind)).toEqual(['deduplicate'])
-  await store.rewind('s', { from: { messageId: messages[0]!.id } })
+  await store.rewind('s', { from: { beforeMessage: messages[0]!.id } })
   expect(await store.getEffectiveHistory('s')).toEqual(before.slice(0, 4))
   expect((await store.sessions.verify('s')).findings).toEqual([])
 })
@@ -514,7 +519,7 @@ it('is not redone when a result came for a call it would hide', async () => {
   await store.append('s', [
     { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'b', toolName: 'look', input: {} }] },
   ])
-  const { compactionId } = await store.rewind('s', { from: { messageId: ids[4]! } })
+  const { compactionId } = await store.rewind('s', { from: { beforeMessage: ids[4]! } })
   await store.undoCompaction('s', compactionId!)
   await store.append('s', [
     {

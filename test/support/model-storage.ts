@@ -662,9 +662,13 @@ export class ModelStorage implements Storage {
     const former = indexView(stored.log, this.#estimator, provider)
     if (from === 'start' && former.rows.length === 0) return undefined
     const target =
-      typeof from === 'object' ? stored.log.rows.find((row) => row.id === from.messageId) : undefined
+      typeof from === 'object'
+        ? stored.log.rows.find(
+            ({ id, position }) => from.beforeMessage === id || from.beforeMessage === position,
+          )
+        : undefined
     if (typeof from === 'object' && target === undefined)
-      throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: id, messageId: from.messageId })
+      throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: id, messageId: String(from.beforeMessage) })
     const turned = this.#turnedFor(stored, target, keepCompactions, former)
     const lifted = liftedIn(stored.log, turned.lifts, turned.restores)
     stored.log = lifted.log

@@ -235,7 +235,7 @@ const CHANGES: ReadonlyMap<string, Change> = new Map<string, Change>(
       const asked = (await store.getMessages(id)).filter(({ role, hidden }) => role === 'user' && !hidden)
       if (asked.length > 1)
         await store.rewind(id, {
-          from: { messageId: pick(asked.slice(1)).id },
+          from: { beforeMessage: pick(asked.slice(1)).id },
           keepCompactions: pick([true, false]),
         })
     },

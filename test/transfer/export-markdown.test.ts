@@ -180,7 +180,7 @@ it('marks what was rewound, hidden manually, truncated, pinned and shown differe
   ])
   const rows = await store.getMessages('s')
   await store.messages.pin('s', [rows[0]!.id])
-  await store.rewind('s', { from: { messageId: rows[6]!.id } })
+  await store.rewind('s', { from: { beforeMessage: rows[6]!.id } })
   await store.compactSession('s', { stages: [{ stage: 'clear_tool_results', keep: 0 }], targetTokens: 1 })
   await store.compactions.hide('s', [rows[1]!.id])
   const text = await whole(exportMarkdown(store, 's', { hidden: 'show' }))

@@ -93,7 +93,7 @@ export async function rewriteHistory(
       if (rewrite === undefined) throw new NothingToDo()
       append = rewrite.append
       const first = rows[rewrite.from]
-      return first === undefined ? ('end' as const) : { messageId: first.row.id }
+      return first === undefined ? ('end' as const) : { beforeMessage: first.row.id }
     }
     try {
       await store.rewind(sessionId, { from, append: () => append, keepCompactions: true, ...details })

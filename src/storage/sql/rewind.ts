@@ -143,7 +143,13 @@ type Point = {
 function* findPoint(sql: Sql, session: StoredSession, request: RewindRequest): Work<Point> {
   const { from, keepCompactions } = request
   if (typeof from !== 'object') return { position: 1 }
-  const key = yield* requireKey(sql, session, from.messageId)
+  const message = from.beforeMessage
+  if (typeof message === 'number') {
+    const { messageCount } = (yield* readSession(sql, session.id))!
+    if (message <= messageCount) return { position: message }
+    throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: session.id, messageId: String(message) })
+  }
+  const key = yield* requireKey(sql, session, message)
   const row = (yield* sql.get(
     `select position, anchor, inserted_by, ${VISIBLE} from undertext_messages where {family} key = ?`,
     key,

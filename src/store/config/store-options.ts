@@ -71,7 +71,7 @@ const codeSchema = z.string().regex(/^[\w.:-]{1,64}$/, 'must be 1 to 64 letters,
 export const causeSchema = z.strictObject({ by: codeSchema, why: codeSchema })
 export const hideSchema = z.strictObject({ params: causeSchema.optional(), ...authorshipSchema.shape })
 /** A message by its id or its position. */
-const messageSchema = z.union([nameSchema, z.int().positive()])
+export const messageSchema = z.union([nameSchema, z.int().positive()])
 /** A moment of a session: exactly one of these. */
 export const momentSchema: z.ZodType<Moment, Moment> = z.union(
   [

@@ -134,7 +134,7 @@ export function describeForks({ open, keeps }: Contract): void {
       await store.compactSession('a', { range: { from: 1, to: 4 }, summary: 'Short.' })
       const before = await texts(store, 'a')
       const third = (await store.getMessages('a')).find(({ position }) => position === 3)!
-      const { compactionId } = await store.rewind('a', { from: { messageId: third.id } })
+      const { compactionId } = await store.rewind('a', { from: { beforeMessage: third.id } })
       const { no } = (await store.sessions.audit('a')).at(-1)!
       const then = await texts(store, 'a')
       expect(then).toHaveLength(2)

@@ -94,7 +94,7 @@ export function describeMoments({ open, keeps }: Contract): void {
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'Short.' })
       const compacted = await store.getEffectiveHistory(S)
       const { compactionId } = await store.rewind(S, {
-        from: { messageId: ids[6]! },
+        from: { beforeMessage: ids[6]! },
         append: [say('user', 'again')],
       })
       const rewound = await store.getEffectiveHistory(S)

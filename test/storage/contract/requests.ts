@@ -189,7 +189,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       all.push(await ask(store, { prompt: 'fifth', system: 'Be brief.' }))
       const last = (await store.getMessages(S)).findLast(({ role }) => role === 'user')!
       const rewound = await store.rewind(S, {
-        from: { messageId: last.id },
+        from: { beforeMessage: last.id },
         append: [say('user', 'instead')],
       })
       expect(rewound.rowsHidden).toBe(2)
@@ -242,7 +242,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
         async () => {
           const view = await store.getEffectiveHistory(S)
           const row = view[pick(view.length)]!
-          await store.rewind(S, { from: { messageId: row.id }, append: [say('user', `other ${number}`)] })
+          await store.rewind(S, { from: { beforeMessage: row.id }, append: [say('user', `other ${number}`)] })
         },
         async () => store.messages.pin(S, [(await store.getMessages(S))[pick(2)]!.id]),
       ]

@@ -16,11 +16,11 @@ export function describeRewinds({ open }: Contract): void {
       await store.append('b', chat(10, 100))
       await store.compactSession('b', { range, summary: 'Short.' })
 
-      await store.rewind('a', { from: { messageId: later.messages[1]!.id } })
+      await store.rewind('a', { from: { beforeMessage: later.messages[1]!.id } })
       expect(await statuses()).toEqual(['condense active', 'manual active'])
       expect(await store.getEffectiveHistory('a')).toHaveLength(6)
 
-      await store.rewind('a', { from: { messageId: messages[3]!.id } })
+      await store.rewind('a', { from: { beforeMessage: messages[3]!.id } })
       expect(await statuses()).toEqual(['condense undone', 'manual undone', 'manual active'])
       expect((await store.getEffectiveHistory('a')).map(({ position }) => position)).toEqual([1, 2, 3])
       expect((await store.sessions.verify('a')).findings).toEqual([])
@@ -37,7 +37,7 @@ export function describeRewinds({ open }: Contract): void {
       const outer = await store.compactSession('a', { range: { from: 1, to: 6 }, summary: 'Outer.' })
       await store.append('a', chat(1, 100))
       // Message 7 was appended when only the inner summary was in force, so the rewind undoes the outer one.
-      const { compactionId } = await store.rewind('a', { from: { messageId: messages[1]!.id } })
+      const { compactionId } = await store.rewind('a', { from: { beforeMessage: messages[1]!.id } })
       expect(await shown()).toEqual(['summary', 4, 5, 6])
 
       await store.undoCompaction('a', inner!.runId)
@@ -50,6 +50,23 @@ export function describeRewinds({ open }: Contract): void {
       expect(await shown()).toEqual(['summary', 4, 5, 6, 7, 8, 9])
       await store.redoCompaction('a', outer!.compactions[0]!.id)
       expect(await shown()).toEqual(['summary', 7, 8, 9])
+    })
+
+    it('accepts a position in place of an id', async () => {
+      const store = await open()
+      await store.append('a', chat(3, 100))
+      await store.compactSession('a', { range: { from: 1, to: 2 }, summary: 'Short.' })
+      const shown = async () =>
+        (await store.getEffectiveHistory('a')).map(({ position, kind }) => position ?? kind)
+
+      const { rowsHidden } = await store.rewind('a', { from: { beforeMessage: 5 } })
+      expect(rowsHidden).toBe(2)
+      expect(await shown()).toEqual([1, 2, 3, 4])
+      for (const position of [7, 1_000])
+        expect(await refusal(store.rewind('a', { from: { beforeMessage: position } }))).toMatchObject({
+          code: 'MESSAGE_NOT_FOUND',
+          facts: { sessionId: 'a', messageId: String(position) },
+        })
     })
 
     it('that is repeated with its operation id returns the first result and changes nothing', async () => {

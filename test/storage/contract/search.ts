@@ -227,7 +227,8 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
         },
         async (page) => {
           const last = (await store.getEffectiveHistory('s2')).at(-1)!
-          if (keeps.histories && page % 8 === 3) await store.rewind('s2', { from: { messageId: last.id } })
+          if (keeps.histories && page % 8 === 3)
+            await store.rewind('s2', { from: { beforeMessage: last.id } })
           return store.append('s2', turns(2))
         },
       ]

@@ -175,7 +175,7 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
         ['without', 3],
       ] as const) {
         const [row] = await store.getMessages(id, { after: fromPosition - 1, limit: 1 })
-        made.push((await store.rewind(id, { from: { messageId: row!.id } })).compactionId!)
+        made.push((await store.rewind(id, { from: { beforeMessage: row!.id } })).compactionId!)
       }
       await expectSame()
       for (const [at, id] of ['with', 'without'].entries()) await store.undoCompaction(id, made[at]!)

@@ -207,7 +207,7 @@ export function describeSummarize({ open, keeps }: Contract): void {
     test('a result whose call was rewound is shown with the name of its tool', async () => {
       const store = await open()
       const ids = await appendAll(store, [say('user', 'look'), call('slow', 'search')])
-      await store.rewind(S, { from: { messageId: ids[1]! } })
+      await store.rewind(S, { from: { beforeMessage: ids[1]! } })
       await appendAll(store, [result('slow', 'it came')])
       const { messages } = await store.renderHistory(S, { provider: 'openai' })
       expect(JSON.stringify(messages)).toContain('[Result of tool search] it came')

@@ -246,7 +246,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
       const store = await open()
       await appendAll(store, [say('user', 'go'), calls(['x', 'one'])])
       const { messages } = await store.append(S, [calls(['x', 'again'])])
-      await store.rewind(S, { from: { messageId: messages[0]!.id } })
+      await store.rewind(S, { from: { beforeMessage: messages[0]!.id } })
       // The nearest call of this id before the result is the rewound one.
       await appendAll(store, [outputs('x')])
       const short = async () =>
@@ -262,7 +262,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
       expect(await store.messages.toolOutput(S, 'x', { position: 4 })).toMatchObject({ toolName: 'one' })
       // A call whose result was rewound is open again.
       const { messages: late } = await store.append(S, [calls(['z', 'late']), outputs('z')])
-      await store.rewind(S, { from: { messageId: late.at(-1)!.id } })
+      await store.rewind(S, { from: { beforeMessage: late.at(-1)!.id } })
       expect((await short()).at(-1)).toEqual(['late', 'pending', undefined])
     })
 

@@ -334,7 +334,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       const ids = await appendAll(store, [say('user', 'go'), call('late', 'run')])
       await refusal(store.compactions.hide(S, [ids[1]!]), 'PENDING_TOOL_CALLS')
       // Only a rewind hides an open call.
-      const { compactionId } = await store.rewind(S, { from: { messageId: ids[1]! } })
+      const { compactionId } = await store.rewind(S, { from: { beforeMessage: ids[1]! } })
       const [late] = await appendAll(store, [result('late', 'here it is'), say('user', 'more')])
       await store.compactions.hide(S, [late!])
       await store.undoCompaction(S, compactionId!, { both: true })

@@ -50,7 +50,7 @@ export async function live(store: Store): Promise<void> {
 
   await store.append('rewound', chat(4))
   const point = (await store.getMessages('rewound'))[5]!.id
-  await store.rewind('rewound', { from: { messageId: point }, operationId: 'once', reason: 'said wrong' })
+  await store.rewind('rewound', { from: { beforeMessage: point }, operationId: 'once', reason: 'said wrong' })
   await store.append('branched', chat(2))
   await store.rewind('branched', { from: 'end', operationId: 'again', append: [say('user', 'instead')] })
 

@@ -154,7 +154,7 @@ async function commit(
   }
   await noteSession(store, chatId, { owner })
   const { messages, rowsHidden, compactionId } = await store.rewind(chatId, {
-    from: { messageId: first.id },
+    from: { beforeMessage: first.id },
     keepCompactions: true,
     ...(append.length > 0 && { append }),
     expectedPosition: position,
