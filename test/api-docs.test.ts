@@ -126,9 +126,9 @@ describe('a session that does not exist', () => {
       })()
       outcomes[outcome as 'refused'].push(name)
     }
-    const created = [...namesBetween('Create the session', '. '), 'rewind with messages']
+    const created = [...namesBetween('with these exceptions', ' create the session'), 'rewind with messages']
     expect(outcomes.created.toSorted()).toEqual(created.toSorted())
-    const empty = namesBetween('Do not need the session', '\n\n')
+    const empty = namesBetween('when it receives messages', '\n\n')
       .filter((name) => name in ARGUMENTS)
       .toSorted()
     expect(outcomes.empty.toSorted()).toEqual(empty)

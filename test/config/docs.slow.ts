@@ -13,7 +13,7 @@ const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'configu
 
 /** The rows of the table of settings, by the setting's name. */
 const ROWS = new Map(
-  PAGE.slice(PAGE.indexOf('## Settings'), PAGE.indexOf('## Not taken over'))
+  PAGE.slice(PAGE.indexOf('## Settings'), PAGE.indexOf('## Settings of other systems'))
     .split('\n')
     .filter((line) => line.startsWith('| `'))
     .map((line) =>

@@ -7,7 +7,7 @@ import { startModelServer } from '../support/model-server.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const WHOLE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'requests.md'), 'utf8')
-const PAGE = WHOLE.slice(0, WHOLE.indexOf('## Around a turn'))
+const PAGE = WHOLE.slice(0, WHOLE.indexOf('## Turn hooks'))
 
 it('the examples of the page print the output shown [S3-011]', async () => {
   const blocks = examplesOf(PAGE)

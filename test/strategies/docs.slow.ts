@@ -36,7 +36,7 @@ describe('docs/compaction.md, strategies', () => {
   })
 
   it('recommends clearing, then dropping, then summarizing [S0-47]', () => {
-    expect(page).toContain('Cheap strategies first: clear tool results, then drop, then summarize.')
+    expect(page).toContain('Put cheap strategies first: clear tool results, then drop, then summarize.')
   })
 
   it('has examples that print the output shown', async () => {

@@ -7,7 +7,7 @@ import { STORE_EVENTS } from '../../src/store/events.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const REQUESTS = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'requests.md'), 'utf8')
-const PAGE = REQUESTS.slice(REQUESTS.indexOf('## Around a turn'))
+const PAGE = REQUESTS.slice(REQUESTS.indexOf('## Turn hooks'))
 const blocks = examplesOf(PAGE)
 
 it('has examples that print the output shown', async () => {

@@ -63,10 +63,10 @@ export function describeRewinds({ open }: Contract): void {
       expect(rowsHidden).toBe(2)
       expect(await shown()).toEqual([1, 2, 3, 4])
       for (const position of [7, 1_000])
-        expect(await refusal(store.rewind('a', { from: { beforeMessage: position } }))).toMatchObject({
-          code: 'MESSAGE_NOT_FOUND',
-          facts: { sessionId: 'a', messageId: String(position) },
-        })
+        expect(
+          (await refusal(store.rewind('a', { from: { beforeMessage: position } }), 'MESSAGE_NOT_FOUND'))
+            .facts,
+        ).toEqual({ sessionId: 'a', messageId: String(position) })
     })
 
     it('that is repeated with its operation id returns the first result and changes nothing', async () => {
