@@ -1,9 +1,9 @@
 import { type ErrorCode, isUndertextError, UndertextError } from '../core/errors.ts'
-import { titleFrom } from '../core/messages/characters.ts'
 import { typedText } from '../core/messages/client-markup.ts'
 import { defined } from '../core/messages/json.ts'
 import { isSilent, type NewMessage, type PositionRange, partsOf } from '../core/messages/message.ts'
 import { messageProblem } from '../core/messages/message-check.ts'
+import { titleFrom } from '../core/messages/title.ts'
 import type {
   CompactionEvent,
   ImportEvent,

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander'
-import { shownTitle } from '../../core/messages/characters.ts'
+import { shownTitle } from '../../core/messages/title.ts'
 import type { Store } from '../../store/store.ts'
 import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context } from '../command.ts'

@@ -1,4 +1,4 @@
-import { shownTitle } from '../../core/messages/characters.ts'
+import { shownTitle } from '../../core/messages/title.ts'
 import type { Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'

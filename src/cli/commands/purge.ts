@@ -1,4 +1,4 @@
-import { shownTitle } from '../../core/messages/characters.ts'
+import { shownTitle } from '../../core/messages/title.ts'
 import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'

@@ -1,6 +1,6 @@
 import { isUndertextError } from '../../core/errors.ts'
-import { shownTitle } from '../../core/messages/characters.ts'
 import { defined, isObject } from '../../core/messages/json.ts'
+import { shownTitle } from '../../core/messages/title.ts'
 import type { ListedSession, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'

@@ -1,4 +1,3 @@
-import { shownTitle } from '../../core/messages/characters.ts'
 import {
   type Part,
   type PositionRange,
@@ -7,6 +6,7 @@ import {
   type StoredMessage,
 } from '../../core/messages/message.ts'
 import { BROKEN_OFF, brokenOff } from '../../core/messages/stop-reason.ts'
+import { shownTitle } from '../../core/messages/title.ts'
 import type { Moment } from '../../core/model/moment.ts'
 import type { CompactionKind } from '../../core/model/plan.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'

@@ -1,4 +1,4 @@
-import { shownTitle } from '../../core/messages/characters.ts'
+import { shownTitle } from '../../core/messages/title.ts'
 import { toolsSchema } from '../../core/tokens/tool-definitions.ts'
 import { isAssumed } from '../../core/tokens/windows.ts'
 import type { MessageCounts, Session } from '../../storage/storage.ts'

@@ -1,5 +1,3 @@
-import { MAX_NAME_LENGTH } from './check.ts'
-
 /*
  * Where a text may be cut. A character is a grapheme cluster: a pair of surrogates, a letter with its combining marks, a joined
  * emoji, a flag.
@@ -139,30 +137,4 @@ function isHigh(unit: number): boolean {
 
 function isLow(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff
-}
-
-/** The longest displayed title, characters. */
-const SHOWN = 80
-
-/**
- * A text as a title: on one line, whole up to the 1,000 characters of a label. A longer one is cut after a word. `undefined` for blank text.
- */
-export function titleFrom(text: string): string | undefined {
-  return lineOf(text, MAX_NAME_LENGTH) || undefined
-}
-
-/** A title as lists and headings show it: its first 80 characters, cut after a word. Titles are stored whole. */
-export function shownTitle(title: string): string {
-  return lineOf(title, SHOWN)
-}
-
-/** A text on one line. One that is longer than `most` is cut after a word, never within a character. */
-function lineOf(text: string, most: number): string {
-  const head = headOf(text.trimStart(), most * 8)
-  const line = head.replaceAll(/\s+/g, ' ').trim()
-  const isWhole = head.length >= text.trim().length
-  if (isWhole && line.length <= most) return line
-  const end = characterStart(line, most - 1)
-  const word = line[end] === ' ' ? end : line.lastIndexOf(' ', end)
-  return `${line.slice(0, word > most / 2 ? word : end).trimEnd()}…`
 }

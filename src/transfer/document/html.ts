@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { detached, shownTitle } from '../../core/messages/characters.ts'
+import { detached } from '../../core/messages/characters.ts'
 import { typedText } from '../../core/messages/client-markup.ts'
 import { partsOf, type StoredMessage } from '../../core/messages/message.ts'
+import { shownTitle } from '../../core/messages/title.ts'
 import type { Code } from './blocks.ts'
 import { codeBlockAt, fencedPieces } from './markdown.ts'
 import {

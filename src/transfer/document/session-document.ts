@@ -1,7 +1,7 @@
 import { isUndertextError } from '../../core/errors.ts'
-import { shownTitle, titleFrom } from '../../core/messages/characters.ts'
 import { listIn } from '../../core/messages/json.ts'
 import type { PositionRange, StoredMessage } from '../../core/messages/message.ts'
+import { shownTitle, titleFrom } from '../../core/messages/title.ts'
 import { mergeRanges } from '../../core/model/expansion.ts'
 import type { Sizes } from '../../core/tokens/measure.ts'
 import type { AuditEntry, Compaction, MessageCounts, Session } from '../../storage/storage.ts'

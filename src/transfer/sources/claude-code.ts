@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { messagesOf, silentMessageOf } from '../../adapters/claude-agent-sdk/entry.ts'
-import { titleFrom } from '../../core/messages/characters.ts'
 import { typedText } from '../../core/messages/client-markup.ts'
 import { isObject, type JsonObject } from '../../core/messages/json.ts'
 import type { NewMessage } from '../../core/messages/message.ts'
+import { titleFrom } from '../../core/messages/title.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import { type JsonLine, placeOfLine, readJsonLines, type Unread, unreadEvent } from '../lines.ts'
 import {
