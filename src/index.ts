@@ -36,8 +36,14 @@ export type {
   NextStep,
   StopReason,
 } from './core/messages/stop-reason.ts'
-export type { Coverage, Finding, FindingCode, Place, RowSet } from './core/model/coverage.ts'
-export type { CompactionStatus } from './core/model/dependents.ts'
+export type {
+  CompactionStatus,
+  Coverage,
+  Finding,
+  FindingCode,
+  Place,
+  RowSet,
+} from './core/model/coverage.ts'
 export type {
   ExpandedMessage,
   ExpandedRow,
@@ -68,7 +74,7 @@ export type {
   ToolOutputShown,
   ToolPlace,
 } from './core/model/tool-calls.ts'
-export type { Turns } from './core/model/turns.ts'
+export type { Turns } from './core/model/tool-groups.ts'
 export type {
   PointerTarget,
   PreviewedPart,
@@ -106,11 +112,7 @@ export {
   type SummaryPlace,
   type ViewRenderOptions,
 } from './core/rendering/render.ts'
-export type {
-  InsertedRole,
-  InsertedRowOptions,
-  SummaryPreset,
-} from './core/rendering/rows.ts'
+export type { InsertedRole, InsertedRowOptions, SummaryPreset } from './core/rendering/summary-heading.ts'
 export {
   type Problem,
   type ProblemCode,

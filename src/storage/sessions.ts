@@ -87,11 +87,6 @@ export type SessionFigures = Pick<
   | 'viewEpoch'
 >
 
-/** Whether a session may be used for an owner: it has this owner, or none yet. */
-export function isOpenTo({ owner }: Pick<Session, 'owner'>, asked: string | undefined): boolean {
-  return asked === undefined || owner === undefined || owner === asked
-}
-
 export type SessionFields = {
   readonly owner?: string | null | undefined
   readonly title?: string | null | undefined

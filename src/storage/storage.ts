@@ -1,7 +1,6 @@
 import type { Json, JsonObject } from '../core/messages/json.ts'
 import type { NewMessage, Part, PositionRange, StoredMessage, ViewMessage } from '../core/messages/message.ts'
-import type { Coverage, Finding } from '../core/model/coverage.ts'
-import type { CompactionStatus } from '../core/model/dependents.ts'
+import type { CompactionStatus, Coverage, Finding } from '../core/model/coverage.ts'
 import type { ExpandedSummary } from '../core/model/expansion.ts'
 import type { CompactionKind, PlannedStep } from '../core/model/plan.ts'
 import type { ToolCall, ToolOutput } from '../core/model/tool-calls.ts'

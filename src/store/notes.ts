@@ -16,8 +16,8 @@ import { readQuery } from '../core/search/query.ts'
 import { type Candidate, rank } from '../core/search/rank.ts'
 import { wordsOf } from '../core/search/words.ts'
 import { tokensOfText } from '../core/tokens/measure.ts'
+import { isOpenTo } from '../storage/owners.ts'
 import {
-  isOpenTo,
   type Note,
   type NoteQuery,
   type NoteScope,

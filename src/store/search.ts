@@ -8,7 +8,7 @@ import { MAX_TEXT, readQuery, type SearchQuery } from '../core/search/query.ts'
 import type { SearchHit, SearchPlace, Storage } from '../storage/storage.ts'
 import { timeSchema } from './config/store-options.ts'
 import type { Events } from './events.ts'
-import { SearchIndex } from './search-index.ts'
+import { SearchIndex } from './index-catch-up.ts'
 
 export const searchSchema = z.strictObject({
   /** Only this session. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { pairToolUse, type ToolUse, toolUseOf } from '../../src/core/messages/pairing.ts'
+import { pairToolUse, type ToolUse, toolUseOf } from '../../src/core/messages/call-results.ts'
 
 /** Rows from words: `+a` is a call with the id a, `-a` a result for it, `.` some other part. */
 function rows(...words: readonly string[]): (ToolUse | undefined)[] {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { pairToolUse, toolUseOf } from '../../src/core/messages/call-results.ts'
 import { blockOfSummary, lastBlockOf } from '../../src/core/messages/compaction-block.ts'
 import {
   type Message,
@@ -8,7 +9,6 @@ import {
   partsOf,
   type ViewMessage,
 } from '../../src/core/messages/message.ts'
-import { pairToolUse, toolUseOf } from '../../src/core/messages/pairing.ts'
 import { type RenderOptions, renderView } from '../../src/core/rendering/render.ts'
 import { validateHistory } from '../../src/core/rendering/validate.ts'
 import { providerProfile, readsPartsOf } from '../../src/core/tokens/providers.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Part, Role } from '../../src/core/messages/message.ts'
 import { indexMessage } from '../../src/core/model/message-parts.ts'
-import { Turns } from '../../src/core/model/turns.ts'
+import { Turns } from '../../src/core/model/tool-groups.ts'
 import type { ViewRow } from '../../src/core/model/view-row.ts'
 import { neurolinkEstimator } from '../../src/core/tokens/measure.ts'
 import { growth } from '../support/growth.ts'

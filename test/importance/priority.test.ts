@@ -5,7 +5,7 @@ import { type ArrayRows, rowsOf } from '../../src/compat/arrays/rows.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../../src/core/messages/tool-names.ts'
 import { checkLaws } from '../../src/core/model/laws.ts'
 import { applyPlan, type Plan } from '../../src/core/model/plan.ts'
-import { isRequest } from '../../src/core/model/turns.ts'
+import { isRequest } from '../../src/core/model/tool-groups.ts'
 import type { View } from '../../src/core/model/view.ts'
 import { deduplicate } from '../../src/core/stages/deduplicate.ts'
 import {

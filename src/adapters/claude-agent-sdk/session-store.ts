@@ -5,7 +5,7 @@ import { check, nameSchema, taken } from '../../core/messages/check.ts'
 import { isObject } from '../../core/messages/json.ts'
 import type { Session, ListedSession as SessionInList } from '../../storage/storage.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
-import { ownedStore } from '../../store/owned.ts'
+import { ownedStore } from '../owned-store.ts'
 import type {
   FoldSessionSummary,
   ListedSession,

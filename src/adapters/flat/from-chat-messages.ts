@@ -1,4 +1,5 @@
 import { invalid } from '../../core/errors.ts'
+import { joinByNeighbourhood } from '../../core/messages/call-results.ts'
 import { isBlank } from '../../core/messages/characters.ts'
 import { readable } from '../../core/messages/check.ts'
 import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
@@ -10,7 +11,6 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { contentProblem, messageProblem } from '../../core/messages/message-check.ts'
-import { joinByNeighbourhood } from '../../core/messages/pairing.ts'
 import { argumentsIn, roleOf } from '../../core/model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isEmpty, jsonMessageAt, keptFor, keptUnder, objectAt, stringAt } from '../wire.ts'

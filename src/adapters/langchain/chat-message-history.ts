@@ -9,10 +9,10 @@ import { canonicalJson, defined, isObject } from '../../core/messages/json.ts'
 import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../../core/messages/message.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
 import type { CompactOptions } from '../../store/config/store-options.ts'
-import { ownedStore } from '../../store/owned.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote, ConversionOptions } from '../conversion.ts'
 import { forkBeside, forkTitleSchema, messagePlaceSchema } from '../forks.ts'
+import { ownedStore } from '../owned-store.ts'
 import {
   type AnswerPlace,
   appendNamed,

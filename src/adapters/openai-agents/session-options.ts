@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { labelSchema, modelShape, nameSchema, ownerOption } from '../../core/messages/check.ts'
-import { type InsertedRole, SUMMARY_PRESETS } from '../../core/rendering/rows.ts'
+import { type InsertedRole, SUMMARY_PRESETS } from '../../core/rendering/summary-heading.ts'
 import { storeSchema } from '../../store/arguments.ts'
 import type { CompactOptions } from '../../store/config/store-options.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,6 +1,6 @@
 import { isSilent, outputText, type Part, partsOf, type StoredMessage } from '../../core/messages/message.ts'
 import { withReplacements } from '../../core/messages/overlay.ts'
-import { dependsOn } from '../../core/model/dependents.ts'
+import { dependsOn } from '../../core/model/coverage.ts'
 import { hiderOf, type Moment } from '../../core/model/moment.ts'
 import type { Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,5 +1,5 @@
 import { listIn } from '../../core/messages/json.ts'
-import { dependsOn } from '../../core/model/dependents.ts'
+import { dependsOn } from '../../core/model/coverage.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import { auditEntries, statusWords } from '../../transfer/document/session-document.ts'

@@ -6,7 +6,12 @@ export type { ChatMessage, ContextStrategy, PlainMessage } from '../../core/mode
 export type { CompactionKind, CompactionStage } from '../../core/model/plan.ts'
 export type { View } from '../../core/model/view.ts'
 export type { CallEntry, ResultEntry, ViewRow } from '../../core/model/view-row.ts'
-export { CLEARED_PLACEHOLDER } from '../../core/stages/clear-tool-results.ts'
+export {
+  CLEARED_PLACEHOLDER,
+  PRUNE_PLACEHOLDER,
+  PRUNE_PLACEHOLDER_WITH_SIZE,
+  PRUNE_PROTECTED_TOOLS,
+} from '../../core/stages/clear-tool-outputs.ts'
 export { CUT_ENDING } from '../../core/stages/cut.ts'
 export { DEDUP_THRESHOLD } from '../../core/stages/deduplicate.ts'
 export { DROP_REASONING_KEEP_TURNS } from '../../core/stages/drop-reasoning.ts'
@@ -33,11 +38,6 @@ export {
   type Signal,
   type WeightsInput,
 } from '../../core/stages/importance/weights.ts'
-export {
-  PRUNE_PLACEHOLDER,
-  PRUNE_PLACEHOLDER_WITH_SIZE,
-  PRUNE_PROTECTED_TOOLS,
-} from '../../core/stages/prune.ts'
 export type {
   BareContext,
   ClearedOutput,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { type CallRef, joinNeighbours, type Pairing, pairToolUse } from '../../core/messages/call-results.ts'
 import { check, readable } from '../../core/messages/check.ts'
 import { fieldOf, listIn } from '../../core/messages/json.ts'
-import { type CallRef, joinNeighbours, type Pairing, pairToolUse } from '../../core/messages/pairing.ts'
 import { type ChatMessage, type PlainMessage, requireMessages } from '../../core/model/message-parts.ts'
 import {
   callParts,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { joinByNeighbourhood } from '../../core/messages/call-results.ts'
 import { readable } from '../../core/messages/check.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages/json.ts'
 import type { Part } from '../../core/messages/message.ts'
 import { textsByRow, withReplacements } from '../../core/messages/overlay.ts'
-import { joinByNeighbourhood } from '../../core/messages/pairing.ts'
 import { checkLaws } from '../../core/model/laws.ts'
 import {
   type ChatMessage,
@@ -25,8 +25,7 @@ import {
 } from '../../core/model/plan.ts'
 import { View } from '../../core/model/view.ts'
 import type { ShownReplacement, ViewRow } from '../../core/model/view-row.ts'
-import { CLEARED_PLACEHOLDER } from '../../core/stages/clear-tool-results.ts'
-import { PRUNE_PLACEHOLDER } from '../../core/stages/prune.ts'
+import { CLEARED_PLACEHOLDER, PRUNE_PLACEHOLDER } from '../../core/stages/clear-tool-outputs.ts'
 import type { StageContext, StageSettings } from '../../core/stages/stage.ts'
 import { KEEP_RECENT_RATIO } from '../../core/stages/summarize.ts'
 import { TRUNCATION_FRACTION } from '../../core/stages/truncate.ts'

@@ -6,7 +6,7 @@ import type { ChatMessage } from '../../core/model/message-parts.ts'
 import type { Plan, PlannedInsert } from '../../core/model/plan.ts'
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
-import { framedText, MANNERS, type Manner } from '../../core/rendering/rows.ts'
+import { framedText, MANNERS, type Manner } from '../../core/rendering/summary-heading.ts'
 import type {
   PlanDraft,
   Stage,

@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
+import { toolPartOf } from '../../core/messages/call-results.ts'
 import { defined, fieldOf, listIn } from '../../core/messages/json.ts'
-import { toolPartOf } from '../../core/messages/pairing.ts'
 import { type ChatMessage, type PlainMessage, roleOf } from '../../core/model/message-parts.ts'
 import { isVisible } from './effective-history.ts'
 

@@ -3,7 +3,7 @@
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { sameSizes } from '../tokens/measure.ts'
 import { applyPlan, isCondensing, type Plan, type PlannedStep, spanOf } from './plan.ts'
-import { isThought } from './turns.ts'
+import { isThought } from './tool-groups.ts'
 import { compareRows, View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 

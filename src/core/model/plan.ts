@@ -3,7 +3,7 @@ import { type Json, type JsonObject, listIn } from '../messages/json.ts'
 import { type Part, type ProviderPart, partsOf, type Role, type TextPart } from '../messages/message.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../tokens/measure.ts'
-import { openLoopBefore } from './turns.ts'
+import { openLoopBefore } from './tool-groups.ts'
 import type { View } from './view.ts'
 import type { ResultEntry, ViewRow } from './view-row.ts'
 

@@ -1,7 +1,7 @@
+import { pairToolUse } from '../messages/call-results.ts'
 import { type Json, listIn } from '../messages/json.ts'
 import type { ToolCallPart, ToolResultOutput, ToolResultPart } from '../messages/message.ts'
 import { type Outcome, outcomeOf } from '../messages/outcome.ts'
-import { pairToolUse } from '../messages/pairing.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { CallEntry, ResultEntry, ShownReplacement } from './view-row.ts'
 

@@ -1,7 +1,7 @@
 import { countBefore } from '../messages/json.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum, tokensOf } from '../tokens/measure.ts'
-import { Turns } from './turns.ts'
+import { Turns } from './tool-groups.ts'
 import type { ResultEntry, ViewRow } from './view-row.ts'
 
 /** How much longer than the list an array of keys may be; sparser keys are in a map. */

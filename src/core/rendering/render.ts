@@ -15,12 +15,13 @@ import type { ResizeImage } from './media.ts'
 import { markableRows, mendParts } from './parts.ts'
 import { responsesOf, settleEnds, settleReasoning } from './reasoning.ts'
 import { arrangeToolUse, withDividedCalls, withoutPartedUse } from './repair-tool-use.ts'
-import { type InsertedRowOptions, presentRows } from './rows.ts'
+import { presentRows } from './rows.ts'
 import { withJoinedCalls } from './streamed-calls.ts'
+import type { InsertedRowOptions } from './summary-heading.ts'
 
 export type { Mend, MendKind, SummaryPlace } from './draft.ts'
 export type { ImageToResize, ResizedImage, ResizeImage } from './media.ts'
-export type { InsertedRole, SummaryPreset } from './rows.ts'
+export type { InsertedRole, SummaryPreset } from './summary-heading.ts'
 
 /** The version of the renderer. It changes with every change of what a view is rendered to, so that recorded requests tell why they differ. */
 export const RENDERER_VERSION = 2

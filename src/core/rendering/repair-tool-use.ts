@@ -1,3 +1,4 @@
+import { type CallRef, pairToolUse, type ToolUse, toolUseOf } from '../messages/call-results.ts'
 import { canonicalJson, isObject, listIn } from '../messages/json.ts'
 import {
   isApplicationCall,
@@ -7,7 +8,6 @@ import {
   type ToolResultPart,
   type ViewMessage,
 } from '../messages/message.ts'
-import { type CallRef, pairToolUse, type ToolUse, toolUseOf } from '../messages/pairing.ts'
 import { CALL_ID_FORMS, type CallIdRule, wantsUniqueIds } from '../tokens/providers.ts'
 import { resultAsParts } from './contents.ts'
 import { type Draft, draftOf, type Note, redraft } from './draft.ts'

@@ -1,8 +1,8 @@
+import { type CallRef, pairToolUse, toolUseOf } from '../messages/call-results.ts'
 import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
 import { defined } from '../messages/json.ts'
 import { endsInResult, isReasoning, type Message, type Part, partsOf, textsOf } from '../messages/message.ts'
 import { checkProviderName, readMessages } from '../messages/message-check.ts'
-import { type CallRef, pairToolUse, toolUseOf } from '../messages/pairing.ts'
 import {
   CALL_ID_FORMS,
   canonicalProvider,

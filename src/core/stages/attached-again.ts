@@ -38,7 +38,7 @@ type Place = {
 
 /** One copy of a file. */
 type Copy = {
-  /** Its normalised path, or the name of its bytes. */
+  /** Its normalized path, or the name of its bytes. */
   readonly file: string
   readonly name: string
   readonly units: number

@@ -13,8 +13,8 @@ import {
   subtractSizes,
   unitsOf,
 } from '../tokens/measure.ts'
+import { isUserWord } from './clear-tool-outputs.ts'
 import { keepsGroups } from './cut-points.ts'
-import { isUserWord } from './prune.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 
 /** The ending of a cut content. */

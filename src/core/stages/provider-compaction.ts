@@ -5,8 +5,8 @@ import { type Plan, type PlannedReplacement, replaceResult, savedBy } from '../m
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { measureMessage, measurePart } from '../tokens/measure.ts'
+import { PRUNE_PLACEHOLDER } from './clear-tool-outputs.ts'
 import { emptiedReasoning, reasoningRows } from './drop-reasoning.ts'
-import { PRUNE_PLACEHOLDER } from './prune.ts'
 
 /*
  * A provider's own changes of a conversation, as plans of kind `provider`. The provider decides what it ignores; the plans only ensure

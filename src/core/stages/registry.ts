@@ -2,14 +2,13 @@ import { z } from 'zod'
 import { invalid, isUndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
-import { type ClearToolResultsStageOptions, clearToolResultsStage } from './clear-tool-results.ts'
+import { type ClearToolResultsStageOptions, clearToolResultsStage, prune } from './clear-tool-outputs.ts'
 import { cut } from './cut.ts'
 import { deduplicate } from './deduplicate.ts'
 import { dropReasoningStage } from './drop-reasoning.ts'
 import { hierarchicalSummaries } from './hierarchical-summaries.ts'
 import { type MediaStageOptions, mediaStage } from './media.ts'
 import { type PriorityStageOptions, priorityStage } from './priority.ts'
-import { prune } from './prune.ts'
 import {
   type SlidingWindowStageOptions,
   type SummarizeOlderStageOptions,

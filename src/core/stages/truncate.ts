@@ -1,5 +1,5 @@
 import type { Plan, PlannedInsert } from '../model/plan.ts'
-import { isRequest } from '../model/turns.ts'
+import { isRequest } from '../model/tool-groups.ts'
 import { Tally, type View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { measureMessage } from '../tokens/measure.ts'

@@ -9,7 +9,7 @@ import {
 } from '../../core/messages/check.ts'
 import type { JsonObject } from '../../core/messages/json.ts'
 import { ROLES } from '../../core/messages/message.ts'
-import { COMPACTION_STATUSES } from '../../core/model/dependents.ts'
+import { COMPACTION_STATUSES } from '../../core/model/coverage.ts'
 import { COMPACTION_KINDS } from '../../core/model/plan.ts'
 
 /*

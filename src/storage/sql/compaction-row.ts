@@ -1,6 +1,6 @@
 import { UndertextError } from '../../core/errors.ts'
 import { type JsonObject, stringifyJson } from '../../core/messages/json.ts'
-import type { CompactionStatus } from '../../core/model/dependents.ts'
+import type { CompactionStatus } from '../../core/model/coverage.ts'
 import type { CompactionKind } from '../../core/model/plan.ts'
 import type { RunStart, SummaryRecord } from '../storage.ts'
 import { COMPACTION_FIGURES, COMPACTION_ORIGIN, insertInto, setExcluded } from './columns.ts'

@@ -1,10 +1,10 @@
 /*
  * Decides what an undo includes: the compactions that it takes out of force, and those that it redoes. The same for a redo and for
- * a rewind. The rules are those of `core/model/coverage.ts`; these walks ask the database for candidates.
+ * a rewind. The rules are `dependsOn` and `isInTheWay` of `core/model/coverage.ts`; the walks ask the database for candidates.
  */
 
 import { UndertextError } from '../../core/errors.ts'
-import { dependsOn, isInTheWay, type Nested } from '../../core/model/dependents.ts'
+import { dependsOn, isInTheWay, type Nested } from '../../core/model/coverage.ts'
 import { mapped, type Step, type Work } from './work.ts'
 
 /** The compactions that a rewind undid and redid when it came into force. */

@@ -3,16 +3,16 @@ import { invalid, UndertextError } from '../../core/errors.ts'
 import { fitsIndex, incarnationOf, NAME_BYTES_RULE } from '../../core/messages/check.ts'
 import { defined, type JsonObject, stringifyJson } from '../../core/messages/json.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
-import {
-  type ForkOrigin,
-  isOpenTo,
-  type ListedSession,
-  type MessageCounts,
-  type Session,
-  type SessionFields,
-  type SessionFigures,
-  type SessionQuery,
-  type SessionSettings,
+import { isOpenTo } from '../owners.ts'
+import type {
+  ForkOrigin,
+  ListedSession,
+  MessageCounts,
+  Session,
+  SessionFields,
+  SessionFigures,
+  SessionQuery,
+  SessionSettings,
 } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { insertInto, SIZE_COLUMNS, sizesOf } from './columns.ts'

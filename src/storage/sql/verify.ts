@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { pairToolUse } from '../../core/messages/call-results.ts'
 import { defined } from '../../core/messages/json.ts'
-import { pairToolUse } from '../../core/messages/pairing.ts'
 import {
+  COMPACTION_STATUSES,
   countRows,
   type Finding,
   type FindingCode,
   holdsRow,
   type RowSet,
 } from '../../core/model/coverage.ts'
-import { COMPACTION_STATUSES } from '../../core/model/dependents.ts'
 import { isCondensing } from '../../core/model/plan.ts'
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { writeAudit } from './audit.ts'

@@ -8,6 +8,7 @@ import type { Configuration } from '../config/resolve.ts'
 import { mayCallModel, type RunConfig, runConfig } from '../config/run-config.ts'
 import type { CheckedCall } from '../config/settings.ts'
 import type { CompactionEvent, Events } from '../events.ts'
+import { withLease } from '../renew-lease.ts'
 import { type Guard, isAutomatic, type RunEnd } from './background/guard.ts'
 import { MAX_PLANS } from './direct-compactions.ts'
 import { planSession } from './plan-session.ts'
@@ -30,7 +31,6 @@ import {
   type Waiting,
   waitForOthers,
   waitForRun,
-  withLease,
 } from './waiting.ts'
 
 /** What a run was called with, where an equal call may share it. */

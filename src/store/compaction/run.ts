@@ -17,10 +17,10 @@ import {
 import { firstChange, type InvalidatedReasoning } from '../../core/model/reasoning.ts'
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
+import { prune } from '../../core/stages/clear-tool-outputs.ts'
 import { cut } from '../../core/stages/cut.ts'
 import { deduplicate } from '../../core/stages/deduplicate.ts'
 import { latestPart } from '../../core/stages/latest-part.ts'
-import { prune } from '../../core/stages/prune.ts'
 import {
   type CompositeStage,
   isOurs,

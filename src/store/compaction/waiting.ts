@@ -1,6 +1,5 @@
-import { isUndertextError, UndertextError } from '../../core/errors.ts'
+import { UndertextError } from '../../core/errors.ts'
 import { MAX_TIMER_MS } from '../../core/messages/check.ts'
-import { LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../storage/process.ts'
 import type { Lease, Storage } from '../../storage/storage.ts'
 import type { RunConfig } from '../config/run-config.ts'
 import type { CheckedCall } from '../config/settings.ts'
@@ -121,63 +120,4 @@ export function timeLimit(ms: number): { readonly passed: Promise<false>; readon
     timer = setTimeout(() => resolve(false), Math.min(ms, MAX_TIMER_MS))
   })
   return { passed, stop: () => clearTimeout(timer) }
-}
-
-/**
- * Works with the lease of a session, which is renewed until the work is over and then released. Waits for the current holder as
- * long as the call allows; then throws `LeaseTaken`.
- */
-export async function withLease<T>(
-  storage: Storage,
-  sessionId: string,
-  waiting: Waiting,
-  { runId, deadline }: { readonly runId: string; readonly deadline: number },
-  work: (lease: Lease) => Promise<T>,
-): Promise<T> {
-  const newLease = (): Lease => ({ runId, holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS })
-  // Before the lease is taken: another store may see it before this one receives the answer.
-  liveRuns.add(runId)
-  try {
-    for (;;) {
-      const other = await storage.takeLease(sessionId, newLease())
-      if (other === undefined) break
-      if (performance.now() >= deadline || waiting.trigger === 'overflow')
-        throw new LeaseTaken(sessionId, other)
-      await orAborted(sessionId, pause(POLL_MS), waiting.signal)
-    }
-    return await holdingLease(storage, sessionId, newLease, work)
-  } finally {
-    liveRuns.delete(runId)
-  }
-}
-
-/** Renews the lease until the work is over, then releases it. */
-async function holdingLease<T>(
-  storage: Storage,
-  sessionId: string,
-  newLease: () => Lease,
-  work: (lease: Lease) => Promise<T>,
-): Promise<T> {
-  const renewal = setInterval(() => {
-    // A renewal may fail: the commit checks the lease itself.
-    void Promise.resolve()
-      .then(() => storage.renewLease(sessionId, newLease()))
-      .catch(() => undefined)
-  }, RENEW_MS)
-  renewal.unref()
-  try {
-    return await work(newLease())
-  } finally {
-    clearInterval(renewal)
-    await release(storage, sessionId, newLease())
-  }
-}
-
-/** A lease that cannot be released, because the store was closed, expires: its run is no longer live. */
-async function release(storage: Storage, sessionId: string, lease: Lease): Promise<void> {
-  try {
-    await storage.releaseLease(sessionId, lease)
-  } catch (error) {
-    if (!isUndertextError(error)) throw error
-  }
 }

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../core/messages/json.ts'
-import { CLEARED_PLACEHOLDER } from '../../core/stages/clear-tool-results.ts'
-import { PRUNE_PLACEHOLDER } from '../../core/stages/prune.ts'
+import { CLEARED_PLACEHOLDER, PRUNE_PLACEHOLDER } from '../../core/stages/clear-tool-outputs.ts'
 import { KEEP_RECENT_RATIO } from '../../core/stages/summarize.ts'
 import { TRUNCATION_FRACTION } from '../../core/stages/truncate.ts'
 import { NINE_SECTIONS } from '../../core/summarizers/summarizer.ts'

@@ -3,15 +3,9 @@ import { z } from 'zod'
 import { UndertextError } from '../../core/errors.ts'
 import { check, labelSchema, nameSchema, ownerOption, readable, taken } from '../../core/messages/check.ts'
 import type { Finding } from '../../core/model/coverage.ts'
+import { isOpenTo } from '../../storage/owners.ts'
 import type { HistoryRecord } from '../../storage/records/records.ts'
-import {
-  type AuditEntry,
-  isOpenTo,
-  type ListedSession,
-  type MessageCounts,
-  type Purged,
-  type Session,
-} from '../../storage/storage.ts'
+import type { AuditEntry, ListedSession, MessageCounts, Purged, Session } from '../../storage/storage.ts'
 import { checkId } from '../arguments.ts'
 import { type BringBackOptions, type BringBackResult, bringBack, bringBackSchema } from '../bring-back.ts'
 import type { ResolvedConfig } from '../config/resolve.ts'

@@ -1,6 +1,6 @@
 import { isSpoken } from '../../adapters/claude-agent-sdk/entry.ts'
+import { toolUseOf } from '../../core/messages/call-results.ts'
 import { filledText, isObject, type JsonObject } from '../../core/messages/json.ts'
-import { toolUseOf } from '../../core/messages/pairing.ts'
 
 /*
  * Claude Code only adds entries. Each names the one it follows, so a file is a tree, and the conversation is the path from the last entry to the

@@ -1,6 +1,6 @@
 import { keyOfUuid } from '../../adapters/claude-agent-sdk/entry.ts'
+import { type Pairing, pairToolUse, type ToolUse } from '../../core/messages/call-results.ts'
 import { defined, isObject, type JsonObject } from '../../core/messages/json.ts'
-import { type Pairing, pairToolUse, type ToolUse } from '../../core/messages/pairing.ts'
 import type { FieldsEvent, MessageEvent } from '../../store/history/import/import-types.ts'
 import { type JsonLine, placeOfLine, readJsonLines, type Unread, unreadEvent } from '../lines.ts'
 import {

@@ -1,6 +1,6 @@
+import { pairToolUse, type ToolUse } from '../../core/messages/call-results.ts'
 import { listIn } from '../../core/messages/json.ts'
 import type { PositionRange } from '../../core/messages/message.ts'
-import { pairToolUse, type ToolUse } from '../../core/messages/pairing.ts'
 import { rangesOf } from './fields.ts'
 
 /*

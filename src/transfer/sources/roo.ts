@@ -2,6 +2,7 @@ import { fromAnthropic } from '../../adapters/anthropic/from-anthropic.ts'
 import { fromOpenAIResponses } from '../../adapters/openai/from-responses.ts'
 import { keptUnder } from '../../adapters/wire.ts'
 import { isUndertextError } from '../../core/errors.ts'
+import { toolUseOf } from '../../core/messages/call-results.ts'
 import {
   defined,
   filledText,
@@ -12,7 +13,6 @@ import {
   parsedJson,
 } from '../../core/messages/json.ts'
 import type { Message, Part, UnsentSource } from '../../core/messages/message.ts'
-import { toolUseOf } from '../../core/messages/pairing.ts'
 import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import type { ImportedUsage } from '../../store/history/import/imported-usage.ts'
 import { type JsonElement, placeOf, readElements } from '../json-elements.ts'

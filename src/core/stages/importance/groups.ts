@@ -1,7 +1,7 @@
 import type { Part, ToolCallPart } from '../../messages/message.ts'
 import { TextAgentReader } from '../../messages/text-agent.ts'
 import { coversRange, type IndexedCall, normalizePath } from '../../model/line-range.ts'
-import { isRequest } from '../../model/turns.ts'
+import { isRequest } from '../../model/tool-groups.ts'
 import type { View } from '../../model/view.ts'
 import type { LineRange, ViewRow } from '../../model/view-row.ts'
 import { factsOf, type RowFacts, roleOf } from './facts.ts'

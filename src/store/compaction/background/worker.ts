@@ -3,13 +3,14 @@ import { v7 as uuidv7 } from 'uuid'
 import { errorName, isUndertextError } from '../../../core/errors.ts'
 import { MAX_TIMER_MS } from '../../../core/messages/check.ts'
 import { defined, type JsonObject, jsonProblem } from '../../../core/messages/json.ts'
-import { claimName, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../../storage/process.ts'
+import { claimName, LEASE_HOLDER, LEASE_MS, liveRuns } from '../../../storage/process.ts'
 import type { ClaimedJob, Job, JobClaim, Session, Storage } from '../../../storage/storage.ts'
 import { readCall } from '../../config/read-settings.ts'
 import type { Configuration } from '../../config/resolve.ts'
 import { mayCallModel, runConfig } from '../../config/run-config.ts'
 import type { CheckedCall } from '../../config/settings.ts'
 import type { Events, JobEvent } from '../../events.ts'
+import { renewing } from '../../renew-lease.ts'
 import type { Compactor } from '../compactor.ts'
 import type { CompactionResult } from '../result.ts'
 import { timeLimit } from '../waiting.ts'
@@ -244,20 +245,16 @@ export class Worker {
 
   async #run(claimed: ClaimedJob, work: Work): Promise<Outcome> {
     const { job } = claimed
-    const renewal = setInterval(() => {
-      // Whatever fails: the commit checks the claim itself.
-      this.#renew(job, work).catch(() => undefined)
-    }, RENEW_MS)
-    renewal.unref()
+    const call = { ...this.#callOf(claimed), signal: work.abort.signal }
+    const runOfJob = { jobId: job.id, runId: work.runId }
     try {
-      const call = { ...this.#callOf(claimed), signal: work.abort.signal }
-      const runOfJob = { jobId: job.id, runId: work.runId }
-      work.result = await this.#parts.compactor.compact(job.sessionId, call, runOfJob)
+      work.result = await renewing(
+        () => this.#renew(job, work),
+        () => this.#parts.compactor.compact(job.sessionId, call, runOfJob),
+      )
       return outcomeOfResult(work.result, job.attempts)
     } catch (error) {
       return outcomeOfError(error, job.attempts)
-    } finally {
-      clearInterval(renewal)
     }
   }
 

@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import { isUndertextError, UndertextError } from '../../../core/errors.ts'
-import { isGivenUp, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../../storage/process.ts'
+import { isGivenUp, LEASE_HOLDER, LEASE_MS, liveRuns } from '../../../storage/process.ts'
 import type { ImportFields, NewImport, Session, Storage } from '../../../storage/storage.ts'
+import { renewing } from '../../renew-lease.ts'
 
 /** The most messages, or records, in one transaction. */
 export const MOST_TOGETHER = 500
@@ -66,19 +67,15 @@ export async function staged<T>(
 ): Promise<T> {
   const id = stagedName()
   liveRuns.add(id)
-  const renewal = setInterval(() => {
-    // Whatever fails, a renewal is harmless: others follow, and other processes wait for many of them.
-    renew(storage, id).catch(() => undefined)
-  }, RENEW_MS)
-  renewal.unref()
   try {
-    const session = await storage.beginImport({ ...about, id, ...newLease() })
-    return await work(session)
+    return await renewing(
+      () => renew(storage, id),
+      async () => work(await storage.beginImport({ ...about, id, ...newLease() })),
+    )
   } catch (error) {
     await discard(storage, id).catch(() => undefined)
     throw underName(error, sessionId)
   } finally {
-    clearInterval(renewal)
     liveRuns.delete(id)
   }
 }

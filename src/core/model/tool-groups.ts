@@ -1,6 +1,6 @@
 /* Keeps calls and results together when a history is cut: the groups of rows that must stay together, and the legal cuts between them. */
 
-import { type Pairing, pairToolUse } from '../messages/pairing.ts'
+import { type Pairing, pairToolUse } from '../messages/call-results.ts'
 import type { CallEntry, ViewRow } from './view-row.ts'
 
 /*

@@ -1,6 +1,7 @@
 import { UndertextError } from '../core/errors.ts'
-import { unlessUnknown } from './arguments.ts'
-import type { Store } from './store.ts'
+import { isOpenTo } from '../storage/owners.ts'
+import { unlessUnknown } from '../store/arguments.ts'
+import type { Store } from '../store/store.ts'
 
 /*
  * One rule for all adapters: for an owner, a session of another owner is unknown. A session without an owner is open to every owner, and
@@ -35,8 +36,8 @@ const ownerOf = new WeakMap<object, string>()
 export function ownedStore<S extends Checking>(store: S, owner: string | undefined): S {
   if (owner === undefined || ownerOf.get(store) === owner) return store
   const refuseOthers = async (sessionId: string): Promise<void> => {
-    const { owner: other = owner } = (await unlessUnknown(store.sessions.get(sessionId))) ?? {}
-    if (other !== owner) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
+    const { owner: other } = (await unlessUnknown(store.sessions.get(sessionId))) ?? {}
+    if (!isOpenTo({ owner: other }, owner)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
   }
   /** A store or one of its topics, whose methods check the owner first. */
   const checked = <T extends object>(target: T, topic: string): T =>
