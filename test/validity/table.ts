@@ -29,8 +29,8 @@ const GROUPS: { readonly [G in Rule['group']]: string } = {
   roles: 'Roles',
   calls: 'Calls and results',
   reasoning: 'Reasoning',
-  numbers: 'What a provider numbered',
-  marks: 'Marks of a cache',
+  numbers: 'Ids and signatures of the provider',
+  marks: 'Cache marks',
   media: 'Pictures, files and sizes',
 }
 
@@ -71,7 +71,7 @@ export function rulesTable(): string {
         ({ id, scopes, says, brokenBy, sources }) =>
           `| \`${id}\` | ${scopesText(scopes)} | ${says} | ${brokenBy} | ${sources.map(sourceText).join(' ')} |`,
       )
-      return `### ${GROUPS[group]}\n\n| Rule | APIs | What it says | What breaks it | Sources |\n| --- | --- | --- | --- | --- |\n${rows.join('\n')}\n`
+      return `### ${GROUPS[group]}\n\n| Rule | APIs | Requirement | Typical cause | Sources |\n| --- | --- | --- | --- | --- |\n${rows.join('\n')}\n`
     })
     .join('\n')
 }
