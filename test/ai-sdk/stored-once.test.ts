@@ -1,22 +1,30 @@
 import { generateText, wrapLanguageModel } from 'ai'
+import BetterSqlite3 from 'better-sqlite3'
 import { expect, it, vi } from 'vitest'
 import { undertext } from '../../src/adapters/ai-sdk/index.ts'
 import { openStore, type Store, type Summarizer } from '../../src/index.ts'
 import { CONFIG } from '../background/support.ts'
 import { chat } from '../support/conversation.ts'
+import { newFile } from '../support/temporary.ts'
 import { logOf, scripted, text } from './models.ts'
 
 /* What is stored is stored once, whatever fails behind it. */
 
 it('an answer whose usage cannot be noted is passed on: it is stored, and the next try would store it again', async () => {
-  await using store = await openStore(':memory:')
+  const file = newFile()
+  await using store = await openStore(file)
   const unrecorded: unknown[] = []
   const model = wrapLanguageModel({
     model: scripted([[text('one')], [text('two')], [text('two, edited')]]),
     middleware: undertext(store, 's', { onRecordError: (error) => unrecorded.push(error) }),
   })
   await generateText({ model, prompt: 'first' })
-  vi.spyOn(store.requests, 'recordUsage').mockRejectedValue(new Error('busy'))
+  const database = new BetterSqlite3(file)
+  for (const action of ['insert', 'update'])
+    database.exec(
+      `create trigger no_${action} before ${action} on undertext_usage begin select raise(abort, 'no usage'); end`,
+    )
+  database.close()
   expect((await generateText({ model, prompt: 'second' })).text).toBe('two')
   const messages = ['first', 'one', 'second, edited'].map((content, index) => ({
     role: index === 1 ? ('assistant' as const) : ('user' as const),
@@ -45,7 +53,7 @@ it('the same words in a later, unstored exchange are not matched with the earlie
     middleware: undertext(store, 's', { onRecordError: (error) => unrecorded.push(error) }),
   })
   await generateText({ model, prompt: 'yes' })
-  vi.spyOn(store, 'append').mockRejectedValue(new Error('disk full'))
+  vi.spyOn(store, 'recordResponse').mockRejectedValue(new Error('disk full'))
   await generateText({ model, prompt: 'yes' })
   expect(unrecorded).toHaveLength(1)
   expect(await logOf(store)).toEqual(['user: yes', 'assistant: ok'])
