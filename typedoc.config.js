@@ -77,7 +77,7 @@ export default {
   typeDeclarationFormat: 'table',
   // Parts of other types, and types that only the package itself creates.
   intentionallyNotExported:
-    'Applied AppliedMessages Awaitable Content Context ContextCompactionSpelling Cost Database Defaulted EventList Field Injector Item MaterialMessage MessageOf ModelApprovalResponse ModelAssistantPart ModelFile ModelImage ModelText ModelToolResult OfJob OfRun Options Planned PlannedRun RecoveringStore RunCompactionArgs Sentences SnippetMessage src/adapters/ai-sdk/types.ts:ToolCall src/transfer/source.ts:Place Storage SummaryRecord ToolState TurnOutcome WithMetadata'.split(
+    'Applied AppliedMessages Awaitable Content Context ContextCompactionSpelling Cost Database EventList Field Injector Item MaterialMessage MessageOf ModelApprovalResponse ModelAssistantPart ModelFile ModelImage ModelText ModelToolResult OfJob OfRun Options Planned RecoveringStore RunCompactionArgs Sentences SnippetMessage src/adapters/ai-sdk/types.ts:ToolCall src/transfer/source.ts:Place Storage SummaryRecord ToolState TurnOutcome WithMetadata'.split(
       ' ',
     ),
   validation: { notExported: true, notDocumented: true, invalidLink: true },

@@ -62,7 +62,9 @@ const optionsSchema = z.strictObject({
     .optional(),
   /** The actor in the audit for `clear`. Default: `langchain`. */
   actor: nameSchema.default('langchain'),
+  /** Whether a message that cannot be stored exactly is stored as far as it can be. Default: it is refused. */
   lenient: z.boolean().optional(),
+  /** Receives a note for each part that was changed or left out. */
   onNote: z
     .custom<(note: ConversionNote) => void>((value) => typeof value === 'function', 'must be a function')
     .optional(),

@@ -1,6 +1,6 @@
 /*
  * Which result answers which call, for messages in any form: the one place that decides it. The groups of rows that must stay together
- * follow from it (`model/turns.ts`). `core/validity` pairs the bodies of requests by itself, to check what this made.
+ * follow from it (`model/tool-groups.ts`). `core/validity` pairs the bodies of requests by itself, to check what this made.
  */
 
 import { fieldOf } from './json.ts'

@@ -1,4 +1,4 @@
-/* Rejects a plan that separates a call from its result, or breaks another law. Stages avoid that with `turns.ts`. */
+/* Rejects a plan that separates a call from its result, or breaks another law. Stages avoid that with `tool-groups.ts`. */
 
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { sameSizes } from '../tokens/measure.ts'

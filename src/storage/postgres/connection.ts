@@ -9,17 +9,8 @@ import { appendCall } from './citus.ts'
 import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
 import { guardProblems } from './guards.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
-import {
-  type Address,
-  type Entered,
-  ignore,
-  isRepeatable,
-  type Outcome,
-  pause,
-  release,
-  type Scope,
-  scopeOf,
-} from './scope.ts'
+import { pause, retried } from './retry.ts'
+import { type Address, type Entered, ignore, type Outcome, release, type Scope, scopeOf } from './scope.ts'
 import { type Translated, translate } from './text.ts'
 import { words } from './words.ts'
 
@@ -39,10 +30,6 @@ export type PostgresOptions = {
 
 /** The most addresses that are kept. */
 const KEPT_ADDRESSES = 10_000
-/** The most repetitions after a connection was lost: a call may be what ends it. */
-const MOST_LOSSES = 3
-/** The most repetitions after an id was taken by a session that is not there. */
-const MOST_TAKEN = 3
 /** The most statements that are sent before an answer is waited for. */
 const MOST_SENT = 256
 
@@ -326,22 +313,17 @@ export class PostgresSql implements Sql {
     const around = this.#scope
     if (around !== undefined) await release(around)
     const deadline = this.#deadline()
+    const begin = (): Scope => (this.#scope = scopeOf(kind, verb))
     try {
-      for (let losses = 0, attempt = 0; ; attempt++) {
-        const scope = scopeOf(kind, verb)
-        this.#scope = scope
+      return await retried(begin, deadline, async (scope) => {
         try {
           return await this.#attempt(scope, work, deadline)
         } catch (error) {
-          if (scope.isStale) continue
-          if (scope.failure?.isLost) losses++
-          if (scope.failure?.constraint?.startsWith('sessions_pkey')) this.#skipped = 2 * this.#skipped + 1
-          // Row-level security hides the session that has the id, so no repetition finds it.
-          if (attempt >= MOST_TAKEN && scope.failure?.constraint?.startsWith('names_pkey'))
-            throw new UndertextError('SESSION_EXISTS', { sessionId: scope.entered.at(-1)?.id ?? '' })
-          if (!isRepeatable(scope) || losses > MOST_LOSSES || !(await pause(attempt, deadline))) throw error
+          const isTaken = !scope.isStale && scope.failure?.constraint?.startsWith('sessions_pkey')
+          if (isTaken) this.#skipped = 2 * this.#skipped + 1
+          throw error
         }
-      }
+      })
     } finally {
       this.#scope = around
     }

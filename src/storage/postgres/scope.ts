@@ -1,12 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Numbered, Row } from '../sql/sql.ts'
 import type { Failure } from './failure.ts'
 import type { PostgresConnection } from './port.ts'
 
-/* What one attempt of a transaction knows, and whether another may follow it. */
-
-/** The longest pause before a repetition, milliseconds. */
-const LONGEST_PAUSE_MS = 200
+/* What one attempt of a transaction knows. */
 
 /** Where the rows of a session are. */
 export type Address = { readonly family: number; readonly number: number }
@@ -71,22 +67,6 @@ export async function release(scope: Scope): Promise<void> {
   const connection = await scope.connection?.catch(ignore)
   scope.connection = undefined
   connection?.release(scope.isBroken)
-}
-
-/** Whether nothing of a failed transaction remains, so that another attempt is the first. */
-export function isRepeatable({ kind, failure, hasConnected, hasAnswered, outcome }: Scope): boolean {
-  if (failure === undefined || !hasConnected || outcome === 'unknown') return false
-  // The work of a read may have been seen, so it is repeated only if the connection was dead from the start.
-  if (kind === 'read') return failure.isLost && !hasAnswered
-  return failure.isPassing || failure.isLost
-}
-
-/** Waits before another attempt; `false` when there is no time for one. */
-export async function pause(attempt: number, deadline: number): Promise<boolean> {
-  const ms = (0.5 + Math.random() / 2) * Math.min(LONGEST_PAUSE_MS, 5 * 2 ** attempt)
-  if (performance.now() + ms >= deadline) return false
-  await sleep(ms)
-  return true
 }
 
 export function ignore(): undefined {}
