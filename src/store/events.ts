@@ -81,7 +81,10 @@ export type CompactionFailedEvent = OfRun & {
 export type CompactionTurnedEvent = {
   readonly phase: 'undone' | 'redone' | 'recorded'
   readonly sessionId: string
-  /** The id passed to the method (of a compaction or a run); `undoCompaction` for `{ ifFits }`; for a provider's compaction, its run. */
+  /**
+   * The id passed to the method (of a compaction or a run); `ifFits` after `undoCompaction` with `{ ifFits }`; for a provider's compaction,
+   * its run.
+   */
   readonly targetId: string
   readonly compactionIds: readonly string[]
   readonly tokensBefore: number
