@@ -169,7 +169,7 @@ function messageOf(line: string): NewMessage {
   return { ...message, content: withBytes(content, bytes) ?? content }
 }
 
-/** The prefix if nothing of it is in the log. */
+/** A prefix that matches nothing in the log. */
 const NO_PREFIX = ''
 
 /**
