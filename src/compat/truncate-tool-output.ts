@@ -99,7 +99,7 @@ function folderAt(path: string): { readonly uid: number; readonly mode: number }
 }
 
 function writeNew(path: string, output: string): string {
-  // O_EXCL creates the file or fails, also if the name is a link to anything.
+  // O_EXCL creates the file or fails, even if the name is a link.
   const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, FILE_MODE)
   try {
     try {

@@ -185,7 +185,7 @@ export function when<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>
   return value instanceof Promise ? value.then(next) : next(value)
 }
 
-/** A session without the fields that only the storage needs. */
+/** Returns a session without the fields that only the storage needs. */
 export function publicSession<S extends Session>(session: S): S {
   const { no: _no, inserted: _inserted, retired: _retired, ...rest } = session as S & Record<string, unknown>
   return rest as unknown as S

@@ -250,7 +250,7 @@ export const STORE_EVENTS = [
 /** The name of an event of a store. */
 export type StoreEventName = (typeof STORE_EVENTS)[number]
 
-/** A listener. It may be asynchronous; the store does not wait for it. */
+/** A listener. It may be asynchronous; the store doesn't wait for it. */
 export type StoreListener<E extends StoreEventName> = (event: StoreEvents[E]) => unknown
 
 /** The plan of a run before its commit. */

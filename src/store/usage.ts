@@ -164,7 +164,7 @@ function warningOf(
   }
 }
 
-/** The result for a report and the outcome of the storage. */
+/** Returns the result for a report, given the outcome in the storage. */
 export function usageResult(report: UsageReport, outcome: UsageOutcome, estimator: string): UsageResult {
   const { provider, model, tokens } = report
   const { recorded, before, after, estimate, requestId } = outcome

@@ -228,7 +228,7 @@ type AppliedArray = {
   readonly messages: ChatMessage[]
 }
 
-/** Applies plans to an array, in order. The array and its objects are not changed. */
+/** Applies plans to an array, in order. The array and its objects aren't changed. */
 export function applySteps(messages: readonly ChatMessage[], steps: readonly ArrayStep[]): AppliedArray {
   // `anchor` is the index in the given array + 1.
   const entries = messages.map((original, index) => ({ anchor: index + 1, original, tagged: original }))

@@ -166,7 +166,7 @@ function readToolMessage(message: PlainMessage, where: string): ToolMessage {
   return { slots, says, isResults, isFlatCall: false }
 }
 
-/** Types of parts that are not content by themselves. */
+/** Types of parts that aren't content by themselves. */
 const CONTENTLESS = new Set<unknown>(['reasoning', 'thinking', 'redacted_thinking', 'provider'])
 
 /** Whether a part that is neither call nor result is content: not reasoning, and not a blank or synthesized text. */

@@ -228,7 +228,7 @@ export class Compactor {
   ): Promise<T> {
     const result = enclosingRun.run({ of: this, sessionId, outer: enclosingRun.getStore() }, work)
     const entry = { config, shareable, result }
-    // A run that did not wait for the active one does not replace it.
+    // A run that didn't wait for the active one doesn't replace it.
     if (!this.#active.has(sessionId)) this.#active.set(sessionId, entry)
     try {
       return await result

@@ -239,7 +239,9 @@ function promptOptions(
   }
 }
 
-/** A request that is repeated because its answer reached the output limit gets more room for reasoning. */
+/**
+ * Returns the output tokens of a request. One that is repeated because its answer reached the output limit gets more room for reasoning.
+ */
 function outputTokens(
   { thinkingTokens = THINKING_TOKENS }: Checked,
   { maxTokens, retryOf }: Pick<SummaryRequest, 'maxTokens' | 'retryOf'>,

@@ -98,7 +98,7 @@ export function runConfig(
     dueTokens: isTargetGiven ? undefined : settings.thresholdTokens,
     threshold: settings.threshold,
     requestedTarget: trigger === 'manual' ? resolved.requestedTarget : undefined,
-    // A session that does not summarize automatically still does so on request.
+    // A session that doesn't summarize automatically still does so on request.
     pipeline: pipelineOf(resolved, call, isAutomatic && !settings.enableAutoSummarize),
     ...chosenSummarizer(settings.summarizer, settings.summarizationProvider, settings.summarizationModel),
   }

@@ -66,7 +66,7 @@ export function problemAnswer(problem: string, text: string, scope?: Scope): Rec
   return { text, tokens, pieces: [], remarks: [], problem }
 }
 
-/** An answer that shows nothing stored. */
+/** Returns an answer that contains no stored text. */
 export function remarkAnswer(
   scope: Scope,
   lead: RecallRemark,

@@ -43,7 +43,7 @@ export function compactionLine(name: string, id: string): string {
   return `${name}: compaction ${id}`
 }
 
-/** The heading of a piece begins a line, and a stored line never does, so stored text can't look like a heading. */
+/** Returns the lines of a piece. Its heading begins a line, and a stored line never does, so stored text can't look like a heading. */
 export function pieceLines(
   scope: Scope,
   piece: RecalledPiece,

@@ -71,7 +71,7 @@ export type RenderedRequest = RecordedRequest & {
   readonly tools?: readonly unknown[]
   /** View and prompt, rendered as they were at that moment. */
   readonly messages: readonly RenderedMessage[]
-  /** The messages that were not in the log at that moment. */
+  /** The messages that weren't in the log at that moment. */
   readonly prompt: readonly NewMessage[]
   readonly files?: RecordedFiles
   /** Whether the messages are the same bytes that were sent. */

@@ -214,7 +214,7 @@ function namesOne(part: Part, ids: readonly string[]): boolean {
   return ids.some((id) => json.includes(JSON.stringify(id)))
 }
 
-/** A provider's summary has no text to show, so the messages that it replaces are shown again. */
+/** Returns a provider's summary at a place, if there is one. It has no text to show, so the messages that it replaces are shown again. */
 function blockAt(
   view: readonly ViewMessage[],
   { part }: Place,

@@ -158,7 +158,7 @@ export class Messages {
     const id = checkId(sessionId)
     const checked = check(importanceSchema, options, 'messages.importance')
     const { storage } = this.#services.context
-    // A snapshot needs a provider, but scores do not depend on it.
+    // A snapshot needs a provider, but scores don't depend on it.
     const snapshot = await storage.snapshot(id, this.#services.context.modelFor(undefined).key)
     if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
     const contents = await storage.contents(

@@ -72,7 +72,7 @@ export class Background {
     const resolved = configuration.ofSession(session.config)
     const { settings } = resolved
     if (!settings.auto || stats.usageRatio < backgroundThreshold(resolved, stats)) return
-    // A compaction that a user undid is not repeated while the request fits.
+    // A compaction that a user undid isn't repeated while the request fits.
     if (session.undoneAutomatic > 0 && stats.withinBudget) return
     const config = runConfig(configuration, session, { trigger: 'auto' })
     if (config === undefined) return
