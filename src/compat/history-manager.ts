@@ -14,7 +14,6 @@ export const RECALL_TOP_K = 5
 /** Default maximum tokens of recalled memories. */
 export const MEMORY_TOKEN_BUDGET = 2_000
 
-/** Fixed texts of the system message. */
 const SUMMARIES_HEADING = 'Previously in this conversation:\n'
 const LATEST_HEADING = 'Previously: '
 const MEMORIES_HEADING = 'Relevant context from memory:\n'

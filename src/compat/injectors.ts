@@ -71,7 +71,6 @@ function triggerAt(value: unknown, depth: number): InjectionTrigger {
   return Object.freeze({ [name]: read(given, name, depth) }) as InjectionTrigger
 }
 
-/** Readers for the value of each trigger. */
 const READERS = {
   everyNTurns: whole,
   onTokenThreshold: whole,

@@ -17,7 +17,6 @@ import { cutOutput, outputLimitsSchema, withNotice } from '../core/files/tool-ou
 import { codePointStart } from '../core/messages/characters.ts'
 import { check, isStorableText } from '../core/messages/check.ts'
 
-/** Number of UTF-16 units that are encoded and written at once. */
 const STEP = 1_048_576
 /** Only the owner can enter a new folder and read a file in it. */
 const FOLDER_MODE = 0o700

@@ -155,7 +155,6 @@ export async function recordProviderWork(
   return result
 }
 
-/** Returns the index of the last message that contains a compaction block, or -1. */
 function lastIndexWithBlock(messages: readonly NewMessage[]): number {
   return messages.findLastIndex(({ content }) => lastBlockOf(content) !== undefined)
 }

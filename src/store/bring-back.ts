@@ -32,7 +32,6 @@ export type BringBackResult = {
   readonly summarizer?: string
 }
 
-/** Maximum tokens of a conclusion. */
 const MAX_TOKENS = 1_000
 
 /** Appends the conclusion of a fork to its original. No transaction is open while the summarizer works. */

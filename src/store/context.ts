@@ -38,7 +38,6 @@ export class StoreContext<S extends Storage = Storage> {
   readonly images: ResizedImages | undefined
   /** The model of each session's last stats, if it isn't that of the settings. */
   readonly #models = new Map<string, ChosenModel>()
-  /** Models whose assumed windows were already reported. */
   readonly #assumed = new Set<string>()
 
   constructor(storage: S, { estimators, layers = [], resizeImage }: StoreSettings) {

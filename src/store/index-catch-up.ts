@@ -3,7 +3,6 @@ import { isUndertextError } from '../core/errors.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Events } from './events.ts'
 
-/** Maximum number of sessions that are looked up at once. */
 const MOST_SESSIONS = 1_000
 /** Milliseconds after an append until the index is updated, and between two transactions. */
 const [BACKGROUND_AFTER_MS, BACKGROUND_PAUSE_MS] = [2_000, 50]
@@ -11,7 +10,6 @@ const [BACKGROUND_AFTER_MS, BACKGROUND_PAUSE_MS] = [2_000, 50]
 /** Errors that prevent writing to the index: a search then finds only what is in it. */
 const UNWRITABLE = ['STORE_READONLY', 'STORE_BUSY', 'STORE_FULL'] as const
 
-/** Receives the number of rows that a transaction added. */
 type Report = (rows: number) => void
 
 /** Keeps the search index up to date: before a search, and in the background after an append. */

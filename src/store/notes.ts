@@ -44,7 +44,6 @@ const noteQuerySchema = z
 
 const scopeShape = { session: nameSchema.optional(), owner: newOwnerOption }
 
-/** Whether exactly one scope is given. */
 function hasOneScope({ session, owner }: { session?: unknown; owner?: unknown }): boolean {
   return (session === undefined) !== (owner === undefined)
 }

@@ -19,7 +19,6 @@ import type { StoreContext } from './context.ts'
 import type { SessionSnapshot } from './requests/draft.ts'
 import { missingReasoning, type ReasoningChange, reasoningFacts, reasoningIn } from './requests/reasoning.ts'
 
-/** The reasoning record of a session that doesn't exist yet. */
 const NO_REASONING: ReasoningRecord = {
   ...{ isWhole: true, answers: [], open: [] },
   ...{ turnings: [], touches: new Map(), onlyReasoning: new Set<number>(), unknownTo: 0 },
@@ -123,7 +122,6 @@ async function snapshotOf(
   }
 }
 
-/** The data that rendering a session needs. */
 type Shown = Pick<
   SessionSnapshot,
   'position' | 'viewEpoch' | 'view' | 'estimator' | 'chosen' | 'settings' | 'manner' | 'reasoning'
@@ -293,7 +291,6 @@ async function sentNow(
   }
 }
 
-/** Returns the figures of a session that doesn't exist yet. */
 function noFigures({ estimators }: StoreContext): SessionFigures {
   return {
     provider: undefined,

@@ -87,7 +87,6 @@ function isQuestion(text: string, { phrases }: SearchQuery): boolean {
   return /[?？؟]/.test(read) || read.trim().split(/\s+/, QUESTION_WORDS).length === QUESTION_WORDS
 }
 
-/** Returns a digest of a search, to check that a cursor belongs to it. */
 function digestOf(text: string, options: unknown): string {
   return createHash('sha256').update(text).update(JSON.stringify(options)).digest('base64url').slice(0, 8)
 }

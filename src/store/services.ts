@@ -36,7 +36,6 @@ import { withReasoningChange } from './requests.ts'
 import { Searcher } from './search.ts'
 
 const NO_OPTIONS: AppendOptions = {}
-/** No author and no reason. */
 const UNSIGNED: Authorship = { actor: undefined, reason: undefined }
 const PLAINLY: UndoRequest = { ...UNSIGNED, cascade: false, both: false }
 
@@ -77,7 +76,6 @@ export class Services<S extends Storage = Storage> {
     return this.compactor.preview(id, call, summarize)
   }
 
-  /** Runs a compaction, or applies a preview. */
   async compact(id: string, config: CompactOptions | CompactionPreview): Promise<CompactionResult | null> {
     const preview = readable('compactSession', () =>
       config instanceof CompactionPreview ? config : undefined,

@@ -229,7 +229,6 @@ function strategyFailed(strategy: UserStrategy, error: string): UndertextError<'
   return new UndertextError('STRATEGY_FAILED', { strategy: stageNameOf(strategy), error })
 }
 
-/** Returns the messages that a strategy returned. */
 async function passUserStrategy(
   items: readonly Item[],
   strategy: UserStrategy,

@@ -56,7 +56,6 @@ function edited(message: PlainMessage, { removed, completed }: Edit): readonly P
 
 type CallFields = { readonly tool_calls?: unknown; readonly function_call?: unknown }
 
-/** Whether a message has no content left, including calls and results. */
 function isEmpty(message: PlainMessage): boolean {
   const { content } = message
   if (listOf(fieldOf(message, 'tool_calls')).length > 0) return false

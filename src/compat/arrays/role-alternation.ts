@@ -186,7 +186,6 @@ type Mergeable = PlainMessage & {
   readonly pinned?: unknown
 }
 
-/** Merges messages of one role as `repairRoleAlternation` describes. */
 function mergeTurns(messages: readonly PlainMessage[]): PlainMessage {
   const all: readonly Mergeable[] = messages
   const [first] = all

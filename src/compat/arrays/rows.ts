@@ -217,7 +217,6 @@ export function stepOf(view: View, plan: Plan, number = 1): PlannedStep {
 /** A plan to apply to an array, with the id for its tags and its inserted row. */
 export type ArrayStep = Pick<PlannedStep, 'plan' | 'inserted'> & { readonly id: string }
 
-/** An array with applied plans. */
 type AppliedArray = {
   /**
    * All messages of the array with their tags, and summaries or markers after the last message that they hide. Hidden messages keep their

@@ -128,7 +128,6 @@ export type ArrayFace = {
 /** A stage for `compactSession` that also works over plain arrays. It keeps no state. */
 export type Strategy<S extends Stage = Stage> = S & ArrayFace
 
-/** The properties of a strategy besides its stage. */
 type StrategyTraits = {
   /** Returns the final form of a message that the stage changed; `undefined` removes the message. For stages that only replace. */
   readonly finish?: (message: ChatMessage, before: ChatMessage) => ChatMessage | undefined

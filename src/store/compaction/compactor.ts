@@ -42,7 +42,6 @@ type ActiveRun = {
   readonly result: Promise<CompactionResult | null>
 }
 
-/** One attempt at planning and committing. */
 type Attempt = {
   readonly config: RunConfig
   readonly start: RunStart

@@ -25,7 +25,6 @@ import { savingsOf } from './draft-plan.ts'
 
 /** Maximum number of plans if other writers change the view in between. */
 export const MAX_PLANS = 5
-/** Number of messages read at a time in search of a block. */
 const SEARCH_ROWS = 64
 
 /** Plans and commits without a model, so nothing was paid for: a stale plan is made again. */

@@ -61,7 +61,6 @@ const ROOM_SHARE = 0.8
 const FILES_SHARE = 0.1
 /** Share of a summary that the listed rules may take, because they are part of it. */
 const RULES_SHARE = 0.5
-/** The minimum room for messages, tokens. */
 const LEAST_ROOM = 200
 
 /** The arguments of `generate`. */
@@ -263,7 +262,6 @@ function roomFor(
   return Math.max(LEAST_ROOM, Math.floor((inputRoom(options, request) - own) * ROOM_SHARE))
 }
 
-/** Returns the maximum tokens of a whole request. */
 function inputRoom(
   options: Checked,
   request: Pick<SummaryRequest, 'provider' | 'model' | 'maxTokens' | 'retryOf'>,
@@ -288,7 +286,6 @@ function rulesRoom(options: Checked, request: Parameters<typeof inputRoom>[1]): 
   return Math.min(request.maxTokens * RULES_SHARE, inputRoom(options, request) * FILES_SHARE)
 }
 
-/** Returns the newest rules that fit. */
 function rulesWithin(rules: readonly string[], tokens: number): readonly string[] {
   let left = tokens
   let first = rules.length

@@ -260,7 +260,6 @@ export function outlineOf({ id, plan, before, after, summary }: CommitStep): Com
   }
 }
 
-/** Returns the notes that are recorded with a summary. */
 function figuresIn({ shortened, added, corrected }: JsonObject): SummaryNotes {
   const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
   return defined({
@@ -270,7 +269,6 @@ function figuresIn({ shortened, added, corrected }: JsonObject): SummaryNotes {
   })
 }
 
-/** Returns the cost of all summaries of a run, accepted or not. */
 function costOf({ steps, failed }: PlannedRun): Pick<CompactionResult, 'usage' | 'cost'> {
   const spent = new SummaryCost()
   for (const { summary } of [...steps, ...failed])

@@ -44,7 +44,6 @@ export class RunEvents {
     this.#isLive = options.isLive
   }
 
-  /** Called before each plan is made. */
   planning(snapshot: Snapshot, settings: RunSettings): void {
     this.#settings = settings
     this.#tokensBefore = snapshot.view.tokens

@@ -137,7 +137,6 @@ export type SummaryListener = {
 /** `failed`: an error that another request wouldn't change. */
 type Outcome = 'accepted' | 'failed' | AnswerProblem
 
-/** Facts about a summary besides its text. */
 type SummaryFacts = {
   /** The plan of the stage that wrote it. */
   readonly plan?: Plan | undefined
@@ -166,7 +165,6 @@ export class Run {
   readonly #in: RunInput
   /** Whether the run summarizes: then nothing after a summary is hidden without being in one. */
   readonly #summarizes: boolean
-  /** The view after the steps so far. */
   #view: View
   #ordinal: number
   readonly #steps: CommitStep[] = []
@@ -395,7 +393,6 @@ export class Run {
     }
   }
 
-  /** Checks the laws for a stage's plan, and names the stage in the error. */
   #checkLaws(plan: Plan, { name }: Stage): void {
     try {
       checkLaws(this.#sessionId, this.#view, plan)
@@ -413,7 +410,6 @@ export class Run {
     return new UndertextError('STAGE_FAILED', { sessionId: this.#sessionId, stage: name, error })
   }
 
-  /** Completes a stage's plan; `undefined` if it changes nothing. */
   async #complete(draft: PlanDraft, stage: Stage): Promise<Plan | undefined> {
     this.#refuse(stage, draftProblem(draft))
     const rows = rowsToMeasure(this.#view, draft)
@@ -677,7 +673,6 @@ export class Run {
     this.#failed.push({ ...(!wasAsked && { wasAsked }), id, status, error, tokens, summary })
   }
 
-  /** Throws `ABORTED` if the caller's signal has fired. */
   #throwIfAborted(): void {
     if (this.#in.config.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
   }
@@ -765,7 +760,6 @@ function named<T extends { readonly params?: JsonObject }>(planned: T, { name }:
   return isOurs ? planned : { ...planned, params: { stage: name, ...planned.params } }
 }
 
-/** Returns the non-zero figures of a summary, for the audit. */
 function notesOf({ notes = {} }: WrittenSummary): SummaryNotes {
   return Object.fromEntries(Object.entries(notes).filter(([, figure]) => figure > 0))
 }

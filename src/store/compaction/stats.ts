@@ -111,7 +111,6 @@ export type ContextStats = {
   readonly moment?: MomentPoint
 }
 
-/** Settings that are part of a model's profile. */
 const PROFILE_SETTINGS = [
   'maxOutputTokens',
   'target',
@@ -268,7 +267,6 @@ function outputReserve(
   return { tokens, source: isMost ? 'most' : 'share' }
 }
 
-/** Returns the settings that differ from the defaults. */
 function overridesOf(
   { settings, maxOutputTokens, threshold, target }: ProfileInput,
   learnedInput: number | undefined,
@@ -290,7 +288,6 @@ type CachedProfile = {
   readonly profile: ModelProfile
 }
 
-/** The settings and options that a profile shows. */
 type ProfileInput = {
   /** Resolved once per store or session, so the same object means the same settings. */
   readonly settings: ResolvedSettings

@@ -164,7 +164,6 @@ function textsIn(value: Json | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 }
 
-/** Returns a summary's text without its digest. */
 function ownText(source: SummarySource): string {
   const text = textsOf(withReadableBlocks(source.shown)).join('')
   const length = memoryOf(source)?.textLength

@@ -9,7 +9,6 @@ import { isSameValue } from '../config/spellings.ts'
 export const PREPARE_WAIT_MS = 120_000
 /** Milliseconds, of those, that a user's turn waits for other runs, which it doesn't need while its request fits. */
 export const OTHERS_WAIT_MS = 10_000
-/** Milliseconds that a run waits for other runs. */
 const DEFAULT_WAIT_MS = 30_000
 /** Milliseconds between two checks of the lease or the job of another process. */
 export const POLL_MS = 50
@@ -79,7 +78,6 @@ export function isSameCall(a: CheckedCall, b: CheckedCall): boolean {
   return [...names].every((name) => isSameValue(a[name], b[name]))
 }
 
-/** The rejection of `unlessAborted`. */
 const STOPPED = new Error('aborted')
 
 /** Rejects as soon as the signal fires, so that a summarizer that ignores its signal can't block a run. */

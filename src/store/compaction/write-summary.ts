@@ -60,7 +60,6 @@ export class SummaryCost {
     return { text, ...defined(this.record()) }
   }
 
-  /** Returns the record of all answers so far. */
   record(): Omit<SummaryRecord, 'summarizer'> {
     return {
       model: this.#model,
@@ -263,7 +262,6 @@ export function givenSummary(text: string, material: SummaryMaterial): WrittenSu
   return { text, ownText: text, metadata: metadataOf(text, material.digest()), answer: { text } }
 }
 
-/** The options for calling a summarizer. */
 type AskOptions = {
   readonly timeoutMs: number | undefined
   readonly signal: AbortSignal | undefined

@@ -90,7 +90,6 @@ const FOUNDING: readonly (readonly [variable: string, SettingName])[] = [
 
 type Kind = 'boolean' | 'number' | 'text'
 
-/** A variable and the setting it stands for. */
 type Variable = { readonly variable: string; readonly setting: SettingName; readonly kind: Kind }
 
 /** All variables: one for each setting that is a string, a number or a boolean, and NeuroLink's names. */

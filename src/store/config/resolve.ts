@@ -182,7 +182,6 @@ export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
   return { settings: settings as ResolvedSettings, sources, ...lowerTarget(settings, sources, preset) }
 }
 
-/** Whether layers above determine a setting. */
 function isSettled(name: SettingName, above: LayerValues): boolean {
   const other = OTHER_WAY[name]
   if (above[name] !== undefined || (other !== undefined && above[other] !== undefined)) return true
@@ -267,7 +266,6 @@ export class Configuration {
     this.#model = nonDefaults(this.ofStore, ['provider', 'model'])
   }
 
-  /** The settings of all sessions. */
   get ofStore(): ResolvedConfig {
     return this.#ofStore
   }
@@ -280,12 +278,10 @@ export class Configuration {
     this.#ofStore = resolveLayers(this.#layers)
   }
 
-  /** Returns the settings of a session with this config. */
   ofSession(config: JsonObject | undefined): ResolvedConfig {
     return config === undefined ? this.ofStore : this.#session(config).resolved
   }
 
-  /** Returns the settings of one call for a session with this config. */
   ofCall(config: JsonObject | undefined, values: LayerValues): ResolvedConfig {
     const session = config === undefined ? [] : [this.#session(config).layer]
     return resolveLayers([{ source: 'call', values }, ...session, ...this.#layers])

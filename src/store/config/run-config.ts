@@ -132,7 +132,6 @@ function pipelineOf(resolved: ResolvedConfig, { range }: CheckedCall, withoutSum
   })
 }
 
-/** Returns the precedence of a setting; higher numbers win. */
 function precedence({ sources }: ResolvedConfig, name: SettingName): number {
   return SETTING_SOURCES.length - SETTING_SOURCES.indexOf(sources[name])
 }
@@ -173,7 +172,6 @@ export type RunSettings = {
   readonly stages: StageSettings
 }
 
-/** The values from which a run's figures are computed. */
 type RunSubject = {
   readonly chosen: ChosenModel
   /** Tokens of input and output together. */

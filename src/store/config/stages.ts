@@ -8,7 +8,6 @@ export type StageSetting = StageSpec | Stage
 
 /** Messages that a sliding window keeps by default. */
 export const MAX_RETAINED_MESSAGES = 50
-/** Maximum number of stages in one list. */
 const MAX_STAGES = 100
 /** Levels of nested composites in which `completed` fills in defaults; deeper ones are rejected anyway. */
 const MAX_DEPTH = 11
@@ -105,7 +104,6 @@ function switchedStage(stage: Stage, off: Switches): Stage | undefined {
   return isOff ? undefined : stage
 }
 
-/** Returns a composite without its switched-off parts. */
 function switchedComposite(stage: CompositeStage, off: Switches): Stage | undefined {
   const stages = stage.stages.flatMap((one) => switchedStage(one, off) ?? [])
   const isWhole = stages.length === stage.stages.length && stages.every((one, at) => one === stage.stages[at])

@@ -10,7 +10,6 @@ import type { ImportEvents, ImportOptions, SessionImport } from './import/import
 import type { HistoryRecords } from './restore-session.ts'
 import { type RestoreOptions, restoreSchema, restoreSession, type SessionRestore } from './restore-session.ts'
 
-/** The options of an import of a conversation. */
 type ImportInto = ImportOptions & { readonly id: string }
 
 const EVENTS: ReadonlySet<unknown> = new Set(['fields', 'message', 'compaction'])

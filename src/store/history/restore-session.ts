@@ -37,7 +37,6 @@ export type SessionRestore = {
   readonly compactions: number
 }
 
-/** What a restore needs from its store. */
 type RestoreHost = {
   readonly storage: Storage
   /** Throws if this store can't accept the session: unknown estimator, or invalid settings. */

@@ -98,7 +98,6 @@ async function forget(scope: Scope, { noteId }: Given): Promise<RecallAnswer> {
   return remarkAnswer(scope, { code: 'forgotten' })
 }
 
-/** Maximum number of notes that are considered. */
 const MOST = 1_000
 
 async function notesOf(
@@ -152,7 +151,6 @@ async function recall(
 /** Tokens for the heading of a note, and for its cursor. */
 const NOTE_TOKENS = 80
 
-/** Returns a note with a part of its text. */
 function shownNote(
   { id, key, owner, sessionId, text: whole, createdAt }: Note,
   text: string,

@@ -13,7 +13,6 @@ import { MODEL } from './log-notes.ts'
 import { type RecallRemark, wrong } from './remarks.ts'
 import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
-/** Share of the history that stays by default. */
 const DEFAULT_SHARE = 0.5
 
 const roomInput = z.strictObject({
@@ -200,7 +199,6 @@ function roomAnswer(scope: Scope, result: CompactionResult, more: readonly Recal
   return { ...remarkAnswer(scope, { code: 'room', ...room }, trail), room: { runId, ...room } }
 }
 
-/** Maximum number of positions in a refusal. */
 const MOST_POSITIONS = 5
 
 /** Returns what a model should do if the store refuses; `undefined` if the model can neither fix it nor wait for it. */

@@ -19,7 +19,6 @@ export type Passage = {
 
 /** The size of a passage, and the maximum size of a text that isn't divided, in UTF-16 units. */
 export const [PASSAGE, WHOLE] = [480, 720]
-/** Maximum number of passages of one text. */
 const MOST_PASSAGES = 16
 /** Maximum units that are read for words, per text and per call. */
 const [MAX_READ, MAX_READ_ALL] = [2_000_000, 6_000_000]

@@ -27,7 +27,6 @@ export const TOOL_NAMES: Names = {
   noteId: 'noteId',
 }
 
-/** Maximum number of words of a query in a sentence. */
 const MOST_WORDS = 8
 
 /** Each remark with its sentence. Sentences contain only our own words. */

@@ -80,7 +80,6 @@ export function pieceLines(
   ]
 }
 
-/** Maximum number of tools in a heading. */
 const MOST_NAMES = 3
 
 function namesOf(names: readonly string[]): string {

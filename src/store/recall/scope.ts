@@ -118,7 +118,6 @@ export async function scopeNow(store: Store, given: RecallScope, names: Names = 
   return scope
 }
 
-/** Returns how the answers for a session are measured. */
 function measures(
   store: Store,
   session: Session | undefined,

@@ -158,7 +158,6 @@ type Pool = {
   readonly next: Place | undefined
 }
 
-/** A place in the list of passages. */
 type Place = {
   /** Number of passages of the pool that were shown. */
   readonly skip: number

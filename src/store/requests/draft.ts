@@ -309,7 +309,6 @@ function missingParts(
   return texts.filter((text) => text !== '').map((text) => ({ type: 'text', text }))
 }
 
-/** Returns the texts that requests added to a row. */
 function addedTexts(row: ViewMessage): readonly string[] {
   const added = addedParts(row)
   return partsOf(row).flatMap((part, index) => (part.type === 'text' && added.has(index) ? [part.text] : []))

@@ -17,7 +17,6 @@ import { truncateToTokenBudget } from '../../core/tokens/truncate-text.ts'
 
 /** Milliseconds for one summary, as for summaries of messages. */
 const FILE_SUMMARY_TIMEOUT_MS = 120_000
-/** The number of concurrent summaries. */
 const FILE_SUMMARY_CONCURRENCY = 4
 
 const serviceSchema = z.strictObject({

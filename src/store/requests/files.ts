@@ -42,7 +42,6 @@ export class RequestFiles {
     this.#sizes = files.map(({ content }) => tokensOfText(content, counting.estimator, counting.provider))
   }
 
-  /** Returns the maximum tokens that the files take in a given room. */
   tokensIn(room: number): number {
     const { estimator, provider } = this.#counting
     const sizes = this.#files.map((file, at) => {

@@ -48,7 +48,6 @@ const MOST_RUNS = 4
 /** Number of changes by others after which a change no longer resets the count of runs. */
 const MOST_ROUNDS = 50
 
-/** A request in preparation, and the runs made for it so far. */
 type Preparing = RequestParts & {
   readonly services: Services
   readonly deadline: Deadline
@@ -144,7 +143,6 @@ export async function beforeRequest(
   }
 }
 
-/** Returns the request with the injector's texts, and its stats. */
 async function withInjected(services: Services, sessionId: string, turn: CheckedBefore) {
   const stats = await turnStats(services, sessionId, turn)
   const { injector, turnNumber = 0 } = turn

@@ -141,7 +141,6 @@ export type ChangedFrame = {
   readonly invalidatedReasoning: InvalidatedReasoning
 }
 
-/** A rendered request, and the session that it was rendered from. */
 type RenderedDraft = {
   readonly snapshot: {
     readonly position: number

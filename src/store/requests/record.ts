@@ -143,7 +143,6 @@ async function figuresOf(response: CheckedResponse): Promise<z.output<typeof fig
   return parsed(figuresSchema, await readUsage(usage, modelOfResponse(response).provider))
 }
 
-/** Returns the argument of `requests.recordUsage` for a response. */
 function reportOf(
   response: CheckedResponse,
   usage: z.output<typeof figuresSchema>,

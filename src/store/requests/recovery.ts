@@ -96,10 +96,8 @@ export async function withRecovery<T>(
   }
 }
 
-/** The steps taken so far for one request. */
 class Recovery {
   readonly #call: RecoveredCall
-  /** Index of the next step. */
   #step = 0
   readonly stagesUsed: string[] = []
   /** The number of newest media that each of the next steps keeps, after a refusal of media. */

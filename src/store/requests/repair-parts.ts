@@ -126,7 +126,6 @@ function isPlainName({ toolName, toolCallId }: ToolCallPart): boolean {
 
 // ── Reasoning ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Whether a part is reasoning, or has a signature. */
 function hasSignature(part: Part): boolean {
   if (isReasoning(part)) return true
   return part.type !== 'provider' && /signature/i.test(Object.keys(optionFields(part)).join(' '))
@@ -166,7 +165,6 @@ function inputJson({ input }: ToolCallPart, change: (text: string) => string): s
   return isNothing ? '{}' : changedJson(stringifyJson({ arguments: input }), change)
 }
 
-/** JSON with changed texts, keys included. */
 function changedJson(json: string, change: (text: string) => string): string {
   const value = JSON.parse(json, (_, inner: unknown) => {
     if (typeof inner === 'string') return change(inner)
@@ -218,7 +216,6 @@ export function looksBroken(part: Part): boolean {
 
 // ── Texts and fields ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Invisible characters. */
 const BLANK = /[\s\u00ad\u180e\u200b-\u200f\u2028-\u202f\u2060-\u2064\ufeff\u2800\u3164]/
 
 function endsBlank(part: Part): boolean {
@@ -232,7 +229,6 @@ function isInvisible(text: string): boolean {
   return visibleEnd(text) === 0
 }
 
-/** Returns the index after the last visible character. */
 function visibleEnd(text: string): number {
   let end = text.length
   while (end > 0 && BLANK.test(text[end - 1]!)) end -= 1

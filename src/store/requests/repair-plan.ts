@@ -41,7 +41,6 @@ export type Reach = 'place' | 'any' | 'all'
 /** The number of final steps that don't concern a single place. */
 const WIDE_STEPS = 2
 
-/** A request that was refused. */
 type RefusedRequest = {
   readonly provider: string
   readonly system?: string
@@ -244,7 +243,6 @@ function repaired(
   return [{ messageId: row.id, part: origin.part, text, shown }]
 }
 
-/** Whether the request with these parts repaired differs from the refused ones. */
 function changesRequest(
   view: readonly ViewMessage[],
   parts: readonly RepairedPart[],

@@ -9,7 +9,6 @@ import type { CheckedPrepare } from './options.ts'
 import type { PreparedRequest, RequestRepair } from './prepared.ts'
 import { isAtOtherPart, type ProviderBlock, planRepair } from './repair-plan.ts'
 
-/** Maximum number of repairs for one call. */
 const MOST_REPAIRS = 3
 /** Maximum number of times a repair is planned if other writers change the view in between. */
 const MOST_PLANS = 5
@@ -39,9 +38,7 @@ export class Repairs {
   #latest: Made | undefined
   /** Whether the last repair was undone, so that the view isn't the one that was sent. */
   #hasUndone = false
-  /** Whether a hook refused a repair. */
   #isVetoed = false
-  /** The messages of the requests that were refused. */
   readonly #refused: PreparedRequest['messages'][] = []
   /** Number of requests that were sent again because another writer had changed the view. */
   #sentAgain = 0
@@ -183,7 +180,6 @@ export class Repairs {
   }
 }
 
-/** Whether a provider refuses the same content again. */
 function isSameRefusal(a: Refusal, b: Refusal): boolean {
   return a.kind === b.kind && a.path === b.path && a.ids.join() === b.ids.join()
 }

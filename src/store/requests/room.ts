@@ -25,7 +25,6 @@ export class Deadline {
     return Math.max(0, Math.min(MAX_TIMER_MS, this.#end - Date.now()))
   }
 
-  /** Throws `ABORTED` if the caller's signal has fired. */
   throwIfAborted(): void {
     if (this.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
   }

@@ -95,7 +95,6 @@ export class Background {
     if (isUndertextError(error, 'STORE_READONLY')) this.#isReadonly = true
   }
 
-  /** Returns the circuit of a session if it is open. */
   async #openUntil(session: Session, call: CheckedCall = {}) {
     const config = runConfig(this.#parts.configuration, session, { ...call, trigger: 'auto' })
     if (config === undefined || !mayCallModel(config)) return undefined
@@ -156,7 +155,6 @@ export class Background {
     }
   }
 
-  /** Returns the work and the offers in progress in this store. */
   #underWay(sessionId: string | undefined): Promise<unknown>[] {
     const offers = sessionId === undefined ? [...this.#offers.values()] : [this.#offers.get(sessionId)]
     return [...this.#worker.works(sessionId), ...offers.filter((offer) => offer !== undefined)]

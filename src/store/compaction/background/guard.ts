@@ -48,7 +48,6 @@ export class Guard {
   readonly #storage: Storage
   readonly #configuration: Configuration
   readonly #events: Events
-  /** Sessions for which a reached limit was already reported. */
   readonly #reported = new Set<string>()
 
   constructor(storage: Storage, configuration: Configuration, events: Events) {
@@ -129,7 +128,6 @@ export class Guard {
     return { code: 'SPEND_LIMIT', until }
   }
 
-  /** Called when a session is purged. */
   forget(sessionId: string): void {
     this.#reported.delete(sessionId)
   }

@@ -40,7 +40,6 @@ export type WorkerParts = {
 /** Why a run was ended from outside. `elsewhere`: cancelled by another store in this thread; `lost`: another process took the job over. */
 type Cause = 'cancelled' | 'elsewhere' | 'closing' | 'purged' | 'lost'
 
-/** The work on a session's job. */
 type Work = {
   readonly runId: string
   readonly abort: AbortController
@@ -77,7 +76,6 @@ export class Worker {
   readonly #followed = new Map<string, { readonly signal: AbortSignal; readonly listener: () => void }>()
   /** Each session's last job that was announced as queued, until the next event about it. */
   readonly #queued = new Map<string, Pick<JobEvent, 'sessionId' | 'jobId' | 'attempt'>>()
-  /** Jobs being cancelled by this store. */
   readonly #cancelling = new Map<string, Promise<Job | undefined>>()
   #isClosed = false
   /** The error when a session's job was last started: the next caller who waits for the session receives it. */
@@ -272,7 +270,6 @@ export class Worker {
     return { ...(request.isOffered === true ? call : asRequested(call)), trigger: 'auto' }
   }
 
-  /** Records the outcome of a job, and emits its event. */
   async #settle(claimed: ClaimedJob, work: Work, outcome: Outcome): Promise<void> {
     const { job } = claimed
     const { runId } = work
@@ -387,7 +384,6 @@ export class Worker {
     this.#followed.delete(jobId)
   }
 
-  /** Ends the work on a purged session. */
   forget(sessionId: string): void {
     this.#errors.delete(sessionId)
     clearTimeout(this.#timers.get(sessionId))
@@ -469,7 +465,6 @@ export function asRequested(call: CheckedCall): CheckedCall {
   return { enableAutoSummarize: true, ...call }
 }
 
-/** The outcome of a job's run. */
 type Outcome =
   | { readonly kind: 'done'; readonly result: CompactionResult | null; readonly code: string | undefined }
   /** The job is tried again after `afterMs` milliseconds. `isUncounted`: the run doesn't count as an attempt. */
@@ -485,7 +480,6 @@ type Outcome =
   /** The storage is closed or unavailable, so nothing can be recorded. The job is resumed once its claim has expired. */
   | { readonly kind: 'lost'; readonly error: unknown }
 
-/** `attempt`: the number of the run, starting at 1. */
 function outcomeOfResult(result: CompactionResult | null, attempt: number): Outcome {
   if (result?.reason === 'SUMMARY_FAILED') return retry(result.failed[0]?.error ?? result.reason, attempt)
   return { kind: 'done', result, code: result?.reason }

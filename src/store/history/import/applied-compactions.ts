@@ -207,13 +207,11 @@ export class AppliedCompactions {
       if (status === 'undone') await this.#storage.redo(sessionId, id, { ...this.#request(), cascade: false })
   }
 
-  /** Whether a user has undone or redone a compaction. */
   async #wasTurnedHere(sessionId: string, id: string): Promise<boolean> {
     await this.#readTurned(sessionId)
     return this.#turned.has(id)
   }
 
-  /** Reads new audit entries. */
   async #readTurned(sessionId: string): Promise<void> {
     for (;;) {
       const entries = await this.#storage.auditLog(sessionId, { after: this.#auditedTo, limit: AUDIT_PAGE })
@@ -350,7 +348,6 @@ function legalAmong(view: View, rows: readonly ViewRow[], isCondensing: boolean)
   return rows.filter((row) => !turns.groupOf(view.indexOf(row.key)!).some(stays))
 }
 
-/** Returns the rows as runs of neighbors in the view. */
 function neighboursAmong(view: View, rows: readonly ViewRow[]): ViewRow[][] {
   const runs: ViewRow[][] = []
   let last = -2

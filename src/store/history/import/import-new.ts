@@ -30,7 +30,6 @@ class ImportedFields {
   #reported: Names | undefined
   readonly #formerTitles = new Set<string | undefined>()
 
-  /** Throws `INVALID_INPUT`. */
   add(event: FieldsEvent): void {
     const { title, formerTitles, provider, model, createdAt, metadata } = check(
       fieldsEventSchema,
@@ -65,7 +64,6 @@ class ImportedFields {
     return { provider, model }
   }
 
-  /** Takes the provider and model of a usage. */
   report({ provider, model }: ImportedUsage): void {
     if (provider !== undefined && model !== undefined)
       this.#reported = { provider: labelOf(provider), model: labelOf(model) }
@@ -159,7 +157,6 @@ export class Writing {
   readonly #sessionId: string
   readonly #session: Names
   readonly #batch = new Batch<NewMessage>()
-  /** The usages of the messages in the batch. */
   #batched: (ImportedUsage | undefined)[] = []
   readonly #usage: UsageRecord
   /** The last answer that was written, and whether any message had a usage. */
@@ -177,7 +174,6 @@ export class Writing {
   /** Number of messages whose key occurred before. */
   existing = 0
 
-  /** `position`: the current last position. */
   constructor(host: ImportHost, sessionId: string, session: Names, position: number, options: CheckedImport) {
     this.#host = host
     this.#sessionId = sessionId
@@ -200,7 +196,6 @@ export class Writing {
     } else await this.#add(event)
   }
 
-  /** Handles a message that is already stored. */
   async known(event: MessageEvent, position: number): Promise<void> {
     this.#positions.push(position)
     this.existing += 1
@@ -222,7 +217,6 @@ export class Writing {
     if (this.#batch.isFull || lastBlockOf(message.content) !== undefined) await this.flush()
   }
 
-  /** Writes the remaining messages. */
   async finish(): Promise<void> {
     await this.flush()
     const usage = this.#answer === undefined || this.#isReported ? undefined : await this.fields.usage()
@@ -242,7 +236,6 @@ export class Writing {
     await this.#usage.settle()
   }
 
-  /** Writes the pending messages. */
   async flush(): Promise<void> {
     const messages = this.#batch.take()
     const usages = this.#batched
@@ -273,7 +266,6 @@ export class Writing {
     this.#usage.add(message, position, usage, this.#names)
   }
 
-  /** Returns the positions of messages by their ordinals. */
   #positionsOf(covers: readonly PositionRange[]): PositionRange[] {
     const positions: PositionRange[] = []
     for (const [from, to] of covers)

@@ -105,7 +105,6 @@ export class UsageRecord {
   /** The output tokens of the responses so far, by response id. */
   readonly #responses = new Map<string, number>()
   readonly #bills = new Map<string, { readonly chosen: ChosenModel; readonly bill: Bill }>()
-  /** The newest reports that aren't recorded yet. */
   #reports: Reported[] = []
 
   constructor(host: UsageHost, sessionId: string) {
@@ -118,7 +117,6 @@ export class UsageRecord {
     if (responseId !== undefined) this.#responses.set(responseId, outputTokens)
   }
 
-  /** Handles a message that was written at a position. */
   add(message: NewMessage, position: number, usage: ImportedUsage, names: Names): void {
     const { inputTokens, cacheReadTokens = 0, cacheCreationTokens = 0, outputTokens = 0, responseId } = usage
     const { createdAt } = message
@@ -166,7 +164,6 @@ export class UsageRecord {
     }
   }
 
-  /** Records the bills. */
   async settle(): Promise<void> {
     for (const { chosen, bill } of this.#bills.values()) {
       const billed = {

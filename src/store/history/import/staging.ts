@@ -43,9 +43,7 @@ function lengthOf(value: unknown): number {
   return sum
 }
 
-/** The prefix of temporary session names. */
 const STAGED = '~import/'
-/** Number of rows that are removed in one transaction. */
 const DISCARDED_AT_ONCE = 1_000
 /** Milliseconds after its lease until an import by a process that can't be observed counts as abandoned. */
 const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
