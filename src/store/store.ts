@@ -66,14 +66,14 @@ const closeSchema = z.strictObject({ timeoutMs: z.int().nonnegative().default(0)
 /** Options of `close`. */
 export type CloseOptions = z.input<typeof closeSchema>
 const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
-/** Options of `redo`. */
+/** Options of `redoCompaction`. */
 export type RedoOptions = z.input<typeof redoSchema>
 const undoSchema = z.strictObject({
   ...redoSchema.shape,
   /** Whether to undo a rewind even if messages were appended after it; the restored messages are then shown before the appended ones. */
   both: z.boolean().default(false),
 })
-/** Options of `undo`. */
+/** Options of `undoCompaction`. */
 export type UndoOptions = z.input<typeof undoSchema>
 
 /** Returns the services behind a store. Internal: for other parts of this package, and for tests that damage rows. */
