@@ -9,19 +9,18 @@ import { filesOf } from '../core/summarizers/digest.ts'
 import { SUMMARY_SECTIONS, type Summarizer } from '../core/summarizers/summarizer.ts'
 import { estimatePromptfleetTokens } from '../core/tokens/estimators/promptfleet.ts'
 
-/** The maximum number of memories in a request. */
+/** Default maximum number of memories in a request. */
 export const RECALL_TOP_K = 5
-/** The default maximum tokens of recalled memories. */
+/** Default maximum tokens of recalled memories. */
 export const MEMORY_TOKEN_BUDGET = 2_000
 
-/** Fixed texts of the system message. */
 const SUMMARIES_HEADING = 'Previously in this conversation:\n'
 const LATEST_HEADING = 'Previously: '
 const MEMORIES_HEADING = 'Relevant context from memory:\n'
 
 /** A memory from another conversation. */
 export type Memory = {
-  /** `summary`, `fact`, `instruction`, `tool_result`, or a kind of the caller's own. */
+  /** `summary`, `fact`, `instruction`, `tool_result`, or the caller's own type. */
   readonly type: string
   readonly content: string
 }
@@ -31,7 +30,7 @@ const historySettingsSchema = {
   enableLongTermMemory: z.boolean().default(false),
   /** Maximum number of memories. Default 5. */
   recallTopK: z.int().nonnegative().default(RECALL_TOP_K),
-  /** Maximum tokens (of `promptfleet`) of the memories; the summaries get half of it. Default 2,000. */
+  /** Maximum tokens (of `promptfleet`) of the memories; the summaries get half of that. Default 2,000. */
   memoryTokenBudget: z.int().nonnegative().default(MEMORY_TOKEN_BUDGET),
 }
 const enrichedSchema = z.strictObject({
@@ -47,9 +46,8 @@ const enrichedSchema = z.strictObject({
 export type EnrichedSystemInput = z.input<typeof enrichedSchema>
 
 /**
- * The system text of a request: the system message, the summaries so far, and memories, a blank line between them; `null`
- * without any of them. Over half the budget only the latest summary is used; memories stop at the budget.
- * Throws `INVALID_INPUT`.
+ * Returns the system text of a request: the system message, the summaries so far, and memories, separated by blank lines; `null` if there
+ * are none of them. If the summaries exceed half the budget, only the latest is used; memories stop at the budget. Throws `INVALID_INPUT`.
  */
 export function buildEnrichedSystem(input: EnrichedSystemInput): string | null {
   const checked = check(enrichedSchema, input, 'buildEnrichedSystem')
@@ -63,7 +61,7 @@ export function buildEnrichedSystem(input: EnrichedSystemInput): string | null {
   return parts.length === 0 ? null : parts.join('\n\n')
 }
 
-/** The search text for memories: the last text of the user in the current turn, or an empty text. */
+/** Returns the search text for memories: the user's last text in the current turn, or an empty text. */
 function queryOf(currentTurn: readonly { readonly role: string }[]): string {
   const { content } = (currentTurn.findLast(({ role }) => role === 'user') ?? {}) as { content?: unknown }
   if (typeof content === 'string') return content
@@ -106,15 +104,15 @@ export type HistorySummarizer = Summarizer | ((messages: readonly Message[]) => 
 export interface LongTermMemory {
   /** Memories that are relevant to a text, best first. */
   recall(query: string, topK: number, filters?: unknown): readonly Memory[] | Promise<readonly Memory[]>
-  /** Stores a summary as a memory. Absent: nothing is stored. */
+  /** Stores a summary as a memory. If this method is absent, nothing is stored. */
   store?(memory: Memory & { readonly sessionId?: string }): unknown
 }
 
 const configSchema = z.strictObject({
-  /** Whether evicted messages are summarized. Default: when a summarizer is given. */
+  /** Whether evicted messages are summarized. Default: true if a summarizer is given. */
   enableSummarization: z.boolean().optional(),
   ...historySettingsSchema,
-  /** Earlier summaries, oldest first, as `summaries` returned them. */
+  /** Earlier summaries, oldest first, as returned by `summaries`. */
   summaries: z.array(z.string()).default([]),
 })
 /** Options of `HistoryManager`. */
@@ -145,16 +143,16 @@ export type PreparedMessages = {
   readonly systemMessage: string | null
 }
 
-/** The result for the evicted messages. */
+/** The result of summarizing the evicted messages. */
 export type HistorySummary = {
   readonly summary: string | null
-  /** The code or name of an error of the summarizer or of the memory. */
+  /** The code or name of the error of the summarizer or of the memory. */
   readonly failed?: string
 }
 
 /**
  * Combines a strategy and a summarizer over plain arrays: prepares the messages of a request, and summarizes those that were left out; the
- * system text of later requests has the summaries. Use one manager for each conversation.
+ * system text of later requests includes the summaries. Use a separate manager for each conversation.
  */
 export class HistoryManager<B = unknown> {
   readonly #strategy: HistoryStrategy<B>
@@ -177,14 +175,14 @@ export class HistoryManager<B = unknown> {
     this.#summaries = [...this.#config.summaries]
   }
 
-  /** The summaries so far, oldest first, for the config of a manager that continues the conversation. */
+  /** The summaries so far, oldest first, to be passed to a manager that continues the conversation. */
   get summaries(): readonly string[] {
     return [...this.#summaries]
   }
 
   /**
-   * Returns the messages of a request, shortened by the strategy: the system text with summaries and memories, the history, the
-   * current turn. Throws `INVALID_INPUT` and the errors of the strategy; errors of the memory are ignored.
+   * Returns the messages of a request, shortened by the strategy: the system text with summaries and memories, the history, and the current
+   * turn. Throws `INVALID_INPUT` and the errors of the strategy; errors of the memory are ignored.
    */
   async prepareMessages(request: HistoryRequest<B>): Promise<PreparedMessages> {
     const { history, currentTurn = [], systemMessage = null, budget } = request
@@ -212,7 +210,7 @@ export class HistoryManager<B = unknown> {
 
   /**
    * Summarizes the messages that a request left out. The summary is kept, and stored as a memory of type `summary` if the memory has
-   * `store`. Without evicted messages, or when the summary is empty or fails, nothing changes. Throws `INVALID_INPUT`.
+   * `store`. If there are no evicted messages, or the summary is empty or fails, nothing changes. Throws `INVALID_INPUT`.
    */
   async onTurnComplete(
     evicted: readonly Message[],
@@ -248,7 +246,7 @@ export class HistoryManager<B = unknown> {
     try {
       return await this.#memory.recall(query, recallTopK, filters)
     } catch {
-      // A request without memories is better than none.
+      // A request without memories is better than no request.
       return []
     }
   }
@@ -263,7 +261,7 @@ type Summarize = (
   },
 ) => unknown
 
-/** `undefined` for a value that is neither a function nor a summarizer. */
+/** Returns `undefined` for a value that is neither a function nor a summarizer. */
 function summarizeWith(summarizer: HistorySummarizer): Summarize | undefined {
   if (typeof summarizer === 'function') return (messages) => summarizer(messages)
   if (typeof summarizer?.summarize !== 'function') return undefined
@@ -281,8 +279,8 @@ function summarizeWith(summarizer: HistorySummarizer): Summarize | undefined {
 }
 
 /**
- * The messages of a list that a shorter one lacks, in order. A message is recognized by identity, then by its id; a copy without an id by
- * its content, the newest of equal ones first, each counted once.
+ * Returns the messages of a list that a shorter list lacks, in order. A message is recognized by identity, else by id; a copy without an id
+ * by its content, the newest of equal messages first, each counted once.
  */
 export function evictedOf<M extends object>(all: readonly M[], kept: readonly M[]): M[] {
   const objects = new Set<M>(kept)

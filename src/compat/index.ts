@@ -1,4 +1,7 @@
-/* The names of the systems that undertext grew from: their estimators, prompts, file budgets, history managers and readers of overflow errors. The entry `undertext/compat`. */
+/*
+ * The names of the systems that undertext grew out of: their estimators, prompts, file budgets, history managers and readers of overflow
+ * errors. The entry `undertext/compat`.
+ */
 
 export {
   type AggregateFileBudget,

@@ -2,52 +2,50 @@ import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
 import { check, readable } from '../core/messages/check.ts'
 
-/*
- * Triggers are plain values, so that rules can be kept as JSON and written in a configuration.
- */
+/* Triggers are plain values, so that rules can be stored as JSON and written in a configuration. */
 
-/** Deepest nesting of triggers, so that one from JSON cannot exhaust the stack. */
+/** Maximum nesting of triggers, so that one from JSON can't exhaust the stack. */
 const MAX_DEPTH = 32
 
 /** The condition of a rule. Exactly one key. */
 export type InjectionTrigger =
-  /** For 5: at turns 5, 10, 15 … For 0: never. */
+  /** Fires every n turns: for 5, at turns 5, 10, 15 … For 0: never. */
   | { readonly everyNTurns: number }
-  /** At this many tokens or more. */
+  /** Fires at this many tokens or more. */
   | { readonly onTokenThreshold: number }
-  /** When all of them fire. */
+  /** Fires if all of them fire. */
   | { readonly allOf: readonly InjectionTrigger[] }
-  /** When one of them fires. */
+  /** Fires if any of them fires. */
   | { readonly anyOf: readonly InjectionTrigger[] }
-  /** When it does not fire. */
+  /** Fires if it doesn't fire. */
   | { readonly not: InjectionTrigger }
 
-/** Fires at every n-th turn. 0 never fires. */
+/** Returns a trigger that fires at every n-th turn. 0 never fires. */
 export function everyNTurns(n: number): InjectionTrigger {
   return checkTrigger({ everyNTurns: n })
 }
 
-/** Fires at `tokens` tokens or more. */
+/** Returns a trigger that fires at `tokens` tokens or more. */
 export function onTokenThreshold(tokens: number): InjectionTrigger {
   return checkTrigger({ onTokenThreshold: tokens })
 }
 
-/** Fires when all of the triggers fire. */
+/** Returns a trigger that fires if all of the given ones fire. */
 export function allOf(...triggers: readonly InjectionTrigger[]): InjectionTrigger {
   return checkTrigger({ allOf: triggers })
 }
 
-/** Fires when one of the triggers fires. */
+/** Returns a trigger that fires if any of the given ones fires. */
 export function anyOf(...triggers: readonly InjectionTrigger[]): InjectionTrigger {
   return checkTrigger({ anyOf: triggers })
 }
 
-/** Fires when the trigger does not fire. */
+/** Returns a trigger that fires if the given one doesn't fire. */
 export function not(trigger: InjectionTrigger): InjectionTrigger {
   return checkTrigger({ not: trigger })
 }
 
-/** Whether a trigger fires. It has no state: it fires whenever its condition holds. */
+/** Whether a trigger fires. Triggers have no state: they fire whenever their condition holds. */
 function fires(trigger: InjectionTrigger, turn: number, tokens: number): boolean {
   if ('everyNTurns' in trigger) return trigger.everyNTurns > 0 && turn > 0 && turn % trigger.everyNTurns === 0
   if ('onTokenThreshold' in trigger) return tokens >= trigger.onTokenThreshold
@@ -56,7 +54,7 @@ function fires(trigger: InjectionTrigger, turn: number, tokens: number): boolean
   return !fires(trigger.not, turn, tokens)
 }
 
-/** A frozen copy of a trigger. Throws `INVALID_INPUT`. */
+/** Returns a frozen copy of a trigger. Throws `INVALID_INPUT`. */
 function checkTrigger(value: unknown): InjectionTrigger {
   return readable('trigger', () => triggerAt(value, 0))
 }
@@ -73,7 +71,6 @@ function triggerAt(value: unknown, depth: number): InjectionTrigger {
   return Object.freeze({ [name]: read(given, name, depth) }) as InjectionTrigger
 }
 
-/** How the value of each trigger is read. */
 const READERS = {
   everyNTurns: whole,
   onTokenThreshold: whole,
@@ -94,7 +91,7 @@ function several(value: unknown, name: string, depth: number): readonly Injectio
   return Object.freeze(value.map((inner) => triggerAt(inner, depth + 1)))
 }
 
-/** A text, and when it is added to a request. */
+/** A text and the condition for adding it to a request. */
 export type InjectionRule = { readonly trigger: InjectionTrigger; readonly content: string }
 
 const rulesSchema = z.strictObject({
@@ -102,8 +99,8 @@ const rulesSchema = z.strictObject({
 })
 
 /**
- * Texts for the system prompt of single requests: reminders, and instructions under conditions. They are never stored as history. Usable
- * without a store; `beforeTurn` takes one.
+ * Texts for the system prompt of single requests: reminders, and instructions under conditions. They are never stored as history. Can be
+ * used without a store; `beforeTurn` accepts one as `injector`.
  */
 export class SystemInjector {
   readonly #rules: InjectionRule[] = []
@@ -116,8 +113,8 @@ export class SystemInjector {
   }
 
   /**
-   * Returns the texts of the rules that fire at this turn (0, 1, 2 …) and with this many tokens in the context, in the order in which
-   * they were added. A rule fires at every check at which its condition holds. Throws `INVALID_INPUT`.
+   * Returns the texts of the rules that fire at this turn (0, 1, 2 …) with this many tokens in the context, in the order in which they were
+   * added. A rule fires at every check at which its condition holds. Throws `INVALID_INPUT`.
    */
   check(turnNumber: number, tokenCount: number): string[] {
     if (!Number.isSafeInteger(turnNumber) || turnNumber < 0)
@@ -129,7 +126,7 @@ export class SystemInjector {
       .map(({ content }) => content)
   }
 
-  /** The rules as plain values: `JSON.stringify` calls it, and `SystemInjector.from` reads it. */
+  /** Returns the rules as plain values: `JSON.stringify` calls this method, and `SystemInjector.from` reads its result. */
   toJSON(): { readonly rules: readonly InjectionRule[] } {
     return { rules: [...this.#rules] }
   }
@@ -147,7 +144,7 @@ const sectionSchema = z.strictObject({
   /** The heading. */
   label: z.string(),
   content: z.string(),
-  /** The lowest number comes first. */
+  /** Sections are sorted by this number, lowest first. */
   priority: z.number(),
 })
 
@@ -157,7 +154,7 @@ const sectionsSchema = z.strictObject({ sections: z.array(sectionSchema) })
 export type ContextSection = Readonly<z.output<typeof sectionSchema>>
 
 /**
- * A system prompt made of sections. It is not part of the history, so no compaction changes it; to keep it with a session, put the result
+ * A system prompt made of sections. It isn't part of the history, so no compaction changes it. To store it with a session, put the result
  * of `toJSON` into the session's metadata.
  */
 export class PersistentContext {
@@ -170,8 +167,8 @@ export class PersistentContext {
   }
 
   /**
-   * The sections as one text, lowest priority number first, equal ones in the order they were added: `## label`, a line
-   * break, the content; a blank line between two. Empty without sections.
+   * Returns the sections as one text, lowest priority number first, equal ones in the order they were added: `## label`, a line break, the
+   * content, with a blank line between sections. Empty without sections.
    */
   render(): string {
     return [...this.#sections]
@@ -180,7 +177,7 @@ export class PersistentContext {
       .join('\n\n')
   }
 
-  /** The sections as plain values, in the order they were added. */
+  /** Returns the sections as plain values, in the order they were added. */
   toJSON(): { readonly sections: readonly ContextSection[] } {
     return { sections: this.#sections.map((section) => ({ ...section })) }
   }

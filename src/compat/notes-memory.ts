@@ -17,15 +17,15 @@ const whoseSchema = z.union(
 const entrySchema = z.strictObject({
   type: z.string().min(1).max(200),
   content: z.string(),
-  /** The conversation that it is from. */
+  /** The conversation that the memory comes from. */
   sessionId: nameSchema.optional(),
-  /** It replaces the memory of this key. */
+  /** The memory replaces the one with this key. */
   key: nameSchema.optional(),
   metadata: jsonObjectSchema.optional(),
 })
 const filtersSchema = z
   .strictObject({
-    /** Only memories of this type. */
+    /** Only memories with this type. */
     type: z.string().optional(),
     /** Only memories from this conversation. */
     sessionId: nameSchema.optional(),
@@ -33,10 +33,10 @@ const filtersSchema = z
   })
   .nullish()
 
-/** Which memories: those with all of the given fields; without any, all. */
+/** Selects memories that match all given fields; without fields, all memories. */
 export type MemoryFilters = z.input<typeof filtersSchema>
 
-/** A memory as it is stored. */
+/** A memory to store. */
 export type NewMemory = z.input<typeof entrySchema>
 
 /** A recalled memory. */
@@ -54,20 +54,20 @@ export type StoredMemory = Memory & {
 
 /** A `LongTermMemory` over the notes of a store. */
 export interface NotesMemory extends LongTermMemory {
-  /** The best memories for a text; without one the newest. */
+  /** Returns the best memories for a text; with an empty text, the newest. */
   recall(query: string, topK: number, filters?: unknown): Promise<StoredMemory[]>
   store(memory: NewMemory): Promise<StoredMemory>
-  /** Forgets memories, which stay stored (`Notes.forget`); returns their number. */
+  /** Forgets memories, which stay stored (`Notes.forget`). Returns their number. */
   forget(filters?: MemoryFilters): Promise<number>
 }
 
-/** The type of notes that were not stored by a memory. */
+/** The type of notes that weren't stored by a memory. */
 const NOTE_TYPE = 'note'
 const MOST = 10_000
 
 /**
- * The memory of a `HistoryManager` over the notes of a session, or of an owner: `{ session }` or `{ owner }`. Notes of other origin are
- * memories of the type `note`. Throws `INVALID_INPUT`, and its methods what those of the store throw.
+ * Returns a memory for a `HistoryManager` over the notes of a session or of an owner: `{ session }` or `{ owner }`. Notes that weren't
+ * stored by a memory have the type `note`. Throws `INVALID_INPUT`; its methods throw the store's errors.
  */
 export function notesMemory(
   store: NoteStore,
@@ -97,7 +97,7 @@ export function notesMemory(
     },
     forget: async (filters) => {
       const all = await found(undefined, filters)
-      // Those of its owner are recalled for a session, and are not the session's.
+      // Notes of the owner are recalled for a session, but don't belong to it.
       const own = all.filter(({ owner }) => 'owner' in scope || owner === undefined)
       for (const { id } of own) await notes.forget(id)
       return own.length

@@ -1,10 +1,10 @@
 import { readError } from '../core/overflow/error-texts.ts'
 import { type OverflowOptions, readOverflow, textOf } from '../core/overflow/read-overflow.ts'
 
-/** The figures of an overflow error in tokens, and its provider. Only figures of the error are present. */
+/** The figures in an overflow error, in tokens, and its provider. Only figures that the error contains are present. */
 export type ProviderOverflowDetails = {
   readonly provider: string | null
-  /** The sent size, including the requested answer when the provider counts it. */
+  /** The size that was sent, including the requested answer if the provider counts it. */
   readonly actualTokens?: number
   /** The limit. */
   readonly budgetTokens?: number
@@ -14,17 +14,23 @@ export type ProviderOverflowDetails = {
   readonly limitKind?: 'window' | 'input'
 }
 
-/** Whether an error means that the request was too long: whether `readOverflow` returns a reading. Throws `INVALID_INPUT` for invalid options. */
+/**
+ * Returns whether an error means that the request was too long, that is, whether `readOverflow` returns a reading. Throws `INVALID_INPUT`
+ * for invalid options.
+ */
 export function isContextOverflowError(error: unknown, options?: OverflowOptions): boolean {
   return readOverflow(error, options) !== undefined
 }
 
-/** The provider of an overflow error; `null` for other errors and for wordings of no particular provider. Throws like `readOverflow`. */
+/**
+ * Returns the provider of an overflow error; `null` for other errors, and for wordings that don't identify a provider. Throws the same
+ * errors as `readOverflow`.
+ */
 export function getContextOverflowProvider(error: unknown, options?: OverflowOptions): string | null {
   return readOverflow(error, options)?.provider ?? null
 }
 
-/** The figures of an overflow error; `null` when it has none, and for other errors. Throws like `readOverflow`. */
+/** Returns the figures of an overflow error; `null` if it has none, and for other errors. Throws the same errors as `readOverflow`. */
 export function parseProviderOverflowDetails(
   error: unknown,
   options?: OverflowOptions,
@@ -41,8 +47,8 @@ export function parseProviderOverflowDetails(
 }
 
 /**
- * Returns the outermost text of any error, for people. A text is returned unchanged; objects are searched in the order `message`,
- * `error` and its fields, bodies, lists, causes. `null` when there is none. Never throws.
+ * Returns the outermost human-readable text of any error; `null` if there is none. A text is returned unchanged; objects are searched in
+ * the order `message`, `error` and its fields, bodies, lists, causes. Never throws.
  */
 export function extractErrorMessage(error: unknown): string | null {
   if (typeof error === 'string') return error.trim() === '' ? null : error

@@ -6,12 +6,12 @@ export type TurnMessages<M> = {
   readonly messages: readonly M[]
   readonly compacted: boolean
   readonly tokensBefore: number
-  /** Estimated at the first access; without a compaction the same as before. */
+  /** Estimated at the first access; equal to the tokens before if there was no compaction. */
   readonly tokensAfter: number
 }
 
 /**
- * The step between two turns over a plain array: asks the strategy for the tokens, then whether to compact, and compacts only then.
+ * Compacts a plain array between two turns if necessary: asks the strategy for the tokens, then whether to compact, and compacts only then.
  * Nothing is changed in place.
  *
  * Throws `INVALID_INPUT` for an invalid strategy or an invalid result of it, and the strategy's own errors.
@@ -59,17 +59,17 @@ export type TextMessage<R extends 'system' | 'user' | 'assistant'> = {
   readonly content: string
 }
 
-/** A system message with this text. Throws `INVALID_INPUT`. */
+/** Returns a system message with this text. Throws `INVALID_INPUT`. */
 export function systemMessage(text: string): TextMessage<'system'> {
   return messageOf('system', text)
 }
 
-/** A user message with this text. Throws `INVALID_INPUT`. */
+/** Returns a user message with this text. Throws `INVALID_INPUT`. */
 export function userMessage(text: string): TextMessage<'user'> {
   return messageOf('user', text)
 }
 
-/** An assistant message with this text. Throws `INVALID_INPUT`. */
+/** Returns an assistant message with this text. Throws `INVALID_INPUT`. */
 export function assistantMessage(text: string): TextMessage<'assistant'> {
   return messageOf('assistant', text)
 }

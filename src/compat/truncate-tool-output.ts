@@ -17,21 +17,20 @@ import { cutOutput, outputLimitsSchema, withNotice } from '../core/files/tool-ou
 import { codePointStart } from '../core/messages/characters.ts'
 import { check, isStorableText } from '../core/messages/check.ts'
 
-/** The UTF-16 units that are encoded and written at once. */
 const STEP = 1_048_576
 /** Only the owner can enter a new folder and read a file in it. */
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
-/** The bits of a mode that grant access to others, and those that let them remove or replace files. */
+/** The mode bits that grant access to others, and those that let others remove or replace files. */
 const OTHERS = 0o077
 const OTHERS_WRITE = 0o022
 
 /**
- * Writes an output to a new file and returns its path. The name is random, only the owner can read the file, and no link is followed.
- * Lone surrogates are written as U+FFFD.
+ * Writes an output to a new file and returns its path. The name is random, only the owner can read the file, and no link is followed. Lone
+ * surrogates are written as U+FFFD.
  *
- * The folder is `saveDir`, created with its parents if it is missing, in which only this user may write; or a private one in the
- * system's temporary folder, which others may not even read.
+ * The folder is `saveDir`, created with its parents if it is missing, in which only this user may write; or a private one in the system's
+ * temporary folder, which others can't even read.
  *
  * Throws `OUTPUT_NOT_SAVED`; then no file is left, not even a part of one.
  */
@@ -53,7 +52,7 @@ function reasonOf(error: unknown): string {
   return typeof code === 'string' ? code : 'UNKNOWN'
 }
 
-/** The default folder: one per user, so that outputs can be found and cleared. */
+/** Returns the default folder: one per user, so that outputs can be found and cleared. */
 function privateFolder(): string {
   const uid = process.getuid?.()
   const folder = join(tmpdir(), `undertext-tool-output${uid === undefined ? '' : `-${uid}`}`)
@@ -62,7 +61,7 @@ function privateFolder(): string {
   return folder
 }
 
-/** Another user who may write in a folder, or created it first, can read or exchange files. */
+/** Another user who can write in a folder, or who created it first, can read or exchange files. */
 function refuseUnsafe(folder: string, forbidden: number): void {
   const found = folderAt(folder)
   const uid = process.getuid?.()
@@ -75,7 +74,7 @@ function givenFolder(saveDir: string): string {
   const folder = resolve(saveDir)
   const missing: string[] = []
   for (let at = folder; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.push(at)
-  // Not `recursive`: with it Node 20 never returns when a parent accepts no folders, as in /proc.
+  // Not `recursive`: with it Node 20 never returns if a parent accepts no folders, as in /proc.
   for (const path of missing.reverse()) makeFolder(path)
   refuseUnsafe(folder, OTHERS_WRITE)
   return folder
@@ -90,7 +89,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** The status of a path, if it is a folder and not a link to one. */
+/** Returns the status of a path, if it is a folder and not a link to one. */
 function folderAt(path: string): { readonly uid: number; readonly mode: number } {
   const found = lstatSync(path)
   if (found.isSymbolicLink()) throw unsafeFolder('SYMLINK')
@@ -99,7 +98,7 @@ function folderAt(path: string): { readonly uid: number; readonly mode: number }
 }
 
 function writeNew(path: string, output: string): string {
-  // O_EXCL creates the file or fails, also if the name is a link to anything.
+  // O_EXCL creates the file or fails, even if the name is a link.
   const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, FILE_MODE)
   try {
     try {
@@ -125,32 +124,33 @@ function writeAll(file: number, output: string): void {
 
 const optionsSchema = outputLimitsSchema
   .extend({
-    /** Whether the full output is written to a file when it is cut. Default false. */
+    /** Whether the full output is written to a file if it is cut. Default false. */
     saveToDisk: z.boolean().optional(),
     /** The folder of that file, created if it is missing. Default: a private one in the temporary folder. */
     saveDir: z.string().min(1).refine(isStorableText, 'must be a path').optional(),
   })
   .optional()
-/** Limits of `truncateToolOutput`. */
+/** Options of `truncateToolOutput`. */
 export type TruncateOptions = z.input<typeof optionsSchema>
 
 /** A tool output within its limits. */
 export type TruncateResult = {
-  /** The kept text with the notice; the output itself when it was not cut. */
+  /** The kept text with the notice; the output itself if it wasn't cut. */
   readonly content: string
   readonly truncated: boolean
-  /** The path of the full output, when it was cut and saved. */
+  /** The path of the full output, if it was cut and saved. */
   readonly savedPath?: string
-  /** Bytes of the output, UTF-8. */
+  /** Size of the output in bytes, as UTF-8. */
   readonly originalSize: number
 }
 
 /**
- * Returns one end of a tool output that exceeds a limit of bytes or lines, with a notice after the head or before the tail; an output
- * within both limits unchanged. At most `maxBytes` bytes are kept, without the notice, and characters stay whole.
+ * Truncates a tool output that exceeds a limit of bytes or lines: returns one end of it, with a notice after the head or before the tail.
+ * An output within both limits is returned unchanged. At most `maxBytes` bytes are kept, not counting the notice, and characters stay
+ * whole.
  *
- * With `saveToDisk` a cut output is first written in full to a new file that only this user can read. If that fails, it throws
- * `OUTPUT_NOT_SAVED` and returns nothing, so that the output is not lost: truncate it without saving, or save it elsewhere.
+ * With `saveToDisk`, a cut output is first written in full to a new file that only this user can read. If that fails, `OUTPUT_NOT_SAVED` is
+ * thrown and nothing is returned, so that the output isn't lost: truncate it without saving, or save it elsewhere.
  *
  * Throws `INVALID_INPUT` and `OUTPUT_NOT_SAVED`.
  */

@@ -35,24 +35,25 @@ import { type Store, servicesOf } from '../store/store.ts'
 
 const turnStoreSchema = storeSchema<Store>('append', 'compactSession', 'sessions')
 
-/** What `afterTurn` returns. */
+/** The result of `afterTurn`. */
 export type AfterTurnResult = TurnOutcome & {
-  /** What comes next: the same request again, the results of tools, or nothing. */
+  /** The next step: the same request again, the results of tools, or nothing. */
   readonly next: NextStep
-  /** Whether the answer was final: a turn is complete. */
+  /** Whether the answer was final, which completes the turn. */
   readonly final: boolean
-  /** The appended messages, when the call had some. */
+  /** The appended messages, if the call had any. */
   readonly appended?: AppendedTurn
 }
 
 /**
- * Runs before a request to the model: returns how full the context is with what is about to be sent, warns when usage has crossed a
- * level, compacts when that is due (0.8) and `auto` is not off (it waits for a run in the background and uses its result), and
- * returns the system prompt of this request with the texts of an injector and the sections of a persistent context. Nothing of that
- * prompt is stored. For a model that binds its reasoning to what precedes it, the system prompt stays your own, and `added` is a message
- * with these texts: append it, so that later requests have it in the same place.
+ * Runs before a request to the model. Returns how full the context is with the coming request, warns if usage has crossed a level, compacts
+ * if that is due (0.8) and `auto` isn't off (it waits for a background run and uses its result), and returns the system prompt of this
+ * request with the texts of an injector and the sections of a persistent context. Nothing of that prompt is stored.
  *
- * Throws what `compactSession` throws. An unknown session, or one without messages, is not an error.
+ * For a model that binds its reasoning to what precedes it, the system prompt stays your own, and `added` is a message with these texts:
+ * append it, so that later requests have it in the same place.
+ *
+ * Throws the errors of `compactSession`. An unknown session, or one without messages, isn't an error.
  */
 export async function beforeTurn(
   store: Store,
@@ -72,10 +73,10 @@ export async function beforeTurn(
 }
 
 /**
- * Runs after an answer: appends it when it is given, derives the next step from the stop reason, and at the end of a turn emits
- * `turnComplete` and compacts when that is due (0.8) and `auto` is not off.
+ * Runs after an answer: appends the answer if it is given, derives the next step from the stop reason, and at the end of a turn emits
+ * `turnComplete` and compacts if that is due (0.8) and `auto` isn't off.
  *
- * Throws what `append` and `compactSession` throw; appended messages stay.
+ * Throws the errors of `append` and `compactSession`; appended messages stay.
  */
 export async function afterTurn(
   store: Store,
@@ -109,8 +110,8 @@ export async function afterTurn(
 }
 
 /**
- * Waits for a background run, and makes one when it is still due afterwards. Another's run is not waited for long: a turn whose request
- * fits needs no room yet.
+ * Waits for a background run, and starts one if it is still due afterwards. Waits only briefly for another caller's run: a turn whose
+ * request fits needs no room yet.
  */
 async function makeRoom(
   services: Services,
@@ -133,9 +134,7 @@ async function makeRoom(
   }
 }
 
-/**
- * For a model that binds its reasoning to what precedes it, texts are not in the system prompt but in a message.
- */
+/** For a model that binds its reasoning to what precedes it, the texts are in a message rather than in the system prompt. */
 async function withAddedMessage(
   context: StoreContext,
   id: string,

@@ -22,13 +22,13 @@ export type AppendResult = {
   readonly messages: AppendedMessage[]
   /** The session's last position. */
   readonly position: number
-  /** What was recorded of a provider's compaction block among the messages. */
+  /** The outcome of recording a provider's compaction block among the messages. */
   readonly providerCompaction?: ProviderCompactionResult
-  /** The compaction that shortens large tool outputs among the messages; absent when there were none. */
+  /** The compaction that shortens large tool outputs among the messages; absent if there were none. */
   readonly preview?: AppendPreview
 }
 
-/** Writes messages that have been checked. */
+/** Writes messages that have already been checked. */
 export async function appendMessages(
   context: StoreContext,
   sessionId: string,
@@ -45,7 +45,7 @@ export async function appendMessages(
     throw invalid('append: a message is larger than a text can be')
   }
   const { messages: appended, preview } = written
-  // The new message with the highest position is the last of the log; when all were known, the session row has the position.
+  // The new message with the highest position is the last of the log; if all were already stored, the session row has the position.
   let position = 0
   let isNew = false
   for (const one of appended) {
@@ -59,8 +59,8 @@ export async function appendMessages(
 }
 
 /**
- * How an append shortens large tool outputs. `requested` is the option of the call; an explicit `true` applies under `auto: false` too,
- * because the shortening is not automatic then.
+ * Returns how an append shortens large tool outputs. `requested` is the option of the call; an explicit `true` applies even under `auto:
+ * false`, because the shortening isn't automatic then.
  */
 export function previewingFor(context: StoreContext, requested: boolean | undefined): Previewing {
   return {
@@ -83,8 +83,8 @@ export function previewingFor(context: StoreContext, requested: boolean | undefi
 }
 
 /**
- * Records the last compaction block among messages that were just appended. The messages stay when this fails: without the record
- * everything is sent, and the block can be recorded later.
+ * Records the last compaction block among messages that were just appended. If this fails, the messages stay: without the record everything
+ * is sent, and the block can be recorded later.
  */
 export async function recordAppended(
   context: StoreContext,
@@ -117,7 +117,7 @@ async function recordBlock(
   }
 }
 
-/** The block of an answer that is nothing else. Throws `INVALID_INPUT`. */
+/** Returns the block of an answer that consists only of it. Throws `INVALID_INPUT`. */
 export function requestedBlock({
   answer,
   keepFrom,
@@ -140,7 +140,7 @@ export async function recordProviderWork(
 ): Promise<ProviderCompactionResult> {
   const result = await recordProvider(context.storage, sessionId, record)
   if (result.runId === undefined || !context.events.hasListener('compaction')) return result
-  // The verb does not fail when the figures of its event cannot be read: there is no event then.
+  // If the event's figures can't be read, no event is emitted, and the method doesn't fail.
   const stats = await (async () => context.stats(sessionId))().catch(() => null)
   if (stats === null) return result
   context.events.emit('compaction', {
@@ -155,7 +155,6 @@ export async function recordProviderWork(
   return result
 }
 
-/** The index of the last message that holds a compaction block, or -1. */
 function lastIndexWithBlock(messages: readonly NewMessage[]): number {
   return messages.findLastIndex(({ content }) => lastBlockOf(content) !== undefined)
 }

@@ -4,12 +4,12 @@ import { check, nameSchema, readable } from '../core/messages/check.ts'
 import { withRequestNames } from '../core/tokens/budget.ts'
 import { type CheckedStats, statsSchema } from './config/store-options.ts'
 
-/** The id that passed last: consecutive verbs of one conversation check the same id. */
+/** The last valid id: consecutive calls for one conversation check the same one. */
 let lastId: unknown
 
 export function checkId(value: unknown, what = 'sessionId'): string {
   if (value === lastId && typeof value === 'string') return value
-  // A regular expression is much faster than zod, and most ids pass it.
+  // A regular expression is much faster than zod, and most ids match it.
   const isUsual = typeof value === 'string' && value.length <= 200 && /^[\x20-\x7e]+$/.test(value)
   lastId = isUsual ? value : check(nameSchema, value, what)
   return lastId as string
@@ -38,8 +38,8 @@ export function isEmptyObject(value: unknown): boolean {
 }
 
 /**
- * A store that an adapter receives, recognized by the methods and topics that the adapter uses: a store of another copy of this package
- * passes, and so does a wrapper around one.
+ * Returns a schema for a store passed to an adapter, recognized by the methods and topics that the adapter uses. A store of another copy of
+ * this package passes, and so does a wrapper around one.
  */
 export function storeSchema<S extends object>(...members: readonly (keyof S & string)[]): z.ZodType<S, S> {
   return z.custom<S>(
@@ -53,7 +53,7 @@ export function storeSchema<S extends object>(...members: readonly (keyof S & st
   )
 }
 
-/** Resolves to `undefined` when there is no such session (yet). Other errors are thrown. */
+/** Resolves to `undefined` if there is no such session (yet). Other errors are thrown. */
 export async function unlessUnknown<T>(result: Promise<T>): Promise<T | undefined> {
   try {
     return await result

@@ -13,26 +13,25 @@ import { authorshipSchema } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
 
 export const bringBackSchema = z.strictObject({
-  /** The conclusion; default: the summarizer of the fork's settings writes it. */
+  /** The conclusion. Default: written by the summarizer of the fork's settings. */
   text: z.string().min(1).optional(),
   ...authorshipSchema.shape,
 })
 /** Options of `sessions.bringBack`. */
 export type BringBackOptions = z.output<typeof bringBackSchema>
 
-/** What `sessions.bringBack` appended. */
+/** The result of `sessions.bringBack`. */
 export type BringBackResult = {
-  /** The session that the fork is a fork of. */
+  /** The session that was forked. */
   readonly sessionId: string
   readonly messageId: string
   readonly position: number
-  /** The conclusion, as given or as the summarizer wrote it. */
+  /** The conclusion, as given or as written by the summarizer. */
   readonly text: string
-  /** The name of the summarizer that wrote it; absent for a given text. */
+  /** The name of the summarizer that wrote the text; absent for a given text. */
   readonly summarizer?: string
 }
 
-/** The most tokens of a conclusion. */
 const MAX_TOKENS = 1_000
 
 /** Appends the conclusion of a fork to its original. No transaction is open while the summarizer works. */
@@ -64,7 +63,7 @@ export async function bringBack(
   } as BringBackResult
 }
 
-/** The summary of what the view of a fork has after the position where it was forked. */
+/** Returns a summary of the part of a fork's view after the position where it was forked. */
 async function conclusionOf(
   context: StoreContext,
   fork: Session,
@@ -104,7 +103,7 @@ async function conclusionOf(
   return { text: asked.written.text, summarizer: summarizer.name }
 }
 
-/** The rows of the view after a position; of a summary that also replaces earlier messages, the messages after it. */
+/** Returns the rows of the view after a position; if a summary also replaces earlier messages, its messages after the position. */
 async function ownRows(context: StoreContext, fork: Session, from: number): Promise<StoredMessage[]> {
   const view = await context.storage.view(fork.id, true)
   const visible = new Set(view.map(({ id }) => id))

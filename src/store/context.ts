@@ -20,7 +20,7 @@ import { ResizedImages, type ResizeStoredImage } from './requests/resized-images
 /** The options of `openStore` that concern all sessions. */
 export type StoreSettings = {
   readonly estimators: Estimators
-  /** Settings of all sessions, weightiest layer first. */
+  /** Settings of all sessions, layer with the highest precedence first. */
   readonly layers?: readonly Layer[]
   readonly resizeImage?: ResizeStoredImage | undefined
 }
@@ -28,17 +28,16 @@ export type StoreSettings = {
 const MOST_MODELS = 10_000
 const UNNAMED = { provider: undefined, model: undefined }
 
-/** The parts of a store that several of its verbs need: storage, estimators, configuration and events. */
+/** The parts of a store that several of its methods need: storage, estimators, configuration and events. */
 export class StoreContext<S extends Storage = Storage> {
   readonly storage: S
   readonly estimators: Estimators
   readonly configuration: Configuration
   readonly events = new Events()
-  /** Images that the application made smaller; absent without a function for it. */
+  /** Images that the application resized; absent without a function for that. */
   readonly images: ResizedImages | undefined
-  /** The models of the last stats of sessions, where they are not that of the settings. */
+  /** The model of each session's last stats, if it isn't that of the settings. */
   readonly #models = new Map<string, ChosenModel>()
-  /** Models whose assumed windows were reported. */
   readonly #assumed = new Set<string>()
 
   constructor(storage: S, { estimators, layers = [], resizeImage }: StoreSettings) {
@@ -49,8 +48,8 @@ export class StoreContext<S extends Storage = Storage> {
   }
 
   /**
-   * Reads the figures of the session together with the readings of the model that it had last, and adds up. For another model the
-   * readings are read again; another writer may commit meanwhile, and each is right for its own moment.
+   * Reads the session's figures together with the readings of its last model, and adds them up. For another model the readings are read
+   * again; another writer may commit in between, and each is correct for its own moment.
    */
   stats(
     sessionId: string,
@@ -115,13 +114,13 @@ export class StoreContext<S extends Storage = Storage> {
     })
   }
 
-  /** A rendering, with the images that the application made smaller for it. */
+  /** Renders with the images that the application resized for this rendering. */
   async rendered<T>(render: (resizeImage: ResizeImage | undefined) => T): Promise<T> {
     const { images } = this
     return images === undefined ? render(undefined) : images.rendered(() => render(images.lookup))
   }
 
-  /** The provider and model of a call: the given ones, else those of the session, else those of the settings. */
+  /** Returns the provider and model of a call: the given ones, else those of the session, else those of the settings. */
   modelFor(
     session: Pick<Session, 'provider' | 'model'> | undefined,
     provider?: string,
@@ -132,7 +131,7 @@ export class StoreContext<S extends Storage = Storage> {
 
   /**
    * Warns once per model that its window is only assumed: a request that is too large for the real one fails, or is cut without an error.
-   * Without a listener it is a warning of the process.
+   * Without a listener, emits a process warning.
    */
   warnOfWindow(sessionId: string, stats: ContextStats | null): void {
     if (stats?.model === undefined || !isAssumed(stats.contextWindow)) return
@@ -147,7 +146,7 @@ export class StoreContext<S extends Storage = Storage> {
     else process.emitWarning(message, { type: 'UndertextWarning', code: 'UNDERTEXT_WINDOW' })
   }
 
-  /** The name of the estimator of a new session. Throws `INVALID_INPUT` for one that the store does not know. */
+  /** Returns the name of the estimator of a new session. Throws `INVALID_INPUT` for one that the store doesn't know. */
   estimatorFor(config: Session['config']): string {
     const { estimators, configuration } = this
     // A copy: resolved settings are cached by object, and this object belongs to the caller.
@@ -165,7 +164,7 @@ export class StoreContext<S extends Storage = Storage> {
     throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: headOf(String(name), 100) })
   }
 
-  /** A view as it is rendered: results whose calls are hidden have the names of their tools, from the log. */
+  /** Returns a view ready to be rendered: results whose calls are hidden get the names of their tools from the log. */
   namedView(id: string, view: readonly ViewMessage[]): Promise<readonly ViewMessage[]> {
     return withToolNames(
       view,
@@ -180,12 +179,12 @@ export class StoreContext<S extends Storage = Storage> {
   }
 }
 
-/** Calls `next` at once when the value is there, else when its promise resolves: a storage may be synchronous. */
+/** Calls `next` at once if the value is available, else when its promise resolves: a storage may be synchronous. */
 export function when<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> {
   return value instanceof Promise ? value.then(next) : next(value)
 }
 
-/** A session without the fields that only the storage needs. */
+/** Returns a session without the fields that only the storage needs. */
 export function publicSession<S extends Session>(session: S): S {
   const { no: _no, inserted: _inserted, retired: _retired, ...rest } = session as S & Record<string, unknown>
   return rest as unknown as S

@@ -10,32 +10,32 @@ import { DEFAULT_BACKGROUND_THRESHOLD, DEFAULT_WARNING_LEVELS, SPEND_WINDOW_MS }
 import { MAX_RETAINED_MESSAGES } from './config/stages.ts'
 import { OVERFLOW_TARGET } from './requests/recovery.ts'
 
-/** The defaults of settings and limits, where they do not depend on the model. Shares are from 0 to 1. */
+/** The defaults of settings and limits that don't depend on the model. Shares are from 0 to 1. */
 export const DEFAULTS = Object.freeze({
-  /** The provider of calls and sessions that name none. */
+  /** The provider of calls and sessions that don't name one. */
   provider: DEFAULT_PROVIDER,
-  /** The usage at which compaction is due, a share of the available input. */
+  /** The usage at which compaction is due, as a share of the available input. */
   threshold: DEFAULT_COMPACTION_THRESHOLD,
-  /** The usage that a compaction brings the history down to. */
+  /** The usage to which a compaction reduces the history, as a share of the available input. */
   target: DEFAULT_COMPACTION_TARGET,
-  /** The usage at which a compaction is queued in the background. */
+  /** The usage at which a compaction is queued in the background, as a share of the available input. */
   backgroundThreshold: DEFAULT_BACKGROUND_THRESHOLD,
-  /** The shortest time between two background compactions of a session. */
+  /** Minimum milliseconds between two background compactions of a session. */
   backgroundMinIntervalMs: SETTINGS.backgroundMinIntervalMs,
-  /** How long automatic summaries pause after repeated failures. */
+  /** Milliseconds for which automatic summaries pause after repeated failures. */
   circuitResetMs: SETTINGS.circuitResetMs,
-  /** The window of the limits on what summaries cost. */
+  /** Milliseconds of the window in which the spending on summaries is limited. */
   spendWindowMs: SPEND_WINDOW_MS,
-  /** The usages at which `contextWarning` is emitted. */
+  /** The usages at which `contextWarning` is emitted, as shares of the available input. */
   warningLevels: DEFAULT_WARNING_LEVELS,
-  /** The most messages that a window keeps. */
+  /** Maximum number of messages that a sliding window keeps. */
   maxRetainedMessages: MAX_RETAINED_MESSAGES,
-  /** Tool outputs larger than this are shown as head and tail. */
+  /** Bytes above which the view shows only the head and tail of a tool output. */
   maxToolOutputBytes: MAX_TOOL_OUTPUT_BYTES,
-  /** Tool outputs with more lines than this are shown as head and tail. */
+  /** Lines above which the view shows only the head and tail of a tool output. */
   maxToolOutputLines: MAX_TOOL_OUTPUT_LINES,
-  /** The share of the room that recovery from an overflow leaves. */
+  /** The share of the available room to which recovery from an overflow reduces the history. */
   overflowTarget: OVERFLOW_TARGET,
-  /** How long `prepareRequest` waits for models and other runs. */
+  /** Milliseconds that `prepareRequest` waits for models and other runs. */
   prepareWaitMs: PREPARE_WAIT_MS,
 } as const)

@@ -1,20 +1,20 @@
 import { errorName, invalid } from '../core/errors.ts'
 
 /*
- * The events of a store. They carry ids and numbers, never text of a conversation. An event is emitted after what it reports
- * is done, from within the verb; a listener cannot change what the verb does or returns.
+ * The events of a store. They carry ids and numbers, never text of a conversation. An event is emitted from within the method, after the
+ * work that it reports is done; a listener can't change what the method does or returns.
  */
 
-/** Usage has reached a level. Emitted once per crossing: again only after usage was below the level. */
+/** Usage has reached a level. Emitted once per crossing, and again only after usage was below the level. */
 export type ContextWarningEvent = {
   readonly sessionId: string
-  /** The highest level reached, as a share: 0.8. */
+  /** The highest level reached, as a share of the available input, for example 0.8. */
   readonly level: number
   /** Usage in whole percent, at most 100. */
   readonly percent: number
-  /** Tokens of the request, as `getContextStats` has them. */
+  /** Tokens of the request, as in `getContextStats`. */
   readonly tokens: number
-  /** The available input, or the `contextWindowTarget` when that is less. */
+  /** The available input, or the `contextWindowTarget` if that is lower. */
   readonly availableTokens: number
 }
 
@@ -30,7 +30,7 @@ type OfRun = {
   readonly percent: number
 }
 
-/** Images of the history, and bytes of its images and files in base64, as in `CompactionResult`. */
+/** The number of images in the history, and the bytes of its images and files in base64, as in `CompactionResult`. */
 export type MediaChange = {
   readonly imagesBefore: number
   readonly imagesAfter: number
@@ -38,15 +38,15 @@ export type MediaChange = {
   readonly mediaBytesAfter: number
 }
 
-/** A run has work: its first stage has a plan, or a summarizer is called. */
+/** A run has something to do: its first stage has a plan, or a summarizer is called. */
 export type CompactionStartedEvent = OfRun & {
   readonly phase: 'started'
   readonly trigger: string
-  /** The size that the history is reduced to. */
+  /** The size in tokens to which the history is reduced. */
   readonly targetTokens: number
 }
 
-/** A stage of the run has been planned. All plans of the run come into force together, at its end. */
+/** A stage of the run has been planned. All plans of the run take effect together, at its end. */
 export type CompactionStageEvent = OfRun & {
   readonly phase: 'stage'
   readonly stage: string
@@ -54,14 +54,14 @@ export type CompactionStageEvent = OfRun & {
   readonly tokensAfter: number
 }
 
-/** The run is in force. */
+/** The run was committed and is in force. */
 export type CompactionCompletedEvent = OfRun &
   MediaChange & {
     readonly phase: 'completed'
     readonly tokensAfter: number
     readonly compactionIds: readonly string[]
     readonly reachedTarget: boolean
-    /** Summaries that were requested and not accepted. */
+    /** Number of summaries that were requested and rejected. */
     readonly failedSummaries: number
     /** The stage or the summarizer that replaced a failed summary. */
     readonly fallback?: string
@@ -69,25 +69,28 @@ export type CompactionCompletedEvent = OfRun &
     readonly invalidatedReasoning?: ReasoningSize
   }
 
-/** The run ended without an effect. The history is unchanged. */
+/** The run ended without effect. The history is unchanged. */
 export type CompactionFailedEvent = OfRun & {
   readonly phase: 'failed'
   readonly tokensAfter: number
-  /** `VETOED`, `SUMMARY_FAILED`, or the code of the error the verb threw. */
+  /** `VETOED`, `SUMMARY_FAILED`, or the code of the error that the method threw. */
   readonly code: string
 }
 
-/** Compactions were undone or redone; or the compaction of a provider was recorded. */
+/** Compactions were undone or redone, or a provider's compaction was recorded. */
 export type CompactionTurnedEvent = {
   readonly phase: 'undone' | 'redone' | 'recorded'
   readonly sessionId: string
-  /** The id that the verb received: of a compaction or a run; `undoCompaction` for that verb; for a provider's compaction its run. */
+  /**
+   * The id passed to the method (of a compaction or a run); `ifFits` after `undoCompaction` with `{ ifFits }`; for a provider's compaction,
+   * its run.
+   */
   readonly targetId: string
   readonly compactionIds: readonly string[]
   readonly tokensBefore: number
   readonly tokensAfter: number
   readonly percent: number
-  /** For models that check what precedes their reasoning: what is no longer sent, and what is sent again. */
+  /** For models that check what precedes their reasoning: the reasoning that is no longer sent, and the reasoning that is sent again. */
   readonly invalidatedReasoning?: ReasoningSize
   readonly restoredReasoning?: ReasoningSize
 }
@@ -108,11 +111,11 @@ export type TurnCompleteEvent = {
   readonly stopReason?: string
 }
 
-/** Rows were added to the index of the search: by a search, or in the background after an append. */
+/** Rows were added to the search index, by a search or in the background after an append. */
 export type IndexingEvent = {
-  /** The session, when the search is of one; absent for the whole store. */
+  /** The session, if the search covers only one; absent for the whole store. */
   readonly sessionId?: string
-  /** Messages and summaries that this work has added so far, and how many there were to add when it began. */
+  /** Messages and summaries that this work has added so far, and the number there were to add when it began. */
   readonly indexed: number
   readonly total: number
 }
@@ -124,7 +127,7 @@ type OfJob = {
   readonly attempt: number
 }
 
-/** A job waits: it is new, or it will be tried again and `code` is the reason. */
+/** A job is waiting: it is new, or it will be tried again and `code` is the reason. */
 export type JobQueuedEvent = OfJob & {
   readonly phase: 'queued'
   /** The earliest start, milliseconds since 1970. */
@@ -160,14 +163,14 @@ export type JobEvent = JobQueuedEvent | JobStartedEvent | JobCompletedEvent | Jo
 export type CircuitEvent = {
   readonly sessionId: string
   readonly state: 'opened' | 'closed'
-  /** Consecutive failures of automatic runs, and the code of the last. */
+  /** The number of consecutive failures of automatic runs, and the code of the last one. */
   readonly failures: number
   readonly code: string
-  /** Milliseconds since 1970. */
+  /** The time until which the model isn't called, milliseconds since 1970. */
   readonly openUntil: number
 }
 
-/** A limit of `spendLimits` is reached: automatic runs continue without the model. Emitted once, until a model was called again. */
+/** A limit of `spendLimits` is reached: automatic runs continue without the model. Emitted once, until a model is called again. */
 export type SpendLimitEvent = {
   readonly sessionId: string
   readonly limit: 'calls' | 'tokens' | 'cost'
@@ -175,7 +178,7 @@ export type SpendLimitEvent = {
   readonly allowed: number
   readonly windowMs: number
   readonly per: 'session' | 'store'
-  /** The earliest time at which it may be lower, milliseconds since 1970. */
+  /** The earliest time at which spending may be below the limit again, milliseconds since 1970. */
   readonly retryAt: number
 }
 
@@ -193,7 +196,7 @@ export type UsageWarningEvent = UsageWarning & {
   readonly model?: string
 }
 
-/** The window of a model is not known: what is assumed. Emitted once per model and store. */
+/** The window of a model isn't known, so one is assumed. Emitted once per model and store. */
 export type WindowAssumedEvent = {
   readonly sessionId: string
   readonly provider: string
@@ -204,15 +207,15 @@ export type WindowAssumedEvent = {
 }
 
 /**
- * A recorded request has another system prompt or other tools than the one before, and its model checks what precedes its reasoning. Emitted
- * once per change, when the answer is recorded.
+ * A recorded request has a different system prompt or different tools than the previous one, and its model checks what precedes its
+ * reasoning. Emitted once per change, when the answer is recorded.
  */
 export type PrefixChangedEvent = {
   readonly sessionId: string
   readonly requestId: string
   readonly system: boolean
   readonly tools: boolean
-  /** The reasoning that was left out for that. */
+  /** The reasoning that was left out because of the change. */
   readonly invalidatedReasoning: ReasoningSize
 }
 
@@ -247,7 +250,7 @@ export const STORE_EVENTS = [
 /** The name of an event of a store. */
 export type StoreEventName = (typeof STORE_EVENTS)[number]
 
-/** A listener. It may be asynchronous; the store does not wait for it. */
+/** A listener. It may be asynchronous; the store doesn't wait for it. */
 export type StoreListener<E extends StoreEventName> = (event: StoreEvents[E]) => unknown
 
 /** The plan of a run before its commit. */
@@ -313,8 +316,8 @@ export class Events {
   }
 
   /**
-   * Calls the listeners in the order they were added. An error of a listener becomes a `listenerError`; without a listener for
-   * that, a warning of the process with the event and the error's name, without its text.
+   * Calls the listeners in the order they were added. An error in a listener becomes a `listenerError` event; without a listener for that,
+   * a process warning with the event and the error's name, but not its text.
    */
   emit<E extends StoreEventName>(name: E, event: StoreEvents[E]): void {
     const listeners = this.#listeners.get(name)
@@ -331,7 +334,7 @@ export class Events {
     return this.#listeners.has(name)
   }
 
-  /** Calls the hooks in order. Returns whether none of them vetoes. */
+  /** Calls the hooks in order. Returns whether all of them allow the run. */
   async allows(about: BeforeCompaction): Promise<boolean> {
     for (const hook of [...this.#hooks]) {
       try {
@@ -383,7 +386,7 @@ export class Events {
   }
 }
 
-/** Tokens in whole percent of the available tokens, rounded down, at most 100; 100 when none are available. */
+/** Returns tokens in whole percent of the available tokens, rounded down, at most 100; 100 if none are available. */
 export function percentOf(tokens: number, available: number): number {
   return available > 0 ? Math.min(100, Math.floor((tokens * 100) / available)) : 100
 }
@@ -394,7 +397,7 @@ function checkListener(name: unknown, listener: unknown, verb: string): void {
   if (typeof listener !== 'function') throw invalid(`${verb}: the listener must be a function`)
 }
 
-/** A report of less than half of the expected size of the request. */
+/** A usage report of less than half of the expected size of the request. */
 export type UsageWarning = {
   readonly code: 'USAGE_FAR_BELOW_ESTIMATE'
   readonly reportedTokens: number

@@ -3,18 +3,16 @@ import { isUndertextError } from '../core/errors.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Events } from './events.ts'
 
-/** Sessions that are looked up at once. */
 const MOST_SESSIONS = 1_000
-/** How long after an append the index is brought up to date, and the pause between two transactions, milliseconds. */
+/** Milliseconds after an append until the index is updated, and between two transactions. */
 const [BACKGROUND_AFTER_MS, BACKGROUND_PAUSE_MS] = [2_000, 50]
 
-/** What prevents writing to the index: a search then finds what is in it. */
+/** Errors that prevent writing to the index: a search then finds only what is in it. */
 const UNWRITABLE = ['STORE_READONLY', 'STORE_BUSY', 'STORE_FULL'] as const
 
-/** Receives how many rows a transaction added. */
 type Report = (rows: number) => void
 
-/** Keeps the index of the search up to date: before a search, and in the background after an append. */
+/** Keeps the search index up to date: before a search, and in the background after an append. */
 export class SearchIndex {
   readonly #storage: Storage
   readonly #events: Events
@@ -28,7 +26,7 @@ export class SearchIndex {
     this.#events = events
   }
 
-  /** Adds to the index what it lacks, of one session or of all; returns `false` when it lacks something that cannot be written. */
+  /** Adds missing rows of one session or of all to the index; returns `false` if some are missing that can't be written. */
   async catchUp(session: string | undefined): Promise<boolean> {
     if (session !== undefined) return this.#index([session], await this.#reporter(session))
     this.#catchingUp ??= this.#indexAll().finally(() => {
@@ -57,7 +55,7 @@ export class SearchIndex {
     }
   }
 
-  /** Emits the progress of one piece of work. Without a listener its size is not read. */
+  /** Emits the progress of one piece of work. Without a listener, its size isn't read. */
   async #reporter(session?: string): Promise<Report> {
     if (!this.#events.hasListener('indexing')) return () => {}
     const total = await this.#storage.searching.countUnindexed(session)
@@ -67,7 +65,7 @@ export class SearchIndex {
       indexed += rows
       this.#events.emit('indexing', {
         ...(session !== undefined && { sessionId: session }),
-        // Rows that were appended meanwhile are added too.
+        // Rows appended in the meantime are added too.
         ...{ indexed, total: Math.max(total, indexed) },
       })
     }
@@ -79,8 +77,8 @@ export class SearchIndex {
       at += sessions
       report(rows)
       if (this.#closing.signal.aborted || at >= ids.length) return
-      // Between two transactions other work of this process goes on, and that of others when there is a pause.
-      // The pause ends with the store: alone it does not keep the process alive, and `close` waits for this work.
+      // Between two transactions, other work of this process and, with a pause, that of other processes can run. The pause ends with the
+      // store: it doesn't keep the process alive, and `close` waits for this work.
       const { signal } = this.#closing
       await (inBackground
         ? pause(BACKGROUND_PAUSE_MS, undefined, { ref: false, signal }).catch(() => {})
@@ -88,7 +86,7 @@ export class SearchIndex {
     }
   }
 
-  /** After an append: an index that is in use catches up soon. Never waits, never throws. */
+  /** After an append: schedules a catch-up if the index is in use. Never waits, never throws. */
   offer(): void {
     if (this.#timer !== undefined || this.#closing.signal.aborted) return
     this.#timer = setTimeout(() => {
@@ -112,11 +110,11 @@ export class SearchIndex {
   #ended(error?: unknown): void {
     this.#timer = undefined
     this.#background = undefined
-    // Another connection held the lock of SQLite. After any other failure the next append or search tries again; a search throws it.
+    // Another connection held SQLite's lock. After any other failure, the next append or search tries again; a search throws the error.
     if (isUndertextError(error, 'STORE_BUSY')) this.offer()
   }
 
-  /** Ends the work in the background; resolves when the transaction under way is over; `undefined` without one. */
+  /** Ends the background work; resolves when the current transaction is done; `undefined` if there is none. */
   close(): Promise<void> | undefined {
     this.#closing.abort()
     clearTimeout(this.#timer)

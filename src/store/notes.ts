@@ -28,9 +28,9 @@ import { checkId } from './arguments.ts'
 import { authorshipSchema } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
 
-/** The longest note, UTF-16 units: it is read whole at every recall. */
+/** Maximum length of a note in UTF-16 units: a note is read in full at every recall. */
 const MAX_NOTE_LENGTH = 20_000
-/** The longest query; the search reads less of it. */
+/** Maximum length of a query; the search reads less of it. */
 const MAX_QUERY_LENGTH = 1_000_000
 
 export const noteTextSchema = z
@@ -44,7 +44,6 @@ const noteQuerySchema = z
 
 const scopeShape = { session: nameSchema.optional(), owner: newOwnerOption }
 
-/** Whether exactly one is given. */
 function hasOneScope({ session, owner }: { session?: unknown; owner?: unknown }): boolean {
   return (session === undefined) !== (owner === undefined)
 }
@@ -54,13 +53,13 @@ const sourceSchema = z.strictObject({ sessionId: nameSchema, messageId: nameSche
 
 const addNoteSchema = z
   .strictObject({
-    /** The session whose note it is. */
+    /** The session that the note belongs to. */
     session: scopeShape.session,
-    /** The owner whose note it is: it applies to all sessions of the owner. */
+    /** The owner that the note belongs to; it applies to all sessions of the owner. */
     owner: scopeShape.owner,
-    /** The note replaces the current one of this key. */
+    /** The note replaces the current note with this key. */
     key: newNameSchema.optional(),
-    /** The message that it is from: an id in the session, or session and message. */
+    /** The message that the note comes from: an id in the session, or a session and a message. */
     source: z
       .union([nameSchema, sourceSchema], 'must be a message id, or { sessionId, messageId }')
       .optional(),
@@ -72,7 +71,7 @@ const addNoteSchema = z
     path: ['source'],
     message: 'must be { sessionId, messageId } for a note of an owner',
   })
-  // An index holds both.
+  // One database index covers both.
   .refine(
     ({ owner = '', key = '' }) => Buffer.byteLength(owner) + Buffer.byteLength(key) <= MAX_NAME_BYTES,
     `owner and key together must not be longer than ${MAX_NAME_BYTES} bytes in UTF-8`,
@@ -80,23 +79,25 @@ const addNoteSchema = z
 
 const listNotesSchema = z
   .strictObject({
-    /** The notes of a session, and those of its owner. */
+    /** The session whose notes are listed, along with those of its owner. */
     session: nameSchema.optional(),
-    /** The notes of an owner. */
+    /** The owner whose notes are listed. */
     owner: ownerOption,
-    /** Only notes of this key. */
+    /** Only notes with this key. */
     key: nameSchema.optional(),
-    /** Only notes that contain its words, best first. */
+    /** Only notes that contain words of this text, best first. */
     query: noteQuerySchema,
-    /** Maximum number of notes. */
+    /** Maximum number of notes. Default 20. */
     limit: z.int().positive().max(10_000).default(20),
-    /** Whether replaced and forgotten notes are included. */
+    /** Whether to include replaced and forgotten notes. */
     all: z.boolean().default(false),
   })
   .refine(hasOneScope, ONE_SCOPE)
 
 export const forgetNoteSchema = z.strictObject({
-  /** Whether the text is removed for good, with the notes of its key before it. Otherwise it stays stored and is no longer recalled. */
+  /**
+   * Whether the text is removed for good, along with the earlier notes with its key. Otherwise it stays stored and is no longer recalled.
+   */
   purge: z.boolean().default(false),
   ...authorshipSchema.shape,
 })
@@ -112,9 +113,9 @@ export type ForgetNoteOptions = z.input<typeof forgetNoteSchema>
 export const notesSchema = z.strictObject({
   /** Maximum tokens of the section with the notes, by the session's estimator. */
   tokens: z.int().nonnegative(),
-  /** Only notes that match this text, the best first. Default: the newest notes. */
+  /** Only notes that match this text, best first. Default: the newest notes. */
   query: noteQuerySchema,
-  /** The owner, for a session that has none yet. Default: that of the session. A session of another owner is not found. */
+  /** The owner, for a session that has none yet. Default: that of the session. A session of another owner is treated as unknown. */
   owner: ownerOption,
 })
 
@@ -154,7 +155,7 @@ export async function listNotes(context: StoreContext, options: ListNotesOptions
   return ranked(notes, query).slice(0, limit)
 }
 
-/** The most notes that `all` reads of a session or an owner, the current ones included. */
+/** Maximum number of notes that `all` reads for a session or an owner, including current ones. */
 const MOST_NOTES = 10_000
 
 /** Newest first. */
@@ -168,7 +169,10 @@ async function readNotes(
   return storage.notes.list(scope, { limit: all ? MOST_NOTES : maxNotes, all, key })
 }
 
-/** Notes by how well they match a query, best first; those without any of its words are left out. Without a query they stay as they are. */
+/**
+ * Ranks notes by how well they match a query, best first, without those that contain none of its words. Without a query they are returned
+ * unchanged.
+ */
 function ranked(notes: readonly Note[], query: string | undefined): ListedNote[] {
   if (query === undefined || query.trim() === '') return [...notes]
   const rows = notes.map((note, key): Candidate & { readonly note: Note } => ({
@@ -185,7 +189,10 @@ function ranked(notes: readonly Note[], query: string | undefined): ListedNote[]
   return rank(readQuery(query), rows, collection).map(({ row, score }) => ({ ...row.note, score }))
 }
 
-/** The notes for a request; `undefined` when none were asked for. Throws `SESSION_NOT_FOUND` for a session of another owner than the given one. */
+/**
+ * Returns the notes for a request; `undefined` if none were requested. Throws `SESSION_NOT_FOUND` for a session of an owner other than the
+ * given one.
+ */
 export async function notesForRequest(
   context: StoreContext,
   sessionId: string,
@@ -220,18 +227,18 @@ export async function notesForRequest(
 export type PreparedNotes = {
   /** Ids, in the order of the section: oldest first. */
   readonly included: readonly string[]
-  /** The number of recalled notes for which there was no room. */
+  /** Number of recalled notes for which there was no room. */
   readonly omitted: number
   /** Tokens of the section, by the session's estimator. */
   readonly tokens: number
 }
 
-/** A section of notes for a system prompt; the empty text without notes. */
+/** A section of notes for a system prompt; its text is empty without notes. */
 export type NoteSection = { readonly text: string; readonly notes: PreparedNotes }
 
 /**
- * Chooses the notes that fit a budget, best first, and renders them oldest first: the same notes give the same text, so that prompt caches
- * stay valid, whatever their order in the search.
+ * Chooses the notes that fit a budget, best first, and renders them oldest first: the same notes give the same text in whatever order the
+ * search returned them, so that prompt caches stay valid.
  */
 export function noteSection(
   best: readonly Note[],
@@ -254,7 +261,7 @@ export function noteSection(
   return { text, notes: { included, omitted: best.length - chosen.length, tokens: tokensOf(text) } }
 }
 
-/** In the form of a section of `PersistentContext`, and fenced as files are. */
+/** Renders notes like a section of `PersistentContext`, fenced like files. */
 function sectionOf(notes: readonly Note[]): string {
   const ordered = oldestFirst(notes)
   const fence = fenceFor(ordered.map(({ text }) => text))

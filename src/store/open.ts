@@ -28,7 +28,7 @@ import type { StatsOptions } from './config/store-options.ts'
 import type { ResizeStoredImage } from './requests/resized-images.ts'
 import { contextOf, Store } from './store.ts'
 
-/** How long a verb waits for the write of another connection, milliseconds. */
+/** Milliseconds that a call waits for another connection's write. */
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000
 /** The name of a built-in estimator or a tokenizer, or an estimator of the application. */
 const namedEstimatorSchema = z.custom<Estimator | string>(
@@ -39,50 +39,54 @@ const namedEstimatorSchema = z.custom<Estimator | string>(
   `must be an estimator, or one of ${[...ESTIMATOR_NAMES, ...TOKENIZER_NAMES].join(', ')}`,
 )
 const openSchema = z.strictObject({
-  /** Open for reading only. The file must be a store. */
+  /** Whether the store is opened for reading only. The file must be a store. */
   readonly: z.boolean().default(false),
   /**
-   * What a committed append survives. "full" (default): a power failure. "normal", two to three times as fast: a crash of the
-   * process; after a power failure the last turns may be lost. Ignored for a connection of the application.
+   * What a committed append survives. "full" (default): a power failure. "normal", two to three times as fast: a crash of the process;
+   * after a power failure the last turns may be lost. Ignored for a connection of the application.
    */
   durability: z.enum(['full', 'normal']).default('full'),
   /**
-   * Whether the tables may be added to the database of another program. Required once; without it such a file throws
-   * `NOT_A_STORE` and nothing is written. Not required for a connection of the application.
+   * Whether the tables may be added to another program's database. Required once; without it such a file throws `NOT_A_STORE` and nothing
+   * is written. Not required for a connection of the application.
    */
   adopt: z.boolean().default(false),
-  /** The schema of the tables in PostgreSQL, which only this package uses. Default: `?schema=` of the URL, else `undertext`. */
+  /** The PostgreSQL schema of the tables, used only by this package. Default: `?schema=` of the URL, else `undertext`. */
   schema: z.string().optional(),
-  /** Whether PostgreSQL prepares statements. `false` for a pooler in transaction mode. Default: `prepare=` of the URL, else `true`. */
+  /**
+   * Whether prepared statements are used in PostgreSQL. Set to `false` for a pooler in transaction mode. Default: `prepare=` of the URL,
+   * else `true`.
+   */
   prepare: z.boolean().optional(),
-  /** How long a verb waits for the write of another connection, milliseconds. Default 5,000. */
+  /** Milliseconds that a call waits for another connection's write. Default 5,000. */
   busyTimeoutMs: z.int().nonnegative().max(600_000).default(DEFAULT_BUSY_TIMEOUT_MS),
   /**
    * The estimator of new sessions, or its name (`neurolink`, `calibrated`, `neuron`, `promptfleet`, `nca`, `o200k_base`,
    * `cl100k_base` …). Default: `calibrated`, the most accurate one without a tokenizer (docs/estimators.md).
    */
   estimator: namedEstimatorSchema.optional(),
-  /** Additional estimators, for sessions that were counted with them. The built-in ones are always known. */
+  /** Additional estimators, for sessions that were counted with them. The built-in ones are always available. */
   estimators: z.array(namedEstimatorSchema).optional(),
   /**
-   * Context windows of models that the registry does not know, or overrides, in tokens: provider to tokens, or provider to model to
-   * tokens with `_default` for the other models. A session's `config.contextWindows` overrides it.
+   * Context windows in tokens of models that the registry doesn't have, or overrides: provider to tokens, or provider to model to tokens,
+   * with `_default` for the other models. A session's `config.contextWindows` overrides it.
    */
   contextWindows: contextWindowsSchema.optional(),
-  /** The summarizer of calls without one. Default: the extractive one, which needs no model. */
+  /** The default summarizer. Default: the extractive one, which needs no model. */
   summarizer: summarizerSchema.optional(),
   /**
-   * Makes an image smaller that has more pixels or bytes than the provider of a request accepts; without it a text replaces such an image
-   * (docs/validity.md). It is called once for an image and remembered while the store is open; after that it must return the same bytes.
+   * Resizes an image that has more pixels or bytes than the provider of a request accepts; without this function a text replaces such an
+   * image (docs/validity.md). It is called once per image, whose result is remembered while the store is open; afterwards it must return
+   * the same bytes.
    */
   resizeImage: z
     .custom<ResizeStoredImage>((value) => typeof value === 'function', 'must be a function')
     .optional(),
   /** Settings of all sessions (docs/configuration.md). A session's own `config` and the options of a call override them. */
   config: z.custom<Settings & Spellings>(isObject, 'must be an object').optional(),
-  /** A file of settings, JSON or TOML; `config` and the environment override it. Default: the value of `UNDERTEXT_CONFIG`. */
+  /** Path of a settings file, JSON or TOML; `config` and the environment override it. Default: the value of `UNDERTEXT_CONFIG`. */
   configFile: z.string().min(1).optional(),
-  /** The environment whose variables, like `UNDERTEXT_THRESHOLD`, are read once. Default: `process.env`; `false`: none. */
+  /** Environment variables, like `UNDERTEXT_THRESHOLD`, which are read once. Default: `process.env`; `false` for none. */
   env: z
     .union([
       z.literal(false),
@@ -110,7 +114,7 @@ export class SqliteStore extends Store<SqliteStorage> {
   }
 }
 
-/** A store by its location; of a location that only the running program knows, the type says what both engines have. */
+/** The type of a store by its location. If the location is known only at run time, it has only what both engines have in common. */
 export type StoreAt<L extends string> = string extends L
   ? Store
   : L extends `postgres://${string}` | `postgresql://${string}`
@@ -118,12 +122,12 @@ export type StoreAt<L extends string> = string extends L
     : SqliteStore
 
 /**
- * Opens a store: a path, `':memory:'`, or a better-sqlite3 connection of the application, to whose database the tables are added
- * under a prefix; or PostgreSQL: a URL, a pool of `pg`, an instance of PGlite, or a driver of four functions. Connections that are
+ * Opens a store in SQLite (a path, `':memory:'`, or a better-sqlite3 connection of the application, to whose database the tables are added
+ * under a prefix) or in PostgreSQL (a URL, a pool of `pg`, an instance of PGlite, or a driver of four functions). Connections that are
  * passed in keep their settings and are never closed by the store.
  *
- * Throws `INVALID_INPUT`, `NOT_A_STORE`, `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`, `STORE_BUSY`,
- * `DRIVER_UNSUPPORTED`, `DRIVER_UNAVAILABLE`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
+ * Throws `INVALID_INPUT`, `NOT_A_STORE`, `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`, `STORE_BUSY`, `DRIVER_UNSUPPORTED`,
+ * `DRIVER_UNAVAILABLE`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
  */
 export async function openStore<const L extends string>(
   location: L,
@@ -143,7 +147,7 @@ export async function openStore(
   return store
 }
 
-/** Opens a store as `openStore` does, for the command line: it reads the windows that applications gave, and adds none. */
+/** Opens a store like `openStore`, for the command line: it reads the windows that applications stored, and adds none. */
 export async function openForCommand(location: string, options: OpenOptions): Promise<Store> {
   const checked = check(openSchema, options, 'openStore')
   const store = await open(location, checked, await layersOf(checked))
@@ -153,12 +157,12 @@ export async function openForCommand(location: string, options: OpenOptions): Pr
   return store
 }
 
-/** The key of the mark with the windows that applications gave. */
+/** The key under which applications' windows are stored. */
 const WINDOWS = 'windows'
 
 /**
- * Stores the windows that an application gives, so that the command line, which does not run in the application, counts with them. The
- * store works without: a role may not be allowed to, and another program may hold the lock.
+ * Stores the windows that an application passes, so that the command line, which doesn't run in the application, counts with them. The
+ * store works without them: a role may lack the permission, and another program may hold the lock.
  */
 async function keepWindows(storage: Storage, given: ContextWindows): Promise<void> {
   try {
@@ -166,7 +170,7 @@ async function keepWindows(storage: Storage, given: ContextWindows): Promise<voi
     const all = JSON.stringify(kept === undefined ? given : mergeWindows(given, kept))
     if (all !== JSON.stringify(kept)) await storage.histories.writeMark(WINDOWS, all)
   } catch {
-    // Only figures of the command line depend on it.
+    // Only the command line's figures depend on it.
   }
 }
 
@@ -197,7 +201,9 @@ async function open(
   return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers, resizeImage })
 }
 
-/** The store-wide settings, highest precedence first. Options of `openStore` that are settings belong to the layer of its `config`. */
+/**
+ * Returns the store-wide settings, highest precedence first. Options of `openStore` that are settings belong to the layer of its `config`.
+ */
 async function layersOf(options: CheckedOptions): Promise<Layer[]> {
   const { config = {}, env = process.env } = options
   const layers: Layer[] = [{ source: 'store', values: storeLayer(options, config) }]
@@ -214,12 +220,12 @@ async function layersOf(options: CheckedOptions): Promise<Layer[]> {
   return layers
 }
 
-/** Names that were warned of: every store of a process reads the same environment. */
+/** Names that were already warned about: every store of a process reads the same environment. */
 const warned = new Set<string>()
 
 /**
- * A variable with our prefix that nothing reads is a mistake. In an `env` of the caller it is refused; in the environment of the
- * process, which other programs may have set, it causes one warning.
+ * A variable with our prefix that nothing reads is a mistake. In an `env` passed by the caller it is an error; in the process's
+ * environment, which other programs may have set, it causes one warning.
  */
 function refuseUnknown(names: readonly string[], isHandedIn: boolean): void {
   if (names.length > 0 && isHandedIn) throw invalid(`openStore: env: ${names[0]} is no setting`)
@@ -248,7 +254,7 @@ function storeLayer(options: CheckedOptions, config: object): Layer['values'] {
   return { ...values, ...frozenCopy(given) }
 }
 
-/** `named` is the estimator of the settings, for new sessions. */
+/** `named` is the estimator in the settings, for new sessions. */
 async function estimatorsOf(
   { estimator, estimators = [] }: CheckedOptions,
   named: string,

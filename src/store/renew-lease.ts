@@ -4,8 +4,8 @@ import type { Awaitable, Lease, Storage } from '../storage/storage.ts'
 import { LeaseTaken, orAborted, POLL_MS, pause, type Waiting } from './compaction/waiting.ts'
 
 /**
- * Works, and renews a lease, a claim or an import meanwhile, every 3 seconds. What a renewal throws is ignored: others follow, and the
- * commit checks the lease itself.
+ * Runs work, and renews a lease, a claim or an import every 3 seconds in the meantime. Errors of a renewal are ignored: others follow, and
+ * the commit checks the lease itself.
  */
 export async function renewing<T>(renew: () => Awaitable<unknown>, work: () => Promise<T>): Promise<T> {
   const timer = setInterval(() => {
@@ -22,8 +22,8 @@ export async function renewing<T>(renew: () => Awaitable<unknown>, work: () => P
 }
 
 /**
- * Works with the lease of a session, which is renewed until the work is over and then released. Waits for the current holder as
- * long as the call allows; then throws `LeaseTaken`.
+ * Runs work with the lease of a session, which is renewed until the work is done and then released. Waits for the current holder as long as
+ * the call allows, then throws `LeaseTaken`.
  */
 export async function withLease<T>(
   storage: Storage,
@@ -33,7 +33,7 @@ export async function withLease<T>(
   work: (lease: Lease) => Promise<T>,
 ): Promise<T> {
   const newLease = (): Lease => ({ runId, holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS })
-  // Before the lease is taken: another store may see it before this one receives the answer.
+  // Before the lease is taken: another store may see it before this one receives the result.
   liveRuns.add(runId)
   try {
     for (;;) {
@@ -56,7 +56,7 @@ export async function withLease<T>(
   }
 }
 
-/** A lease that cannot be released, because the store was closed, expires: its run is no longer live. */
+/** A lease that can't be released because the store was closed expires: its run is no longer live. */
 async function release(storage: Storage, sessionId: string, lease: Lease): Promise<void> {
   try {
     await storage.releaseLease(sessionId, lease)

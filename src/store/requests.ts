@@ -19,19 +19,21 @@ import type { StoreContext } from './context.ts'
 import type { SessionSnapshot } from './requests/draft.ts'
 import { missingReasoning, type ReasoningChange, reasoningFacts, reasoningIn } from './requests/reasoning.ts'
 
-/** What is known of the reasoning of a session that does not exist yet. */
 const NO_REASONING: ReasoningRecord = {
   ...{ isWhole: true, answers: [], open: [] },
   ...{ turnings: [], touches: new Map(), onlyReasoning: new Set<number>(), unknownTo: 0 },
 }
 
-/** How often a session is read again when another writer changes it between the reads. */
+/** Maximum number of times a session is read again if another writer changes it between the reads. */
 const MAX_READS = 100
 
-/** Another process has the database, it cannot be written, or the session was purged: the request goes on without its names being stored. */
+/**
+ * Another process is using the database, it can't be written, or the session was purged: the request goes on without its names being
+ * stored.
+ */
 const UNWRITABLE = ['STORE_READONLY', 'STORE_BUSY', 'STORE_FULL', 'SESSION_NOT_FOUND'] as const
 
-/** Stores provider and model of a session that has none; returns the session after that, and `undefined` when nothing was stored. */
+/** Stores provider and model of a session that has none. Returns the updated session, or `undefined` if nothing was stored. */
 export async function noteNames(
   { storage }: StoreContext,
   session: Session,
@@ -47,7 +49,7 @@ export async function noteNames(
   }
 }
 
-/** Reads view, figures and position of one moment, after the names of the call were stored. */
+/** Reads view, figures and position at one moment, after the names of the call were stored. */
 export async function readSnapshot(
   context: StoreContext,
   id: string,
@@ -62,7 +64,7 @@ export async function readSnapshot(
   )
 }
 
-/** Reads several things of a session at one moment: again when it changed or was purged between the reads. */
+/** Reads several things of a session at one moment; reads again if it changed or was purged between the reads. */
 async function ofOneMoment<T>(
   { storage }: StoreContext,
   id: string,
@@ -75,13 +77,15 @@ async function ofOneMoment<T>(
     const found = await unlessUnknown(read(session))
     const now = await storage.present(id)
     const isSame = now?.incarnation === session?.incarnation && now?.version === session?.version
-    // An entry of the audit that was written since without a change of the session changes no view.
+    // An audit entry that was written since without a change of the session changes no view.
     if (found !== undefined && isSame) return { ...found, audit: now?.audit ?? 0 }
   }
   throw new UndertextError('STORE_BUSY', { waitedMs: Date.now() - started })
 }
 
-/** Whether a call of a session is for a model that binds its reasoning. A provider without a model is another host of the session's Claude. */
+/**
+ * Whether a call for a session is to a model that binds its reasoning. A provider without a model is another host of the session's Claude.
+ */
 export function bindsIn(
   context: Pick<StoreContext, 'modelFor'>,
   session: Pick<Session, 'provider' | 'model'>,
@@ -118,7 +122,6 @@ async function snapshotOf(
   }
 }
 
-/** What a rendering of a session needs. */
 type Shown = Pick<
   SessionSnapshot,
   'position' | 'viewEpoch' | 'view' | 'estimator' | 'chosen' | 'settings' | 'manner' | 'reasoning'
@@ -155,7 +158,7 @@ async function shownOf(
   }
 }
 
-/** What a rendering of a session needs, read at one moment. */
+/** Reads the data that rendering a session needs, at one moment. */
 export async function readShown(
   context: StoreContext,
   id: string,
@@ -180,12 +183,14 @@ function cutIn(
   })
 }
 
-/** The provider and model of a call; `undefined` for those of the session. */
+/** The provider and model of a call; `undefined` means those of the session. */
 type Names = readonly [provider: string | undefined, model: string | undefined]
 
 type BoundHistory = { readonly snapshot: Shown; readonly rendering: BoundRendering }
 
-/** The history as a model that binds its reasoning to what precedes it is sent it. Default of `options`: how the session renders. */
+/**
+ * Returns the history as it is sent to a model that binds its reasoning to what precedes it. `options` default to the session's rendering.
+ */
 async function boundHistory(
   context: StoreContext,
   id: string,
@@ -204,7 +209,7 @@ async function boundHistory(
   return (await read(false)) ?? (await read(true))!
 }
 
-/** The history for a model that binds its reasoning to what precedes it. */
+/** Renders the history for a model that binds its reasoning to what precedes it. */
 export async function renderBoundHistory(
   context: StoreContext,
   id: string,
@@ -215,7 +220,9 @@ export async function renderBoundHistory(
   return { messages, mends }
 }
 
-/** What the messages before one are for reasoning that is bound to them; `undefined` for a model that binds nothing. */
+/**
+ * Returns the prefixes that the messages before a given one form for reasoning bound to them; `undefined` for a model that binds nothing.
+ */
 export async function prefixesBefore(
   context: StoreContext,
   id: string,
@@ -235,8 +242,8 @@ export async function prefixesBefore(
 }
 
 /**
- * Makes a change of a view, and reports the reasoning that it invalidates or restores, where the model of the session checks what precedes it.
- * What cannot be read is not reported: the change is made all the same.
+ * Changes a view, and reports the reasoning that this invalidates or restores, if the session's model checks what precedes it. If the
+ * reasoning can't be read, it isn't reported; the change is made anyway.
  */
 export async function withReasoningChange<T extends object>(
   context: StoreContext,
@@ -245,7 +252,7 @@ export async function withReasoningChange<T extends object>(
   work: () => Promise<T>,
   names: Names = [undefined, undefined],
 ): Promise<T & ReasoningChange> {
-  // Where not even the session can be read, the change cannot be made.
+  // If not even the session can be read, the change can't be made.
   const session = await context.storage.session(id)
   const binds = session !== undefined && bindsIn(context, session, ...names)
   const before = binds ? await sentNow(context, id, names) : undefined
@@ -260,7 +267,7 @@ export async function withReasoningChange<T extends object>(
   }
 }
 
-/** The reasoning in a view up to a position, and what of it is sent; `undefined` where it cannot be read. */
+/** Returns the reasoning in a view up to a position, and which of it is sent; `undefined` if it can't be read. */
 async function sentNow(
   context: StoreContext,
   id: string,
@@ -284,7 +291,6 @@ async function sentNow(
   }
 }
 
-/** The figures of a session that does not exist yet. */
 function noFigures({ estimators }: StoreContext): SessionFigures {
   return {
     provider: undefined,

@@ -20,12 +20,12 @@ import type { StoreContext } from './context.ts'
 import type { ReasoningChange } from './requests/reasoning.ts'
 import { withReasoningChange } from './requests.ts'
 
-/** The point of a rewind: before the first message, after the last one, or before a certain one. */
+/** The point of a rewind: before the first message, after the last one, or before a given one. */
 const rewindPointSchema = z.union(
   [z.enum(['start', 'end']), z.strictObject({ beforeMessage: messageSchema })],
   "must be 'start', 'end' or { beforeMessage }",
 )
-/** `from` and `append` may be functions, so what they return is checked separately. */
+/** `from` and `append` may be functions, so their results are checked separately. */
 const rewindSchema = z.strictObject({
   from: z.unknown(),
   append: z.unknown().optional(),
@@ -39,48 +39,49 @@ const rewindSchema = z.strictObject({
   ...authorshipSchema.shape,
 })
 
-/** Where a conversation goes back to, and what continues it from there. */
+/** The point to which a conversation is rewound, and the messages that continue it from there. */
 export type RewindOptions = {
   /**
-   * Where to go back to: `'start'` (before everything), `'end'` (nothing is rewound), or `{ beforeMessage }`, an id or a position: just
-   * before that message was appended, hidden or not. A summary or a marker names the first message it replaces. A function receives the view and
-   * returns a row of it; it is called again when the session changes before the rewind is written. What it throws ends the verb.
+   * The point to rewind to: `'start'` (before everything), `'end'` (nothing is rewound), or `{ beforeMessage }` (an id or a position): just
+   * before that message was appended, whether hidden or not. A summary or a marker stands for the first message it replaces. A function
+   * receives the view and returns one of its rows; it is called again if the session changes before the rewind is written. If it throws,
+   * the rewind rejects with that error.
    */
   readonly from: RewindPoint | ((view: readonly ViewMessage[]) => RewindPoint)
   /**
-   * Whether compactions that lie entirely before that message stay as they are, later ones included. Then a summary or a
-   * marker of the view is hidden as a row, `'start'` hides what is visible, and nothing that was undone is redone. Default: no,
-   * the view becomes what it was just before that message.
+   * Whether compactions that lie entirely before that message stay as they are, including later ones. If so, a summary or a marker in the
+   * view is hidden as a row, `'start'` hides what is visible, and nothing that was undone is redone. Default false: the view becomes what
+   * it was just before that message.
    */
   readonly keepCompactions?: boolean | undefined
-  /** Appended in the same transaction. A function receives the rows that are hidden. */
+  /** Messages to append in the same transaction. A function receives the rows that are hidden. */
   readonly append?:
     | readonly NewMessage[]
     | ((hidden: readonly ViewMessage[]) => readonly NewMessage[])
     | undefined
-  /** The position that the caller believes is last. */
+  /** The position that the caller believes is the last. */
   readonly expectedPosition?: number | undefined
-  /** The caller's id of this rewind: a repeated call does nothing and returns what the first did. */
+  /** The caller's id of this rewind: a repeated call does nothing and returns the result of the first. */
   readonly operationId?: string | undefined
-  /** Distinguishes the operation from another with the same id. Default: `from` and `append`, which may not be functions then. */
+  /** Distinguishes the operation from another with the same id. Default: `from` and `append`, which then can't be functions. */
   readonly operationBody?: Json | undefined
   readonly actor?: string | undefined
   readonly reason?: string | undefined
-  /** Which program rewinds, and why, as codes of that program: the compaction has them in its `params`. */
+  /** Which program rewinds, and why, as codes of that program, stored in the compaction's `params`. */
   readonly params?: Cause | undefined
 }
 
-/** What a rewind did. */
+/** The result of a rewind. */
 export type RewindResult = {
   readonly sessionId: string
-  /** The compaction of kind `manual` that hides the rows; absent when nothing was hidden. */
+  /** The compaction of kind `manual` that hides the rows; absent if nothing was hidden. */
   readonly compactionId?: string
   readonly rowsHidden: number
   /** One entry per appended message, in order. */
   readonly messages: readonly AppendedMessage[]
   /** The session's last position. */
   readonly position: number
-  /** Whether the operation was known, so that nothing was done. */
+  /** Whether the operation was already done, so that this call did nothing. */
   readonly existing: boolean
 }
 
@@ -88,7 +89,9 @@ type Request = Pick<RewindOptions, 'from' | 'append'>
 type FixedRequest = { readonly from: RewindPoint; readonly append?: readonly NewMessage[] }
 type Decision = Pick<RewindRequest, 'from' | 'append' | 'madeFor'> & { readonly session: Session | undefined }
 
-/** How often the caller's functions are called: each time another writer was faster, so this is never reached in practice. */
+/**
+ * Maximum number of times that the caller's functions are called: once more each time another writer was faster. Never reached in practice.
+ */
 const MAX_DECISIONS = 100
 
 /** `Store.rewind`, for a checked id. */
@@ -143,7 +146,7 @@ export async function rewind(
       existing,
     }
   }
-  // Nothing is hidden then, so nothing changes for what is there.
+  // Nothing is hidden, so nothing changes for existing messages.
   if (request.from === 'end') return work()
   return withReasoningChange(
     context,
@@ -153,7 +156,7 @@ export async function rewind(
   )
 }
 
-/** Calls `once` again while its decision is out of date. When the session did not change, the decision itself is wrong: then it throws. */
+/** Calls `once` again while its decision is out of date. If the session didn't change, the decision itself is wrong, and it throws. */
 async function untilCurrent<T>(
   { storage }: StoreContext,
   sessionId: string,
@@ -171,7 +174,7 @@ async function untilCurrent<T>(
   }
 }
 
-/** Reads the session before its view, so that its version shows every change in between. */
+/** Reads the session before its view, so that a change in between changes the version. */
 async function decide({ storage }: StoreContext, sessionId: string, request: Request): Promise<Decision> {
   if (isFixed(request)) {
     const fixed = { from: pointOf(request.from), append: messagesOf(request.append), madeFor: undefined }
@@ -216,7 +219,7 @@ function indexOf(sessionId: string, view: readonly ViewMessage[], from: RewindPo
   })
 }
 
-/** The body of an operation whose caller gives none. */
+/** Returns the body of an operation for which the caller gives none. */
 function bodyOf(request: Request, operationId: string | undefined, keepCompactions: boolean): unknown {
   if (operationId === undefined) return undefined
   if (!isFixed(request))
@@ -225,7 +228,7 @@ function bodyOf(request: Request, operationId: string | undefined, keepCompactio
   return keepCompactions ? [...body, { keepCompactions }] : body
 }
 
-/** Operations are compared by digest: a body may be large. */
+/** Operations are compared by digest, because a body may be large. */
 function digestOf(body: unknown): string {
   return createHash('sha256').update(canonicalJson(body)).digest('base64')
 }

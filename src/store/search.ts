@@ -16,16 +16,16 @@ export const searchSchema = z.strictObject({
   /** Only sessions of this owner. */
   owner: ownerOption,
   roles: z.array(z.enum(ROLES)).min(1).optional(),
-  /** Only messages that call one of these tools or hold a result of it. */
+  /** Only messages that call one of these tools or contain a result of one. */
   tools: z.array(nameSchema).min(1).max(100).optional(),
-  /** Only messages from this time on, and up to this time: milliseconds since 1970, or a `Date`. */
+  /** Only messages from this time on (`from`) and up to this time (`to`): milliseconds since 1970, or a `Date`. */
   from: timeSchema.optional(),
   to: timeSchema.optional(),
-  /** Only messages that a compaction hides (`true`), or only those of the view (`false`). Default: both. */
+  /** Only messages that a compaction hides (`true`), or only those in the view (`false`). Default: both. */
   hidden: z.boolean().optional(),
-  /** The most hits of a page. */
+  /** Maximum hits per page. Default 10. */
   limit: z.int().positive().max(100).default(10),
-  /** The `cursor` of the page before. */
+  /** The `cursor` of the previous page. */
   cursor: z.string().max(200).optional(),
 })
 /** Options of `search`. */
@@ -33,17 +33,17 @@ export type SearchOptions = z.input<typeof searchSchema>
 export type CheckedSearch = z.output<typeof searchSchema>
 export const searchedTextSchema = z.string()
 
-/** What a search found. */
+/** The result of a search. */
 export type SearchResult = {
   /** Best first. */
   readonly hits: readonly SearchHit[]
   /** Pass it with the same query and options to get the next hits; absent after the last page. */
   readonly cursor?: string
-  /** `false` when rows were not searched: they are not in the index, and the store is read-only, full, or locked by another process. */
+  /** `false` if some rows weren't searched: they aren't in the index, and the store is read-only, full, or locked by another process. */
   readonly complete: boolean
-  /** Words of the query, as written, that were not looked for: they are too common to be in the index. Absent when no word was left out. */
+  /** Words of the query, as written, that were ignored because they are too common to be in the index. Absent if no word was ignored. */
   readonly leftOut?: readonly string[]
-  /** `true` when no word of the query was looked for, so that there are no hits: it has none, or all were left out. */
+  /** `true` if the query has no words, or all of them were ignored, so that there are no hits. */
   readonly noWords?: true
 }
 
@@ -62,7 +62,7 @@ export class Searcher {
     const digest = digestOf(text, [session, filter])
     const query = readQuery(text)
     const after = cursor === undefined ? undefined : placeOf(cursor, digest, query.words.length)
-    // What was stored since the first page is not part of the list, and a query without words finds nothing.
+    // Rows stored since the first page aren't part of the list, and a query without words finds nothing.
     const isIndexed = after !== undefined || query.words.length === 0
     const complete = isIndexed || (await this.index.catchUp(session))
     const { hits, next } = await this.#storage.searching.find({
@@ -78,7 +78,7 @@ export class Searcher {
   }
 }
 
-/** The words of a text from which on it is rather a question than a name or a word that someone looks for. */
+/** Number of words from which a text is more likely a question than a name or a word to look up. */
 const QUESTION_WORDS = 5
 
 function isQuestion(text: string, { phrases }: SearchQuery): boolean {
@@ -87,26 +87,25 @@ function isQuestion(text: string, { phrases }: SearchQuery): boolean {
   return /[?？؟]/.test(read) || read.trim().split(/\s+/, QUESTION_WORDS).length === QUESTION_WORDS
 }
 
-/** Whether a cursor belongs to a search. */
 function digestOf(text: string, options: unknown): string {
   return createHash('sha256').update(text).update(JSON.stringify(options)).digest('base64url').slice(0, 8)
 }
 
 const count = z.int().nonnegative()
-/** A digest of the search, then its place. */
+/** A digest of the search, followed by its place. */
 const cursorSchema = z.tuple([z.string(), count, count, count, z.array(count)])
 
 function cursorOf({ block, skip, moment, counts = [] }: SearchPlace, digest: string): string {
   return encodeCursor([digest, block, skip, moment, counts])
 }
 
-/** The cursor of a place in a search. */
+/** Returns the cursor of a place in a search. */
 export function searchCursor(text: string, options: CheckedSearch, place: SearchPlace): string {
   const { session, limit: _, cursor: __, ...filter } = options
   return cursorOf(place, digestOf(text, [session, filter]))
 }
 
-/** The place of a cursor that a search returned. */
+/** Returns the place of a cursor that a search returned. */
 export function searchPlace(cursor: string): SearchPlace {
   return read(cursor)!.place
 }

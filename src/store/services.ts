@@ -36,11 +36,10 @@ import { withReasoningChange } from './requests.ts'
 import { Searcher } from './search.ts'
 
 const NO_OPTIONS: AppendOptions = {}
-/** Without an author and a reason. */
 const UNSIGNED: Authorship = { actor: undefined, reason: undefined }
 const PLAINLY: UndoRequest = { ...UNSIGNED, cascade: false, both: false }
 
-/** What the methods of a store share. */
+/** The services that the methods of a store share. */
 export class Services<S extends Storage = Storage> {
   readonly context: StoreContext<S>
   readonly compactor: Compactor
@@ -77,7 +76,6 @@ export class Services<S extends Storage = Storage> {
     return this.compactor.preview(id, call, summarize)
   }
 
-  /** Runs a compaction, or applies a preview. */
   async compact(id: string, config: CompactOptions | CompactionPreview): Promise<CompactionResult | null> {
     const preview = readable('compactSession', () =>
       config instanceof CompactionPreview ? config : undefined,
@@ -97,7 +95,7 @@ export class Services<S extends Storage = Storage> {
 
   /**
    * Undoes or redoes, reports the reasoning that this invalidates or restores, and emits a `compaction` event with the tokens before and
-   * after. Without a listener the stats are not read. Stats that cannot be read do not make the verb fail: then nothing is emitted.
+   * after. Without a listener the stats aren't read. If they can't be read, the method doesn't fail: it just emits nothing.
    */
   async turned<T extends UndoOutcome>(
     phase: 'undone' | 'redone',
@@ -130,7 +128,7 @@ export class Services<S extends Storage = Storage> {
     return outcome
   }
 
-  /** Shows parts differently that a provider refused, unless a hook refuses; returns the compaction's id. */
+  /** Changes how the parts that a provider refused are shown, unless a hook vetoes it; returns the compaction's id. */
   repair(id: string, repair: Repair): Promise<string | undefined> {
     const providerOf = (session: Session): string => this.context.modelFor(session).key
     const { storage, events } = this.context

@@ -49,7 +49,7 @@ const messagesSchema = z.strictObject({
   order: z.enum(['forward', 'backward']).default('forward'),
   /** Whether rows include the texts that replace their parts (`shown`). */
   shown: z.boolean().default(false),
-  /** Whether to return only the rows of the view; `limit` counts hidden messages too. */
+  /** Whether to return only the rows of the view; `limit` still counts hidden messages. */
   visible: z.boolean().default(false),
   ...atShape,
 })
@@ -66,30 +66,31 @@ const closeSchema = z.strictObject({ timeoutMs: z.int().nonnegative().default(0)
 /** Options of `close`. */
 export type CloseOptions = z.input<typeof closeSchema>
 const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
-/** Options of `redo`. */
+/** Options of `redoCompaction`. */
 export type RedoOptions = z.input<typeof redoSchema>
 const undoSchema = z.strictObject({
   ...redoSchema.shape,
-  /** Whether to undo a rewind although messages were appended after it: the former ones are shown before them. */
+  /** Whether to undo a rewind even if messages were appended after it; the restored messages are then shown before the appended ones. */
   both: z.boolean().default(false),
 })
-/** Options of `undo`. */
+/** Options of `undoCompaction`. */
 export type UndoOptions = z.input<typeof undoSchema>
 
-/** Returns what a store is made of. Internal: for the other parts of this package, and tests that damage rows. */
+/** Returns the services behind a store. Internal: for other parts of this package, and for tests that damage rows. */
 export let servicesOf: <S extends Storage>(store: Store<S>) => Services<S>
 /** Returns the storage of a store. */
 export const storageOf = (store: Store): Storage => servicesOf(store).context.storage
-/** Returns the estimators and settings of a store, for the parts of this package that count tokens for it. */
+/** Returns the context of a store (estimators, settings), for the parts of this package that count tokens for it. */
 export const contextOf = (store: Store): StoreContext => servicesOf(store).context
 
 /**
- * A store of conversations, made by `openStore`.
+ * A store of conversations, returned by `openStore`.
  *
- * Methods that need an existing session throw `SESSION_NOT_FOUND` for an unknown one, unless their own comment says otherwise. All methods throw `INVALID_INPUT` for invalid arguments, `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT`,
- * `STORE_UNAVAILABLE` and `IN_TRANSACTION` (for a connection of the application); methods that write throw `STORE_READONLY` and
- * `STORE_FULL`. After an error nothing is written and the store remains usable, with one exception: `compactSession` and
- * `compactions.hide` read their result after the commit; when only that read fails, the work is done.
+ * Methods that need an existing session throw `SESSION_NOT_FOUND` for an unknown one, unless their own description says otherwise. All
+ * methods throw `INVALID_INPUT` for invalid arguments, `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT`, `STORE_UNAVAILABLE`, and, for a
+ * connection of the application, `IN_TRANSACTION`; methods that write also throw `STORE_READONLY` and `STORE_FULL`. If a method throws,
+ * nothing was written and the store remains usable. The exception: `compactSession` and `compactions.hide` read their result after the
+ * commit; if only that read fails, the work is done.
  */
 export class Store<S extends Storage = Storage> {
   readonly #services: Services<S>
@@ -97,15 +98,15 @@ export class Store<S extends Storage = Storage> {
   readonly sessions: Sessions
   /** Single messages and tool calls, pins, and the views of other moments. */
   readonly messages: Messages
-  /** Single compactions, and those that no planner makes. */
+  /** Single compactions: read one, hide messages, record what a provider compacted, and veto runs. */
   readonly compactions: Compactions
   /** Requests that were sent, and what providers billed for them. */
   readonly requests: Requests
-  /** Short texts stored alongside the log, of a session or an owner. */
+  /** Short texts stored alongside the log, for a session or an owner. */
   readonly notes: Notes
-  /** Compactions in the background. */
+  /** Compactions that run in the background. */
   readonly jobs: Jobs
-  /** Limits of models that were learned from errors, or set. */
+  /** Limits of models, learned from errors or set by the application. */
   readonly limits: Limits
 
   static {
@@ -126,20 +127,20 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Adds messages at the end of a session's log, all or none, in order. Creates the session when it does not exist.
+   * Appends messages to a session's log, all or none, in order. Creates the session if it doesn't exist.
    *
-   * `expectedPosition` is the position that the caller believes is last (0 for an empty log); when it is not, `POSITION_CONFLICT` is
-   * thrown. A message with an `idempotencyKey` that was used with the same body is not written again; with another body
-   * `IDEMPOTENCY_CONFLICT` is thrown. An `id` that is in use: `MESSAGE_ID_TAKEN`. A tool result without its call is accepted, because
-   * it may be an import; `validateHistory` reports it.
+   * `expectedPosition` is the position that the caller believes is the last one (0 for an empty log); if it isn't, `POSITION_CONFLICT` is
+   * thrown. A message whose `idempotencyKey` was already used with the same body isn't written again; with another body,
+   * `IDEMPOTENCY_CONFLICT` is thrown. An `id` that is already in use throws `MESSAGE_ID_TAKEN`. A tool result without its call is accepted,
+   * because it may come from an import; `validateHistory` reports it.
    *
    * Tool outputs larger than `maxToolOutputBytes` or `maxToolOutputLines` are stored whole; the view shows their head and tail. One
-   * compaction of kind `preview` does this, in the same transaction; the field `preview` of the result holds its id, for undo and redo.
-   * Messages that were known are not shortened again. The option `previewToolOutputs` turns the shortening on or off for this call;
-   * when it is omitted, the settings decide, and `auto: false` turns it off.
+   * compaction of kind `preview` does this in the same transaction, and the result's `preview` field holds its id, for undo and redo.
+   * Messages that were already stored aren't shortened again. The option `previewToolOutputs` turns the shortening on or off for this call;
+   * if it is omitted, the settings decide, and `auto: false` turns it off.
    *
-   * When an answer holds a block with which its provider compacted the conversation, the block is recorded after the append (see
-   * `compactions.recordProvider`). `providerCompaction` is the outcome; it is absent when the block could not be recorded now.
+   * If an answer contains a block with which its provider compacted the conversation, the block is recorded after the append (see
+   * `compactions.recordProvider`). `providerCompaction` is the outcome; it is absent if the block couldn't be recorded.
    */
   async append(
     sessionId: string,
@@ -150,11 +151,13 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Returns the rows as they are stored, hidden rows included, with their tags. `limit` counts messages of the log; summaries and
-   * markers follow the message that they are stored after. For the next page pass the last position as `after` (or, backward, the
-   * first as `before`). With `shown`, each row lists the texts that it shows in place of its parts. With `visible` hidden rows are
-   * omitted and not read; a page may then be empty although others follow: the next one is `after` plus `limit`. With `at`, the rows
-   * that were stored at that moment, with their tags, texts and pins then (docs/moments.md).
+   * Returns the stored rows with their tags, including hidden rows. `limit` counts messages of the log; summaries and markers follow the
+   * message after which they are stored. For the next page, pass the last position as `after` (or, backward, the first position as
+   * `before`).
+   *
+   * With `shown`, each row lists the texts that it shows in place of its parts. With `visible`, hidden rows are omitted and not read; a
+   * page may then be empty even if more rows follow, so continue from `after` plus `limit`. With `at`, returns the rows that were stored at
+   * that moment, with their tags, texts and pins as of then (docs/moments.md).
    */
   async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
     const { at, ...checked } = check(messagesSchema, options, 'getMessages')
@@ -166,11 +169,12 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Returns the effective history: what a model would be sent now, replacements applied, in order. With `provenance` each entry
-   * lists the positions of the log that it represents.
+   * Returns the effective history: the messages that a model would be sent now, in order, with replacements applied. With `provenance`,
+   * each entry lists the positions of the log that it represents.
    *
-   * With `at` it returns the view at a moment of the past: exactly the list that was returned then. A moment is `{ afterMessage }` or `{ beforeMessage }` (an id or a position), `{ audit }`, `{ time }`,
-   * `{ beforeCompaction }` or `{ afterCompaction }` (the id of a compaction or of a run), or `{ request }`. Throws what `messages.moment` throws.
+   * With `at`, returns the view at a past moment, identical to the list that was returned then. A moment is `{ afterMessage }` or `{
+   * beforeMessage }` (an id or a position), `{ audit }`, `{ time }`, `{ beforeCompaction }` or `{ afterCompaction }` (the id of a
+   * compaction or of a run), or `{ request }`. Throws the same errors as `messages.moment`.
    */
   async getEffectiveHistory(
     sessionId: string,
@@ -184,9 +188,10 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Returns the effective history in a form that is valid for a provider, and the list of repairs that this took. Default provider:
-   * the session's own, else "openai". Changes no row. For a model that binds its reasoning to what precedes it, reasoning that it would
-   * refuse is left out; system prompt and tools are taken to be those of the last recorded request. With `at`, the view at a moment of the past, and `moment` in the result.
+   * Returns the effective history in a form that is valid for a provider, and the list of repairs that were needed. The provider defaults
+   * to the session's own, else "openai". Changes no row. For a model that binds its reasoning to what precedes it, reasoning that the model
+   * would refuse is left out; the system prompt and tools are assumed to be those of the last recorded request. With `at`, renders the view
+   * at a past moment, and the result has `moment`.
    */
   async renderHistory(
     sessionId: string,
@@ -214,12 +219,13 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Finds messages by what they say: a question, a name, a path, an error message, or any other text; a text in quotes is a phrase. It
-   * searches everything stored, hidden rows and summaries included, and returns the best hits first (docs/search.md). `cursor` of the
-   * result is for the next page, which stays the same when messages are appended meanwhile.
+   * Searches messages for a question, a name, a path, an error message, or any other text; text in quotes is a phrase. Covers everything
+   * stored, including hidden rows and summaries, and returns the best hits first (docs/search.md). Pass the result's `cursor` to get the
+   * next page; messages appended in the meantime don't change it.
    *
-   * The first search of a store makes an index, which takes about a second for each 10,000 messages; later ones, and the background after an append,
-   * add what is new. A read-only store searches what is in the index, and says so with `complete: false`.
+   * The first search of a store builds an index, which takes about a second per 10,000 messages; later searches, and a background job after
+   * each append, add new messages. A read-only store searches only what is in the index; if rows are missing from it, the result has
+   * `complete: false`.
    */
   async search(query: string, options: SearchOptions = {}): Promise<SearchResult> {
     const checked = check(searchSchema, options, 'search')
@@ -227,10 +233,10 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Returns how full the context is, from the counters of one row: the cost does not depend on the length of the session. `null` for a
-   * session without messages and for an unknown one. Provider and model default to the session's own, else "openai". `options` describes
-   * what the next request holds besides the history. With `at`, the figures at a moment of the past: estimates, with today's settings
-   * and ratios, from the rows without their contents.
+   * Returns how full the context is. Reads the counters of one row, so the cost doesn't depend on the length of the session. Returns `null`
+   * for an unknown session or one without messages. Provider and model default to the session's own, else "openai". `options` describes
+   * what the next request contains besides the history. With `at`, returns estimates for a past moment: with today's settings and ratios,
+   * from the rows without their contents.
    */
   async getContextStats(
     sessionId: string,
@@ -242,7 +248,7 @@ export class Store<S extends Storage = Storage> {
     return this.#services.context.stats(sessionId, provider, model, request)
   }
 
-  /** Whether compaction is due: usage is at or above the threshold (0.8). `false` for a session without messages. */
+  /** Returns whether compaction is due: usage is at or above the threshold (0.8). `false` for a session without messages. */
   needsCompaction(
     sessionId: string,
     provider?: string,
@@ -255,22 +261,22 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Returns what `compactSession` would do with this config: the same planner without the write. A summarizer that calls a model is not
-   * called, unless `summarize: true`; then its cost is recorded, and applying the preview uses that same text. `null` for a session
-   * without messages and for an unknown one. Throws `STALE_PLAN` when the session is purged while it is planned, `ABORTED`, and with
-   * `summarize` `COMPACTION_IN_PROGRESS`.
+   * Returns what `compactSession` would do with this config: it runs the same planner, without the write. A summarizer that calls a model
+   * isn't called unless `summarize: true`; then its cost is recorded, and applying the preview uses that same text. Returns `null` for an
+   * unknown session or one without messages. Throws `STALE_PLAN` if the session is purged during planning, `ABORTED`, and with `summarize`
+   * also `COMPACTION_IN_PROGRESS`.
    */
   async previewCompaction(sessionId: string, config: PreviewOptions = {}): Promise<CompactionPreview | null> {
     return this.#services.preview(checkId(sessionId), config)
   }
 
   /**
-   * Runs the stages (by default media, prune, deduplicate, summarize, truncate and cut) in order, each only while the history is over the
-   * target, and commits all changes in one transaction at the end. Given a preview, applies it instead. Returns `null` for a session
-   * without messages and for an unknown one; a run with nothing to do returns a result with a `reason`.
+   * Runs the stages in order (by default media, prune, deduplicate, summarize, truncate and cut), each only while the history is over the
+   * target, and commits all changes in one transaction at the end. If it is given a preview, it applies that instead. Returns `null` for an
+   * unknown session or one without messages; if there is nothing to do, the result has a `reason`.
    *
-   * Throws `STALE_PLAN` when the view changed while the plan was made (appends do not count), `COMPACTION_IN_PROGRESS`, `ABORTED`, and
-   * for a `range` `ILLEGAL_BOUNDARY` and `PENDING_TOOL_CALLS`.
+   * Throws `STALE_PLAN` if the view changed during planning (appends don't count), `COMPACTION_IN_PROGRESS`, `ABORTED`, and for a `range`
+   * `ILLEGAL_BOUNDARY` and `PENDING_TOOL_CALLS`.
    */
   async compactSession(
     sessionId: string,
@@ -279,25 +285,25 @@ export class Store<S extends Storage = Storage> {
     return this.#services.compact(checkId(sessionId), config)
   }
 
-  /** Lists all compactions of a session, or of one run, oldest first, failed ones included. */
+  /** Lists all compactions of a session, or of one run, oldest first, including failed ones. */
   async listCompactions(sessionId: string, options: ListCompactionsOptions = {}): Promise<Compaction[]> {
     const { runId } = check(compactionsSchema, options, 'listCompactions')
     return this.#services.context.storage.compactions(checkId(sessionId), { run: runId })
   }
 
   /**
-   * Undoes a compaction, or all of a run; the view is what it was before, byte for byte. A second call returns `changed: false` and
-   * writes nothing. Undoing a rewind redoes the compactions that the rewind undid. After a user undoes an automatic compaction, the
-   * threshold alone does not repeat it: only a request that does not fit, or the user, compacts again.
+   * Undoes a compaction, or all compactions of a run; the view is then what it was before, byte for byte. A second call returns `changed:
+   * false` and writes nothing. Undoing a rewind redoes the compactions that the rewind undid. After a user undoes an automatic compaction,
+   * the threshold alone doesn't trigger it again: only a request that doesn't fit, or the user, does.
    *
-   * With `{ ifFits }` it undoes compactions, newest first, as long as the whole request stays within the target (0.4 of the available
-   * input) of a model: for the change to a model with a larger window. It undoes whole compactions, in one transaction; manual
-   * compactions and those of a provider stay, unless `kinds` lists them. Nothing is undone that would make compaction due again. Pass what
-   * the request holds besides the history, so that it counts. Redoing the compactions, last first, restores the view.
+   * With `{ ifFits }`, undoes compactions, newest first, as long as the whole request stays within the target (0.4 of the available input)
+   * of a model. Use it when you switch to a model with a larger window. It undoes whole compactions in one transaction; manual compactions
+   * and those of a provider stay, unless `kinds` lists them. It never undoes so much that compaction would be due again. Pass what the
+   * request contains besides the history, so that it counts. To restore the view, redo the compactions, last first.
    *
-   * Throws `COMPACTION_NOT_FOUND`; `HAS_ACTIVE_DEPENDENTS` when other compactions in force build on it, unless `cascade: true`; for
-   * a rewind `BRANCH_MOVED` when messages were appended after it, unless `both: true`: then the former messages show before them; and
-   * with `ifFits` `ESTIMATOR_UNKNOWN`.
+   * Throws `COMPACTION_NOT_FOUND`; `HAS_ACTIVE_DEPENDENTS` if other compactions in force build on it, unless `cascade: true`; for a rewind
+   * `BRANCH_MOVED` if messages were appended after it, unless `both: true` (the restored messages are then shown before the appended ones);
+   * and with `ifFits` `ESTIMATOR_UNKNOWN`.
    */
   async undoCompaction(
     sessionId: string,
@@ -324,11 +330,11 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Redoes a compaction, or exactly what the last undo of a run undid, members of other runs that `cascade` included: the same rows,
-   * the same ids, no model. `unchanged` lists the members of the run that are not redone.
+   * Redoes a compaction, or exactly what the last undo of a run undid, including members of other runs that `cascade` undid. Restores the
+   * same rows with the same ids, without calling a model. `unchanged` lists the members of the run that aren't redone.
    *
-   * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` when the messages that it covers are not visible; `cascade: true` first
-   * redoes the compactions that it builds on.
+   * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` if the messages that it covers aren't visible; with `cascade: true`, the
+   * compactions that it builds on are redone first.
    */
   async redoCompaction(
     sessionId: string,
@@ -342,35 +348,35 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Rewinds the end of a conversation, and optionally continues it differently: restores the view as it was just before a message was
-   * appended, as one compaction of kind `manual`, and appends messages, in one transaction. Other libraries call this clear, pop,
-   * regenerate, edit or replace. Compactions made since then are undone, those undone since then are redone. Nothing is destroyed:
-   * `undoCompaction` restores the view, and the compactions, as they were before the rewind.
+   * Rewinds the end of a conversation and optionally continues it differently. In one transaction, restores the view as it was just before
+   * a message was appended, as one compaction of kind `manual`, and appends the new messages. Other libraries call this clear, pop,
+   * regenerate, edit or replace. Compactions made since then are undone; those undone since then are redone. Nothing is destroyed:
+   * `undoCompaction` restores the view and the compactions as they were before the rewind.
    *
-   * System messages, pinned rows, summaries and open calls are hidden too, because a rewind is not a compaction. A call may lose its
-   * result this way; it is then pending again. Hidden rows keep their ids and release their idempotency keys. Creates the session
-   * when there is something to append.
+   * System messages, pinned rows, summaries and open calls are hidden too, because a rewind isn't a compaction. A call may lose its result;
+   * it is then pending again. Hidden rows keep their ids and release their idempotency keys. The session is created if there are messages
+   * to append.
    *
-   * Throws `INVALID_INPUT`, `SESSION_NOT_FOUND` when nothing is appended or a row is named, `MESSAGE_NOT_FOUND`, `STALE_PLAN` when a
-   * function names a row that is not visible or other writers keep changing the session, `POSITION_CONFLICT`, `OPERATION_CONFLICT`
-   * for an operation id that was used for another rewind, and what `append` throws.
+   * Throws `INVALID_INPUT`, `SESSION_NOT_FOUND` if nothing is appended or a row is named, `MESSAGE_NOT_FOUND`, `STALE_PLAN` if a function
+   * names a row that isn't visible or other writers keep changing the session, `POSITION_CONFLICT`, `OPERATION_CONFLICT` for an operation
+   * id that was used for another rewind, and the errors of `append`.
    */
   async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult & ReasoningChange> {
     return rewind(this.#services.context, checkId(sessionId), options, this.#services.previewing)
   }
 
   /**
-   * Prepares a request: checks the budget (history, system prompt, prompt, tools and files), warns, compacts when usage has reached
-   * the threshold (0.8) and `auto` is not off, and renders view and prompt for the provider, valid by `validateHistory`. Stores nothing
-   * but compactions. An unknown or empty session is not an error.
+   * Prepares a request: checks the budget (history, system prompt, prompt, tools and files), warns, compacts if usage has reached the
+   * threshold (0.8) and `auto` isn't off, and renders view and prompt for the provider, valid by `validateHistory`. Stores nothing but
+   * compactions. An unknown or empty session isn't an error.
    *
-   * The returned request fits: its `stats`, counted over what was rendered, are within the available tokens. When nothing makes it fit,
-   * `CONTEXT_BUDGET_EXCEEDED` (`ContextBudgetExceededError`) is thrown, also with `auto: false`.
+   * The returned request fits: its `stats`, counted over the rendered messages, are within the available tokens. If nothing makes it fit,
+   * `CONTEXT_BUDGET_EXCEEDED` (`ContextBudgetExceededError`) is thrown, even with `auto: false`.
    *
-   * Models and other runs may take `waitMs` milliseconds in total (by default the runs of others 10 seconds of them); after that the
-   * request is made to fit without them, and one that fits beside another's run is sent as it is. Throws
-   * `INVALID_INPUT`, `ABORTED`, and what `compactSession` throws; `COMPACTION_IN_PROGRESS` only from within a compaction of the same
-   * session, because a summarizer that prepares a request of it would wait for itself.
+   * Models and other runs may take `waitMs` milliseconds in total (by default, other runs at most 10 seconds of that). After that the
+   * request is made to fit without them; if it fits even though another run is active, it is returned as it is. Throws `INVALID_INPUT`,
+   * `ABORTED`, and the errors of `compactSession`; `COMPACTION_IN_PROGRESS` only from within a compaction of the same session, because a
+   * summarizer that prepares a request of its own session would wait for itself.
    */
   async prepareRequest(sessionId: string, options: PrepareRequestOptions = {}): Promise<PreparedRequest> {
     const id = checkId(sessionId)
@@ -380,17 +386,17 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Appends the prompt, when it is not stored yet, and the answer, all or nothing; records the usage that the provider reported; derives
-   * the next step from the stop reason; and emits `turnComplete` at the end of a turn. Never compacts before it returns.
+   * Appends the prompt, if it isn't stored yet, and the answer, all or none; records the usage that the provider reported; derives the next
+   * step from the stop reason; and emits `turnComplete` at the end of a turn. Never compacts before it returns.
    *
-   * `usage` may be a provider's response as it came. A usage that cannot be read is reported (`usageProblem`) and never thrown, because
-   * the answer was paid for.
+   * `usage` may be a provider's unchanged response. A usage that can't be read is reported (`usageProblem`) and never thrown, because the
+   * answer has been paid for.
    *
    * `request` is the result of `prepareRequest`: the usage then counts for exactly that request, whatever was appended since. After a
-   * compaction it no longer describes the view, and `usage.recorded` is false. What was sent is recorded with it, for `requests.get`.
-   * With idempotency keys on all messages the call can be repeated: then nothing is written, counted or emitted twice.
+   * compaction it no longer describes the view, and `usage.recorded` is false. The request is recorded as it was sent, for `requests.get`.
+   * If all messages have idempotency keys, the call can be repeated: nothing is written, counted or emitted twice.
    *
-   * Throws what `append` and `requests.recordUsage` throw; appended messages stay.
+   * Throws the errors of `append` and `requests.recordUsage`; appended messages stay.
    */
   async recordResponse(sessionId: string, response: ResponseInput): Promise<RecordedResponse> {
     const id = checkId(sessionId)
@@ -398,18 +404,19 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Prepares a request, calls `call` with it, and returns its result. When the provider refuses the request as too long
-   * (`readOverflow`), the limit in its error is learned, the history is brought down to 70 percent of the room, and `call` is
-   * called again with the shorter request; then once more without a model and lower, and once with the emergency cut, each only when
-   * the step made the request smaller.
+   * Prepares a request, calls `call` with it, and returns its result.
    *
-   * When the provider refuses the request for its content (docs/validity.md), the part that it refuses is shown differently by a
-   * compaction of kind `repair`, and `call` is called again: at most three times, each with another request. A repair after which the
-   * provider refuses the same is undone. When none helps, `REQUEST_REFUSED` is thrown; `originalErrorOf` returns the provider's error.
+   * If the provider refuses the request as too long (`readOverflow`), the limit in its error is learned, the history is reduced to 70
+   * percent of the available room, and `call` is called again with the shorter request. Two more attempts may follow: one without a model
+   * and with a lower target, and one with the emergency cut, each only if that step made the request smaller.
    *
-   * Every other error is rethrown: rate limits, aborts, and overflows without a remedy (`auto: false`, a history that cannot get
-   * shorter). When the history got shorter and the provider still refuses, `CONTEXT_BUDGET_EXCEEDED` is thrown; `originalErrorOf`
-   * returns the provider's error. Throws what `prepareRequest` throws. `call` must be safe to repeat.
+   * If the provider refuses the request for its content (docs/validity.md), a compaction of kind `repair` changes how the refused part is
+   * shown, and `call` is called again: at most three times, each with another request. A repair after which the provider refuses the same
+   * content is undone. If none helps, `REQUEST_REFUSED` is thrown; `originalErrorOf` returns the provider's error.
+   *
+   * All other errors are rethrown: rate limits, aborts, and overflows without a remedy (`auto: false`, or a history that can't get
+   * shorter). If the history got shorter and the provider still refuses, `CONTEXT_BUDGET_EXCEEDED` is thrown; `originalErrorOf` returns the
+   * provider's error. Throws the errors of `prepareRequest`. `call` must be safe to repeat.
    */
   async withOverflowRecovery<T>(
     sessionId: string,
@@ -424,26 +431,26 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Adds a listener for an event (see `StoreEvents`) of this store object; the work of other processes emits no events here. Returns a
-   * function that removes it. An error of a listener does no harm: it becomes a `listenerError` event.
+   * Adds a listener for an event of this store object (see `StoreEvents`); the work of other processes emits no events here. Returns a
+   * function that removes the listener. An error in a listener is emitted as a `listenerError` event and affects nothing else.
    */
   on<E extends StoreEventName>(event: E, listener: StoreListener<E>): () => void {
     return this.#services.context.events.add(event, listener, false, 'on')
   }
 
-  /** Adds a listener for the next event only. Returns a function that removes it. */
+  /** Adds a listener for the next event only. Returns a function that removes the listener. */
   once<E extends StoreEventName>(event: E, listener: StoreListener<E>): () => void {
     return this.#services.context.events.add(event, listener, true, 'once')
   }
 
-  /** Removes a listener, however often it was added. An unknown listener is not an error. */
+  /** Removes a listener, even if it was added several times. An unknown listener isn't an error. */
   off<E extends StoreEventName>(event: E, listener: StoreListener<E>): void {
     this.#services.context.events.off(event, listener)
   }
 
   /**
-   * Closes the store; a connection of the application stays open. Closing twice has no effect. Waits up to `timeoutMs` (0) for runs in
-   * the background; later ones are aborted, change nothing, and stay queued for the next process.
+   * Closes the store; a connection of the application stays open. Closing twice has no effect. Waits up to `timeoutMs` (default 0) for
+   * background runs; runs that take longer are aborted, change nothing, and stay queued for the next process.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const { timeoutMs } = check(closeSchema, options, 'close')

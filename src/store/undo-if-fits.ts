@@ -15,11 +15,16 @@ import { authorshipSchema, type CheckedStats } from './config/store-options.ts'
 import type { ReasoningChange } from './requests/reasoning.ts'
 import type { Services } from './services.ts'
 
-/** Kinds that `undoCompaction` does not undo: those made by users or for providers, and shortened outputs, which save room by design. */
+/**
+ * Kinds that `undoCompaction` doesn't undo by default: those made by users or for providers, and shortened outputs, which save room by
+ * design.
+ */
 const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider', 'preview', 'repair'])
 const undoIfFitsSchema = z.strictObject({
   ...modelShape,
-  /** The share of the available input that the request may take afterwards, and the usage that it stays below. Default 0.4 and 0.8. */
+  /**
+   * The share of the available input that the request may take afterwards (default 0.4), and the usage below which it stays (default 0.8).
+   */
   ...settingsSchema.pick({ target: true, threshold: true }).shape,
   /** Kinds to undo. Default: all but manual compactions, those of a provider, repairs, and shortened outputs. */
   kinds: z
@@ -36,18 +41,18 @@ export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 export type UndoIfFitsResult = UndoOutcome & {
   /** Maximum tokens of the whole request afterwards: the target's share of the available input. */
   readonly limitTokens: number
-  /** How full the context was and is, for the requested model. */
+  /** How full the context was before, and is now, for the requested model. */
   readonly before: ContextStats
   readonly after: ContextStats
-  /** The next compaction, and the size of the request without it, which would not fit. */
+  /** The next compaction that would have been undone, and the size of the request without it, which wouldn't fit. */
   readonly next?: { readonly compactionId: string; readonly estimatedInputTokens: number }
-  /** Compactions that stay because others in force that were not selected depend on them. */
+  /** Compactions that stay because others in force, which weren't selected, depend on them. */
   readonly blocked: readonly string[]
 }
 
 /**
- * Undoes compactions, newest first, as long as the request stays within the target of a model and below the usage at which
- * compaction is due: otherwise the next check would repeat them. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
+ * Undoes compactions, newest first, as long as the request stays within the target of a model and below the usage at which compaction is
+ * due; otherwise the next check would compact again. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
  */
 export async function undoIfFits(
   services: Services,
@@ -64,7 +69,7 @@ export async function undoIfFits(
   const { actor: _actor, reason: _reason, ...request } = rest
   const statsOf = (figures: SessionFigures, readings: Readings): ContextStats =>
     context.statsOf(sessionId, figures, readings, { provider, model, request: request as CheckedStats })
-  // Target tokens are of the history alone; the rest of the request is added.
+  // Target tokens cover the history alone; the rest of the request is added.
   const tokens = checked.target === undefined ? settings.targetTokens : undefined
   const limitOf = ({ availableInputTokens, estimatedInputTokens, breakdown }: ContextStats): number =>
     tokens === undefined

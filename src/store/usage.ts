@@ -25,7 +25,7 @@ import type { CheckedOverflow, CheckedUsage } from './config/store-options.ts'
 import type { StoreContext } from './context.ts'
 import type { UsageWarning } from './events.ts'
 
-/** Records what a provider reported for a request that it answered, and the request itself, also where nothing was reported. */
+/** Records what a provider reported for a request, and the request itself, even if no usage was reported. */
 export async function recordUsage(
   context: StoreContext,
   sessionId: string,
@@ -58,7 +58,7 @@ export async function recordUsage(
   return result
 }
 
-/** Records the size and the limit that an overflow error names, in one transaction; a limit alone has no report to go with. */
+/** Records the size and the limit in an overflow error, in one transaction; a limit without a size makes no report. */
 export async function recordOverflow(
   context: StoreContext,
   sessionId: string,
@@ -127,24 +127,24 @@ async function report(
 
 /** The result of `requests.recordUsage`. */
 export type UsageResult = {
-  /** False when nothing was reported, the view of `viewEpoch` no longer exists, or the session has no messages. */
+  /** False if nothing was reported, the view of `viewEpoch` no longer exists, or the session has no messages. */
   readonly recorded: boolean
   readonly provider: string
   readonly model?: string
   readonly estimator: string
   /** The whole input as reported: input, cache reads and cache creation. */
   readonly inputTokens: number
-  /** Tokens of the same request by the estimator alone. */
+  /** Tokens of the same request, as estimated. */
   readonly estimatedTokens?: number
-  /** Tokens of the report that count now: all, unless the report must be confirmed by another one. */
+  /** Tokens of the report that count now: all of them, unless another report must confirm it first. */
   readonly countedTokens?: number
   /** Real tokens per estimated token after this report. */
   readonly calibration: { readonly ratio: number; readonly samples: number }
   /** Whether the report disproved a learned limit, which was removed. */
   readonly limitRefuted: boolean
-  /** The report is far below what the request must contain, and nothing was learned from it. */
+  /** Present if the report is far below what the request must contain; nothing was learned from it. */
   readonly warning?: UsageWarning
-  /** The request that was recorded with it. */
+  /** The id of the request that was recorded with the report. */
   readonly requestId?: string
 }
 const FAR_BELOW =
@@ -164,11 +164,11 @@ function warningOf(
   }
 }
 
-/** The result for a report and the outcome of the storage. */
+/** Returns the result for a report, given the outcome in the storage. */
 export function usageResult(report: UsageReport, outcome: UsageOutcome, estimator: string): UsageResult {
   const { provider, model, tokens } = report
   const { recorded, before, after, estimate, requestId } = outcome
-  // The size in an error is not of a request that succeeded.
+  // The size in an error doesn't belong to a successful request.
   const warning = report.wentThrough ? warningOf(report, outcome) : undefined
   const calibration = after.calibration ?? NO_CALIBRATION
   return {
@@ -198,23 +198,23 @@ export type OverflowResult =
   | { readonly isOverflow: false }
   | {
       readonly isOverflow: true
-      /** What the error states, figures included. */
+      /** What was read from the error, including its figures. */
       readonly reading: OverflowReading
-      /** What was recorded of the size in the error. */
+      /** The outcome of recording the size in the error. */
       readonly usage?: UsageResult
-      /** The limit in the error, as it now applies to the model; absent without one. */
+      /** The limit in the error, as it now applies to the model; absent if the error has none. */
       readonly learnedLimit?: NamedLimit
     }
 
 /** Minimum tokens of a plausible limit: a misread figure must not make every request too large. */
 const MIN_LIMIT = 256
 
-/** The input size in an overflow error, including the requested output where the error does not separate them. */
+/** Returns the input size in an overflow error, including the requested output if the error doesn't separate them. */
 export function reportedSize({ inputTokens, tokens }: OverflowReading): number | undefined {
   return inputTokens ?? tokens
 }
 
-/** The limit in an overflow error, if it is plausible: at least the minimum, and less than what was sent. */
+/** Returns the limit in an overflow error, if it is plausible: at least the minimum, and less than what was sent. */
 export function reportedLimit({
   limit,
   tokens,
@@ -233,31 +233,31 @@ export function overflowResult(
   return { isOverflow: true, reading, ...defined({ usage, learnedLimit }) }
 }
 
-/** US dollars. `null`: no price is known. */
+/** US dollars; `null` if no price is known. */
 type Cost = number | null
 
-/** Sums of tokens. `inputTokens` excludes cache reads and writes where the provider reports them separately. */
+/** Sums of tokens. `inputTokens` excludes cache reads and writes if the provider reports them separately. */
 export type UsageTotals = {
   readonly requests: number
   readonly inputTokens: number
   readonly cacheReadTokens: number
   readonly cacheCreationTokens: number
   readonly outputTokens: number
-  /** Of the requests whose price is known; `null` when no price is known. */
+  /** Cost of the requests whose price is known; `null` if no price is known. */
   readonly cost: Cost
-  /** Requests whose price is not known; `cost` does not include them. */
+  /** Number of requests whose price isn't known; `cost` doesn't include them. */
   readonly unpricedRequests: number
 }
 
-/** Tokens and cost of the summaries of one summarizer and model that reported them. */
+/** Tokens and cost of the summaries by one summarizer and model, as far as they were reported. */
 export type SummaryTotals = {
   readonly summarizer: string
   readonly model?: string
-  /** Requested summaries that reported usage or cost. */
+  /** Number of requested summaries that reported usage or cost. */
   readonly requests: number
   readonly inputTokens: number
   readonly outputTokens: number
-  /** As reported, else by list prices; `null` when neither is known of any summary. */
+  /** Cost as reported, else by list prices; `null` if neither is known for any summary. */
   readonly cost: Cost
 }
 
@@ -265,10 +265,10 @@ export type SummaryTotals = {
 export type SessionUsage = {
   /** Currency of all costs. */
   readonly currency: 'USD'
-  /** All requests of all models, without summaries. */
+  /** All requests to all models, without summaries. */
   readonly total: UsageTotals
   readonly models: readonly (ModelUsage & {
-    /** By the list prices of `@pydantic/genai-prices` at the time of the last report. */
+    /** Cost by the list prices of `@pydantic/genai-prices` at the time of the last report. */
     readonly cost: Cost
   })[]
   readonly summaries: {
@@ -331,7 +331,7 @@ function addSummary(
   const cacheCreationTokens = numberIn(usage, 'cacheCreationTokens')
   const fresh = Math.max(0, inputTokens - cacheReadTokens - cacheCreationTokens)
   const tokens = { requests: 1, inputTokens: fresh, cacheReadTokens, cacheCreationTokens, outputTokens }
-  // A summarizer names its model with or without a provider.
+  // A summarizer may name its model with or without a provider.
   const listed = () => priceOf({ ...tokens, provider: undefined, model, at: Date.now() })
   const known = cost ?? listed()
   for (const bill of bills) {
@@ -346,7 +346,7 @@ function noBill(cost: Cost): Bill {
   return { requests: 0, inputTokens: 0, outputTokens: 0, cost }
 }
 
-/** A figure of a summarizer's report, which may contain anything. */
+/** Returns a figure of a summarizer's report, which may contain anything. */
 function numberIn(usage: RecordedUsage['summaries'][number]['usage'], name: string): number {
   const value = usage !== undefined && Object.hasOwn(usage, name) ? usage[name] : undefined
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0

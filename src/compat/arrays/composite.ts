@@ -37,12 +37,12 @@ const optionsSchema = z.strictObject({
 export type CompositeOptions = z.input<typeof optionsSchema>
 
 /**
- * Several strategies as one: each in order, only while the messages take more than `maxTokens`, counted by the composite's estimator
- * after each. Thresholds of the parts are ignored, except that a nested composite has its own.
+ * Combines several strategies into one: each runs in order, only while the messages take more than `maxTokens`, counted by the composite's
+ * estimator after each. Thresholds of the parts are ignored, except that a nested composite has its own.
  *
  * Recommended order: cheap ones first, so clearing, then dropping, then summarizing.
  *
- * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ * Returns a stage for `compactSession` that is also a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
 export function composite(options: CompositeOptions): Strategy<CompositeStage> {
   const checked = check(optionsSchema, options, 'composite')
@@ -51,7 +51,7 @@ export function composite(options: CompositeOptions): Strategy<CompositeStage> {
   return strategyOf(stage, checked, { needsTarget: true })
 }
 
-/** A part as a stage. A strategy of the application still gets arrays as arrays. */
+/** Returns a part as a stage. Over an array, a strategy of the application is called with the messages directly. */
 function partStage(part: CompositePart): Stage {
   if (isStage(part)) return part
   const passing = (items: readonly Item[], run: ArrayRun): Promise<Item[]> =>
@@ -60,15 +60,16 @@ function partStage(part: CompositePart): Stage {
 }
 
 /**
- * A strategy over arrays as a stage over a store. Its result is compared with its input by id: a missing message is hidden, another text
- * in a part is a replacement, and a new message in place of a run of messages is their summary. The order of the result is ignored.
+ * Returns a strategy over arrays as a stage over a store. Its result is compared with its input by id: a missing message is hidden, a
+ * changed text of a part is a replacement, and a new message in place of a run of messages is their summary. The order of the result is
+ * ignored.
  *
- * Some rows stay whatever the strategy returns: system and pinned messages, pending calls, summaries (unless a new message replaces
- * them), and halves of a call and its results when it kept the other half. The first three also keep their texts.
+ * Some rows stay whatever the strategy returns: system and pinned messages, pending calls, summaries (unless a new message replaces them),
+ * and halves of a call and its results if it kept the other half. The first three also keep their texts.
  *
  * A stage, and so a strategy of this package, is returned unchanged. Throws `INVALID_INPUT` for other values. Planning rejects with
- * `STRATEGY_FAILED` when the strategy throws or returns what no plan can express: several new messages, one that replaces nothing or
- * messages that are not adjacent, or changed parts that are not texts.
+ * `STRATEGY_FAILED` if the strategy throws, or if its result can't be a plan: several new messages, a new message that replaces nothing or
+ * replaces non-adjacent messages, or changed parts that aren't texts.
  */
 export function stageFrom(strategy: Stage | UserStrategy): Stage {
   if (isStage(strategy)) return strategy
@@ -126,7 +127,7 @@ function draftFrom(
   return { hide, replace, insert: { kind: 'summary', text } }
 }
 
-/** The indexes of dropped messages that may be hidden, ascending: whole groups only. */
+/** Returns the indexes of dropped messages that may be hidden, ascending: whole groups only. */
 function hidable(view: View, kept: ReadonlySet<number | undefined>, condenses: boolean): number[] {
   const stays = staying(view, condenses)
   const left = keepsGroups(view, ({ key }) => {
@@ -136,13 +137,13 @@ function hidable(view: View, kept: ReadonlySet<number | undefined>, condenses: b
   return view.rows.flatMap((_, index) => (left.has(index) ? [] : [index]))
 }
 
-/** Whether a strategy may not change a row: system and pinned messages, pending calls. */
+/** Whether a strategy can't change a row: system and pinned messages, pending calls. */
 function isFixed(view: View, index: number): boolean {
   const { pinned, kind, role } = view.rows[index]!
   return pinned || (kind === 'message' && role === 'system') || view.turns.pending.has(index)
 }
 
-/** The parts of a message that were returned with another text. */
+/** Returns the parts of a message whose text was changed. */
 function replacements(
   strategy: UserStrategy,
   row: ViewRow,
@@ -179,10 +180,10 @@ export type BudgetStrategy = {
 }
 type AppliedMessages = readonly ChatMessage[] | { readonly messages: readonly ChatMessage[] }
 
-/** A strategy of the application for arrays. */
+/** A strategy of the application over arrays. */
 export type UserStrategy = ContextStrategy | BudgetStrategy
 
-/** Whether a value is a strategy of the application: the three methods, or a name and `apply`. */
+/** Whether a value is a strategy of the application: an object with the three methods, or with a name and `apply`. */
 function isUserStrategy(value: unknown): value is UserStrategy {
   if (typeof value !== 'object' || value === null) return false
   const { name, tokenEstimate, shouldCompact, compact, apply } = value as Record<string, unknown>
@@ -190,7 +191,7 @@ function isUserStrategy(value: unknown): value is UserStrategy {
   return typeof name === 'string' && name !== '' && typeof apply === 'function'
 }
 
-/** The name of a strategy's stage: its own, in snake case. */
+/** Returns the name of a strategy's stage: the strategy's own name, in snake case. */
 function stageNameOf({ name }: UserStrategy): string {
   const plain = (typeof name === 'string' ? name : '').slice(0, 64).toLowerCase()
   const snake = plain.replaceAll(/[^a-z0-9]/g, '_')
@@ -199,8 +200,8 @@ function stageNameOf({ name }: UserStrategy): string {
 }
 
 /**
- * Runs a strategy of the application on copies of the messages. Rejects with `STRATEGY_FAILED` when it throws (`originalErrorOf` returns
- * that error) or does not return a list of messages; errors of this package are rethrown.
+ * Runs a strategy of the application on copies of the messages. Rejects with `STRATEGY_FAILED` if it throws (`originalErrorOf` returns that
+ * error) or doesn't return a list of messages; errors of this package are rethrown.
  */
 async function runUserStrategy(
   strategy: UserStrategy,
@@ -223,12 +224,11 @@ async function runUserStrategy(
   return list as readonly ChatMessage[]
 }
 
-/** `STRATEGY_FAILED` with a code or an error's name as the reason. */
+/** Returns a `STRATEGY_FAILED` error with a code or an error's name as the reason. */
 function strategyFailed(strategy: UserStrategy, error: string): UndertextError<'STRATEGY_FAILED'> {
   return new UndertextError('STRATEGY_FAILED', { strategy: stageNameOf(strategy), error })
 }
 
-/** The messages that a strategy returned. */
 async function passUserStrategy(
   items: readonly Item[],
   strategy: UserStrategy,
@@ -243,7 +243,7 @@ async function passUserStrategy(
   return returned.map((message, at): Item => {
     const item = items[places[at] ?? -1]
     if (item !== undefined) return { ...item, message }
-    // One new message replaces the dropped ones; with more it would be ambiguous.
+    // A single new message replaces the dropped ones; several would be ambiguous.
     return { message, origins: added === 1 ? gone : [], summary: textOf(message) }
   })
 }
@@ -256,15 +256,15 @@ function textOf({ content }: ChatMessage): string {
 }
 
 /**
- * The input index of each returned message: by identity, else by id, else by equal content. `undefined` for a new one. Each index is used
- * once.
+ * Returns the input index of each returned message: by identity, else by id, else by equal content; `undefined` for a new one. Each index
+ * is used once.
  */
 function findPlaces(given: readonly ChatMessage[], returned: readonly ChatMessage[]): (number | undefined)[] {
   const places = returned.map((): number | undefined => undefined)
   const taken = new Set<number>()
   const take = (keyOf: (message: ChatMessage) => unknown): void => {
     const free = new Map<unknown, number[]>()
-    // From the end, so that the first place is the first to be popped.
+    // From the end, so that the first place is popped first.
     for (let at = given.length - 1; at >= 0; at--) {
       const key = taken.has(at) ? undefined : keyOf(given[at]!)
       if (key !== undefined) listIn(free, key).push(at)

@@ -11,10 +11,10 @@ import {
 
 /*
  * Setting and removing tags directly. These functions check no laws: the stages (`summarizeMessages`, `truncateWithSlidingWindow`) and a
- * store know which messages may be hidden together, and a store also refuses to undo what others build on.
+ * store know which messages may be hidden together, and a store also refuses to undo a compaction that others build on.
  */
 
-/** The fields of one kind of compaction: `id` on the message that it inserts, `parent` on those that it hides. */
+/** The fields of one kind of compaction: `id` is on the message that it inserts, `parent` on those that it hides. */
 type Tags = {
   readonly id: 'condenseId' | 'truncationId'
   readonly parent: 'condenseParent' | 'truncationParent'
@@ -26,12 +26,12 @@ const TRUNCATION: Tags = { id: 'truncationId', parent: 'truncationParent', isIns
 const idSchema = z.string().min(1, 'must not be empty')
 
 /**
- * Tags messages [fromIndex, toIndex) with the `condenseParent` `condenseId`, which hides them. The summary is not inserted. Returns a new
- * list; untouched messages are the same objects.
+ * Tags messages [fromIndex, toIndex) with `condenseId` as their `condenseParent`, which hides them. The summary isn't inserted. Returns a
+ * new list; untouched messages are the same objects.
  *
- * Indexes count from 0 and are limited to the list. A message that a condensation or truncation hides already keeps its parent, so that
- * nested condensations are undone one level at a time: the outer one hides the inner summary, not the messages that it replaces. A
- * summary never becomes its own parent. Throws `INVALID_INPUT`.
+ * Indexes count from 0 and are clamped to the list. A message that a condensation or truncation already hides keeps its parent, so that
+ * nested condensations are undone one level at a time: the outer one hides the inner summary, not the messages that it replaces. A summary
+ * never becomes its own parent. Throws `INVALID_INPUT`.
  */
 export function tagForCondensation<M extends ChatMessage>(
   messages: readonly M[],
@@ -43,8 +43,8 @@ export function tagForCondensation<M extends ChatMessage>(
 }
 
 /**
- * Tags messages [fromIndex, toIndex) with a `truncationParent`. Otherwise like `tagForCondensation`; the marker is not
- * inserted. Throws `INVALID_INPUT`.
+ * Tags messages [fromIndex, toIndex) with a `truncationParent`. The marker isn't inserted. Otherwise like `tagForCondensation`. Throws
+ * `INVALID_INPUT`.
  */
 export function tagForTruncation<M extends ChatMessage>(
   messages: readonly M[],
@@ -123,8 +123,8 @@ function without<M extends ChatMessage>(message: M, field: Tags['parent']): M {
 
 const optionsSchema = z.strictObject({
   /**
-   * Whether a message whose `condenseParent` or `truncationParent` belongs to a summary or marker that is not in the list is `hidden`
-   * (default) or `visible` (as in Roo Code).
+   * Whether a message is `hidden` (default) or `visible` (as in Roo Code) if the summary or marker of its `condenseParent` or
+   * `truncationParent` isn't in the list.
    */
   danglingParents: z.enum(['hidden', 'visible']).optional(),
 })
@@ -132,13 +132,13 @@ const optionsSchema = z.strictObject({
 export type EffectiveHistoryFilter = z.input<typeof optionsSchema>
 
 /**
- * The messages that a model would be sent: those that no condensation or truncation hides, in order. Returns a new list of the same
- * objects; the given list is not changed. Retired rows of a store are omitted too.
+ * Returns the messages that a model would be sent, in order: those that no condensation or truncation hides. Returns a new list of the same
+ * objects; the given list isn't changed. Retired rows of a store are omitted too.
  *
- * Any parent hides, whether or not its summary or marker is in the list: tags are set before a summary exists, a truncation may have no
- * marker, and a part of a longer list must not show what was hidden in it. Callers that delete summaries from the list need the other
- * rule, with which a deleted summary never loses a message: `{ danglingParents: 'visible' }`, or `removeDanglingTags` once. In a store the
- * status of a compaction decides. Throws `INVALID_INPUT`.
+ * A parent hides a message even if its summary or marker isn't in the list: tags are set before a summary exists, a truncation may have no
+ * marker, and a part of a longer list must not show messages that were hidden in it. Callers that delete summaries from the list need the
+ * other rule, under which deleting a summary never loses a message: `{ danglingParents: 'visible' }`, or one call of `removeDanglingTags`.
+ * In a store the status of a compaction decides. Throws `INVALID_INPUT`.
  */
 export function getEffectiveHistory<M extends ChatMessage>(
   messages: readonly M[],
@@ -154,7 +154,7 @@ export function getEffectiveHistory<M extends ChatMessage>(
 }
 
 /**
- * Removes the tags whose summary or marker is no longer in the list, so that the hidden messages are visible again. Roo Code undoes a
+ * Removes tags whose summary or marker is no longer in the list, so that the hidden messages are visible again. Roo Code undoes a
  * compaction this way, by deleting its summary. Returns a new list; unchanged messages are the same objects.
  */
 export function removeDanglingTags<M extends ChatMessage>(messages: readonly M[]): M[] {
@@ -173,7 +173,7 @@ export function removeDanglingTags<M extends ChatMessage>(messages: readonly M[]
   })
 }
 
-/** Whether a message is in the effective history, by its own tags alone. */
+/** Whether a message is in the effective history, judging by its own tags alone. */
 export function isVisible(message: ChatMessage): boolean {
   return !hasParent(message) && !message.retiredBy
 }

@@ -1,4 +1,4 @@
-/* The strategies on plain arrays of messages, without a store. The entry `undertext/arrays`. */
+/* The strategies over plain arrays of messages, without a store: the entry `undertext/arrays`. */
 
 export type * from '../../core/message-types.ts'
 export type { RowKind } from '../../core/messages/message.ts'

@@ -26,7 +26,7 @@ class Edit {
   readonly resultsAfter: PlainMessage[] = []
 }
 
-/** The message itself after an edit; none when nothing is left of it. */
+/** Returns the message after an edit; an empty list if nothing is left of it. */
 function edited(message: PlainMessage, { removed, completed }: Edit): readonly PlainMessage[] {
   if (removed.length === 0 && completed.length === 0) return [message]
   if (removed.some(({ place }) => place === 'message')) return []
@@ -56,7 +56,6 @@ function edited(message: PlainMessage, { removed, completed }: Edit): readonly P
 
 type CallFields = { readonly tool_calls?: unknown; readonly function_call?: unknown }
 
-/** Whether a message has no content left, calls and results included. */
 function isEmpty(message: PlainMessage): boolean {
   const { content } = message
   if (listOf(fieldOf(message, 'tool_calls')).length > 0) return false
@@ -70,20 +69,20 @@ function listOf(value: unknown): readonly unknown[] {
 
 const optionsSchema = z.strictObject({
   /**
-   * The treatment of half a pair. `synthesize` (default): its other half is added. `drop`: it is removed, and with it a message that is
-   * then empty.
+   * How to treat half a pair. `synthesize` (default): its other half is added. `drop`: it is removed, along with a message that is then
+   * empty.
    */
   orphans: z.enum(['synthesize', 'drop']).optional(),
   /**
-   * The treatment of calls at the end, which may still get results. `answer` (default): like any other call without a result. `keep`: they
-   * stay unchanged.
+   * How to treat calls at the end, which may still get results. `answer` (default): like any other call without a result. `keep`: they stay
+   * unchanged.
    */
   pendingCalls: z.enum(['answer', 'keep']).optional(),
 })
 /** Options of `repairToolPairs`. */
 export type RepairOptions = z.input<typeof optionsSchema>
 
-/** The list without half pairs, and their numbers. */
+/** The list without half pairs, and the number of repairs. */
 export type RepairResult<M extends PlainMessage = ChatMessage> = {
   /** Whether anything was repaired. */
   readonly repaired: boolean
@@ -96,22 +95,22 @@ export type RepairResult<M extends PlainMessage = ChatMessage> = {
 }
 
 /**
- * Completes the pairs of calls and results of a plain array. For arrays that were cut by other means: the stages of this package never
- * separate a pair, and `renderHistory` repairs what a store returns.
+ * Completes the pairs of calls and results of a plain array. Use it for arrays that were cut by other means: the stages of this package
+ * never separate a pair, and `renderHistory` repairs what a store returns.
  *
- * Accepts any format, also mixed: flat (`tool_call`, `tool_result`), OpenAI's, Anthropic's blocks, neutral parts. A result belongs to the
- * nearest open call of its id before it, parallel calls in any order; without ids, to a call before it from which only calls and results
+ * Accepts all formats, also mixed: flat (`tool_call`, `tool_result`), OpenAI's, Anthropic's blocks, neutral parts. A result belongs to the
+ * nearest preceding open call with its id, parallel calls in any order; without ids, to a preceding call from which only calls and results
  * separate it. Hidden messages (tags) are kept and never paired.
  *
- * - A call without a result gets "[Tool result unavailable - conversation was compacted]", after the results of its
- *   batch that directly follow.
- * - A result without a call gets "[Tool call for <tool> - conversation was compacted]", directly before its
- *   message; or, where that would separate other calls from their results, after the call of those.
+ * - A call without a result gets "[Tool result unavailable - conversation was compacted]", after the results of its batch that directly
+ *   follow it.
+ * - A result without a call gets "[Tool call for <tool> - conversation was compacted]", directly before its message; or, if that would
+ *   separate other calls from their results, after those calls.
  * - A second result of a call is omitted, as in `renderHistory`.
  *
- * An added half has the format, call id and tool name of its partner and `metadata.truncated: true`. For a tool that a provider ran
- * itself, it is added to the same message. Nothing else moves or changes; repairing twice changes nothing more, and a complete history is
- * returned unchanged. Takes linear time. Throws `INVALID_INPUT`.
+ * An added half has the format, call id and tool name of its partner and `metadata.truncated: true`. For a tool that a provider ran itself,
+ * it is added to the same message. Nothing else moves or changes; repairing twice changes nothing more, and a complete history is returned
+ * unchanged. Takes linear time. Throws `INVALID_INPUT`.
  */
 export function repairToolPairs<M extends PlainMessage = ChatMessage>(
   messages: readonly M[],
@@ -137,7 +136,7 @@ export function repairToolPairs<M extends PlainMessage = ChatMessage>(
 
 /**
  * One pass is enough for lists with ids everywhere or nowhere. In mixed lists an added half may be nearer to another partner than to its
- * own; then the next pass resolves that.
+ * own; the next pass resolves that.
  */
 const MAX_PASSES = 8
 
@@ -160,7 +159,7 @@ function repairOnce<M extends PlainMessage>(
   if (orphans === 'drop') {
     for (const ref of [...calls, ...uncalled]) remove(ref)
   } else {
-    /** Adds the other halves: inside their message, else as messages at a place. */
+    /** Adds the other halves: inside their message, or as separate messages. */
     const complete = (
       refs: readonly CallRef[],
       halvesOf: (slots: readonly ToolSlot[]) => PlainMessage[],
@@ -207,13 +206,13 @@ function pairRows(rows: readonly ToolMessage[]): Pairing {
 }
 
 /*
- * A batch: calls that were made together, and the messages of results that directly follow them. The calls are in one message, or in the
- * flat format in a run of messages.
+ * A batch: calls that were made together, and the messages with results that directly follow them. The calls are in one message or, in the
+ * flat format, in a run of messages.
  */
 
 /**
- * Rows whose calls may still get results: those of the last batch, when only results follow it. Results without a call
- * count as text, because their call is over.
+ * Returns the rows whose calls may still get results: those of the last batch, if only results follow it. Results without a call count as
+ * text, because their call is over.
  */
 function pendingRows(rows: readonly ToolMessage[], uncalled: readonly CallRef[]): ReadonlySet<number> {
   const orphanRows = new Set(uncalled.map(({ row }) => row))
@@ -227,8 +226,8 @@ function pendingRows(rows: readonly ToolMessage[], uncalled: readonly CallRef[])
 }
 
 /**
- * For each row the last row of the run of calls or results that continues from it: for calls, the end of their batch. A batch ends before
- * a barred row.
+ * Returns for each row the last row of the run of calls or results that continues from it; for calls, that is the end of their batch. A
+ * batch ends before a barred row.
  */
 function batchEnds(rows: readonly ToolMessage[], isBarred: (row: number) => boolean): Int32Array {
   const ends = new Int32Array(rows.length)
@@ -242,11 +241,11 @@ function batchEnds(rows: readonly ToolMessage[], isBarred: (row: number) => bool
 }
 
 /**
- * Returns for a row of results the last row of calls of its batch, when that row or a later one has results of the batch; `undefined`
- * when a message before the row would separate nothing.
+ * Returns, for a row of results, the last row of calls of its batch if that row or a later one has results of the batch; `undefined` if a
+ * message before the row would separate nothing.
  */
 function openBatches(rows: readonly ToolMessage[], { pairs }: Pairing): (row: number) => number | undefined {
-  /** The last row with a result of each row of calls; in a flat run, of any call of the run so far. */
+  /** The last row with a result for each row of calls; in a flat run, for any call of the run so far. */
   const lastResult = new Int32Array(rows.length).fill(-1)
   for (const { call, result } of pairs) lastResult[call.row] = Math.max(lastResult[call.row]!, result.row)
   /** The row of calls that each row follows, with only results between them. */

@@ -20,8 +20,8 @@ export type RoleAlternationOptions = z.input<typeof validationSchema>
 
 const repairSchema = z.strictObject({
   /**
-   * The treatment of two consecutive turns of one role. `merge` (default): they become one message. `drop`: the one without a counterpart is
-   * removed, of two user turns the earlier, of two assistant turns the later.
+   * How to treat two consecutive turns of one role. `merge` (default): they become one message. `drop`: one of them is removed: of two user
+   * turns the earlier, of two assistant turns the later.
    */
   how: z.enum(['merge', 'drop']).optional(),
   /** Whether the first turn must be the user's. Default false. */
@@ -47,15 +47,15 @@ export type RoleRepairResult<M extends PlainMessage = ChatMessage> = {
   readonly repaired: boolean
   /** All messages with alternating user and assistant, in a new list. Unchanged messages are the same objects. */
   readonly messages: M[]
-  /** The number of messages that became part of the previous one. */
+  /** The number of messages that were merged into the previous one. */
   readonly merged: number
   /** The number of removed messages. */
   readonly dropped: number
 }
 
 /**
- * Finds where user and assistant do not alternate, for providers that require it: two consecutive user turns or assistant turns, and with
- * `firstMustBeUser` a first turn that is not the user's. Returns the problems in the order of the messages, an empty list for none.
+ * Finds violations of user/assistant alternation, for providers that require it: two consecutive user turns or assistant turns, and with
+ * `firstMustBeUser` a first turn that isn't the user's. Returns the problems in the order of the messages; an empty list if there are none.
  *
  * System messages and hidden ones (tags) are ignored. Tool messages separate turns: results in any format, and calls in the flat format. A
  * user message with results and text is a user turn after results. Changes nothing. Throws `INVALID_INPUT`.
@@ -81,15 +81,14 @@ export function validateRoleAlternation(
 }
 
 /**
- * Makes user and assistant alternate: `validateRoleAlternation` with the same `firstMustBeUser` finds nothing in the result. For sending:
- * neither the given list nor its messages are changed, and repairing twice changes nothing more.
+ * Makes user and assistant alternate: `validateRoleAlternation` with the same `firstMustBeUser` finds nothing in the result. Use it before
+ * sending: neither the given list nor its messages are changed, and repairing twice changes nothing more.
  *
- * - `merge` joins the later turn to the earlier: texts with a blank line between, lists of parts and `tool_calls`
- *   concatenated. Other fields are those of the first; `metadata.mergedMessages` is the number of merged messages.
- *   Text is moved before system messages in between, nothing else.
- * - `drop` removes turns. One with calls or results, a summary or a pinned message is never removed but merged, so
- *   no pair is separated.
- * - A first turn that is not the user's gets a short user message before it, or is dropped likewise.
+ * - `merge` joins the later turn to the earlier one: texts are separated by a blank line; lists of parts and `tool_calls` are concatenated.
+ *   Other fields are those of the first; `metadata.mergedMessages` is the number of merged messages. Text moves before system messages in
+ *   between; nothing else moves.
+ * - `drop` removes turns. A turn with calls or results, a summary or a pinned message is never removed but merged, so no pair is separated.
+ * - A first turn that isn't the user's gets a short user message before it, or is dropped likewise.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -103,7 +102,7 @@ export function repairRoleAlternation<M extends PlainMessage = ChatMessage>(
     const turns = turnsOf(messages, 'repairRoleAlternation')
     const dropped = new Set<number>()
     const groups = groupTurns(turns, how === 'drop' ? (index) => dropped.add(index) : undefined)
-    /** What is shown instead of a message, by its index. */
+    /** The messages shown in place of a message, by its index. */
     const shown = new Map<number, readonly M[]>()
     for (const group of groups.filter(({ length }) => length > 1)) {
       const [head, ...rest] = group
@@ -132,7 +131,7 @@ export function repairRoleAlternation<M extends PlainMessage = ChatMessage>(
 
 type Side = 'user' | 'assistant' | 'aside'
 
-/** A message that is a turn or between turns. */
+/** A message that is a turn or lies between turns. */
 type Turn = {
   readonly index: number
   readonly first: Side
@@ -159,7 +158,7 @@ function turnsOf(messages: readonly PlainMessage[], what: string): Turn[] {
   })
 }
 
-/** Turns as lists that become one message each, without the dropped ones. */
+/** Groups turns into lists that become one message each, without the dropped ones. */
 function groupTurns(turns: readonly Turn[], drop: ((index: number) => void) | undefined): Turn[][] {
   const groups: Turn[][] = []
   for (const turn of turns) {
@@ -180,14 +179,13 @@ function groupTurns(turns: readonly Turn[], drop: ((index: number) => void) | un
   return groups
 }
 
-/** The fields of merged messages that are read. */
+/** The fields of merged messages that are used. */
 type Mergeable = PlainMessage & {
   readonly tool_calls?: unknown
   readonly metadata?: unknown
   readonly pinned?: unknown
 }
 
-/** Merges messages of one role as `repairRoleAlternation` describes. */
 function mergeTurns(messages: readonly PlainMessage[]): PlainMessage {
   const all: readonly Mergeable[] = messages
   const [first] = all

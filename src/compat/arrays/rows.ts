@@ -36,13 +36,13 @@ import { estimatorNamed, neurolinkEstimator } from '../../core/tokens/measure.ts
 import { stageSettings } from '../../store/config/run-config.ts'
 import { isVisible } from './effective-history.ts'
 
-/** An estimator for plain arrays. It may also count the role, which the sums of a store do not. */
+/** An estimator for plain arrays. It may also count the role, which the sums of a store don't include. */
 export type ArrayEstimator = Estimator & {
   /** Units of a message's role. */
   readonly measureRole?: (role: string) => number
 }
 
-/** An estimator, the name of a built-in one, or a counter of `createTokenCounter`. */
+/** An estimator, the name of a built-in one, or a counter returned by `createTokenCounter`. */
 export type EstimatorChoice = string | ArrayEstimator | TokenCounter
 
 export const estimatorChoiceSchema = z.custom<EstimatorChoice>(
@@ -53,7 +53,7 @@ export const estimatorChoiceSchema = z.custom<EstimatorChoice>(
   'must be an estimator, the name of a built-in one, or a token counter',
 )
 
-/** The chosen estimator; default `neurolink`. */
+/** Returns the chosen estimator. Default: `neurolink`. */
 export function arrayEstimator(choice: EstimatorChoice | undefined): ArrayEstimator {
   const chosen = typeof choice === 'string' ? estimatorNamed(choice) : choice
   if (chosen === undefined) return neurolinkEstimator
@@ -61,7 +61,7 @@ export function arrayEstimator(choice: EstimatorChoice | undefined): ArrayEstima
   return isEstimator(chosen) ? chosen : ofCounter(chosen)
 }
 
-/** `promptfleet` as in its functions for lists: each role counts exactly, not as a mean. */
+/** `promptfleet` as in its functions for lists: counts each role exactly, not as a mean. */
 const promptfleetOfArrays: ArrayEstimator = {
   ...promptfleetEstimator,
   tokensPerMessage: estimatePromptfleetMessage({}),
@@ -74,7 +74,7 @@ function isCounter(value: unknown): value is TokenCounter {
   return typeof estimateText === 'function' && typeof estimateMessages === 'function'
 }
 
-/** A counter as an estimator: its figures for a message, an image and a document are read once. */
+/** Returns a counter as an estimator: its figures for a message, an image and a document are read once. */
 function ofCounter(counter: TokenCounter): ArrayEstimator {
   const tokensOf = (...types: readonly string[]): number =>
     counter.estimateMessages([{ role: 'user', content: types.map((type) => ({ type })) }])
@@ -90,23 +90,23 @@ function ofCounter(counter: TokenCounter): ArrayEstimator {
   }
 }
 
-/** An array in the form that planning needs: its visible messages as rows. A row's key is its message's index + 1. */
+/** An array in the form that planning needs, with its visible messages as rows. A row's key is its message's index + 1. */
 export type ArrayRows = Pick<StageContext, 'contentOf' | 'metadataOf'> & {
   readonly view: View
   /** The parts of each visible message, by key. */
   readonly parts: ReadonlyMap<number, readonly Part[]>
-  /** The metadata of those that have some. */
+  /** The metadata of messages that have any, by key. */
   readonly metadata: ReadonlyMap<number, JsonObject>
 }
 
-/** The defaults of the stages, not scaled: an array has no window. */
+/** The defaults of the stages, not scaled, because an array has no window. */
 const DEFAULT_SETTINGS = stageSettings(
   { pipeline: [], keepRecentRatio: KEEP_RECENT_RATIO, truncationFraction: TRUNCATION_FRACTION },
   Number.MAX_SAFE_INTEGER,
   0,
 )
 
-/** What a stage plans by over an array. */
+/** Returns the context in which a stage plans over an array. */
 export function contextIn(
   { contentOf, metadataOf }: ArrayRows,
   settings: { readonly [K in keyof StageSettings]?: StageSettings[K] | undefined },
@@ -123,10 +123,10 @@ export function contextIn(
 }
 
 /**
- * Reads an array as the planner reads a session: one row per visible message, in order. Figures are of
- * `estimator`, for `provider` ("" for none).
+ * Reads an array as the planner reads a session: one row per visible message, in order. Figures are counted by `estimator`, for `provider`
+ * ("" for none).
  *
- * Throws `INVALID_INPUT` for a role or a content that is neither flat nor neutral; `what` is the name of the caller.
+ * Throws `INVALID_INPUT` for a role or content that is neither flat nor neutral; `what` is the name of the caller.
  */
 export function rowsOf(
   messages: readonly ChatMessage[],
@@ -136,7 +136,7 @@ export function rowsOf(
 ): ArrayRows {
   const { visible, contents } = readable(what, () => {
     requireMessages(messages, what)
-    // Copies: what is read later has been read here.
+    // Copies, so that later reads see the content that was read here.
     const shown = messages.flatMap((message, index) =>
       isVisible(message) ? [{ message: { ...message }, index }] : [],
     )
@@ -189,7 +189,7 @@ function rowOf(
   }
 }
 
-/** Parts that show a replacement already: by the fields of a store's row, or because they are texts of stages. */
+/** Returns the parts that already show a replacement, recognized by the fields of a store's row, or by the texts of the stages. */
 function shownIn(message: ChatMessage, parts: readonly Part[]): ShownReplacement[] {
   const { replacedParts } = message as { readonly replacedParts?: unknown }
   const replaced = new Set<unknown>(Array.isArray(replacedParts) ? replacedParts : [])
@@ -208,19 +208,18 @@ function isReplacement(part: Part): boolean {
   )
 }
 
-/** Applies a plan to a view; throws what `checkLaws` throws. `number` is unique among the plans for the same rows. */
+/** Applies a plan to a view; throws the errors of `checkLaws`. `number` is unique among the plans for the same rows. */
 export function stepOf(view: View, plan: Plan, number = 1): PlannedStep {
   checkLaws('', view, plan)
   return applyPlan(view, plan, -number, number)
 }
 
-/** A plan to apply to an array, with the id of its tags and its inserted row. */
+/** A plan to apply to an array, with the id for its tags and its inserted row. */
 export type ArrayStep = Pick<PlannedStep, 'plan' | 'inserted'> & { readonly id: string }
 
-/** An array with applied plans. */
 type AppliedArray = {
   /**
-   * Every message of the array with its tags, and summaries or markers after the last message that they hide. Hidden messages keep their
+   * All messages of the array with their tags, and summaries or markers after the last message that they hide. Hidden messages keep their
    * texts; visible ones show their replacements.
    */
   readonly tagged: ChatMessage[]
@@ -228,7 +227,7 @@ type AppliedArray = {
   readonly messages: ChatMessage[]
 }
 
-/** Applies plans to an array, in order. The array and its objects are not changed. */
+/** Applies plans to an array, in order. The array and its objects aren't changed. */
 export function applySteps(messages: readonly ChatMessage[], steps: readonly ArrayStep[]): AppliedArray {
   // `anchor` is the index in the given array + 1.
   const entries = messages.map((original, index) => ({ anchor: index + 1, original, tagged: original }))
@@ -255,7 +254,7 @@ export function applySteps(messages: readonly ChatMessage[], steps: readonly Arr
   return { tagged, messages: tagged.filter(isVisible) }
 }
 
-/** An array whose messages show other texts in place of some parts. Unchanged messages are the same objects. */
+/** Returns an array in which some parts show other texts. Unchanged messages are the same objects. */
 export function replaceParts<M extends ChatMessage>(
   messages: readonly M[],
   replacements: readonly PlannedReplacement[],
@@ -266,14 +265,14 @@ export function replaceParts<M extends ChatMessage>(
   return replaced
 }
 
-/** A message whose parts show other texts. A flat message has only its content. */
+/** Returns a message in which some parts show other texts. A flat message has only its content. */
 function showing<M extends ChatMessage>(message: M, texts: ReadonlyMap<number, string>): M {
   if (typeof message.content === 'string') return { ...message, content: [...texts.values()].at(-1)! }
   const content = withReplacements(message.content, (part) => texts.get(part))
   return { ...message, content }
 }
 
-/** A summary or a marker as a message; `id` is the id of its tags. */
+/** Returns a summary or a marker as a message; `id` is the id of its tags. */
 export function insertedMessage({ kind, role, text, metadata }: PlannedInsert, id: string): ChatMessage {
   return kind === 'summary'
     ? { id: `summary-${id}`, role, content: text, metadata, condenseId: id }

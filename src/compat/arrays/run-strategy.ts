@@ -37,7 +37,7 @@ import {
   stepOf,
 } from './rows.ts'
 
-/** The share of the target that the default stages keep unsummarized over an array. */
+/** Share of the target that the default stages keep unsummarized over an array. */
 const KEEP_RECENT_SHARE = 0.3
 
 /** The estimator and summarizer settings of a strategy, with defaults filled in. */
@@ -51,12 +51,12 @@ export type RunOptions = {
   readonly summaryTimeoutMs: number
 }
 
-/** One passing of an array through a strategy. */
+/** One pass of an array through a strategy. */
 export type ArrayRun = RunOptions & {
-  /** The target size of the messages, tokens; `undefined` without one. */
+  /** The target size of the messages in tokens; `undefined` for none. */
   readonly target: number | undefined
   /**
-   * Whether the messages must fit, so that a summary that is not smaller than its source is rejected and those messages stay. `compact`
+   * Whether the messages must fit; if so, a summary that isn't smaller than its source is rejected, and those messages stay. `compact`
    * accepts such a summary.
    */
   readonly mustShrink: boolean
@@ -73,12 +73,12 @@ export type StrategyStep = {
   readonly tokensAfter: number
 }
 
-/** A message while strategies are applied. */
+/** A message during the application of strategies. */
 export type Item = {
   readonly message: ChatMessage
   /** Its index in the given array; for a summary, the indexes of the messages that it replaces. */
   readonly origins: readonly number[]
-  /** The own text of an added summary. */
+  /** The summarizer's own text, for an added summary. */
   readonly summary?: string
 }
 type Items = readonly Item[]
@@ -91,32 +91,33 @@ export function messagesOf(items: Items): ChatMessage[] {
   return items.map(({ message }) => message)
 }
 
-/** What counting the tokens of messages needs. */
+/** The options for counting the tokens of messages. */
 export type Counting = Pick<ArrayRun, 'estimator' | 'provider' | 'what'>
 
 export function rowsIn(items: Items, { provider, estimator, what }: Counting): ArrayRows {
   return rowsOf(messagesOf(items), provider, what, estimator)
 }
 
-/** Tokens of the messages, whole. */
+/** Returns the tokens of the messages, as a whole number. */
 export function tokensIn(items: Items, counting: Counting): number {
   return Math.ceil(rowsIn(items, counting).view.tokens)
 }
 
-/** The target size of a run. Throws `INVALID_INPUT` without one. */
+/** Returns the target size of a run. Throws `INVALID_INPUT` if there is none. */
 export function targetOf({ target, what }: Pick<ArrayRun, 'target' | 'what'>): number {
   if (target === undefined) throw invalid(`${what}: needs maxTokens or a target in tokens`)
   return target
 }
 
-/** A stage that is run over arrays in its own way instead of as it plans: with its own options, or as a strategy of the application. */
+/** The key of a stage's own way to run over arrays, in place of its planning: with its own options, or as a strategy of the application. */
 export const PASSING = Symbol('undertext.passing')
 type Passing = (items: Items, run: ArrayRun) => Promise<Items>
 
 /**
- * Runs a stage over messages once, whatever their size. A composite stage runs each of its stages only while they are over its budget.
+ * Runs a stage over messages once, whatever their size. A composite stage runs each of its stages only while the messages are over its
+ * budget.
  *
- * Rejects with `SUMMARIZER_FAILED`, with `INVALID_INPUT` for an invalid plan, and with what `checkLaws` throws.
+ * Rejects with `SUMMARIZER_FAILED`, with `INVALID_INPUT` for an invalid plan, and with the errors of `checkLaws`.
  */
 export async function runStageOnItems(
   items: Items,
@@ -158,7 +159,7 @@ async function runComposite(
   return left
 }
 
-/** Completes the plan of a stage. Throws `INVALID_INPUT` for an invalid one. */
+/** Completes the plan of a stage. Throws `INVALID_INPUT` for an invalid plan. */
 function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContext, run: ArrayRun): Plan {
   if (isWholePlan(draft, stage)) return draft
   const { name } = stage
@@ -187,7 +188,7 @@ async function runSummaries(items: Items, stage: SummarizingStage, run: ArrayRun
   return left
 }
 
-/** Replaces the rows of each task by a summary. The tasks are of one view and do not overlap. */
+/** Replaces the rows of each task with a summary. The tasks belong to one view and don't overlap. */
 async function condenseTasks(
   items: Items,
   array: ArrayRows,
@@ -216,7 +217,7 @@ function originsOf(items: Items, rows: readonly ViewRow[]): number[] {
   return rows.flatMap(({ key }) => items[key - 1]!.origins)
 }
 
-/** A row as a summarizer reads it; an earlier summary without the text around it. */
+/** Returns a row as a summarizer reads it; an earlier summary without the text around it. */
 function sourceOf(row: ViewRow, { contentOf, metadataOf }: ArrayRows): SummarySource {
   const content = contentOf(row)
   const shown = { role: row.role, content: row.kind === 'summary' ? content.map(withoutFrame) : content }
@@ -246,7 +247,7 @@ function contextOf(
   return contextIn(rows, own, target, target)
 }
 
-/** Requests one summary. Rejects with `SUMMARIZER_FAILED` without one; `originalErrorOf` returns what the summarizer threw. */
+/** Requests one summary. Rejects with `SUMMARIZER_FAILED` if there is none; `originalErrorOf` returns the summarizer's error. */
 async function requestSummary(
   sources: readonly SummarySource[],
   { level, maxTokens }: SummaryTask,
@@ -270,7 +271,7 @@ async function requestSummary(
   return asked.written
 }
 
-/** The message that a plan inserts. `ownText`: the text without digest and frame. */
+/** Returns the message that a plan inserts. `ownText`: the text without digest and frame. */
 function insertedItem(
   insert: PlannedInsert,
   origins: readonly number[],
@@ -285,7 +286,7 @@ function insertedItem(
   return { message, origins, summary: ownText }
 }
 
-/** A copy of a message and its parts, so that callers can change them. */
+/** Copies a message and its parts, so that callers can change them. */
 export function copyMessage(message: ChatMessage): ChatMessage {
   const { content } = message
   if (typeof content === 'string' || !Array.isArray(content)) return { ...message }

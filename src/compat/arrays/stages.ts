@@ -30,12 +30,10 @@ import {
   stepOf,
 } from './rows.ts'
 
-/*
- * The default stages over an array: each alone, and all of them in the order of the store's pipeline.
- */
+/* The default stages over an array: each one alone, and all of them in the order of the store's pipeline. */
 
 const truncationConfigSchema = z.strictObject({
-  /** The share, 0 to 1, of the messages after the first pair that are removed. Default 0.5. */
+  /** Share, 0 to 1, of the messages after the first pair to remove. Default 0.5. */
   fraction: shareSchema.optional(),
   /** The text of the marker. Default: `TRUNCATION_MARKER`. */
   marker: z.string().min(1).optional(),
@@ -48,22 +46,22 @@ export type TruncationResult = {
   readonly truncated: boolean
   /** The remaining messages: [first pair…, marker, …kept messages]. */
   readonly messages: ChatMessage[]
-  /** The number of removed messages, always even; without the marker of an earlier truncation. */
+  /** The number of removed messages, always even; excludes the marker of an earlier truncation. */
   readonly messagesRemoved: number
-  /** The given array with `truncationParent` on the removed messages and the marker in their place; nothing is lost. */
+  /** The given array with `truncationParent` on the removed messages and the marker in their place; no message is lost. */
   readonly tagged: ChatMessage[]
-  /** The id for the undo: `removeTruncationTags(tagged, truncationId)`. Absent when nothing was done. */
+  /** The id for undoing: `removeTruncationTags(tagged, truncationId)`. Absent if nothing was done. */
   readonly truncationId?: string
 }
 
 /**
  * Removes the oldest messages after the first two from a plain array, like the last stage of the pipeline.
  *
- * The first two messages stay, with the results of their calls. Of the messages after them `fraction` is removed, oldest first: an
- * even number, and the largest one that separates no call from its result. System and pinned messages and summaries stay and are not
- * counted, nor are hidden messages. Four or fewer visible messages are not truncated.
+ * The first two messages stay, with the results of their calls. Of the messages after them, `fraction` is removed, oldest first: the
+ * largest even number that separates no call from its result. System and pinned messages and summaries stay and aren't counted; neither are
+ * hidden messages. Four or fewer visible messages aren't truncated.
  *
- * The given array and its objects are not changed. Throws `INVALID_INPUT`.
+ * The given array and its objects aren't changed. Throws `INVALID_INPUT`.
  */
 export function truncateWithSlidingWindow(
   messages: readonly ChatMessage[],
@@ -83,11 +81,11 @@ export function truncateWithSlidingWindow(
 }
 
 const deduplicationConfigSchema = z.strictObject({
-  /** Minimum saving as a share, 0 to 1, of the size of the files that were read again. Default 0.3, `DEDUP_THRESHOLD`. */
+  /** Minimum saving as a share, 0 to 1, of the size of the re-read files. Default 0.3 (`DEDUP_THRESHOLD`). */
   minimumSavings: shareSchema.optional(),
   /** Tools whose results are file contents. Default: the common names. */
   readTools: z.array(z.string()).optional(),
-  /** Arguments with the path of the file. Default: the common names. */
+  /** Arguments that contain the file's path. Default: the common names. */
   pathArguments: z.array(z.string()).optional(),
   /** Whether a result that begins with text like "Read file x" counts as a read. Default true. */
   byText: z.boolean().optional(),
@@ -99,20 +97,20 @@ export type DeduplicationConfig = z.input<typeof deduplicationConfigSchema>
 export type DeduplicationResult<M extends ChatMessage = ChatMessage> = {
   /** Whether anything was replaced: the saving reached `minimumSavings`. */
   readonly deduplicated: boolean
-  /** All messages, with references to the latest read in superseded ones; hidden messages are unchanged. */
+  /** All messages, with superseded reads replaced with references to the latest read; hidden messages are unchanged. */
   readonly messages: M[]
-  /** The number of different files with replaced reads. */
+  /** The number of distinct files with replaced reads. */
   readonly filesDeduped: number
 }
 
 /**
- * Replaces earlier reads of a file in a plain array by "[File <path> - refer to latest read below]".
+ * Replaces earlier reads of a file in a plain array with "[File <path> - refer to latest read below]".
  *
- * A read is recognized by its tool and path argument, or by the beginning of a tool result: `read`, `reading`, `read_file`,
- * `readFile`, `Read file` or `cat` and a path, with or without quotes or backticks. The rest of a text, and texts of the assistant,
- * are not searched, because there such words are prose. An earlier read is replaced only if a later one has all its lines.
+ * A read is recognized by its tool and path argument, or by the beginning of a tool result: `read`, `reading`, `read_file`, `readFile`,
+ * `Read file` or `cat` and a path, with or without quotes or backticks. The rest of a text, and the assistant's texts, aren't searched,
+ * because such words there are prose. An earlier read is replaced only if a later one contains all its lines.
  *
- * Only contents of tool results change; the given array and its objects do not. Throws `INVALID_INPUT`.
+ * Only contents of tool results change; the given array and its objects don't. Throws `INVALID_INPUT`.
  */
 export function deduplicateFileReads<M extends ChatMessage>(
   messages: readonly M[],
@@ -137,7 +135,7 @@ const pruneConfigSchema = z.strictObject({
   protectTokens: z.int().nonnegative().optional(),
   /** Minimum saving, tokens. Default 20,000. */
   minimumSavings: z.int().nonnegative().optional(),
-  /** Tools whose outputs are never pruned and do not count as kept ones. Default ["skill"]. */
+  /** Tools whose outputs are never pruned and don't count as kept ones. Default ["skill"]. */
   protectedTools: z.array(z.string()).optional(),
   /** The text in place of a pruned output. Default "[Tool result cleared]". */
   placeholder: z.string().min(1).optional(),
@@ -155,16 +153,16 @@ export type PruneResult<M extends ChatMessage = ChatMessage> = {
   readonly pruned: boolean
   /** All messages, with the placeholder in pruned outputs; hidden messages are unchanged. */
   readonly messages: M[]
-  /** Estimated tokens of the pruned outputs less those of their placeholders. */
+  /** Estimated tokens of the pruned outputs minus those of their placeholders. */
   readonly tokensSaved: number
 }
 
 /**
- * Replaces old tool outputs in a plain array by a placeholder.
+ * Replaces old tool outputs in a plain array with a placeholder.
  *
- * An output is kept while the outputs after it are less than `protectTokens`. All older ones are cleared, or none if that would save
- * less than `minimumSavings`. Failed results (unless `failedResults`), results shorter than the placeholder and results of protected
- * tools are kept. Only contents of tool results change; the given array and its objects do not. Throws `INVALID_INPUT`.
+ * An output is kept while the newer outputs total less than `protectTokens`. All older ones are cleared, or none if that would save less
+ * than `minimumSavings`. Failed results (unless `failedResults`), results shorter than the placeholder and results of protected tools are
+ * kept. Only contents of tool results change; the given array and its objects don't. Throws `INVALID_INPUT`.
  */
 export function pruneToolOutputs<M extends ChatMessage>(
   messages: readonly M[],
@@ -187,7 +185,7 @@ export function pruneToolOutputs<M extends ChatMessage>(
   }
 }
 
-/** The tokens that one replacement saves, counted as in the stage. */
+/** Returns the tokens that one replacement saves, counted as in the stage. */
 function savedTokens({ estimator, provider }: View, { row, part, text }: PlannedReplacement): number {
   const result = row.results.find((entry) => entry.part === part)
   if (result === undefined) return 0
@@ -195,7 +193,7 @@ function savedTokens({ estimator, provider }: View, { row, part, text }: Planned
   return estimator.toTokens(result.units, provider) + result.media - shown
 }
 
-/** The change that a stage makes to an array of any size; `undefined` for none. */
+/** Returns the change that a stage makes to an array of any size; `undefined` if there is none. */
 function stepBy(
   stage: PlanningStage<Plan | undefined>,
   rows: ArrayRows,
@@ -222,7 +220,7 @@ export type ArrayCompactionConfig = z.input<typeof arrayConfigSchema>
 
 const targetSchema = z.int().nonnegative().optional()
 
-/** The figures of a result of the store that a result over an array has too. */
+/** The figures that a result over an array shares with a result of the store. */
 const FIGURES = [
   'compacted',
   'stagesUsed',
@@ -240,11 +238,11 @@ export type ArrayCompactionResult = Pick<CompactionResult, (typeof FIGURES)[numb
   /** The compacted array: the effective history of `tagged`. */
   readonly messages: ChatMessage[]
   /**
-   * The given array with tags on the hidden messages, and summaries and markers in their places. The ids in `compactions` remove them
-   * again. Originals of replaced texts are only in the given array.
+   * The given array with tags on the hidden messages, and summaries and markers in their places. To remove them again, use the ids in
+   * `compactions`. Originals of replaced texts are only in the given array.
    */
   readonly tagged: ChatMessage[]
-  /** Summaries that were requested and not used: a code or an error's name. */
+  /** Summaries that were requested and not used, with a code or an error's name. */
   readonly failed: { readonly status: PlannedRun['failed'][number]['status']; readonly error: string }[]
   /** Whether the whole request fits the model's window. */
   readonly fits: boolean
@@ -252,7 +250,7 @@ export type ArrayCompactionResult = Pick<CompactionResult, (typeof FIGURES)[numb
 
 /**
  * Compacts plain arrays with the store's pipeline: prune, deduplicate, summarize, truncate, each only while the messages are over the
- * target. The changes that a store would record as tags are in the result.
+ * target. The result contains the changes that a store would record as tags.
  */
 export class ContextCompactor {
   readonly #config: z.output<typeof arrayConfigSchema>
@@ -263,11 +261,11 @@ export class ContextCompactor {
   }
 
   /**
-   * Compacts messages down to `targetTokens` of history. Default: the config's `targetTokens`, else its `target`
-   * (0.4) of the input of its `provider` and `model`, less the rest of the request in the config.
+   * Compacts messages down to `targetTokens` of history. Default: the config's `targetTokens`, else its `target` (0.4) of the input of its
+   * `provider` and `model`, minus the rest of the request in the config.
    *
-   * Resolves whatever the summarizer does: when it fails, truncation takes over and `failed` has the reason. The given array and its
-   * objects are not changed. Rejects with `INVALID_INPUT`, and with `ABORTED` after `signal`.
+   * Resolves even if the summarizer fails: truncation then takes over, and `failed` has the reason. The given array and its objects aren't
+   * changed. Rejects with `INVALID_INPUT`, and with `ABORTED` if `signal` fires.
    */
   async compact(messages: readonly ChatMessage[], targetTokens?: number): Promise<ArrayCompactionResult> {
     const target = check(targetSchema, targetTokens, 'compact: targetTokens') ?? this.#config.targetTokens
@@ -287,15 +285,15 @@ const { summarizer, summarySections, summaryMaxTokens, summaryTimeoutMs, offline
   compactionConfigSchema.shape
 
 const summarizeConfigSchema = z.strictObject({
-  /** The provider of the summarizing model, passed to the summarizer. */
+  /** Provider of the summarizing model, passed to the summarizer. */
   provider: z.string().optional(),
-  /** The summarizing model, passed to the summarizer. */
+  /** Model that summarizes, passed to the summarizer. */
   model: z.string().optional(),
-  /** The share of the messages to keep, 0 to 1, at least 4 messages. Default 0.3. */
+  /** Share of the messages to keep, 0 to 1, at least 4 messages. Default 0.3. */
   keepRecentRatio: shareSchema.optional(),
   /**
-   * Passed to the summarizer as `memoryConfig` of its request. Its `summarizationProvider` and `summarizationModel` apply when `provider`
-   * and `model` are absent.
+   * Passed to the summarizer as `memoryConfig` of its request. Its `summarizationProvider` and `summarizationModel` apply if `provider` and
+   * `model` are absent.
    */
   memoryConfig: z.record(z.string(), z.unknown()).optional(),
   summarizer,
@@ -306,9 +304,8 @@ const summarizeConfigSchema = z.strictObject({
   signal,
 })
 /**
- * The options of `summarizeMessages`. `summarizer` (default `extractiveSummarizer`, no model),
- * `summarySections`, `summaryMaxTokens`, `summaryTimeoutMs`, `offlineFallback` and `signal` are those of
- * `CompactionConfig`.
+ * Options of `summarizeMessages`. `summarizer` (default `extractiveSummarizer`, which needs no model), `summarySections`,
+ * `summaryMaxTokens`, `summaryTimeoutMs`, `offlineFallback` and `signal` are those of `CompactionConfig`.
  */
 export type SummarizeConfig = z.input<typeof summarizeConfigSchema>
 
@@ -318,26 +315,26 @@ export type SummarizeResult = {
   /** [summary, …recent messages]; system messages stay in their places, usually before the summary. */
   readonly messages: ChatMessage[]
   /**
-   * The summarizer's own text. The summary message may contain more: notes and lines from the log, and the digest of tool calls after it.
+   * The summarizer's own text. The summary message may contain more: notes and lines from the log, and the digest of tool calls at the end.
    */
   readonly summaryText?: string
-  /** The given array with `condenseParent` on the summarized messages and the summary after them; nothing is lost. */
+  /** The given array with `condenseParent` on the summarized messages and the summary after them; no message is lost. */
   readonly tagged: ChatMessage[]
-  /** The ids for the undo: `removeCondensationTags(tagged, condenseId)` for each. Usually one; none when nothing was done. */
+  /** The ids for undoing: `removeCondensationTags(tagged, condenseId)` for each. Usually one; empty if nothing was done. */
   readonly condenseIds: string[]
-  /** Why a requested summary was not used: a code or an error's name, never text of the conversation. */
+  /** Why a requested summary wasn't used: a code or an error's name, never text of the conversation. */
   readonly failure?: string
 }
 
 /**
- * Replaces the older messages of a plain array by a summary.
+ * Replaces the older messages of a plain array with a summary.
  *
- * Keeps max(4, ceil(n × `keepRecentRatio`)) of the n visible messages, and more where the cut would separate a call from its result; four
- * or fewer messages are not summarized. An earlier summary is merged into the new one. The summary has the role `system`,
- * `metadata.isSummary` and a new `condenseId`. When the summarizer fails, returns nothing, or writes more than it replaces, nothing is
- * done and `summarized` is false.
+ * Keeps max(4, ceil(n × `keepRecentRatio`)) of the n visible messages, and more if the cut would separate a call from its result; four or
+ * fewer messages aren't summarized. An earlier summary is merged into the new one. The summary has the role `system`, `metadata.isSummary`
+ * and a new `condenseId`. If the summarizer fails, returns nothing, or writes more than it replaces, nothing is done and `summarized` is
+ * false.
  *
- * The given array and its objects are not changed. Throws `INVALID_INPUT`, and `ABORTED` after `signal`.
+ * The given array and its objects aren't changed. Throws `INVALID_INPUT`, and `ABORTED` if `signal` fires.
  */
 export async function summarizeMessages(
   messages: readonly ChatMessage[],
@@ -356,7 +353,7 @@ export async function summarizeMessages(
   }
 }
 
-/** The pipeline with the summarizing stage only, and a target of 0. */
+/** Returns the pipeline with only the summarizing stage, and a target of 0. */
 function pipelineConfig(config: z.output<typeof summarizeConfigSchema>): CompactionOptions {
   const { provider, model, keepRecentRatio, memoryConfig, summarizer: given, ...rest } = config
   return {
@@ -372,14 +369,14 @@ function pipelineConfig(config: z.output<typeof summarizeConfigSchema>): Compact
   }
 }
 
-/** A summarizer whose requests include the memory config. */
+/** Returns a summarizer whose requests include the memory config. */
 function withMemoryConfig(
   summarizer: Summarizer,
   memoryConfig: { readonly [name: string]: unknown } | undefined,
 ): Summarizer {
   if (memoryConfig === undefined) return summarizer
   const { name, usesModel, maxInputTokens, tokensPerMessage, asksAgain } = summarizer
-  // Field by field: those of an instance of a class may be inherited, and its methods need their object.
+  // Field by field: the fields of a class instance may be inherited, and its methods need their object.
   return {
     name,
     usesModel,
@@ -394,10 +391,11 @@ function withMemoryConfig(
 type Snapshot = PlannedRun['snapshot']
 
 /**
- * Plans a run over an array with the store's pipeline: the same stages in the same order, the same defaults, the same rules for
- * summaries. Nothing is stored; the array is not changed.
+ * Plans a run over an array with the store's pipeline: the same stages in the same order, the same defaults, the same rules for summaries.
+ * Nothing is stored; the array isn't changed.
  *
- * The array may grow meanwhile: `given` is its content at the call. Throws `INVALID_INPUT` for unreadable messages, and `ABORTED`.
+ * The array may grow during the run: `given` is its content at the time of the call. Throws `INVALID_INPUT` for unreadable messages, and
+ * `ABORTED`.
  */
 async function runPipeline(
   messages: readonly ChatMessage[],
@@ -408,7 +406,7 @@ async function runPipeline(
   const chosen = resolveModel(undefined, config.provider, config.model)
   const rows = rowsOf(messages, chosen.key, what)
   const given = [...messages]
-  // An array has no session: planning reads only the id of one, for its errors.
+  // An array has no session: planning only reads a session's id, for its errors.
   const session = { id: '' } as Snapshot['session']
   const snapshot: Snapshot = { session, view: rows.view, nextOrdinal: 1 }
   const settings = resolveSettings(config, {
@@ -426,7 +424,7 @@ async function runPipeline(
       const found = keys.map((key) => [key, rows.metadata.get(key)] as const)
       return new Map(found.filter((entry): entry is [number, JsonObject] => entry[1] !== undefined))
     },
-    // An array has no replacements: its messages are what they show.
+    // An array has no replacements: its messages are shown as they are.
     shownTexts: () => new Map(),
   }
   const run = await new Run({ storage: contents, snapshot, settings, config, mode: {} }).plan()

@@ -37,31 +37,31 @@ import {
 /** Default maximum tokens of a summary of an array. */
 const SUMMARY_TOKENS = 1_024
 
-/** The form of a summary without a preset: a system message with only its text. */
+/** How a summary is rendered without a preset: a system message that contains only its text. */
 const PLAIN_MANNER = { role: 'system', before: '', after: '', place: 'inline' } as const
 
 const PRESETS = Object.keys(MANNERS) as [SummaryPreset, ...SummaryPreset[]]
 
-/** The options of every strategy besides its own. */
+/** The options that every strategy has besides its own. */
 export const strategyShape = {
   /** Compaction is due when the messages take more than this many tokens. Default: never. */
   maxTokens: z.int().nonnegative().optional(),
-  /** The name of an estimator, an estimator of your own, or a `createTokenCounter`. Default "neurolink". */
+  /** The name of an estimator, an estimator of your own, or the result of `createTokenCounter`. Default "neurolink". */
   estimator: estimatorChoiceSchema.optional(),
   /** The provider for which tokens are counted. Default: none. */
   provider: z.string().optional(),
 }
-/** The options of strategies that summarize, over arrays. In a store the store's settings apply. */
+/** The options of strategies that summarize over arrays. In a store, the store's settings apply. */
 export const summaryShape = {
-  /** Default: the extractive summarizer, which needs no model. */
+  /** The summarizer. Default: the extractive one, which needs no model. */
   summarizer: summarizerSchema.optional(),
-  /** The role of a summary and the text around it. Default: `system` and no text. */
+  /** The role of a summary and the text around it. Default: `system` without text around it. */
   summaryPreset: z.enum(PRESETS).optional(),
   /** Maximum tokens of a summary. Default 1,024. */
   summaryMaxTokens: z.int().positive().optional(),
   /** Titles of the requested sections. Default: `SUMMARY_SECTIONS`. */
   summarySections: z.array(z.string().min(1)).min(1).readonly().optional(),
-  /** The time limit for one summary, milliseconds. Default 120,000. */
+  /** Milliseconds for one summary. Default 120,000. */
   summaryTimeoutMs: z.int().positive().optional(),
 }
 
@@ -74,7 +74,7 @@ export type StrategyBudget =
   | number
   | {
       readonly availableForHistory: number
-      /** Tokens reserved for a system prompt; added to the budget when the messages begin with one. */
+      /** Tokens reserved for a system prompt; added to the budget if the messages begin with one. */
       readonly reservedSystem?: number
     }
 const budgetSchema = z.union([
@@ -85,17 +85,17 @@ const budgetSchema = z.union([
   }),
 ])
 
-/** The result of a strategy over an array. Figures are tokens of its estimator. */
+/** The result of a strategy over an array. Figures are in tokens of its estimator. */
 export type StrategyResult = {
   /** The messages to send, in order: a new list of new objects. */
   readonly messages: ChatMessage[]
-  /** Indexes in the given array of the messages that were visible and are not sent, ascending. */
+  /** Indexes in the given array, ascending, of the visible messages that aren't sent. */
   readonly hidden: number[]
-  /** Whether the messages still exceed the budget, because the messages that always stay or a single turn are too large. */
+  /** Whether the messages still exceed the budget, because the messages that always stay, or a single turn, are too large. */
   readonly overBudget: boolean
   readonly tokensBefore: number
   readonly tokensAfter: number
-  /** One entry for each strategy that was applied, in order; empty when everything fit. */
+  /** One entry for each applied strategy, in order; empty if everything fit. */
   readonly steps: StrategyStep[]
   /** The summaries in `messages`, each with the indexes of the messages that it replaces. */
   readonly summaries: { readonly text: string; readonly positions: readonly number[] }[]
@@ -105,22 +105,22 @@ export type StrategyResult = {
 export type ArrayFace = {
   /** Tokens above which `shouldCompact` returns true. */
   readonly maxTokens: number | undefined
-  /** The summarizer of its options. */
+  /** The summarizer in its options. */
   readonly summarizer: Summarizer | undefined
-  /** Tokens of the visible messages, rounded up. Throws `INVALID_INPUT`. */
+  /** Returns the tokens of the visible messages, rounded up. Throws `INVALID_INPUT`. */
   tokenEstimate(messages: readonly ChatMessage[]): number
-  /** Whether `tokenCount` is greater than `maxTokens`. */
+  /** Returns whether `tokenCount` is greater than `maxTokens`. */
   shouldCompact(messages: readonly ChatMessage[], tokenCount: number): boolean
   /**
-   * Applies the strategy, whatever the size of the messages, and returns the messages that are left. `targetTokens` (default
-   * `maxTokens`) is the target of strategies that count tokens. The given array and its objects are not changed.
+   * Applies the strategy, whatever the size of the messages, and returns the remaining messages. `targetTokens` (default `maxTokens`) is
+   * the target of strategies that count tokens. The given array and its objects aren't changed.
    *
-   * Rejects with `SUMMARIZER_FAILED`, `STRATEGY_FAILED` (a strategy of your own within it) and `INVALID_INPUT`.
+   * Rejects with `SUMMARIZER_FAILED`, `STRATEGY_FAILED` (from a strategy of your own within it) and `INVALID_INPUT`.
    */
   compact(messages: readonly ChatMessage[], targetTokens?: number): Promise<ChatMessage[]>
   /**
-   * Makes the messages fit a budget as far as the strategy can; does nothing when they fit. A summary that is not smaller than its
-   * source is rejected, and those messages stay. Rejects as `compact` does.
+   * Makes the messages fit a budget as far as the strategy can; does nothing if they already fit. A summary that isn't smaller than its
+   * source is rejected, and those messages stay. Rejects with the same errors as `compact`.
    */
   apply(messages: readonly ChatMessage[], budget: StrategyBudget): Promise<StrategyResult>
 }
@@ -128,15 +128,14 @@ export type ArrayFace = {
 /** A stage for `compactSession` that also works over plain arrays. It keeps no state. */
 export type Strategy<S extends Stage = Stage> = S & ArrayFace
 
-/** What a strategy needs besides its stage. */
 type StrategyTraits = {
-  /** The final form of a message that the stage changed; `undefined` removes it. For stages that only replace. */
+  /** Returns the final form of a message that the stage changed; `undefined` removes the message. For stages that only replace. */
   readonly finish?: (message: ChatMessage, before: ChatMessage) => ChatMessage | undefined
-  /** Whether it cannot work without a target size. Default false. */
+  /** Whether the strategy needs a target size. Default false. */
   readonly needsTarget?: boolean
 }
 
-/** Gives a stage the methods over plain arrays. Other fields of `options`, those of the stage, are ignored. */
+/** Gives a stage the methods over plain arrays. Fields of `options` that belong to the stage are ignored. */
 export function strategyOf<S extends Stage>(
   stage: S,
   options: StrategyOptions,
@@ -150,7 +149,7 @@ export function strategyOf<S extends Stage>(
     requireMessages(messages, name)
     return itemsOf(messages)
   }
-  // Within a composite, its options are the defaults.
+  // Within a composite, the composite's options are the defaults.
   const pass = async (items: readonly Item[], outer: ArrayRun): Promise<readonly Item[]> => {
     const run = { ...outer, ...given }
     if (needsTarget) targetOf(run)
@@ -199,7 +198,7 @@ export function strategyOf<S extends Stage>(
   return Object.assign({}, ours(stage), face, { [PASSING]: pass })
 }
 
-/** The tokens that a budget leaves for these messages. A system prompt as the first message is not counted twice. */
+/** Returns the tokens that a budget leaves for these messages. A system prompt as the first message isn't counted twice. */
 function tokensOfBudget(budget: StrategyBudget, items: readonly Item[], own: Counting): number {
   const checked = check(budgetSchema, budget, `${own.what}: budget`)
   if (typeof checked === 'number') return checked
@@ -210,7 +209,7 @@ function tokensOfBudget(budget: StrategyBudget, items: readonly Item[], own: Cou
   return availableForHistory + Math.min(reservedSystem, view.tokensOfRows(view.rows))
 }
 
-/** The given options of a strategy, as a run has them. */
+/** Returns the given options of a strategy in the form of a run's options. */
 function givenOptions({ estimator, summaryPreset, ...options }: StrategyOptions): Partial<RunOptions> {
   return {
     ...pick(options, ['provider', 'summarizer', 'summaryMaxTokens', 'summarySections', 'summaryTimeoutMs']),
@@ -229,7 +228,7 @@ const DEFAULT_OPTIONS: RunOptions = {
   summaryTimeoutMs: SUMMARY_TIMEOUT_MS,
 }
 
-/** The options that belong to the stage of a strategy, by its shape. */
+/** Returns the options that belong to the stage of a strategy, according to its shape. */
 function stageOptions<T extends object, K extends keyof T>(
   options: T,
   shape: { readonly [name in K]: unknown },
@@ -237,9 +236,9 @@ function stageOptions<T extends object, K extends keyof T>(
   return pick(options, Object.keys(shape) as K[])
 }
 
-/** The kinds of strategies that a configuration may name. */
+/** The kinds of strategies that a configuration may select. */
 export const STRATEGY_KINDS = ['sliding_window', 'sliding_window_with_summary', 'priority_based'] as const
-/** The name of a kind of strategy of `createStrategy`. */
+/** A kind of strategy of `createStrategy`. */
 export type ContextStrategyKind = (typeof STRATEGY_KINDS)[number]
 
 /** Options of `createStrategy`. */
@@ -265,9 +264,9 @@ const MAKERS: { readonly [K in ContextStrategyKind]: (options: CreateStrategyOpt
 }
 
 /**
- * Creates the strategy of a kind. The default "sliding_window" keeps the newest messages that fit; "sliding_window_with_summary" is
- * the same, also by name, without a `summarizer`. The result of `apply` fits the budget unless the system messages alone are too
- * large: the newest message may be dropped, and a summary that does not fit is omitted. Throws `INVALID_INPUT`.
+ * Creates a strategy of a kind. The default "sliding_window" keeps the newest messages that fit; "sliding_window_with_summary" without a
+ * `summarizer` is the same, including the name. The result of `apply` fits the budget unless the system messages alone are too large: even
+ * the newest message may be dropped, and a summary that doesn't fit is omitted. Throws `INVALID_INPUT`.
  */
 export function createStrategy(
   kind: ContextStrategyKind = 'sliding_window',
@@ -282,10 +281,10 @@ const dropReasoningSchema = z.strictObject({ ...dropReasoningShape, ...strategyS
 export type DropReasoningOptions = z.input<typeof dropReasoningSchema>
 
 /**
- * Removes the reasoning of turns before the newest `keepTurns` (1), including signatures and redacted reasoning, from finished tool
- * loops only, each as a whole.
+ * Removes the reasoning of turns before the newest `keepTurns` (1), including signatures and redacted reasoning. Only finished tool loops
+ * are changed, each as a whole.
  *
- * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ * Returns a stage for `compactSession` that is also a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
 export function dropReasoning(options: DropReasoningOptions = {}): Strategy {
   const checked = check(dropReasoningSchema, options, 'dropReasoning')
@@ -293,7 +292,7 @@ export function dropReasoning(options: DropReasoningOptions = {}): Strategy {
   return strategyOf(stage, checked, { finish: withoutEmptied })
 }
 
-/** An array has no part indexes to preserve, so emptied reasoning parts, and messages of nothing else, are removed. */
+/** An array has no part indexes to preserve, so emptied reasoning parts, and messages that consist only of them, are removed. */
 function withoutEmptied(after: ChatMessage, before: ChatMessage): ChatMessage | undefined {
   const [was, is] = [before.content, after.content]
   if (!Array.isArray(was) || !Array.isArray(is)) return after
@@ -308,10 +307,10 @@ const clearToolResultsSchema = z.strictObject({ ...clearToolResultsShape, ...str
 export type ClearToolResultsOptions = z.input<typeof clearToolResultsSchema>
 
 /**
- * Replaces all tool results except the newest `keep` by "[tool result cleared]". Nothing else changes. In an array a cleared result
- * is no longer marked as failed; in a store it still is, because only its text is replaced.
+ * Replaces all tool results except the newest `keep` with "[tool result cleared]". Nothing else changes. In an array, a cleared result is
+ * no longer marked as failed; in a store it still is, because only its text is replaced.
  *
- * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ * Returns a stage for `compactSession` that is also a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
 export function clearToolResults(options: ClearToolResultsOptions): Strategy {
   const checked = check(clearToolResultsSchema, options, 'clearToolResults')
@@ -338,7 +337,7 @@ function withoutFailure(message: ChatMessage, before: ChatMessage): ChatMessage 
   }
 }
 
-/** A replaced part without its failure. */
+/** Returns a replaced part without its failure mark. */
 function clearedPart(part: Part): Part {
   if (part.type !== 'tool-result' || !isFailed(part.output)) return part
   return { ...part, output: { type: 'text', value: outputText(part.output) } }
@@ -349,10 +348,10 @@ const prioritySchema = z.strictObject({ ...priorityShape, ...strategyShape })
 export type PriorityOptions = z.input<typeof prioritySchema>
 
 /**
- * Keeps the highest-scoring messages that fit the budget. A call and its results are one unit with the score of the call. System and
- * pinned messages, pending calls, active summaries and the newest turn always stay.
+ * Keeps the highest-scoring messages that fit the budget. A call and its results are one unit with the score of the call. System and pinned
+ * messages, pending calls, active summaries and the newest turn always stay.
  *
- * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ * Returns a stage for `compactSession` that is also a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
 export function priority(options: PriorityOptions = {}): Strategy {
   const checked = check(prioritySchema, options, 'priority')
@@ -364,10 +363,10 @@ const summarizeOlderSchema = z.strictObject({ ...summarizeOlderShape, ...strateg
 export type SummarizeOlderOptions = z.input<typeof summarizeOlderSchema>
 
 /**
- * Replaces all messages except the newest `keepLast` by a summary. System messages stay in their places and are not counted. Without
- * older messages the summarizer is not called.
+ * Replaces all messages except the newest `keepLast` with a summary. System messages stay in their places and aren't counted. Without older
+ * messages the summarizer isn't called.
  *
- * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ * Returns a stage for `compactSession` that is also a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
 export function summarizeOlder(options: SummarizeOlderOptions): Strategy {
   const checked = check(summarizeOlderSchema, options, 'summarizeOlder')
@@ -379,11 +378,11 @@ const slidingWindowSchema = z.strictObject({ ...slidingWindowShape, ...strategyS
 export type SlidingWindowOptions = z.input<typeof slidingWindowSchema>
 
 /**
- * Keeps the newest messages: the newest `last`, not counting system messages, or with `fitBudget: true` the newest that fit the
- * budget. System and pinned messages, pending calls and active summaries always stay; a call and its results are never separated.
- * With `summarize: true` a summary replaces the removed messages, and the name is `sliding_window_with_summary`.
+ * Keeps the newest messages: the newest `last`, not counting system messages, or, with `fitBudget: true`, the newest that fit the budget.
+ * System and pinned messages, pending calls and active summaries always stay; a call and its results are never separated. With `summarize:
+ * true`, a summary replaces the removed messages, and the name is `sliding_window_with_summary`.
  *
- * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
+ * Returns a stage for `compactSession` that is also a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
 export function slidingWindow(options: SlidingWindowOptions): Strategy {
   const checked = check(slidingWindowSchema, options, 'slidingWindow')

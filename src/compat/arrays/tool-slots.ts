@@ -11,12 +11,12 @@ const CALL_END = ' - conversation was compacted]'
 
 type Fields = { readonly [name: string]: unknown }
 
-/** A synthesized message, marked as such. */
+/** Returns a message that is marked as synthesized. */
 export function synthesized(fields: PlainMessage & Fields): PlainMessage {
   return { ...fields, metadata: { truncated: true } } as PlainMessage
 }
 
-/** Messages with results for calls of one message that have none, in the format of the calls. */
+/** Returns messages with results for the unanswered calls of one message, in the format of the calls. */
 export function resultsFor(calls: readonly ToolSlot[]): PlainMessage[] {
   return byForm(calls).flatMap(([form, some]) => {
     if (form === 'parts' || form === 'blocks') {
@@ -33,7 +33,7 @@ export function resultsFor(calls: readonly ToolSlot[]): PlainMessage[] {
   })
 }
 
-/** Messages with calls for results of one message that have none, in the format of the results. */
+/** Returns messages with calls for the unmatched results of one message, in the format of the results. */
 export function callsFor(results: readonly ToolSlot[]): PlainMessage[] {
   return byForm(results).map(([form, some]) => {
     const { id, tool } = some[0]!
@@ -61,14 +61,14 @@ export function callsFor(results: readonly ToolSlot[]): PlainMessage[] {
   })
 }
 
-/** The result of a call, for a list of parts or blocks. */
+/** Returns the result of a call, for a list of parts or blocks. */
 export function resultPart({ form, id, tool: toolName }: ToolSlot): Fields {
   if (form === 'blocks') return { type: 'tool_result', tool_use_id: id, content: RESULT_UNAVAILABLE }
   const output = { type: 'text', value: RESULT_UNAVAILABLE }
   return { type: 'tool-result', toolCallId: id, ...defined({ toolName }), output }
 }
 
-/** The call of a result with a text before it, for a list of parts or blocks. */
+/** Returns the call of a result, preceded by a text, for a list of parts or blocks. */
 export function callParts({ form, id, tool, inside }: ToolSlot): Fields[] {
   const text = { type: 'text', text: callText(tool) }
   const name = tool ?? 'unknown'
@@ -102,29 +102,29 @@ type ToolForm = 'flat' | 'openai' | 'function' | 'blocks' | 'parts'
 export type ToolSlot = {
   readonly kind: 'call' | 'result'
   readonly form: ToolForm
-  /** Whether it is a part of the content, one of the calls beside it, or the whole message. */
+  /** Whether it is a part of the content, one of the calls next to the content, or the whole message. */
   readonly place: 'content' | 'calls' | 'message'
   /** The index in its list; 0 if it is the message itself. */
   readonly at: number
-  /** Empty without one. */
+  /** The id; an empty string if there is none. */
   readonly id: string
   readonly tool: string | undefined
-  /** Whether it belongs in the message of its partner, as with tools that a provider runs itself. */
+  /** Whether it belongs in its partner's message, as with tools that a provider runs itself. */
   readonly inside: boolean
 }
 
 /** The calls and results of one message. */
 export type ToolMessage = {
   readonly slots: readonly ToolSlot[]
-  /** Whether it has content besides them. */
+  /** Whether the message has content besides calls and results. */
   readonly says: boolean
-  /** Whether it consists of results only. */
+  /** Whether the message consists only of results. */
   readonly isResults: boolean
-  /** Whether it is one call in the flat format. */
+  /** Whether the message is one call in the flat format. */
   readonly isFlatCall: boolean
 }
 
-/** The visible messages of a list with their indexes. Throws what `readToolMessage` throws. */
+/** Returns the visible messages of a list with their indexes. Throws the errors of `readToolMessage`. */
 export function readVisible(
   messages: readonly PlainMessage[],
   what: string,
@@ -138,7 +138,7 @@ export function readVisible(
 
 /**
  * Finds the calls and results of a message. Blocks of tools that a provider ran itself (`server_tool_use` and its results) are ignored.
- * Throws `INVALID_INPUT` for an unknown role, and for a content that is neither a text, nor a list, nor absent; `where` names the message.
+ * Throws `INVALID_INPUT` for an unknown role, and for content that is present and neither a text nor a list; `where` describes the message.
  */
 function readToolMessage(message: PlainMessage, where: string): ToolMessage {
   const { role, content } = message
@@ -154,7 +154,7 @@ function readToolMessage(message: PlainMessage, where: string): ToolMessage {
     return { slots: [whole], says: false, isResults: !isCall, isFlatCall: isCall }
   }
 
-  // Some frameworks list the calls of their blocks a second time.
+  // Some frameworks list the calls in their blocks a second time.
   const listed = new Set(inContent.flatMap(({ kind, id }) => (kind === 'call' && id !== '' ? [id] : [])))
   const slots = [...inContent, ...callsApart(message).filter(({ id }) => !listed.has(id))]
   const taken = new Set(inContent.map(({ at }) => at))
@@ -166,17 +166,17 @@ function readToolMessage(message: PlainMessage, where: string): ToolMessage {
   return { slots, says, isResults, isFlatCall: false }
 }
 
-/** Types of parts that are not content by themselves. */
+/** Types of parts that aren't content by themselves. */
 const CONTENTLESS = new Set<unknown>(['reasoning', 'thinking', 'redacted_thinking', 'provider'])
 
-/** Whether a part, neither call nor result, is content: not reasoning, and not a blank or synthesized text. */
+/** Whether a part that is neither call nor result is content: not reasoning, and not a blank or synthesized text. */
 export function isContent(part: unknown): boolean {
   const text = fieldOf(part, 'text')
   if (fieldOf(part, 'type') === 'text' && typeof text === 'string') return isContentText(text)
   return !CONTENTLESS.has(fieldOf(part, 'type'))
 }
 
-/** Whether a text is neither blank nor the text of a synthesized call. */
+/** Whether a text is neither blank nor that of a synthesized call. */
 export function isContentText(text: string): boolean {
   return text.trim() !== '' && !(text.startsWith(CALL_BEGIN) && text.endsWith(CALL_END))
 }
@@ -189,7 +189,7 @@ function slotOfPart(part: unknown, at: number, role: string): ToolSlot[] {
   return [slot(kind, form, at, id, tool, kind === 'call' ? isHosted : role === 'assistant')]
 }
 
-/** The call or result that a whole message is. */
+/** Returns the call or result that a whole message represents. */
 function wholeSlot(message: PlainMessage, parts: readonly unknown[]): ToolSlot | undefined {
   const openAIId = fieldOf(message, 'tool_call_id')
   const id = fieldOf(message, 'toolCallId') ?? openAIId
@@ -211,7 +211,7 @@ function wholeSlot(message: PlainMessage, parts: readonly unknown[]): ToolSlot |
   }
 }
 
-/** The calls of a message outside its content. */
+/** Returns the calls of a message outside its content. */
 function callsApart(message: PlainMessage): ToolSlot[] {
   const calls = fieldOf(message, 'tool_calls')
   if (Array.isArray(calls)) {

@@ -33,7 +33,7 @@ import {
   waitForRun,
 } from './waiting.ts'
 
-/** What a run was called with, where an equal call may share it. */
+/** The call and the settings of a run, which an equal call may share. */
 type Shareable = { readonly call: CheckedCall; readonly settings: Session['config'] }
 
 type ActiveRun = {
@@ -42,24 +42,23 @@ type ActiveRun = {
   readonly result: Promise<CompactionResult | null>
 }
 
-/** One attempt to plan and commit. */
 type Attempt = {
   readonly config: RunConfig
   readonly start: RunStart
   readonly lease: Lease | undefined
   readonly events: RunEvents
-  /** Whether the stages that need a model are skipped. */
+  /** Whether stages that need a model are skipped. */
   readonly skipsModel: boolean
 }
 
-/** The run that a call was made in, and the run that this one was made in. */
+/** The run within which a call was made, and the run that encloses that one. */
 type EnclosingRun = {
   readonly of: Compactor
   readonly sessionId: string
   readonly outer: EnclosingRun | undefined
 }
 
-/** One for all stores: up to Node 22 every instance slows down every promise of the process, also after its store was closed. */
+/** One for all stores: up to Node 22 every instance slows down every promise of the process, even after its store was closed. */
 const enclosingRun = new AsyncLocalStorage<EnclosingRun | undefined>()
 
 function withoutRunsOf(compactor: Compactor, run: EnclosingRun | undefined): EnclosingRun | undefined {
@@ -68,7 +67,7 @@ function withoutRunsOf(compactor: Compactor, run: EnclosingRun | undefined): Enc
   return run.of === compactor ? outer : { ...run, outer }
 }
 
-/** Carries out compactions: reads, plans, requests summaries, commits. */
+/** Carries out compactions: reads, plans, requests summaries, and commits. */
 export class Compactor {
   readonly #storage: Storage
   readonly #configuration: Configuration
@@ -84,8 +83,8 @@ export class Compactor {
   }
 
   /**
-   * An equal call for the same session shares the active run, unless it limits how long it waits; any other waits until that run is
-   * over, or `waitMs` has passed. An automatic run with nothing left to do after another automatic run returns the result of that run.
+   * An equal call for the same session shares the active run, unless it limits how long it waits; any other call waits until that run is
+   * over, or `waitMs` has passed. An automatic run that has nothing left to do after another automatic run returns the result of that run.
    */
   async compact(sessionId: string, call: CheckedCall, job?: RunOfJob): Promise<CompactionResult | null> {
     const session = await this.#storage.session(sessionId)
@@ -131,8 +130,8 @@ export class Compactor {
   }
 
   /**
-   * A preview shows one moment: when the session changes while it is planned, it is planned again. After a paid summary, or when
-   * others keep changing the session, it is returned all the same; applying it is then refused.
+   * Plans a preview of one moment: if the session changes during planning, it is planned again. After a paid summary, or if others keep
+   * changing the session, the preview is returned anyway; applying it then fails.
    */
   async #preview(
     session: Session,
@@ -156,7 +155,7 @@ export class Compactor {
       }
       await attempts.close(planned)
       const hidden = planned.steps.flatMap(({ plan }) => plan.hide.map(({ key }) => key))
-      // What stays is shown without reading the stored rows that go.
+      // Shows the remaining rows without reading the stored rows that would be hidden.
       const view = await this.#storage.view(
         session.id,
         false,
@@ -171,7 +170,7 @@ export class Compactor {
     }
   }
 
-  /** Applies exactly the plans of a preview, and calls the model now where it was not called before. */
+  /** Applies exactly the plans of a preview, and calls the model now if it wasn't called before. */
   async apply(sessionId: string, preview: CompactionPreview): Promise<CompactionResult> {
     const source = planOfPreview(preview)
     if (source === undefined) throw invalid('compactSession: this preview was not made by this package')
@@ -187,7 +186,7 @@ export class Compactor {
         }),
       )
     }
-    // Used again (after an undo, for example) it makes new compactions: the ids of the first ones are taken.
+    // If used again (after an undo, for example), it makes new compactions, because the ids of the first ones are taken.
     const start = source.start ?? startOf(config)
     const steps =
       source.start === undefined ? planned.steps.map((step) => ({ ...step, id: uuidv7() })) : planned.steps
@@ -204,7 +203,7 @@ export class Compactor {
     })
   }
 
-  /** Before a model is paid: a preview of a view that has changed cannot be applied. */
+  /** Before a model is paid for: a preview of a view that has changed can't be applied. */
   async #refuseStale({ snapshot, steps }: PlannedRun): Promise<void> {
     const { id, incarnation, messageCount } = snapshot.session
     const now = await this.#storage.snapshot(id, snapshot.view.provider)
@@ -212,7 +211,7 @@ export class Compactor {
     recheckSteps(id, steps, now.view, messageCount)
   }
 
-  /** A summarizer that compacts the session it summarizes would wait for itself. Throws `COMPACTION_IN_PROGRESS`. */
+  /** Throws `COMPACTION_IN_PROGRESS` for a summarizer that compacts the session it summarizes: it would wait for itself. */
   refuseReentry(sessionId: string): void {
     for (let run = enclosingRun.getStore(); run !== undefined; run = run.outer) {
       if (run.of !== this || run.sessionId !== sessionId) continue
@@ -228,7 +227,7 @@ export class Compactor {
   ): Promise<T> {
     const result = enclosingRun.run({ of: this, sessionId, outer: enclosingRun.getStore() }, work)
     const entry = { config, shareable, result }
-    // A run that did not wait for the active one does not replace it.
+    // A run that didn't wait for the active one doesn't replace it.
     if (!this.#active.has(sessionId)) this.#active.set(sessionId, entry)
     try {
       return await result
@@ -237,14 +236,14 @@ export class Compactor {
     }
   }
 
-  /** The view of one moment, counted for the provider of the run; `undefined` for a session without messages. */
+  /** Returns the view at one moment, counted for the run's provider; `undefined` for a session without messages. */
   async #snapshot(session: Session, config: RunConfig): Promise<Snapshot | undefined> {
     const keyOf = (one: Session): string =>
       resolveModel(this.#configuration.modelOf(one), config.provider, config.model).key
     const key = keyOf(session)
     const snapshot = await this.#storage.snapshot(session.id, key)
     if (snapshot === undefined || snapshot.session.messageCount === 0) return undefined
-    // The provider of the session was changed since it was read.
+    // The session's provider was changed after it was read.
     return keyOf(snapshot.session) === key ? snapshot : this.#snapshot(snapshot.session, config)
   }
 
@@ -262,8 +261,8 @@ export class Compactor {
     if (config.withoutModel === true) return withoutModel()
     const other = await waitForOthers(this.#storage, session.id, config, deadline)
     if (!usesModel || mustFinish || other !== undefined) return withoutModel()
-    // The lease is taken even when the model may not be called: no other run should pay for a view that changes meanwhile.
-    // The guard was asked about a job before it was started.
+    // The lease is taken even if the model may not be called: no other run should pay for a view that is changing. For a job, the guard was
+    // asked before it was started.
     const isChecked = !isAutomatic(config) || config.job !== undefined
     const skipsModel = !isChecked && (await this.#guard.refusal(session, config)) !== undefined
     const work = (start: RunStart, lease: Lease): Promise<CompactionResult | null> =>
@@ -276,7 +275,7 @@ export class Compactor {
     }
   }
 
-  /** Plans and commits. Without a model nothing was paid, so a stale plan is made again. */
+  /** Plans and commits. Without a model nothing was paid for, so a stale plan is made again. */
   async #plan(
     session: Session,
     config: RunConfig,
@@ -332,7 +331,7 @@ export class Compactor {
     return this.#report(start, planned)
   }
 
-  /** Listeners are outside the run: what they call later is not part of it. */
+  /** Listeners are outside the run: calls that they make later aren't part of it. */
   #eventsOf(sessionId: string, start: RunStart, lease: Lease | undefined): RunEvents {
     const emit = (event: CompactionEvent): void =>
       enclosingRun.run(withoutRunsOf(this, enclosingRun.getStore()), () =>
@@ -341,7 +340,7 @@ export class Compactor {
     return new RunEvents(emit, sessionId, start, { isLive: lease !== undefined })
   }
 
-  /** Whether no hook vetoes. Hooks are called only for runs that would change the view. */
+  /** Whether no hook vetoes the run. Hooks are called only for runs that would change the view. */
   async #isAllowed(start: RunStart, planned: PlannedRun, { signal }: RunConfig): Promise<boolean> {
     if (planned.steps.length === 0 || !this.#events.hasHooks) return true
     const allowed = this.#events.allows(beforeCompaction(start, planned))
@@ -353,16 +352,16 @@ export class Compactor {
     return this.#report(start, withoutSteps(planned), 'VETOED')
   }
 
-  /** The result, with what was appended while a summary was written. */
+  /** Returns the result, including messages appended while a summary was written. */
   async #report({ runId }: RunStart, planned: PlannedRun, idle?: IdleReason): Promise<CompactionResult> {
     return resultOf(planned, runId, await this.#storage.view(planned.snapshot.session.id, false), idle)
   }
 
   /**
-   * Runs `work` while no other run calls a model for the session, whose summary would otherwise be paid for and then stale. Waits for such a run at most
-   * `waitMs` milliseconds; after that, or if the session cannot be leased, `work` runs anyway. `hasWaited`: the view may have changed.
-   * `isBeside`: another run is still active, and what `work` changes makes its summary stale.
-   * Runs within the work must not call a model. Throws `ABORTED` and what the work throws.
+   * Runs `work` while no other run calls a model for the session; otherwise that run's summary would be paid for and then be stale. Waits
+   * for such a run at most `waitMs` milliseconds; after that, or if the session can't be leased, `work` runs anyway. `hasWaited`: the view
+   * may have changed. `isBeside`: another run is still active, and changes by `work` make its summary stale. Runs within `work` must not
+   * call a model. Throws `ABORTED` and the errors of `work`.
    */
   async undisturbed<T>(
     sessionId: string,

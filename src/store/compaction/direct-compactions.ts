@@ -21,16 +21,13 @@ import { resolveModel } from '../config/model.ts'
 import type { Cause } from '../config/store-options.ts'
 import { savingsOf } from './draft-plan.ts'
 
-/*
- * Compactions that no stage plans: messages that the application hides, parts that a provider refused, and what a provider did itself.
- */
+/* Compactions that no stage plans: messages hidden by the application, parts that a provider refused, and a provider's own compactions. */
 
-/** How often something is planned when other writers change the view in between. */
+/** Maximum number of plans if other writers change the view in between. */
 export const MAX_PLANS = 5
-/** Messages that are read at a time in search of a block. */
 const SEARCH_ROWS = 64
 
-/** Plans and commits without a model, so nothing was paid: a stale plan is made again. */
+/** Plans and commits without a model, so nothing was paid for: a stale plan is made again. */
 async function withReplans<T>(planAndCommit: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -41,7 +38,7 @@ async function withReplans<T>(planAndCommit: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The steps of one run, each on the view that the one before left. */
+/** The steps of one run, each on the view that the previous one left. */
 export class DirectRun {
   readonly runId = uuidv7()
   readonly steps: (PlannedStep & { readonly id: string; readonly createdAt: number })[] = []
@@ -71,7 +68,7 @@ export class DirectRun {
   }
 }
 
-/** `providerOf`: the canonical provider whose tokens the figures are in. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
+/** `providerOf`: the canonical provider for which tokens are counted. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
 async function startRun(
   storage: Storage,
   sessionId: string,
@@ -87,9 +84,9 @@ async function startRun(
 }
 
 /**
- * Hides messages; returns the compaction's id. Planned again when the view changes meanwhile.
+ * Hides messages; returns the compaction's id. Plans again if the view changes in the meantime.
  *
- * Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `ILLEGAL_BOUNDARY`, and `STALE_PLAN` for messages that are hidden already.
+ * Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `ILLEGAL_BOUNDARY`, and `STALE_PLAN` for messages that are already hidden.
  */
 export function hideMessages(
   storage: Storage,
@@ -112,7 +109,7 @@ export function hideMessages(
   })
 }
 
-/** A part that a provider refused, what it shows, and the text to show. */
+/** A part that a provider refused, its current content, and the text to show. */
 export type PartRepair = {
   readonly messageId: string
   readonly part: number
@@ -120,7 +117,7 @@ export type PartRepair = {
   readonly text: string
 }
 
-/** A repair of a view of this epoch: what its parts show is as old. */
+/** A repair of a view at this epoch, to which the content of its parts belongs. */
 export type Repair = {
   readonly parts: readonly PartRepair[]
   readonly params: Plan['params']
@@ -128,10 +125,11 @@ export type Repair = {
 }
 
 /**
- * Shows parts differently that a provider refused: a compaction of kind `repair`. Returns its id; `undefined` when `isAllowed` refuses.
+ * Changes how parts that a provider refused are shown, with a compaction of kind `repair`. Returns its id; `undefined` if `isAllowed`
+ * returns false.
  *
- * Throws `SESSION_NOT_FOUND`, and `STALE_PLAN` when the view has changed. It is not planned again here, because its texts are made of what the
- * parts showed.
+ * Throws `SESSION_NOT_FOUND`, and `STALE_PLAN` if the view has changed. It isn't planned again here, because its texts are made from the
+ * current content of the parts.
  */
 export async function repairParts(
   storage: Storage,
@@ -165,12 +163,15 @@ export async function repairParts(
 /** The checked options of `compactions.recordProvider`. */
 export type ProviderRecord = Authorship & {
   readonly messageId: string | undefined
-  /** A block of no message, and the first message that it does not cover; `undefined` if it covers all. */
+  /** A block without a message, and the first message that it doesn't cover; `undefined` if it covers all. */
   readonly requested?:
     | {
         readonly block: ProviderPart
         readonly keepFrom: string | undefined
-        /** What it is for reasoning that is bound to what precedes it: the prefixes of the messages that it replaces, at a moment of the session. */
+        /**
+         * For reasoning that is bound to what precedes it: the prefixes of the messages that the block replaces, at a moment of the
+         * session.
+         */
         readonly replaced?: Pick<Session, 'messageCount' | 'viewEpoch'> & {
           readonly prefixes: readonly string[]
         }
@@ -182,12 +183,12 @@ export type ProviderRecord = Authorship & {
 }
 
 /**
- * What became of a provider's compaction block:
+ * The outcome for a provider's compaction block:
  *
  * - `recorded`: in the view it replaces everything before it;
  * - `known`: it was recorded before, in force or undone, and nothing was done;
- * - `nothing-before`: there is nothing before it that may be hidden, so it stays in its message and is sent from there;
- * - `hidden`: its message is hidden, so the view does not need it;
+ * - `nothing-before`: nothing before it may be hidden, so it stays in its message and is sent from there;
+ * - `hidden`: its message is hidden, so the view doesn't need it;
  * - `none`: there is no block.
  */
 export type BlockOutcome = 'recorded' | 'known' | 'nothing-before' | 'hidden' | 'none'
@@ -196,12 +197,12 @@ export type BlockOutcome = 'recorded' | 'known' | 'nothing-before' | 'hidden' | 
 export type ProviderCompactionResult = {
   /** Whether anything was written. */
   readonly recorded: boolean
-  /** The run that holds the compactions; absent when nothing was written. */
+  /** The run that contains the compactions; absent if nothing was written. */
   readonly runId?: string
   readonly compactionIds: readonly string[]
   readonly block: BlockOutcome
   /**
-   * The edits in the given order: how many results or turns the provider reports as cleared, and how many of those are in the
+   * The edits in the given order: the number of results or turns that the provider reports as cleared, and how many of those are in the
    * view, cleared now or before. Edits of other types count 0.
    */
   readonly edits: readonly { readonly type: string; readonly reported: number; readonly applied: number }[]
@@ -248,7 +249,7 @@ async function planEdits(
   const done: { type: string; reported: number; applied: number }[] = []
   for (const edit of appliedEdits) {
     const { view } = run
-    // The edits were made to the request, which does not contain the answer.
+    // The edits were made to the request, which doesn't contain the answer.
     const answer = messageId === undefined ? -1 : view.rows.findIndex(({ id }) => id === messageId)
     const end = answer === -1 ? view.rows.length : answer
     let planned: { plan: Plan | undefined; applied: number } = { plan: undefined, applied: 0 }
@@ -317,7 +318,7 @@ function isOf({ kind, params, status }: Compaction, { row, part }: BlockPlace): 
   return kind === 'provider' && wasMade && params.messageId === row.id && params.part === part
 }
 
-/** The block of a message, or the newest one of the view. */
+/** Returns the block of a message, or the newest one in the view. */
 async function findBlock(
   storage: Storage,
   { view, snapshot }: DirectRun,

@@ -22,15 +22,15 @@ import {
 import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts'
 import { measureMessage } from '../../core/tokens/measure.ts'
 
-/** The parts of a row as they are stored, and as the view shows them. */
+/** The parts of a row as stored, and as shown in the view. */
 export type RowContents = { readonly original: readonly Part[]; readonly shown: readonly Part[] }
 
-/** Whether a stage of this package computed everything itself, so that no contents need to be read. */
+/** Whether a built-in stage computed everything itself, so that no contents need to be read. */
 export function isWholePlan(draft: PlanDraft, stage: Stage): draft is Plan {
   return isOurs(stage) && 'kind' in draft && draft.hide !== undefined && draft.replace !== undefined
 }
 
-/** Why what a stage returned is not a plan, or `undefined`. A stage of the application may return anything. */
+/** Returns why a stage's result isn't a plan, or `undefined`. A stage of the application may return anything. */
 export function draftProblem(draft: unknown): string | undefined {
   if (typeof draft !== 'object' || draft === null) return 'the plan is not an object'
   const { hide = [], replace = [], requires = [], insert, params = {} } = draft as Record<string, unknown>
@@ -45,12 +45,12 @@ export function draftProblem(draft: unknown): string | undefined {
   return hide.length === 0 ? 'insert replaces hidden rows, and none are hidden' : undefined
 }
 
-/** Why what a stage returned is not a list of summary tasks, or `undefined`. */
+/** Returns why a stage's result isn't a list of summary tasks, or `undefined`. */
 export function tasksProblem(tasks: unknown): string | undefined {
   return isListOf(tasks, isTask) ? undefined : 'summaries is not a list of { rows }'
 }
 
-/** Why what a stage wants to read is not a list of rows, or `undefined`. */
+/** Returns why the rows that a stage wants to read aren't a list of rows, or `undefined`. */
 export function readsProblem(rows: unknown): string | undefined {
   return isListOf(rows, isRow) ? undefined : 'reads is not a list of rows of the view'
 }
@@ -90,14 +90,14 @@ function isTask(value: unknown): value is SummaryTaskDraft {
   return isCount(maxTokens) && isCount(level) && isJsonObject(params)
 }
 
-/** The rows whose contents `completePlan` needs. */
+/** Returns the rows whose contents `completePlan` needs. */
 export function rowsToMeasure(view: View, { replace = [] }: PlanDraft): ViewRow[] {
   return [...new Set(replace.map(({ row }) => rowOf(view, row)))]
 }
 
 /**
- * Completes the plan of a stage: order, sizes, kind. Parts that show the same text already are left out. Returns the row of a part
- * that cannot be replaced instead, if there is one. The caller checks the laws.
+ * Completes the plan of a stage: order, sizes, kind. Parts that already show the same text are left out. If a part can't be replaced,
+ * returns its row instead. The caller checks the laws.
  */
 export function completePlan(
   view: View,
@@ -143,7 +143,7 @@ export function completeTask(view: View, draft: SummaryTaskDraft, summaryMaxToke
   return { ...draft, rows, tokens, maxTokens: Math.max(1, draft.maxTokens ?? most) }
 }
 
-/** The row of the view for what may be a copy. A row that the view does not have fails the check of the laws. */
+/** Returns the row of the view for a possible copy. A row that isn't in the view fails the check of the laws. */
 export function rowOf(view: View, row: ViewRow): ViewRow {
   const index = view.indexOf(row.key)
   return index === undefined ? row : view.rows[index]!
@@ -155,7 +155,7 @@ function inViewOrder(view: View, rows: readonly ViewRow[]): ViewRow[] {
   return own.sort((a, b) => placeOf(a) - placeOf(b))
 }
 
-/** What a part saves when a text is shown instead; `undefined` for a part that no text may replace. */
+/** Returns the saving if a text is shown in place of a part; `undefined` for a part that no text may replace. */
 function replacementSizes(
   { estimator }: View,
   row: ViewRow,
@@ -169,7 +169,7 @@ function replacementSizes(
   return savingsOf(row, part, { original: from, shown: now, text }, estimator)
 }
 
-/** What a text saves in place of a part, and what its replacement saved until now. */
+/** Returns the saving of a text in place of a part, and the saving of its replacement so far. */
 export function savingsOf(
   row: ViewRow,
   part: number,

@@ -23,17 +23,17 @@ const perMillion = z.number().nonnegative()
 const priceSchema = z.strictObject({
   input: perMillion,
   output: perMillion,
-  /** Input read from the provider's cache. Default: `input`. */
+  /** Input read from the provider's cache. Default: the price of `input`. */
   cacheRead: perMillion.optional(),
-  /** Input written to the cache. Default: `input`. */
+  /** Input written to the cache. Default: the price of `input`. */
   cacheWrite: perMillion.optional(),
 })
-/** Prices of a model's tokens. */
+/** Prices of a model's tokens, US dollars per million. */
 export type ModelPrice = z.output<typeof priceSchema>
 
 const MILLION = 1_000_000
 
-/** The cost of the tokens, US dollars; `undefined` when their number is unknown. `inputTokens` includes cached tokens. */
+/** Returns the cost of the tokens in US dollars; `undefined` if their number is unknown. `inputTokens` includes cached tokens. */
 function costOf(usage: SummaryUsage | undefined, price: ModelPrice): number | undefined {
   const { inputTokens, outputTokens, cacheReadTokens = 0, cacheCreationTokens = 0 } = usage ?? {}
   if (inputTokens === undefined && outputTokens === undefined) return undefined
@@ -47,31 +47,30 @@ function costOf(usage: SummaryUsage | undefined, price: ModelPrice): number | un
 }
 
 /**
- * Output tokens for reasoning besides the summary. Reasoning models count it as output, so a limit of the summary's length alone would
- * leave nothing for the text.
+ * Output tokens for reasoning besides the summary. Reasoning counts as output, so limiting the output to the summary's length would leave
+ * no room for the text.
  */
 const THINKING_TOKENS = 4_000
-/** The maximum number of retries, as in the AI SDK. */
+/** Default number of retries, as in the AI SDK. */
 const MAX_RETRIES = 2
-/** The first wait before a retry, milliseconds, as in the AI SDK. */
+/** Milliseconds before the first retry, as in the AI SDK. */
 const FIRST_WAIT_MS = 2_000
-/** The share of the room for messages: their estimate can be too low, and each has a line above it. */
+/** Share of the room for messages: their estimate can be too low, and each is preceded by a line. */
 const ROOM_SHARE = 0.8
-/** The share of the room for the list of files, which the messages contain too. */
+/** Share of the room for the list of files, which the messages contain too. */
 const FILES_SHARE = 0.1
-/** The share of a summary that the listed rules may take: they are part of it. */
+/** Share of a summary that the listed rules may take, because they are part of it. */
 const RULES_SHARE = 0.5
-/** The minimum room for messages, tokens. */
 const LEAST_ROOM = 200
 
 /** The arguments of `generate`. */
 export type GenerateRequest = {
   readonly system: string
   readonly prompt: string
-  /** The maximum tokens of output, including reasoning. */
+  /** Maximum tokens of output, including reasoning. */
   readonly maxOutputTokens: number
   readonly temperature?: number
-  /** The provider and model of the caller's config, for a function that can choose. */
+  /** The provider and model in the caller's config, for a function that can choose. */
   readonly provider?: string
   readonly model?: string
   readonly signal: AbortSignal
@@ -92,31 +91,33 @@ export type GenerateAnswer = {
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 /** The checked options. */
 export const modelSummarizerSchema = z.strictObject({
-  /** For the audit. */
+  /** The summarizer's name, for the audit. */
   name: nameSchema,
   /** Calls the model once. */
   generate: z.custom<(request: GenerateRequest) => Promise<GenerateAnswer>>(isFunction, 'must be a function'),
-  /** The provider and model when the caller's config names none; they select the context window. */
+  /** The provider and model if the caller's config gives none; they determine the context window. */
   ...modelShape,
-  /** The maximum tokens of one request in total. Default: the model's window minus its output; 128,000 minus its output for an unknown model. */
+  /**
+   * Maximum tokens of one request in total. Default: the model's window minus its output; 128,000 minus its output for an unknown model.
+   */
   maxInputTokens: z.int().positive().optional(),
   /** Output tokens for reasoning besides the summary. Default 4,000. */
   thinkingTokens: z.int().nonnegative().optional(),
-  /** Default: the model's own. Reasoning models accept no other. */
+  /** Default: the model's own, because reasoning models accept no other. */
   temperature: z.number().min(0).max(2).optional(),
-  /** The maximum number of retries of a call that failed and may be repeated. Default 2. */
+  /** Maximum number of retries of a failed call that may be repeated. Default 2. */
   maxRetries: z.int().nonnegative().max(100).optional(),
-  /** The wait before the first retry, milliseconds; it doubles each time, and a server's retry-after takes precedence. Default 2,000. */
+  /** Milliseconds before the first retry, doubled each time; a server's retry-after takes precedence. Default 2,000. */
   retryWaitMs: z.int().nonnegative().optional(),
-  /** The time limit of one request including retries, milliseconds. Default: the run's `summaryTimeoutMs`. */
+  /** Milliseconds for one request, including retries. Default: the run's `summaryTimeoutMs`. */
   timeoutMs: z.int().positive().optional(),
-  /** Whether an answer that contradicts the log is requested once more, instead of being corrected by notes. Default false. */
+  /** Whether to request an answer that contradicts the log once more, instead of correcting it with notes. Default false. */
   retryContradictions: z.boolean().optional(),
-  /** US dollars per million tokens. */
+  /** Prices in US dollars per million tokens. */
   price: priceSchema.optional(),
-  /** The maximum characters of one tool output that the model receives, from both ends. Default 8,000. */
+  /** Maximum characters of one tool output that the model receives, from both ends. Default 8,000. */
   maxOutputChars: z.int().nonnegative().optional(),
-  /** Whether the provider and model of a config can be called. Default: true. */
+  /** Whether the provider and model of a config can be called. Default: always. */
   canUse: z.custom<NonNullable<Summarizer['canUse']>>(isFunction, 'must be a function').optional(),
 })
 /** Options of `modelSummarizer`. */
@@ -127,8 +128,8 @@ type Checked = z.output<typeof modelSummarizerSchema>
  * Returns a summarizer that calls a model through a function of the caller: it builds the request, retries calls that failed temporarily,
  * and reports usage and cost. The run judges the answer. Throws `INVALID_INPUT` for invalid options.
  *
- * `summarize` rejects with `MODEL_CALL_FAILED`, whose facts name the kind of failure and never conversation text; `originalErrorOf`
- * returns the error that `generate` threw.
+ * `summarize` rejects with `MODEL_CALL_FAILED`, whose facts give the kind of failure and never conversation text; `originalErrorOf` returns
+ * the error that `generate` threw.
  */
 export function modelSummarizer(options: ModelSummarizerOptions): Summarizer {
   const checked = check(modelSummarizerSchema, options, 'modelSummarizer')
@@ -202,7 +203,7 @@ function toSummaryAnswer(
   }
 }
 
-/** Calls until a call succeeds, the error cannot be retried, the retries are used up, or the signal aborts. */
+/** Calls until a call succeeds, its error can't be retried, the retries are used up, or the signal aborts. */
 async function repeated<T>(
   { maxRetries = MAX_RETRIES, retryWaitMs = FIRST_WAIT_MS }: Checked,
   signal: AbortSignal,
@@ -237,7 +238,9 @@ function promptOptions(
   }
 }
 
-/** A repeated request after an answer that reached its limit gets more room for reasoning. */
+/**
+ * Returns the output tokens of a request. One that is repeated because its answer reached the output limit gets more room for reasoning.
+ */
 function outputTokens(
   { thinkingTokens = THINKING_TOKENS }: Checked,
   { maxTokens, retryOf }: Pick<SummaryRequest, 'maxTokens' | 'retryOf'>,
@@ -246,7 +249,7 @@ function outputTokens(
   return maxTokens + thinkingTokens * (ranOut ? 2 : 1)
 }
 
-/** The tokens of messages that fit into one request beside the prompt's own text. */
+/** Returns the tokens of messages that fit into one request besides the prompt's own text. */
 function roomFor(
   options: Checked,
   request: Parameters<NonNullable<Summarizer['inputTokensFor']>>[0],
@@ -259,7 +262,6 @@ function roomFor(
   return Math.max(LEAST_ROOM, Math.floor((inputRoom(options, request) - own) * ROOM_SHARE))
 }
 
-/** The maximum tokens of a whole request. */
 function inputRoom(
   options: Checked,
   request: Pick<SummaryRequest, 'provider' | 'model' | 'maxTokens' | 'retryOf'>,
@@ -269,7 +271,7 @@ function inputRoom(
   return options.maxInputTokens ?? window - outputTokens(options, request)
 }
 
-/** The changed files, then the read files, until the first path that does not fit. */
+/** Returns the changed files, then the read files, until the first path that doesn't fit. */
 function filesWithin({ read, modified }: SummaryRequest['files'], tokens: number): SummaryRequest['files'] {
   let left = tokens
   const fits = (path: string): boolean => {
@@ -279,12 +281,11 @@ function filesWithin({ read, modified }: SummaryRequest['files'], tokens: number
   return { modified: modified.filter(fits), read: read.filter(fits) }
 }
 
-/** Rules are part of the summary, and every request has them. */
+/** Rules are part of the summary and are included in every request. */
 function rulesRoom(options: Checked, request: Parameters<typeof inputRoom>[1]): number {
   return Math.min(request.maxTokens * RULES_SHARE, inputRoom(options, request) * FILES_SHARE)
 }
 
-/** The newest rules that fit. */
 function rulesWithin(rules: readonly string[], tokens: number): readonly string[] {
   let left = tokens
   let first = rules.length

@@ -12,8 +12,8 @@ import { mediaIn, PAGE_ROWS, type PlannedRun, Run, type SummaryMode, withoutStep
 import type { RunEvents } from './run-progress.ts'
 
 /**
- * Plans a run over a snapshot for the model of the session, by its learned limits and what its provider cached, and drops the
- * plans of a run that saves too little. `events` is notified of each stage. Throws what `Run.plan` throws. Changes nothing.
+ * Plans a run over a snapshot for the session's model, by its learned limits and its provider's cached tokens, and drops the plans of a run
+ * that saves too little. `events` is notified of each stage. Throws the errors of `Run.plan`. Changes nothing.
  */
 export async function planSession(
   storage: Storage,
@@ -52,7 +52,7 @@ export async function planSession(
     }).plan()
     return dropUnlessWorthIt(dropUnlessSummarized({ ...planned, cachedTokens }, config), config)
   }
-  // Before a model is paid: an estimate that saves too little ends the run.
+  // Before a model is paid for: an estimate that saves too little ends the run.
   if (typeof mode === 'object' && settings.minimumSavings > 0 && mayCallModel(config)) {
     const bound = await plan('estimate')
     if (bound.heldBack === true) return bound
@@ -63,7 +63,7 @@ export async function planSession(
     : planned
 }
 
-/** Whether reasoning at a position can be sent now and be made invalid: what precedes it has not changed, and its model checks that. */
+/** Whether reasoning at a position can be sent now and could be invalidated: what precedes it hasn't changed, and its model checks that. */
 function canBeInvalidated(record: ReasoningRecord): (position: number) => boolean {
   const law = prefixLaw(record)
   const { answers } = record
@@ -75,7 +75,7 @@ function canBeInvalidated(record: ReasoningRecord): (position: number) => boolea
   }
 }
 
-/** The reasoning that a run makes invalid. Only contents with reasoning are read, where that can be invalid. */
+/** Returns the reasoning that a run invalidates. Only contents with reasoning are read, if it can be invalidated. */
 async function invalidatedReasoningOf(
   storage: Pick<Storage, 'contents' | 'reasoning'>,
   { snapshot, steps, after }: PlannedRun,
@@ -94,7 +94,7 @@ async function invalidatedReasoningOf(
   return loss.value
 }
 
-/** Tokens of the history that the provider reported as cached, in those of the estimator. */
+/** Returns the tokens of the history that the provider reported as cached, converted to those of the estimator. */
 async function cachedTokensOf(
   storage: Storage,
   { session }: Snapshot,
@@ -105,7 +105,7 @@ async function cachedTokensOf(
   return cached === undefined ? undefined : Math.max(0, Math.floor((cached - othersTokens) / scale))
 }
 
-/** Drops the plans of a job whose summaries all failed: it runs before it is necessary, and is tried again. */
+/** Drops the plans of a job whose summaries all failed: it runs before it is necessary, and is retried. */
 function dropUnlessSummarized(planned: PlannedRun, { job }: RunConfig): PlannedRun {
   const { steps, failed } = planned
   if (job === undefined || failed.length === 0 || steps.some(({ summary }) => summary !== undefined))
@@ -114,8 +114,8 @@ function dropUnlessSummarized(planned: PlannedRun, { job }: RunConfig): PlannedR
 }
 
 /**
- * Drops the plans of a run that saves less than its minimum, unless the request needs them to fit or a summary was paid. A summary
- * that was not written yet counts as empty, so that only a run that no summary could make worthwhile is dropped.
+ * Drops the plans of a run that saves less than its minimum, unless the request needs them to fit or a summary was paid for. A summary that
+ * isn't written yet counts as empty, so that a run is dropped only if no summary could make it worthwhile.
  */
 function dropUnlessWorthIt(planned: PlannedRun, { summarizer }: RunConfig): PlannedRun {
   const { snapshot, settings, steps, after, pending, cachedTokens } = planned
@@ -135,7 +135,7 @@ function dropUnlessWorthIt(planned: PlannedRun, { summarizer }: RunConfig): Plan
   return { ...withoutSteps(planned), heldBack: true }
 }
 
-/** Whether a run reduces images or bytes that were due, whatever it saves in tokens. */
+/** Whether a run reduces images or bytes that were due, however many tokens it saves. */
 function savesDueMedia({ snapshot, settings, after }: PlannedRun): boolean {
   const { sizes } = snapshot.view
   const isLess = after.sizes.images < sizes.images || after.sizes.mediaBytes < sizes.mediaBytes

@@ -11,28 +11,28 @@ import { type RunConfig, TARGET_TOLERANCE } from '../config/run-config.ts'
 import { mediaChange, mediaIn, type PendingSummary, type PlannedRun } from './run.ts'
 import { SummaryCost, type SummaryNotes } from './write-summary.ts'
 
-/** One compaction of a preview: what it would hide, replace and insert. */
+/** One compaction of a preview: the rows it would hide, replace and insert. */
 export type PlannedCompaction = CompactionOutline & {
-  /** Ids of the messages it would hide. */
+  /** Ids of the messages that it would hide. */
   readonly hides: readonly string[]
-  /** Parts it would replace, and the text shown instead. */
+  /** Parts that it would replace, and the texts shown in their place. */
   readonly replaces: readonly { readonly messageId: string; readonly part: number; readonly text: string }[]
-  /** The summary or marker it would insert. */
+  /** The summary or marker that it would insert. */
   readonly inserts?: { readonly kind: 'summary' | 'marker'; readonly text: string }
 }
 
-/** What a preview was made from. `start`: the run that its plans were made for; the first use consumes it. */
+/** The source of a preview. `start` is the run for which its plans were made; the first use consumes it. */
 type PreviewSource = { readonly run: PlannedRun; readonly config: RunConfig; start: RunStart | undefined }
 
 const sources = new WeakMap<CompactionPreview, PreviewSource>()
 
 /**
- * What a compaction would do; nothing was written. `compactSession(sessionId, preview)` applies exactly this, or throws
- * `STALE_PLAN` when the view has changed since. Messages that were appended since do not count as a change.
+ * The result of planning a compaction; nothing was written. `compactSession(sessionId, preview)` applies exactly this plan, or throws
+ * `STALE_PLAN` if the view has changed since. Messages appended since don't count as a change.
  */
 export class CompactionPreview {
   declare readonly sessionId: string
-  /** The fields of `CompactionResult`, as they would be. */
+  /** The fields of `CompactionResult` as they would be after applying the preview. */
   declare readonly compacted: boolean
   declare readonly stagesUsed: CompactionStage[]
   declare readonly tokensBefore: number
@@ -49,11 +49,11 @@ export class CompactionPreview {
   declare readonly offTarget?: OffTarget
   declare readonly fits: boolean
   declare readonly reason?: IdleReason
-  /** The requests to a model; the figures count its summaries in full. Absent when every text is known. */
+  /** The pending requests to a model; the figures count their summaries at maximum size. Absent if every text is known. */
   declare readonly summaryPending?: readonly PendingSummary[]
-  /** The first row of the view that would change: a provider's cached prefix ends before it. */
+  /** The first row of the view that would change; a provider's cached prefix ends before it. */
   declare readonly firstChanged?: FirstChanged
-  /** Reasoning that would stay and no longer be sent, for models that check what precedes it (docs/prompt-cache.md). */
+  /** Reasoning that would stay in the view but no longer be sent, for models that check what precedes it (docs/prompt-cache.md). */
   declare readonly invalidatedReasoning?: InvalidatedReasoning
 
   /** @internal */
@@ -75,77 +75,77 @@ export class CompactionPreview {
   }
 }
 
-/** What a preview was made from; `undefined` for an object that only looks like a preview. */
+/** Returns the source of a preview; `undefined` for an object that only looks like a preview. */
 export function planOfPreview(preview: CompactionPreview): PreviewSource | undefined {
   return sources.get(preview)
 }
 
 /** Why a run changed nothing. */
 export type IdleReason =
-  /** The history is within the target already. */
+  /** The history is already within the target. */
   | 'NOTHING_TO_COMPACT'
-  /** It is over the target, and no stage found anything to remove. */
+  /** The history is over the target, and no stage found anything to remove. */
   | 'NO_PROGRESS'
-  /** A summary, by a summarizer or a stage, was not accepted, and there was nothing else to do. */
+  /** A summary by a summarizer or a stage was rejected, and there was nothing else to do. */
   | 'SUMMARY_FAILED'
-  /** A hook refused the commit; see `compactions.onBefore`. */
+  /** A hook vetoed the run; see `compactions.onBefore`. */
   | 'VETOED'
-  /** It would save less than `minimumSavings`, and the request fits without it. */
+  /** The run would save less than `minimumSavings`, and the request fits without it. */
   | 'SAVES_TOO_LITTLE'
 
 /** Why a view ends more than 5 % above or below its target. */
 export type OffTarget =
   /** Above: the messages that stay are too large, or no enabled stage removes them. */
   | 'KEPT_TOO_LARGE'
-  /** Above: a summary, by a summarizer or a stage, was not accepted. */
+  /** Above: a summary by a summarizer or a stage was rejected. */
   | 'SUMMARY_FAILED'
-  /** Below: the next message, or call with its results, does not fit; messages are kept whole. */
+  /** Below: the next message, or the next call with its results, doesn't fit; messages are kept whole. */
   | 'NEXT_TOO_LARGE'
-  /** Below: a stage removed all that it finds, a model wrote less than it may, or the settings keep fewer messages. */
+  /** Below: a stage removed everything it found, a model wrote less than it may, or the settings keep fewer messages. */
   | 'REMOVED_MORE'
 
 /** The result of a run. */
 export type CompactionResult = {
   /** Whether anything was applied. */
   readonly compacted: boolean
-  /** Which stages were used, in order. The emergency cut counts as truncation. */
+  /** The stages that were used, in order. The emergency cut counts as truncation. */
   readonly stagesUsed: CompactionStage[]
-  /** Tokens of the history before and after by the session's estimator, uncalibrated, and the difference. */
+  /** Tokens of the history before and after, by the session's estimator, uncalibrated, and the difference. */
   readonly tokensBefore: number
   readonly tokensAfter: number
   readonly tokensSaved: number
-  /** Images of the history before and after. */
+  /** Number of images in the history before and after. */
   readonly imagesBefore: number
   readonly imagesAfter: number
   /** Bytes of its images and files in base64, before and after. */
   readonly mediaBytesBefore: number
   readonly mediaBytesAfter: number
-  /** The effective history afterwards. */
+  /** The view after the run. */
   readonly messages: ViewMessage[]
-  /** The id of the run, to undo and redo all of it; also when nothing was applied but something failed. */
+  /** The id of the run, to undo and redo all of it; also present if nothing was applied but something failed. */
   readonly runId: string
   /** The compactions of the run, in order. */
   readonly compactions: CompactionOutline[]
-  /** Summaries that were requested and not accepted. */
+  /** Summaries that were requested and rejected. */
   readonly failed: FailedSummary[]
-  /** Tokens, and US dollars, of all requested summaries, accepted or not; absent when no summarizer reported them. */
+  /** Tokens, and cost in US dollars, of all requested summaries, accepted or not; absent if no summarizer reported them. */
   readonly usage?: SummaryUsage
   readonly cost?: number
-  /** The target of the history, in the same tokens: a target in real tokens is converted. */
+  /** The target of the history in the same tokens; a target in real tokens is converted. */
   readonly targetTokens: number
   /** Whether the history is within the target. */
   readonly reachedTarget: boolean
-  /** Why the history ends more than 5 % above or below the target. Absent otherwise, and when nothing was applied. */
+  /** Why the history ends more than 5 % above or below the target. Absent otherwise, and if nothing was applied. */
   readonly offTarget?: OffTarget
-  /** Whether the whole request fits the window, and the provider's limits of images and bytes. */
+  /** Whether the whole request fits the window and the provider's limits on images and bytes. */
   readonly fits: boolean
   /** Why nothing was applied. */
   readonly reason?: IdleReason
-  /** The first row of the view that changed: a provider's cached prefix ends before it. Absent when nothing was applied. */
+  /** The first row of the view that changed; a provider's cached prefix ends before it. Absent if nothing was applied. */
   readonly firstChanged?: FirstChanged
   /**
-   * Reasoning that stays and is no longer sent, because the model checks what precedes it (docs/prompt-cache.md). Absent for other models,
-   * and when nothing was applied.
+   * Reasoning that stays in the view but is no longer sent, because the model checks what precedes it (docs/prompt-cache.md). Absent for
+   * other models, and if nothing was applied.
    */
   readonly invalidatedReasoning?: InvalidatedReasoning
 }
@@ -161,31 +161,34 @@ export type CompactionOutline = {
   readonly rowsInserted: number
   readonly tokensBefore: number
   readonly tokensAfter: number
-  /** The name of the summarizer that wrote the summary; `given` for a text of the caller. */
+  /** The name of the summarizer that wrote the summary; `given` for a text from the caller. */
   readonly summarizer?: string
-  /** The model that wrote it, as its provider names it. */
+  /** The model that wrote the summary, as its provider names it. */
   readonly model?: string
   readonly usage?: SummaryUsage
   /** US dollars. */
   readonly cost?: number
   /**
-   * What the summarizer replaced: one whose attempts failed (they are in `failed`), or the requested provider and model
-   * (`vertex:gemini-2.5-flash`) that the summarizer of the settings could not use.
+   * What the summarizer replaced: another summarizer whose attempts failed (see `failed`), or the requested provider and model
+   * (`vertex:gemini-2.5-flash`) that the summarizer in the settings couldn't use.
    */
   readonly insteadOf?: string
-  /** The number of requests and rules that its summary shortens, because they alone were too long. Absent when none is. */
+  /** Number of requests and rules that the summary shortens because each alone was too long. Absent if there are none. */
   readonly shortened?: number
-  /** The lines that a model's summary lacked and the log added, and those with a note of what the log says instead. Absent for none. */
+  /**
+   * Number of lines that were missing from a model's summary and added from the log, and of lines annotated with what the log has instead.
+   * Absent if there are none.
+   */
   readonly added?: number
   readonly corrected?: number
 }
 
-/** A summary that was requested and not accepted. */
+/** A summary that was requested and rejected. */
 export type FailedSummary = {
   readonly id: string
-  /** `rejected`: it was not smaller than the rows it replaces. */
+  /** `rejected`: it wasn't smaller than the rows it would replace. */
   readonly status: FailedAttempt['status']
-  /** A code: of the answer (`ANSWER_PROBLEMS`), of the call (`SUMMARY_TIMEOUT`, `HTTP_429` and the like), or an error's name. */
+  /** A code (of the answer, `ANSWER_PROBLEMS`; or of the call, `SUMMARY_TIMEOUT`, `HTTP_429` and the like), or an error's name. */
   readonly error: string
   readonly summarizer: string
   readonly model?: string
@@ -193,7 +196,7 @@ export type FailedSummary = {
   readonly cost?: number
 }
 
-/** The figures that a preview and a result have in common. */
+/** Returns the figures that a preview and a result have in common. */
 export function figuresOf(planned: PlannedRun, idle?: IdleReason) {
   const { snapshot, settings, steps, after } = planned
   const tokensBefore = snapshot.view.tokens
@@ -217,7 +220,7 @@ export function figuresOf(planned: PlannedRun, idle?: IdleReason) {
   }
 }
 
-/** The result of a run: its figures, and the view after the commit. `idle`: why nothing of the plan was applied. */
+/** Returns the result of a run: its figures, and the view after the commit. `idle`: why nothing was applied. */
 export function resultOf(
   planned: PlannedRun,
   runId: string,
@@ -239,7 +242,7 @@ export function resultOf(
   }
 }
 
-/** The figures of a planned compaction. */
+/** Returns the figures of a planned compaction. */
 export function outlineOf({ id, plan, before, after, summary }: CommitStep): CompactionOutline {
   const { insteadOf } = plan.params
   return {
@@ -257,7 +260,6 @@ export function outlineOf({ id, plan, before, after, summary }: CommitStep): Com
   }
 }
 
-/** What is recorded with a summary. */
 function figuresIn({ shortened, added, corrected }: JsonObject): SummaryNotes {
   const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
   return defined({
@@ -267,7 +269,6 @@ function figuresIn({ shortened, added, corrected }: JsonObject): SummaryNotes {
   })
 }
 
-/** The cost of all summaries of a run, accepted or not. */
 function costOf({ steps, failed }: PlannedRun): Pick<CompactionResult, 'usage' | 'cost'> {
   const spent = new SummaryCost()
   for (const { summary } of [...steps, ...failed])
@@ -280,7 +281,7 @@ function writerOf({ summarizer, model, usage, cost }: SummaryRecord) {
   return { summarizer, ...defined({ model, usage: usage as SummaryUsage | undefined, cost }) }
 }
 
-/** Why a planned run changes nothing; `undefined` when it changes something. */
+/** Returns why a planned run changes nothing; `undefined` if it changes something. */
 function idleReason(planned: PlannedRun): IdleReason | undefined {
   const { steps, failed, heldBack, snapshot, settings } = planned
   if (steps.length > 0) return undefined
@@ -290,7 +291,7 @@ function idleReason(planned: PlannedRun): IdleReason | undefined {
   return snapshot.view.tokens <= settings.targetTokens && !isDue ? 'NOTHING_TO_COMPACT' : 'NO_PROGRESS'
 }
 
-/** Why a planned run ends off its target; `undefined` when it does not, or changes nothing. */
+/** Returns why a planned run ends off its target; `undefined` if it doesn't, or changes nothing. */
 function offTarget({ steps, failed, after, settings }: PlannedRun): OffTarget | undefined {
   const last = steps.at(-1)
   const { targetTokens } = settings
@@ -300,7 +301,7 @@ function offTarget({ steps, failed, after, settings }: PlannedRun): OffTarget | 
   return newestHidden(last) > targetTokens - after.tokens ? 'NEXT_TOO_LARGE' : 'REMOVED_MORE'
 }
 
-/** Tokens of the newest rows that a step hides and that could only be kept together; 0 when it hides none. */
+/** Returns the tokens of the newest rows that a step hides and that could only be kept together; 0 if it hides none. */
 function newestHidden({ plan, before }: CommitStep): number {
   let tokens = 0
   for (const row of plan.hide.toReversed()) {
@@ -311,7 +312,7 @@ function newestHidden({ plan, before }: CommitStep): number {
   return tokens
 }
 
-/** The view with a planned run in force. What was appended since the plan stays at the end. */
+/** Returns the view with a planned run in force. Messages appended since planning stay at the end. */
 function viewAfter(view: readonly ViewMessage[], { steps, snapshot, after }: PlannedRun): ViewMessage[] {
   const { incarnation } = snapshot.session
   const messages = new Map(view.map((message) => [message.id, message] as const))
@@ -339,7 +340,7 @@ function viewAfter(view: readonly ViewMessage[], { steps, snapshot, after }: Pla
   return [...kept, ...view.filter((message) => !planned.has(message.id))]
 }
 
-/** Rows that a run inserts have no id yet; it follows from their place. */
+/** Rows that a run inserts have no id yet; it is derived from their place. */
 function idIn(
   row: { readonly key: number; readonly id: string; readonly ordinal: number },
   incarnation: string,

@@ -15,11 +15,10 @@ import { type BeforeCompaction, type CompactionEvent, percentOf } from '../event
 import { mediaChange, type PlannedRun, type SummaryListener } from './run.ts'
 
 /**
- * Emits the events of one run: `started` once there is something to do, a `stage` for each plan, then `completed` or `failed`,
- * once.
+ * Emits the events of one run: `started` once there is something to do, a `stage` for each plan, then `completed` or `failed`, once.
  *
- * A run that calls a model emits while it goes on: it may take long, and is planned only once. Any other may be planned again when
- * the view changes, so it emits all its events at the end.
+ * A run that calls a model emits its events as they happen: it may take long, and is planned only once. Any other run may be planned again
+ * if the view changes, so it emits all its events at the end.
  */
 export class RunEvents {
   readonly #emit: (event: CompactionEvent) => void
@@ -45,7 +44,6 @@ export class RunEvents {
     this.#isLive = options.isLive
   }
 
-  /** Called before a plan is made, again for each new plan. */
   planning(snapshot: Snapshot, settings: RunSettings): void {
     this.#settings = settings
     this.#tokensBefore = snapshot.view.tokens
@@ -81,7 +79,7 @@ export class RunEvents {
     this.#send({ phase: 'stage', ...this.#figures(tokensAfter), stage, compactionId: step.id, tokensAfter })
   }
 
-  /** After the commit. Emits `failed` when only failed summaries came of the run, and nothing when there was nothing to do. */
+  /** Called after the commit. Emits `failed` if the run produced only failed summaries, and nothing if there was nothing to do. */
   completed(planned: PlannedRun): void {
     const { steps, failed, after, settings } = planned
     if (steps.length === 0) {
@@ -105,7 +103,7 @@ export class RunEvents {
     })
   }
 
-  /** The run ended and changed nothing. An error before there was anything to do is no event. */
+  /** Called if the run ended and changed nothing. An error before there was anything to do emits no event. */
   failed(code: string): void {
     if (code === 'SUMMARY_FAILED') this.#started()
     if (!this.#hasStarted) return
@@ -136,7 +134,7 @@ export class RunEvents {
   }
 }
 
-/** What a hook receives about a run before its commit. */
+/** Returns the description of a run that hooks receive before its commit. */
 export function beforeCompaction(
   { runId, trigger }: Pick<RunStart, 'runId' | 'trigger'>,
   {
@@ -164,24 +162,24 @@ export function beforeCompaction(
   }
 }
 
-/** What was done after the first failed summary: the name of another summarizer, or of the next stage. */
+/** Returns what replaced the first failed summary: the name of another summarizer, or of the next stage. */
 function fallbackOf({ steps, failed }: PlannedRun): string | undefined {
   const [first] = failed
   if (first === undefined) return undefined
   const names = new Set(failed.map(({ summary }) => summary.summarizer))
-  // The view only shrinks: what was planned later starts from no more tokens.
+  // The view only shrinks, so a step planned later starts from no more tokens.
   const next = steps.find(
     ({ before, summary }) => before.tokens <= first.tokens && !(summary && names.has(summary.summarizer)),
   )
   return next === undefined ? undefined : (next.summary?.summarizer ?? stageOf(next.plan))
 }
 
-/** The failed attempts to record: a model that was not called cost nothing. */
+/** Returns the failed attempts to record: a model that wasn't called cost nothing. */
 export function recordedAttempts(failed: readonly FailedAttempt[]): readonly FailedAttempt[] {
   return failed.filter(({ wasAsked }) => wasAsked !== false)
 }
 
-/** The summaries that one run requests. Each is recorded before the model is called, and ended whatever happens. */
+/** The summaries that one run requests. Each is recorded before the model is called, and closed whatever happens. */
 export class SummaryAttempts implements SummaryListener {
   readonly #storage: Storage
   readonly #snapshot: Snapshot
@@ -209,8 +207,8 @@ export class SummaryAttempts implements SummaryListener {
   }
 
   /**
-   * Records the cost at once: the process may be killed before its run ends, and the next one marks the attempt as expired. When
-   * the storage refuses it now, the end of the run records it.
+   * Records the cost at once: the process may be killed before its run ends, and the next one marks the attempt as expired. If the storage
+   * can't write it now, the end of the run records it.
    */
   async answered(id: string, record: SummaryRecord): Promise<void> {
     this.#answers.set(id, record)
@@ -219,8 +217,8 @@ export class SummaryAttempts implements SummaryListener {
   }
 
   /**
-   * After a preview that called a model: records its cost. An accepted summary is in force only when the preview is applied;
-   * until then its attempt is recorded as aborted, with the reason `PREVIEWED`.
+   * After a preview that called a model: records its cost. An accepted summary takes effect only when the preview is applied; until then
+   * its attempt is recorded as aborted, with the reason `PREVIEWED`.
    */
   async close({ steps, failed }: PlannedRun): Promise<void> {
     if (this.#open.size === 0) return
@@ -232,8 +230,8 @@ export class SummaryAttempts implements SummaryListener {
   }
 
   /**
-   * After a run that ended in an error: no attempt stays "running". When that cannot be recorded (the disk is full, for example),
-   * the caller still receives the error of the run, and the next run marks the attempts as expired.
+   * After a run that ended in an error: no attempt stays "running". If that can't be recorded (for example, because the disk is full), the
+   * caller still receives the run's error, and the next run marks the attempts as expired.
    */
   async abandon(planned: PlannedRun | undefined, error: string): Promise<void> {
     if (this.#open.size === 0) return

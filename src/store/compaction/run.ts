@@ -77,17 +77,17 @@ import {
   type WrittenSummary,
 } from './write-summary.ts'
 
-/** The request to a summarizer that was not made, shown in place of its summary. */
+/** A request to a summarizer that wasn't made, shown in place of its summary. */
 export type PendingSummary = {
   readonly summarizer: string
-  /** The messages it would read. */
+  /** The messages that the summarizer would read. */
   readonly messages: readonly Message[]
   readonly inputTokens: number
-  /** Maximum tokens of its summary; the figures of the preview count them in full. */
+  /** Maximum tokens of the summary; the figures of the preview count all of them. */
   readonly maxTokens: number
 }
 
-/** A run that is planned and not committed. */
+/** A run that is planned and not yet committed. */
 export type PlannedRun = {
   readonly snapshot: Snapshot
   readonly settings: RunSettings
@@ -96,34 +96,34 @@ export type PlannedRun = {
   readonly stagesUsed: readonly CompactionStage[]
   readonly after: View
   readonly pending: readonly PendingSummary[]
-  /** The summarizers' own texts, by the id of the compaction: the inserted rows have notes and the digest besides. */
+  /** The summarizers' own texts, by compaction id: the inserted rows also contain notes and the digest. */
   readonly ownTexts: ReadonlyMap<string, string>
   /** Tokens of the view, by the estimator, that its provider reported as cached; `undefined` without a report. */
   readonly cachedTokens?: number | undefined
-  /** Present when the model checks what precedes its reasoning and the run changes something. */
+  /** Present if the model checks what precedes its reasoning and the run changes something. */
   readonly invalidatedReasoning?: InvalidatedReasoning | undefined
   /** The run would save less than its minimum, so its plans were dropped. */
   readonly heldBack?: true
 }
 
-/** The run with its plans and their texts dropped; failed summaries are kept. */
+/** Returns the run without its plans and their texts; failed summaries are kept. */
 export function withoutSteps(planned: PlannedRun): PlannedRun {
   const { view } = planned.snapshot
   return { ...planned, steps: [], stagesUsed: [], pending: [], ownTexts: new Map(), after: view }
 }
 
-/** What planning reads from a storage, besides the snapshot. */
+/** The part of a storage that planning reads, besides the snapshot. */
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
 
-/** How often the extractive summarizer is asked for less when its summary ends above the target. */
+/** How often the extractive summarizer is asked for a shorter summary if its first ends above the target. */
 const MOST_SHORTENED = 3
 
-/** Rows whose contents are read at once. */
+/** Number of rows whose contents are read at once. */
 export const PAGE_ROWS = 500
 
 /**
- * How a run gets its summaries. An object: from the summarizer, and the object is notified. `estimate`: from summarizers without a
- * model; in place of a model's summary, an empty one of the maximum size is inserted. `skip`: only stages without a model run.
+ * How a run gets its summaries. An object: from the summarizer, and the object is notified. `estimate`: from summarizers without a model;
+ * in place of a model's summary, an empty one of maximum size is inserted. `skip`: only stages without a model run.
  */
 export type SummaryMode = SummaryListener | 'estimate' | 'skip'
 
@@ -134,10 +134,9 @@ export type SummaryListener = {
   readonly answered?: (id: string, record: SummaryRecord) => unknown
 }
 
-/** `failed`: an error, which another request would not change. */
+/** `failed`: an error that another request wouldn't change. */
 type Outcome = 'accepted' | 'failed' | AnswerProblem
 
-/** What is known of a summary besides its text. */
 type SummaryFacts = {
   /** The plan of the stage that wrote it. */
   readonly plan?: Plan | undefined
@@ -145,28 +144,27 @@ type SummaryFacts = {
   readonly insteadOf?: string | undefined
 }
 
-/** What a run is planned from. */
+/** The input from which a run is planned. */
 export type RunInput = {
   readonly storage: ContentReader
   readonly snapshot: Snapshot
   readonly settings: RunSettings
   readonly config: RunConfig
   readonly mode: SummaryMode
-  /** Called for each plan that was added. */
+  /** Called for each plan that is added. */
   readonly onStage?: ((step: CommitStep) => void) | undefined
-  /** The model checks what precedes its reasoning, so old rows are changed as late in the view as that is enough. */
+  /** Whether the model checks what precedes its reasoning; old rows are then changed as late in the view as suffices. */
   readonly bindsReasoning?: boolean
 }
 
 /**
- * A run while it is planned: the stages in order, each on the view that the one before left, until the target is reached. Nothing is
- * written, and no transaction is open while a summarizer works.
+ * A run during planning: the stages in order, each on the view that the previous one left, until the target is reached. Nothing is written,
+ * and no transaction is open while a summarizer works.
  */
 export class Run {
   readonly #in: RunInput
-  /** Whether the run summarizes: then nothing is hidden after a summary without being in one. */
+  /** Whether the run summarizes: then nothing after a summary is hidden without being in one. */
   readonly #summarizes: boolean
-  /** The view after the steps so far. */
   #view: View
   #ordinal: number
   readonly #steps: CommitStep[] = []
@@ -174,7 +172,7 @@ export class Run {
   readonly #pending: PendingSummary[] = []
   readonly #ownTexts = new Map<string, string>()
   readonly #used = new Set<CompactionStage>()
-  /** The stages after the current one and their budgets: their summaries may be placed before what the current one hides. */
+  /** The stages after the current one and their budgets: their summaries may be placed before the rows that the current one hides. */
   #toCome: readonly { readonly stages: readonly Stage[]; readonly budget: number }[] = []
 
   constructor(input: RunInput) {
@@ -184,7 +182,7 @@ export class Run {
     this.#ordinal = input.snapshot.nextOrdinal
   }
 
-  /** Throws what `checkLaws` throws for a range of the caller, and `ABORTED`. */
+  /** Throws the errors of `checkLaws` for a range of the caller, and `ABORTED`. */
   async plan(): Promise<PlannedRun> {
     const { config, settings, snapshot } = this.#in
     if (config.range !== undefined) await this.#condenseRange(config.range)
@@ -226,7 +224,7 @@ export class Run {
     return !settings.isForMedia && this.#view.tokens > (until === 'limit' ? settings.limitTokens : budget)
   }
 
-  /** Replaces the visible rows between two positions by a summary: the given one, or one by the summarizer. */
+  /** Replaces the visible rows between two positions with a summary: the given one, or one by the summarizer. */
   async #condenseRange({ from, to }: { from: number; to: number }): Promise<void> {
     const rows = this.#view.rows.filter(({ anchor }) => anchor >= from && anchor <= to)
     const sessionId = this.#sessionId
@@ -284,7 +282,7 @@ export class Run {
     const { settings, snapshot } = this.#in
     const first = firstChange(snapshot.view, this.#view)
     return latestPart(this.#view, plan, {
-      // Of the steps so far.
+      // Relative to the steps so far.
       changedFrom: first < 0 ? this.#view.rows.length : first,
       targetTokens,
       minimumWorth: settings.minimumSavings,
@@ -293,14 +291,14 @@ export class Run {
   }
 
   /**
-   * Whether a run that summarizes would hide messages after the newest summary, or before a stage that may summarize those before them, so
-   * that they would be in no summary and not in the view. What a stage of the application hides is its decision.
+   * Whether a run that summarizes would hide messages after the newest summary, or before a stage that may summarize earlier messages, so
+   * that they would be neither in a summary nor in the view. What a stage of the application hides is its own decision.
    */
   #leavesHole(plan: Plan, stage: Stage): boolean {
     if (!this.#summarizes || plan.hide.length === 0 || !isOurs(stage)) return false
     const { rows } = this.#view
     const { after } = applyPlan(this.#view, plan, Number.MIN_SAFE_INTEGER, 0)
-    // Where it reaches the budget, no summary follows.
+    // If the plan reaches the budget, no summary follows.
     const isFollowed = this.#toCome.some(
       ({ stages, budget }) => after.tokens > budget && stages.some(requestsSummaries),
     )
@@ -309,7 +307,7 @@ export class Run {
   }
 
   /**
-   * The part of a plan before the newest summary: rows whose own summary failed, or that were too few for one. A call before the
+   * Returns the part of a plan before the newest summary: rows whose own summary failed, or that were too few for one. A call before the
    * summary stays with a result after it.
    */
   #beforeSummary(plan: Plan): Plan | undefined {
@@ -323,13 +321,13 @@ export class Run {
   }
 
   /**
-   * Makes room by further summaries in place of hiding messages after the newest one. The offline summarizer writes them: a model was asked
-   * already, or may not be. A view that is almost within the budget stays as it is.
+   * Makes room with further summaries, in place of hiding messages after the newest one. The offline summarizer writes them: a model was
+   * already asked, or may not be. A view that is almost within the budget stays as it is.
    */
   async #summarizeFurther(budget: number): Promise<void> {
     const { stages, limitTokens } = this.#in.settings
     const { summarizer, job, trigger } = this.#in.config
-    // A job whose summaries failed is tried again later.
+    // A job whose summaries failed is retried later.
     if (job !== undefined && this.#hasOnlyFailed) return
     const tolerance = trigger === 'overflow' ? 0 : TARGET_TOLERANCE
     if (this.#view.tokens <= Math.min(budget * (1 + tolerance), limitTokens)) return
@@ -340,7 +338,7 @@ export class Run {
     }
     await condense(planFurtherSummaries(this.#view, target, stages.summaryMaxTokens))
     if (this.#view.tokens <= limitTokens) return
-    // The request must fit: one summary of all, the earlier ones included.
+    // The request must fit: one summary of everything, including earlier summaries.
     const settings = { ...stages, keepRecentTokens: undefined, keepRecentRatio: undefined }
     const context = {
       settings,
@@ -352,7 +350,7 @@ export class Run {
     await condense(summarize.summaries(this.#view, context) as readonly SummaryTask[])
   }
 
-  /** The contents and metadata of the rows that a stage asks for, with the changes of this run. */
+  /** Returns the contents and metadata of the rows that a stage asks for, with the changes of this run. */
   async #contextFor(stage: Exclude<Stage, CompositeStage>, budget: number): Promise<StageContext> {
     const { stages: settings, limitTokens } = this.#in.settings
     const media = mediaNeed(this.#view, this.#in.settings)
@@ -375,7 +373,7 @@ export class Run {
     return {
       ...bare,
       contentOf: ({ key }) => {
-        // The most common mistake in a stage of an application: without the error the row would just be empty.
+        // The most common mistake in a custom stage: without the error the row would just be empty.
         if (stage.reads === undefined)
           throw this.#stageFailed(stage, 'contentOf needs the rows named by reads')
         return originals.get(key) ?? []
@@ -385,7 +383,7 @@ export class Run {
     }
   }
 
-  /** Calls a stage. One of the application may throw anything, also a message that quotes the conversation. */
+  /** Calls a stage. A stage of the application may throw anything, even a message that quotes the conversation. */
   async #call<T>(stage: Stage, work: () => T | Promise<T>): Promise<T> {
     try {
       return await work()
@@ -395,7 +393,6 @@ export class Run {
     }
   }
 
-  /** Checks the laws for the plan of a stage, and names the stage in the error. */
   #checkLaws(plan: Plan, { name }: Stage): void {
     try {
       checkLaws(this.#sessionId, this.#view, plan)
@@ -413,7 +410,6 @@ export class Run {
     return new UndertextError('STAGE_FAILED', { sessionId: this.#sessionId, stage: name, error })
   }
 
-  /** Completes the plan of a stage; `undefined` when it changes nothing. */
   async #complete(draft: PlanDraft, stage: Stage): Promise<Plan | undefined> {
     this.#refuse(stage, draftProblem(draft))
     const rows = rowsToMeasure(this.#view, draft)
@@ -436,7 +432,7 @@ export class Run {
     return plan.hide.length === 0 && plan.replace.length === 0 ? undefined : plan
   }
 
-  /** A summary that the stage wrote itself must be smaller than its rows, as any other. */
+  /** A summary that the stage wrote itself must be smaller than its rows, like any other. */
   async #addSummary(plan: Plan, stage: Stage): Promise<void> {
     const tokens = this.#view.tokensOfRows(plan.hide)
     const task = { rows: plan.hide, tokens, maxTokens: tokens }
@@ -462,7 +458,7 @@ export class Run {
     }
   }
 
-  /** Adds a plan as the next step. Throws what `checkLaws` throws, and `ABORTED`. */
+  /** Adds a plan as the next step. Throws the errors of `checkLaws`, and `ABORTED`. */
   #add(plan: Plan, id: string, summary?: SummaryRecord): void {
     this.#throwIfAborted()
     checkLaws(this.#sessionId, this.#view, plan)
@@ -475,8 +471,8 @@ export class Run {
   }
 
   /**
-   * Replaces the rows by a summary and returns whether one was accepted: by the summarizer, by a second request where it supports
-   * that, or by the extractive one where `offlineFallback` allows it.
+   * Replaces rows with a summary and returns whether one was accepted: from the summarizer, from a second request if the summarizer
+   * supports that, or from the extractive one if `offlineFallback` allows it.
    */
   async #condense(task: SummaryTask): Promise<boolean> {
     const { summarizer = extractiveSummarizer, insteadOf, offlineFallback } = this.#in.config
@@ -489,9 +485,9 @@ export class Run {
     return outcome === 'accepted'
   }
 
-  /** Replaces the rows by a summary of the extractive summarizer; returns whether it was accepted. */
+  /** Replaces rows with a summary by the extractive summarizer; returns whether it was accepted. */
   async #condenseOffline(task: SummaryTask, insteadOf: string | undefined): Promise<boolean> {
-    // What a pending summary will contain is not known.
+    // The content of a pending summary isn't known.
     const isPending = task.rows.some(({ key }) => this.#plannedInsert(key)?.text === '')
     if (isPending) return this.#addEstimated(task)
     return (await this.#ask(task, extractiveSummarizer, insteadOf)) === 'accepted'
@@ -502,14 +498,15 @@ export class Run {
     return this.#failed.length > 0 && this.#steps.every(({ summary }) => summary === undefined)
   }
 
-  /** Adds a text of the caller or of a stage; returns whether it was accepted. */
+  /** Adds a text from the caller or a stage; returns whether it was accepted. */
   #accept(task: SummaryTask, written: WrittenSummary, summarizer: string, plan?: Plan): boolean {
     return this.#judge(uuidv7(), task, written, { summarizer }, { plan }) === 'accepted'
   }
 
   /**
-   * Calls one summarizer; returns whether its text was accepted, or why not. Accepted or not, it is recorded. `retryOf`: why the
-   * previous answer was rejected. `known`: the material, when it was read for an earlier answer. `shortened`: how often it was asked for less.
+   * Calls one summarizer; returns whether its text was accepted, or why not. Either way the call is recorded. `retryOf`: why the previous
+   * answer was rejected. `known`: the material, if it was read for an earlier answer. `shortened`: how often a shorter summary was
+   * requested.
    */
   async #ask(
     task: SummaryTask,
@@ -532,7 +529,7 @@ export class Run {
     const calling = (): Promise<void> => {
       if (recorded === undefined) {
         recorded = record()
-        // A summarizer that does not wait for it would leave its rejection without a handler until the end of the call.
+        // A summarizer that doesn't wait for it would leave the rejection unhandled until the end of the call.
         recorded.catch(() => undefined)
       }
       return recorded
@@ -545,7 +542,7 @@ export class Run {
       view: this.#view,
       answered: (answer) => listener.answered?.(id, answer),
     })
-    // Throws the error of the recording.
+    // Throws if the recording failed.
     await recorded
     if ('error' in asked) {
       this.#throwIfAborted()
@@ -553,7 +550,8 @@ export class Run {
       this.#fail(id, 'failed', asked.error, asked.record, wasAsked)
       return 'failed'
     }
-    // Only the extractive summarizer is asked again: a summary by a model is paid once, and what it replaces is recorded before the call.
+    // Only the extractive summarizer is asked again: a model's summary is paid for once, and the rows that it replaces are recorded before
+    // the call.
     const fitting =
       summarizer === extractiveSummarizer ? this.#refitted(task, asked.written, shortened) : undefined
     if (fitting === undefined) return this.#judge(id, task, asked.written, asked.record, { insteadOf })
@@ -577,14 +575,14 @@ export class Run {
     return material
   }
 
-  /** The rows that the view shows after a task's rows; at most one page. */
+  /** Returns the rows that the view shows after a task's rows; at most one page. */
   #rowsAfter({ rows }: SummaryTask): readonly ViewRow[] {
     const last = rows.at(-1)
     const at = last === undefined ? undefined : this.#view.indexOf(last.key)
     return at === undefined ? [] : this.#view.rows.slice(at + 1, at + 1 + PAGE_ROWS)
   }
 
-  /** The task for a summary that fits the target better: of fewer rows, or shorter when its text is larger than estimated. */
+  /** Returns a task for a summary that fits the target better: of fewer rows, or shorter if its text is larger than estimated. */
   #refitted(task: SummaryTask, written: WrittenSummary, shortened: number): SummaryTask | undefined {
     if (task.fillTokens === undefined || summaryProblem(written) !== undefined) return undefined
     const { sizes } = this.#summaryRow(written.text, {})
@@ -602,7 +600,7 @@ export class Run {
       sessionId: this.#sessionId,
       sections: this.#in.settings.stages.summarySections,
       userTools: this.#in.settings.stages.userTools,
-      // A second answer must be shorter: the first was too long, or not a summary.
+      // A second answer must be shorter: the first was too long, or wasn't a summary.
       maxTokens:
         retryOf === undefined || retryOf === 'SUMMARY_CONTRADICTS_LOG'
           ? task.maxTokens
@@ -612,7 +610,7 @@ export class Run {
     }
   }
 
-  /** Adds a summary that is not empty and smaller than the rows it replaces; records any other as a failure. */
+  /** Adds a summary that isn't empty and is smaller than the rows it replaces; records any other as a failure. */
   #judge(
     id: string,
     task: SummaryTask,
@@ -649,10 +647,10 @@ export class Run {
     return this.#addEstimated(task)
   }
 
-  /** Adds a summary without text that has the maximum size. */
+  /** Adds a summary without text, of maximum size. */
   #addEstimated(task: SummaryTask): true {
     const { rows, maxTokens } = task
-    // The largest number of units that are at most maxTokens.
+    // The largest number of units that amount to at most `maxTokens`.
     const { estimator, provider } = this.#view
     let units = 0
     for (let step = maxTokens; step >= 1; step = Math.floor(step / 2)) {
@@ -663,7 +661,7 @@ export class Run {
     return true
   }
 
-  /** Records a summary that was not accepted. `wasAsked`: false when the model was not called. */
+  /** Records a rejected summary. `wasAsked`: false if the model wasn't called. */
   #fail(
     id: string,
     status: FailedAttempt['status'],
@@ -675,19 +673,18 @@ export class Run {
     this.#failed.push({ ...(!wasAsked && { wasAsked }), id, status, error, tokens, summary })
   }
 
-  /** Throws `ABORTED` after the caller's signal. */
   #throwIfAborted(): void {
     if (this.#in.config.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
   }
 
-  /** The rows as they are stored, and as the view shows them after the steps so far. */
+  /** Returns the rows as they are stored, and as the view shows them after the steps so far. */
   async #sourcesOf(rows: readonly ViewRow[]): Promise<SummarySource[]> {
     const sources: SummarySource[] = []
     await this.#readSources(rows, (source) => sources.push(source))
     return sources
   }
 
-  /** The same, one after another, read in pages: memory does not grow with the rows unless the caller keeps them. */
+  /** Passes the same rows on one by one, read in pages, so that memory doesn't grow with the rows unless the caller keeps them. */
   async #readSources(
     rows: readonly ViewRow[],
     use: (source: SummarySource, row: ViewRow) => unknown,
@@ -752,18 +749,17 @@ export class Run {
   }
 }
 
-/** Whether a stage is a built-in one that shortens what old rows show, wherever they are. */
+/** Whether a stage is a built-in one that shortens old rows anywhere in the view. */
 function changesOldRows(stage: Stage): boolean {
   return stage === prune || stage === deduplicate
 }
 
-/** Names the stage for the audit, unless it is one of the pipeline. */
+/** Adds the stage's name for the audit, unless it is one of the pipeline. */
 function named<T extends { readonly params?: JsonObject }>(planned: T, { name }: Stage): T {
   const isOurs = name === 'cut' || (COMPACTION_STAGES as readonly string[]).includes(name)
   return isOurs ? planned : { ...planned, params: { stage: name, ...planned.params } }
 }
 
-/** The figures of a summary that are not 0, for the audit. */
 function notesOf({ notes = {} }: WrittenSummary): SummaryNotes {
   return Object.fromEntries(Object.entries(notes).filter(([, figure]) => figure > 0))
 }
@@ -772,7 +768,7 @@ function levelOf({ level }: SummaryTask): { level?: number } {
   return level === undefined || level === 0 ? {} : { level }
 }
 
-/** The images and files of the history before a run and after it. */
+/** Returns the images and files of the history before and after a run. */
 export function mediaChange({ snapshot, after }: Pick<PlannedRun, 'snapshot' | 'after'>) {
   const { sizes } = snapshot.view
   return {
@@ -783,7 +779,7 @@ export function mediaChange({ snapshot, after }: Pick<PlannedRun, 'snapshot' | '
   }
 }
 
-/** The images and bytes of a request with this view. */
+/** Returns the images and bytes of a request with this view. */
 export function mediaIn(
   { sizes, tokens }: View,
   { scale, othersTokens, pendingMedia }: RunSettings,

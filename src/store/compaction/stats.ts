@@ -48,70 +48,69 @@ import type { CheckedStats } from '../config/store-options.ts'
 
 /** How full a session's context is. */
 export type ContextStats = {
-  /** Tokens of what would be sent now, by the best known figures (see `source`). The sum of `breakdown`. */
+  /** Tokens that would be sent now, by the best known figures (see `source`). The sum of `breakdown`. */
   readonly estimatedInputTokens: number
   readonly availableInputTokens: number
   readonly usageRatio: number
   /** Whether compaction is due: tokens, images or bytes have reached the threshold, and `heldBack` is absent. */
   readonly shouldCompact: boolean
   /**
-   * Present when usage has reached the threshold but a user undid an automatic compaction. Compaction is due again when the request
-   * does not fit, and as usual after the user compacts.
+   * Present if usage has reached the threshold but a user undid an automatic compaction. Compaction is due again if the request doesn't
+   * fit, and as usual after the user compacts.
    */
   readonly heldBack?: true
-  /** Messages of the view that are sent: without silent ones (an agent's bookkeeping). */
+  /** Number of messages of the view that are sent, without silent ones (such as an agent's bookkeeping). */
   readonly messageCount: number
-  /** Whether the request fits: its tokens, and its images and bytes where the provider's limits of these are known. */
+  /** Whether the request fits: its tokens, and its images and bytes if the provider's limits are known. */
   readonly withinBudget: boolean
-  /** Images of the request, and their limit where it is known. Claude's is 20 when one has a side above 2,000 pixels. */
+  /** Images of the request, and their limit if it is known. Claude's limit is 20 if one of them has a side above 2,000 pixels. */
   readonly images: MediaUse
-  /** Bytes of the request: images and files in base64, and an estimate of the text, four bytes for each token. */
+  /** Bytes of the request: images and files in base64, and an estimate of the text (four bytes per token). */
   readonly bytes: MediaUse
   readonly breakdown: BudgetCheckResult['breakdown']
   /**
-   * Tokens of the system prompt and tools, as far as they are known, and their source. `given`: the call. `last-request`: the session's
-   * last request whose usage was recorded, for a call with neither `system` nor `tools`. `none`: neither; what reports show besides the
-   * history is then in `breakdown.unseen`.
+   * Known tokens of the system prompt and tools, and their source. `given`: the call. `last-request`: the session's last request with
+   * recorded usage, for a call with neither `system` nor `tools`. `none`: unknown; tokens that reports show besides the history are then in
+   * `breakdown.unseen`.
    */
   readonly fixed: { readonly tokens: number; readonly source: 'given' | 'last-request' | 'none' }
   /** Provider of the limits and token counts. */
   readonly provider: string
   readonly model?: string
   readonly estimator: string
-  /** The length of the log, which is its last position: silent messages are included. `sessions.get` leaves them out. */
+  /** Number of messages in the log, which is its last position; includes silent messages, which `sessions.get` leaves out. */
   readonly storedMessages: number
-  /** Hidden messages, by what hid them. */
+  /** Number of hidden messages, by what hid them. */
   readonly hidden: { readonly condensed: number; readonly truncated: number; readonly manual: number }
   /** Sizes of the view by category, in the estimator's units. */
   readonly sizes: Sizes
   readonly activeCompactions: number
   /**
-   * Where `estimatedInputTokens` comes from. `measured`: the provider's report of exactly this request. `measured+estimated`: the
-   * report, and an estimate of what was added since. `calibrated`: the estimate, corrected by earlier reports of the model.
-   * `estimated`: the estimator alone.
+   * The source of `estimatedInputTokens`. `measured`: the provider's report of exactly this request. `measured+estimated`: the report, plus
+   * an estimate of what was added since. `calibrated`: the estimate, corrected by earlier reports of the model. `estimated`: the estimator
+   * alone.
    */
   readonly source: EstimateSource
-  /** Tokens of the same request by the estimator alone. */
+  /** Tokens of the same request, by the estimator alone. */
   readonly estimated: number
   /** The provider's last report for this session and model; `null` without one. */
   readonly measured: MeasuredTokens | null
-  /** Real tokens per token of this estimator, learned from reports of the model (1 before three reports). */
+  /** Real tokens per token of this estimator, learned from the model's reports (1 with fewer than three reports). */
   readonly calibration: { readonly ratio: number; readonly samples: number }
   readonly contextWindow: ContextWindow
-  /** Maximum tokens of input that the provider accepts, where an overflow error reported it. */
+  /** Maximum input tokens that the provider accepts, if an overflow error reported them. */
   readonly inputLimit?: number
   readonly outputReserve: { readonly tokens: number; readonly source: 'maxOutputTokens' | 'share' | 'most' }
-  /** Maximum tokens of input by the settings. */
+  /** Maximum input tokens by the settings. */
   readonly contextWindowTarget?: number
-  /** The usage at which compaction is due. */
+  /** The usage at which compaction is due, as a share of the available input. */
   readonly threshold: number
-  /** The figures assumed for the model, and where each comes from. Shared and frozen. */
+  /** The figures assumed for the model, and the source of each. Shared and frozen. */
   readonly profile: ModelProfile
-  /** The moment of the figures, when one was given. They are then estimates. */
+  /** The moment of the figures, if one was given. They are then estimates. */
   readonly moment?: MomentPoint
 }
 
-/** Settings that are part of a model's profile. */
 const PROFILE_SETTINGS = [
   'maxOutputTokens',
   'target',
@@ -127,9 +126,12 @@ export type MeasuredTokens = {
   readonly inputTokens: number
   /** Milliseconds since 1970. */
   readonly at: number
-  /** Whether it is of the current view, appended messages aside. Otherwise it is used for no figure. */
+  /** Whether the report describes the current view, apart from appended messages. Otherwise it is used for no figure. */
   readonly isCurrent: boolean
-  /** It is less than half of what the request must have contained, so it is used for no figure. See `requests.recordUsage`. */
+  /**
+   * Present if the report is less than half of what the request must have contained, so it is used for no figure. See
+   * `requests.recordUsage`.
+   */
   readonly isFarBelow?: true
 }
 
@@ -142,7 +144,7 @@ export function contextStats(
     readonly model: string | undefined
     readonly request: CheckedStats
     readonly settings: ResolvedSettings
-    /** Provider and model where none are given. */
+    /** Provider and model to use if none are given. */
     readonly own: Pick<SessionFigures, 'provider' | 'model'>
     readonly estimator: Estimator
     readonly contextWindows: ContextWindows | undefined
@@ -178,7 +180,7 @@ export function contextStats(
   })
   const { calibration = NO_CALIBRATION, measurement } = readings
   const limits = mediaLimitsOf(chosen, contextWindow.tokens, settings.mediaLimits)
-  // A threshold in tokens says nothing about media.
+  // A threshold in tokens doesn't apply to media.
   const share = request.threshold ?? settings.threshold ?? DEFAULT_COMPACTION_THRESHOLD
   const media = mediaBudget(limits, share, 0)
   const sizes = withPending(figures.visibleSizes, request.pendingMedia)
@@ -245,13 +247,13 @@ function fixedPart(
   return last > 0 ? { tokens: last, source: 'last-request' } : { tokens: 0, source: 'none' }
 }
 
-/** The usage at which compaction is due; a number of tokens is converted to a share of the available tokens. */
+/** Returns the usage at which compaction is due; a number of tokens is converted to a share of the available tokens. */
 function thresholdOf(request: CheckedStats, settings: ResolvedSettings, available: () => number): number {
   const { threshold, thresholdTokens } =
     request.threshold === undefined && request.thresholdTokens === undefined ? settings : request
   if (thresholdTokens === undefined) return threshold ?? DEFAULT_COMPACTION_THRESHOLD
   const tokens = available()
-  // With nothing available any request is too large, and usage is 1.
+  // If no tokens are available, any request is too large, and usage is 1.
   return tokens > 0 ? thresholdTokens / tokens : 1
 }
 
@@ -265,7 +267,6 @@ function outputReserve(
   return { tokens, source: isMost ? 'most' : 'share' }
 }
 
-/** Settings that differ from the defaults. */
 function overridesOf(
   { settings, maxOutputTokens, threshold, target }: ProfileInput,
   learnedInput: number | undefined,
@@ -287,17 +288,16 @@ type CachedProfile = {
   readonly profile: ModelProfile
 }
 
-/** The settings and options that a profile shows. */
 type ProfileInput = {
-  /** Resolved once for a store or a session, so the same object means the same settings. */
+  /** Resolved once per store or session, so the same object means the same settings. */
   readonly settings: ResolvedSettings
   readonly maxOutputTokens: number | undefined
   readonly threshold: number
-  /** Most tokens of input; 0 for none. */
+  /** Maximum tokens of input; 0 for no maximum. */
   readonly target: number
 }
 
-/** The last profiles, by provider and model: a conversation requests the same one before every call. */
+/** The most recent profiles, by provider and model: a conversation requests the same one before every call. */
 const profiles = new Map<string, CachedProfile>()
 const MAX_PROFILES = 64
 

@@ -26,41 +26,41 @@ import {
   tokensOfText,
 } from '../../core/tokens/measure.ts'
 
-/** What a summary row stores so that the next summary can build on it. */
+/** The data stored with a summary row so that the next summary can build on it. */
 type SummaryMemory = { readonly textLength: number; readonly digest: Digest }
 
 type MaterialOptions = ToolNames & { readonly level?: number | undefined }
 
 /**
- * The material of one summary, added row by row. Rows are kept only for a summarizer that receives messages: the extractive one
- * reads each row at once, and a given summary needs only the digest.
+ * The material of one summary, added row by row. Rows are kept only for a summarizer that receives messages: the extractive one reads each
+ * row at once, and a given summary needs only the digest.
  */
 export class SummaryMaterial {
   /** Texts of the summaries at the start, which the new one continues. */
   readonly earlier: string[] = []
-  /** What summaries by models stored of the log. */
+  /** Facts from the log that summaries by models stored. */
   readonly memory: { rules: string[]; withdrawn: string[]; lastTest?: LogRecord['lastTest'] } = {
     rules: [],
     withdrawn: [],
   }
-  /** The rows after those, if they are kept. */
+  /** The rows after the earlier summaries, if they are kept. */
   readonly rest: SummarySource[] = []
-  /** The reader of the rows after those, if they are not kept. */
+  /** The reader of the rows after the earlier summaries, if they aren't kept. */
   readonly reader: ExtractiveReader | undefined
-  /** The reader of the log that a model's summary is compared with. */
+  /** The reader of the log against which a model's summary is checked. */
   readonly log: LogReader | undefined
-  /** Number of rows after those. */
+  /** Number of rows after the earlier summaries. */
   count = 0
   readonly #keepsRows: boolean
   readonly #continues: boolean
   readonly #textAgent = new TextAgentReader()
-  /** The names of tools of the settings. */
+  /** Tool names from the settings. */
   readonly names: ToolNames
   readonly #calls: CallReader
   readonly #digest = new ToolCallReader()
   readonly #digests: Digest[] = []
 
-  /** `summarizer`: `undefined` when the text is given. `level`: that of its request. */
+  /** `summarizer`: `undefined` if the text is given. `level`: that of its request. */
   constructor(summarizer: Summarizer | undefined, { level, ...names }: MaterialOptions = {}) {
     this.names = names
     this.#calls = new CallReader(names)
@@ -115,7 +115,7 @@ export class SummaryMaterial {
       }
   }
 
-  /** Adds the calls in the last text of an agent whose results come later. Call it after the last row. */
+  /** Adds the calls in an agent's last text, whose results come later. Call it after the last row. */
   end(): void {
     const message = this.#textAgent.unfinished()
     if (message !== undefined) this.#anyReader?.add({ ...message, kind: 'message' }, this.#calls.add(message))
@@ -127,18 +127,18 @@ export class SummaryMaterial {
     this.#anyReader?.follow({ ...shown, kind: source.kind }, this.#calls.add(shown))
   }
 
-  /** The tool calls of all rows, those in earlier summaries included. */
+  /** Returns the tool calls of all rows, including those in earlier summaries. */
   digest(): Digest {
     return [...this.#digests, this.#digest.digest()].reduce(mergeDigests)
   }
 
-  /** Files of the rows after the earlier summaries. */
+  /** Returns the files of the rows after the earlier summaries. */
   files(): { readonly read: readonly string[]; readonly modified: readonly string[] } {
     return this.#digest.files()
   }
 }
 
-/** A row as a summarizer reads it: as stored or as shown; a summary without its digest, which is merged separately. */
+/** Returns a row as a summarizer reads it, as stored or as shown; a summary without its digest, which is merged separately. */
 export function readableSource(source: SummarySource, asStored: boolean): Message {
   if (source.kind === 'summary') return withReadableBlocks({ ...source.shown, content: ownText(source) })
   return withReadableBlocks(asStored ? source.original : source.shown)
@@ -151,7 +151,7 @@ function memoryOf({ kind, metadata }: SummarySource): SummaryMemory | undefined 
   return { textLength, digest: digest as unknown as Digest }
 }
 
-/** The user's rules that an earlier summary stored; of one by the offline summarizer, the quotations of the user in its text. */
+/** Returns the user's rules that an earlier summary stored; for one by the offline summarizer, the user's quotations in its text. */
 function rulesOf(source: SummarySource): readonly string[] {
   const stored = source.metadata?.rules
   if (Array.isArray(stored)) return textsIn(stored)
@@ -164,24 +164,23 @@ function textsIn(value: Json | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 }
 
-/** A summary's text without its digest. */
 function ownText(source: SummarySource): string {
   const text = textsOf(withReadableBlocks(source.shown)).join('')
   const length = memoryOf(source)?.textLength
   return length === undefined ? text : text.slice(0, length)
 }
 
-/** Share of the room that each end of a text gets that alone is too long for a summarizer. */
+/** Share of the room that each end gets of a text that alone is too long for a summarizer. */
 const END_SHARE = 0.4
-/** How often a row is halved before its parts are joined to one text. */
+/** Maximum number of times a row is halved before its parts are joined into one text. */
 const MAX_HALVINGS = 8
 
-/** One row that a summary replaces. */
+/** A row that a summary replaces. */
 export type SummarySource = {
   readonly kind: RowKind
   /** As the view shows it. */
   readonly shown: Message
-  /** As it is stored: the digest uses the real outputs. */
+  /** As stored: the digest uses the real outputs. */
   readonly original: Message
   readonly metadata: JsonObject | undefined
   /** Its position in the log; `undefined` for summaries, markers and messages of an array. */
@@ -205,12 +204,12 @@ export class InputMeter {
     return measureMessage(shown, this.#estimator)
   }
 
-  /** Tokens of `count` messages in one request. */
+  /** Returns the tokens of `count` messages in one request. */
   ofMessages(sizes: Sizes, count: number): number {
     return tokensOf(sizes, count, this.#estimator, this.#provider) + count * this.#perMessage
   }
 
-  /** Tokens of the summary so far, counted as a separate message; 0 for an empty one. */
+  /** Returns the tokens of the summary so far, counted as a separate message; 0 for an empty one. */
   ofText(text: string): number {
     if (text === '') return 0
     const estimator = this.#estimator
@@ -219,8 +218,8 @@ export class InputMeter {
 }
 
 /**
- * The rows from `from` on that together take at most `room` tokens, at least one, and the start of the next chunk. Calls and
- * their results stay together if they fit; a row that alone does not fit is shortened in the middle, never left out.
+ * Returns the rows from `from` on that together take at most `room` tokens, at least one, and the start of the next chunk. Calls and their
+ * results stay together if they fit; a row that alone doesn't fit is shortened in the middle, never left out.
  */
 export function takeChunk(
   sources: readonly SummarySource[],
@@ -248,7 +247,7 @@ export function takeChunk(
   return { chunk, next: sources.length }
 }
 
-/** The index of the row whose calls the result after the chunk may belong to: the one before the results at the end. */
+/** Returns the index of the row whose calls the result after the chunk may belong to: the one before the results at the end. */
 function callBefore(chunk: readonly SummarySource[]): number {
   let at = chunk.length - 1
   while (at > 0 && startsWithResult(chunk[at]!)) at--
@@ -259,7 +258,7 @@ function startsWithResult({ shown }: SummarySource): boolean {
   return partsOf(shown)[0]?.type === 'tool-result'
 }
 
-/** A row that takes at most `room` tokens. All its texts are shortened equally; one with too many parts becomes one text. */
+/** Returns a row that takes at most `room` tokens. All its texts are shortened equally; a row with too many parts becomes one text. */
 function fitSource(source: SummarySource, room: number, meter: InputMeter): SummarySource {
   const tokensOfSource = (some: SummarySource): number => meter.ofMessages(meter.sizesOf(some), 1)
   const tokens = tokensOfSource(source)

@@ -7,24 +7,23 @@ import { isSameValue } from '../config/spellings.ts'
 
 /** Milliseconds that a request waits for models: as long as one summary may take. */
 export const PREPARE_WAIT_MS = 120_000
-/** Milliseconds of them that a user's turn waits for the runs of others, which it can do without while its request fits. */
+/** Milliseconds, of those, that a user's turn waits for other runs, which it doesn't need while its request fits. */
 export const OTHERS_WAIT_MS = 10_000
-/** Milliseconds that a run waits for other runs. */
 const DEFAULT_WAIT_MS = 30_000
-/** Milliseconds between two looks at the lease or the job of another process. */
+/** Milliseconds between two checks of the lease or the job of another process. */
 export const POLL_MS = 50
 
-/** How a call waits for other runs. */
+/** The options for how a call waits for other runs. */
 export type Waiting = Pick<RunConfig, 'trigger' | 'whenBusy' | 'waitMs' | 'signal'>
 
-/** Another run holds the session, and the time to wait is over. */
+/** Another run holds the session, and the waiting time is over. */
 export class LeaseTaken extends UndertextError<'COMPACTION_IN_PROGRESS'> {
   constructor(sessionId: string, { runId, expiresAt }: Lease) {
     super('COMPACTION_IN_PROGRESS', { sessionId, runId, expiresAt })
   }
 }
 
-/** The end of all waits of a call together, by the monotonic clock. */
+/** Returns the common end of all waits of a call, by the monotonic clock. */
 export function deadlineOf({ waitMs = DEFAULT_WAIT_MS }: Waiting): number {
   return performance.now() + waitMs
 }
@@ -35,8 +34,8 @@ export function continuesWithoutModel({ trigger, whenBusy }: Waiting): boolean {
 }
 
 /**
- * Waits for the run of another store, in this process or another. Returns its lease to a caller that continues beside it; throws
- * `LeaseTaken` for any other when the time is over.
+ * Waits for the run of another store, in this process or another. Returns that run's lease to a caller that continues beside it; otherwise,
+ * throws `LeaseTaken` once the time is over.
  */
 export async function waitForOthers(
   storage: Storage,
@@ -55,7 +54,7 @@ export async function waitForOthers(
   }
 }
 
-/** Waits for another run of this store; returns false when the time is over before it ends. */
+/** Waits for another run of this store; returns false if the time is over before that run ends. */
 export async function waitForRun(
   sessionId: string,
   run: Promise<unknown>,
@@ -72,28 +71,27 @@ export async function waitForRun(
   }
 }
 
-/** Whether two calls for a session ask for the same. One with a signal or tools is like no other. */
+/** Whether two calls for a session are equivalent. A call with a signal or tools is never equivalent to another. */
 export function isSameCall(a: CheckedCall, b: CheckedCall): boolean {
   if ((a.signal ?? b.signal ?? a.tools ?? b.tools) !== undefined) return false
   const names = new Set([...Object.keys(a), ...Object.keys(b)]) as ReadonlySet<keyof CheckedCall>
   return [...names].every((name) => isSameValue(a[name], b[name]))
 }
 
-/** The rejection of `unlessAborted`. */
 const STOPPED = new Error('aborted')
 
-/** Rejects as soon as the signal fires: a summarizer that ignores its signal must not block a run. */
+/** Rejects as soon as the signal fires, so that a summarizer that ignores its signal can't block a run. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(STOPPED)
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
-    // A caller that polls passes the same signal again and again.
+    // A caller that polls passes the same signal repeatedly.
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
   })
 }
 
-/** Waits for a promise, or throws `ABORTED` as soon as the signal of the caller fires. */
+/** Waits for a promise, or throws `ABORTED` as soon as the caller's signal fires. */
 export async function orAborted<T>(
   sessionId: string,
   promise: Promise<T>,
@@ -108,12 +106,12 @@ export async function orAborted<T>(
   }
 }
 
-/** Waits, milliseconds. */
+/** Waits for a number of milliseconds. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** `passed` resolves after a time, milliseconds; `stop` ends the timer. */
+/** `passed` resolves after a number of milliseconds; `stop` ends the timer. */
 export function timeLimit(ms: number): { readonly passed: Promise<false>; readonly stop: () => void } {
   let timer: NodeJS.Timeout | undefined
   const passed = new Promise<false>((resolve) => {

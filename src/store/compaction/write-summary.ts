@@ -27,8 +27,8 @@ import { unlessAborted } from './waiting.ts'
 const USAGE_FIELDS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheCreationTokens'] as const
 
 /**
- * Adds up the cost of the answers for one summary: a long range takes several, and paid ones count also when a later one fails.
- * Reads only known fields of the right type: a summarizer may return anything.
+ * Adds up the cost of the answers for one summary: a long range takes several, and paid answers count even if a later one fails. Reads only
+ * known fields of the right type, because a summarizer may return anything.
  */
 export class SummaryCost {
   readonly #usage: { -readonly [F in keyof SummaryUsage]: number } = {}
@@ -37,7 +37,7 @@ export class SummaryCost {
   #promptVersion: string | undefined
   readonly #onAnswer: ((record: Omit<SummaryRecord, 'summarizer'>) => unknown) | undefined
 
-  /** `onAnswer` is called after each answer with the record of all so far; `add` returns what it returns. */
+  /** `onAnswer` is called after each answer with the record so far; `add` returns its result. */
   constructor(onAnswer?: (record: Omit<SummaryRecord, 'summarizer'>) => unknown) {
     this.#onAnswer = onAnswer
   }
@@ -55,12 +55,11 @@ export class SummaryCost {
     return this.#onAnswer?.(this.record())
   }
 
-  /** One answer with the cost of all. */
+  /** Returns an answer with the given text and the total cost. */
   total(text: string): SummaryAnswer {
     return { text, ...defined(this.record()) }
   }
 
-  /** The record of all answers so far. */
   record(): Omit<SummaryRecord, 'summarizer'> {
     return {
       model: this.#model,
@@ -81,50 +80,50 @@ function label(value: unknown): string | undefined {
 
 /** Share of a summary's tokens that its digest of tool calls may take. */
 const DIGEST_SHARE = 0.25
-/** In a summary of fewer tokens the digest has a smaller share: the topic comes first. */
+/** In a summary of fewer tokens the digest gets a smaller share: the topic comes first. */
 const FULL_DIGEST_TOKENS = 400
-/** Maximum share of a summarizer's input for the summary so far: the new messages need room too. */
+/** Maximum share of a summarizer's input for the summary so far, because the new messages need room too. */
 const PREVIOUS_SHARE = 0.5
 
-/** The share of a model's summary that lines of the log may take besides. */
+/** Share of a model's summary that added lines from the log may take. */
 const ADDED_SHARE = 0.25
-/** The tokens by which a summary with them must at least be smaller than what it replaces. */
+/** Minimum tokens by which a summary with added lines must be smaller than what it replaces. */
 const MARGIN = 16
-/** The maximum number of rules in the metadata of a model's summary, from which the next one continues. */
+/** Maximum number of rules in the metadata of a model's summary, on which the next one builds. */
 const MOST_RULES = 500
 
-/** The text of a summarizer, and the row it becomes. */
+/** A summarizer's text, and the row made from it. */
 export type WrittenSummary = {
-  /** The text of the summary row: that of the summarizer, then the digest. */
+  /** The text of the summary row: the summarizer's text, then the digest. */
   readonly text: string
-  /** The summarizer's own text: without notes and lines from the log, and without the digest. */
+  /** The summarizer's own text, without notes and lines from the log, and without the digest. */
   readonly ownText: string
   readonly metadata: JsonObject
-  /** The last answer, with the cost of all. */
+  /** The last answer, with the total cost. */
   readonly answer: SummaryAnswer
-  /** What is recorded with it. */
+  /** Figures that are recorded with the summary. */
   readonly notes?: SummaryNotes
-  /** Why the text is not a summary; it is empty then. */
+  /** Why the text isn't a summary; the text is then empty. */
   readonly problem?: AnswerProblem
 }
 
 /** Absent figures are 0. */
 export type SummaryNotes = {
-  /** The number of requests and rules that an offline summary shortens. */
+  /** Number of requests and rules that an offline summary shortens. */
   readonly shortened?: number
-  /** The lines that were added to a model's summary from the log, and those with a note of what the log says. */
+  /** Number of lines added to a model's summary from the log, and of lines annotated with what the log has instead. */
   readonly added?: number
   readonly corrected?: number
 }
 
 /**
- * Requests a summary in chunks that fit the summarizer, each with the summary so far, and adds the digest of the tool calls.
- * Returns an empty text and the `problem` when an answer is not a summary.
+ * Requests a summary in chunks that fit the summarizer, each with the summary so far, and adds the digest of the tool calls. If an answer
+ * isn't a summary, returns an empty text and the `problem`.
  *
- * `cost` receives each answer at once and is awaited, so that it is complete also when a later chunk fails.
+ * `cost` receives each answer at once and is awaited, so that it is complete even if a later chunk fails.
  *
- * Each chunk with the summary so far takes at most `maxInputTokens`, counted for the request's provider, or `provider` without
- * one. Rejects with whatever the summarizer throws. Changes nothing.
+ * Each chunk with the summary so far takes at most `maxInputTokens`, counted for the request's provider, else for `provider`. Rejects with
+ * any error that the summarizer throws. Changes nothing.
  */
 export async function writeSummary(
   summarizer: Summarizer,
@@ -138,7 +137,7 @@ export async function writeSummary(
   const digest = material.digest()
   const few = Math.min(1, request.maxTokens / FULL_DIGEST_TOKENS)
   const share = request.maxTokens * DIGEST_SHARE * few
-  // The extractive summarizer says what calls did: a part of the digest would only repeat that.
+  // The extractive summarizer describes the calls itself: a partial digest would only repeat that.
   const rendered = renderForSummary(digest, share, reader !== undefined)
   const textTokens = request.maxTokens - (rendered === '' ? 0 : estimateTokens(rendered))
 
@@ -151,7 +150,7 @@ export async function writeSummary(
   const asked = { ...request, ...(rules.length > 0 && { rules }), maxTokens: Math.max(1, textTokens) }
   const limit = summarizer.inputTokensFor?.(asked) ?? summarizer.maxInputTokens
   const room = limit ?? Number.POSITIVE_INFINITY
-  // A summarizer without a model reads everything at no cost, also what the view does not show.
+  // A summarizer without a model reads everything at no cost, even what the view doesn't show.
   const readsAll = !summarizer.usesModel && limit === undefined
   let summary = material.earlier.join('\n\n')
   let shortened: number | undefined
@@ -234,7 +233,7 @@ function metadataOf(text: string, digest: Digest): JsonObject {
   }
 }
 
-/** A model may return something that is not a summary; a summarizer without a model returns one, or nothing. */
+/** A model may return something that isn't a summary; a summarizer without a model returns one, or nothing. */
 function judge(summarizer: Summarizer, answer: SummaryAnswer | undefined): ReturnType<typeof judgeAnswer> {
   if (summarizer.usesModel) return judgeAnswer(answer)
   const isText = typeof answer?.text === 'string' && answer.text.trim() !== ''
@@ -245,25 +244,24 @@ function noSummary(answer: SummaryAnswer, problem: AnswerProblem): WrittenSummar
   return { text: '', ownText: '', metadata: {}, answer, problem }
 }
 
-/** The digest after a summary's text; empty when it would name no call, or as a whole when `isWhole` and a call is left out. */
+/** Returns the digest that follows a summary's text; empty if it would contain no call, or with `isWhole` if a call would be left out. */
 function renderForSummary(digest: Digest, maxTokens: number, isWhole: boolean): string {
   const { text, digest: shown } = renderDigest(digest, Math.floor(maxTokens))
   const isPart = shown.omitted > digest.omitted
   return (isWhole && isPart) || (shown.entries.length === 0 && digest.entries.length > 0) ? '' : text
 }
 
-/** Why a text is not a summary, or `undefined`. */
+/** Returns why a text isn't a summary, or `undefined`. */
 export function summaryProblem({ problem, text, answer }: WrittenSummary): AnswerProblem | undefined {
   if (problem !== undefined) return problem
   return text.trim() === '' || answer.text.trim() === '' ? 'EMPTY_SUMMARY' : undefined
 }
 
-/** A summary with a given text: the digest of its tool calls is kept for later summaries. */
+/** Returns a summary with a given text; the digest of its tool calls is kept for later summaries. */
 export function givenSummary(text: string, material: SummaryMaterial): WrittenSummary {
   return { text, ownText: text, metadata: metadataOf(text, material.digest()), answer: { text } }
 }
 
-/** How a summarizer is called. */
 type AskOptions = {
   readonly timeoutMs: number | undefined
   readonly signal: AbortSignal | undefined
@@ -274,8 +272,8 @@ type AskOptions = {
 }
 
 /**
- * Requests one summary, for at most `timeoutMs` milliseconds. Returns the summary or the code of the error, with the record of the
- * summarizer and its cost. Never rejects.
+ * Requests one summary, for at most `timeoutMs` milliseconds. Returns the summary or an error code, with the record of the summarizer and
+ * its cost. Never rejects.
  */
 export async function askForSummary(
   summarizer: Summarizer,
@@ -294,7 +292,7 @@ export async function askForSummary(
   })
   const cost = new SummaryCost((record) => answered?.(recorded(record)))
   const timeout = new AbortController()
-  // Not AbortSignal.timeout: its timer would let the process exit during the wait.
+  // Not `AbortSignal.timeout`: its timer would let the process exit during the wait.
   const timer = setTimeout(() => timeout.abort(), Math.min(timeoutMs, MAX_TIMER_MS))
   const signal = own === undefined ? timeout.signal : AbortSignal.any([own, timeout.signal])
   try {
@@ -316,14 +314,14 @@ export async function askForSummary(
   }
 }
 
-/** The code of a failed attempt: that of the model call, where it is known. */
+/** Returns the code of a failed attempt: that of the model call, if known. */
 function failureCode(error: unknown): string {
   return isUndertextError(error, 'MODEL_CALL_FAILED') ? error.facts.error : errorName(error)
 }
 
 /**
- * A summary, or as much of it as fits: its rules, which are the text below the heading of their section, stay whole if they fit,
- * and the rest is shortened in the middle.
+ * Shortens a summary to what fits: its rules (the text under their section's heading) stay whole if they fit, and the rest is shortened in
+ * the middle.
  */
 export function shortenSummary(
   summary: string,
@@ -342,7 +340,7 @@ function joined(rest: string, rules: string): string {
   return rest === '' ? rules : `${rest.trimEnd()}\n\n${rules}`
 }
 
-/** The section of a title, with its heading, and the text before and after it. */
+/** Returns the section with a title, including its heading, and the text before and after it. */
 function splitAtRules(
   summary: string,
   title: string | undefined,

@@ -5,14 +5,14 @@ import { isObject } from '../../core/messages/json.ts'
 import { frozenCopy, readSettings } from './read-settings.ts'
 import { type LayerValues, SETTING_NAMES, type SettingName, settingsSchema } from './settings.ts'
 
-/** Maximum size of a file of settings, bytes. */
+/** Maximum size of a settings file, bytes. */
 const MAX_BYTES = 1024 * 1024
 
 /**
- * Reads the settings of a file: JSON if it begins with `{`, else TOML. When it has a table `undertext` or `memory`, only those two
- * are read; otherwise all of it. Names may be in snake_case.
+ * Reads the settings of a file: JSON if it begins with `{`, else TOML. If the file has a table `undertext` or `memory`, only those two are
+ * read; otherwise, the whole file. Names may be in snake_case.
  *
- * `what` names the file in errors: never its path, which may come from the environment. Throws `INVALID_INPUT`.
+ * `what` names the file in errors. It is never the path, which may come from the environment. Throws `INVALID_INPUT`.
  */
 export async function readConfigFile(path: string, what: string): Promise<LayerValues> {
   const content = await parseFile(await readText(path, what), what)
@@ -46,13 +46,13 @@ function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The message of the parser quotes the file.
+    // The parser's message quotes the file.
     throw invalid(`${what}: the file is not valid JSON`)
   }
 }
 
 async function parseToml(text: string, what: string): Promise<unknown> {
-  // Loaded only when there is such a file.
+  // Loaded only if there is such a file.
   const { parse, TomlError } = await import('smol-toml')
   try {
     return parse(text)
@@ -62,14 +62,14 @@ async function parseToml(text: string, what: string): Promise<unknown> {
   }
 }
 
-/** Environment variables by name: `process.env`, or others. */
+/** Environment variables by name, as in `process.env`. */
 export type Environment = { readonly [name: string]: string | undefined }
 
 const PREFIX = 'UNDERTEXT_'
-/** The variable with the path of a file of settings. */
+/** The variable that contains the path of a settings file. */
 export const FILE_VARIABLE = `${PREFIX}CONFIG`
 
-/** Other names of these settings, after NeuroLink's variables and command line flags. */
+/** Alternative variables for these settings, after NeuroLink's variables and command line flags. */
 const COUNTERPARTS: readonly (readonly [variable: string, SettingName])[] = [
   [`${PREFIX}MEMORY_ENABLED`, 'enabled'],
   [`${PREFIX}SUMMARIZATION_ENABLED`, 'enableSummarize'],
@@ -90,10 +90,9 @@ const FOUNDING: readonly (readonly [variable: string, SettingName])[] = [
 
 type Kind = 'boolean' | 'number' | 'text'
 
-/** A variable and the setting it gives. */
 type Variable = { readonly variable: string; readonly setting: SettingName; readonly kind: Kind }
 
-/** Every variable: one for each setting that is a text, a number or a boolean, and NeuroLink's names. */
+/** All variables: one for each setting that is a string, a number or a boolean, and NeuroLink's names. */
 export const VARIABLES: readonly Variable[] = [
   ...SETTING_NAMES.map((setting) => [variableOf(setting), setting] as const),
   ...COUNTERPARTS,
@@ -113,7 +112,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   ...['', '_KILL', '_START'].map((rest) => `${PREFIX}CITUS${rest}`),
 ])
 
-/** Variables with the prefix that nothing reads: misspelled, or of a setting that is not a text, a number or a boolean. */
+/** Returns the variables with the prefix that nothing reads: misspelled names, or settings that aren't a string, a number or a boolean. */
 export function unknownVariables(environment: Environment): string[] {
   const known = new Set(VARIABLES.map(({ variable }) => variable))
   return Object.keys(environment).filter(
@@ -121,7 +120,7 @@ export function unknownVariables(environment: Environment): string[] {
   )
 }
 
-/** The environment without the variables that `unknownVariables` returns. */
+/** Returns the environment without the variables that `unknownVariables` returns. */
 export function knownVariables(environment: Environment): Environment {
   const unknown = new Set(unknownVariables(environment))
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !unknown.has(name)))
@@ -158,7 +157,7 @@ export function readEnvironment(environment: Environment): LayerValues {
 }
 
 function parsed(text: string, kind: Kind, setting: SettingName, variable: string): boolean | number | string {
-  // The only text that can be switched off.
+  // The only string setting that can be switched off.
   if (setting === 'truncationMarker' && text.trim().toLowerCase() === 'false') return false
   if (kind === 'text') return text
   const plain = text.trim().toLowerCase()

@@ -20,8 +20,8 @@ export type ChosenModel = {
 }
 
 /**
- * The names of a call that its session does not have; `undefined` when it has them. What a session has is never replaced: a call of
- * another model (for a title, say) does not change the session's. A model is of use only with its provider.
+ * Returns the names in a call that its session doesn't have yet; `undefined` if it has them. A session's own names are never replaced: a
+ * call to another model (for a title, say) doesn't change the session's. A model is useful only with its provider.
  */
 export function missingNames(
   session: Pick<Session, 'provider' | 'model'>,
@@ -33,7 +33,7 @@ export function missingNames(
   return isSame && session.model === undefined && model !== undefined ? { model } : undefined
 }
 
-/** The provider and model of the call, else of the session, else the default. A session's model is used only with its provider. */
+/** Returns the provider and model of the call, else of the session, else the default. A session's model is used only with its provider. */
 export function resolveModel(
   session: Pick<Session, 'provider' | 'model'> | undefined,
   provider: string | undefined,
@@ -52,7 +52,7 @@ export function resolveModel(
   }
 }
 
-/** The context window of a model: by the table of the session, that of the store, learned limits, and the tables of this package. */
+/** Returns the context window of a model, from the session's table, the store's table, learned limits, and the tables of this package. */
 export function windowOf(
   { key, model }: ChosenModel,
   config: JsonObject | undefined,
@@ -63,7 +63,7 @@ export function windowOf(
   return resolveContextWindow(key, model, { session: sessionWindows(config), store, learned }, registry)
 }
 
-/** The table of windows in a session's config. An invalid one, which was not written through this package, is ignored. */
+/** Returns the table of windows in a session's config. An invalid table, which wasn't written through this package, is ignored. */
 function sessionWindows(config: JsonObject | undefined): ContextWindows | undefined {
   if (config === undefined || !Object.hasOwn(config, 'contextWindows')) return undefined
   const { contextWindows } = config

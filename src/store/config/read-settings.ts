@@ -18,8 +18,8 @@ const SESSION_NAMES: ReadonlySet<string> = new Set(SESSION_SETTINGS)
 const previewSchema = callSchema.safeExtend({ summarize: z.boolean().optional() })
 
 /**
- * The settings of an object, under the names of this package, checked and safe from later changes of that object. Throws
- * `INVALID_INPUT`. `snake`: names may be in snake_case.
+ * Reads the settings of an object, under the names of this package, checked and copied. Throws `INVALID_INPUT`. `snake`: names may be in
+ * snake_case.
  */
 export function readSettings(value: object, what: string, snake = false): LayerValues {
   return readable(what, () =>
@@ -27,12 +27,12 @@ export function readSettings(value: object, what: string, snake = false): LayerV
   )
 }
 
-/** The options of a call, under the names of this package, safe from later changes of the object. Throws `INVALID_INPUT`. */
+/** Reads the options of a call, under the names of this package, checked and copied. Throws `INVALID_INPUT`. */
 export function readCall(value: unknown, what: string): CheckedCall {
   return readOptions(callSchema, value, what)
 }
 
-/** The same for a preview, which may call a model with `summarize: true`. */
+/** Like `readCall`, for a preview, which may call a model with `summarize: true`. */
 export function readPreview(
   value: unknown,
   what: string,
@@ -49,8 +49,8 @@ function readOptions<S extends z.ZodObject>(schema: S, value: unknown, what: str
 }
 
 /**
- * A session's config as it is stored: its settings under the names of this package, and whatever else is in it. Throws
- * `INVALID_INPUT` for an invalid setting.
+ * Returns a session's config as it is stored: its settings under the names of this package, and its other fields. Throws `INVALID_INPUT`
+ * for an invalid setting.
  */
 export function sessionConfig(config: JsonObject, what: string): JsonObject {
   const { settings, others } = withOwnNames(config, { known: SESSION_NAMES, what, isMixed: true })
@@ -58,7 +58,7 @@ export function sessionConfig(config: JsonObject, what: string): JsonObject {
   return { ...others, ...settings } as JsonObject
 }
 
-/** The settings in a stored config. Invalid ones, which were not written through this package, are ignored. */
+/** Returns the settings in a stored config. Invalid ones, which weren't written through this package, are ignored. */
 export function storedSessionSettings(config: JsonObject): LayerValues {
   const valid = SESSION_SETTINGS.filter(
     (name) =>
@@ -68,7 +68,7 @@ export function storedSessionSettings(config: JsonObject): LayerValues {
   return frozenCopy(Object.fromEntries(valid.map((name) => [name, config[name]])))
 }
 
-/** A frozen object without undefined values: plain data is copied; anything else (a summarizer, a stage) is the same object. */
+/** Returns a frozen object without undefined values: plain data is copied; anything else (a summarizer, a stage) stays the same object. */
 export function frozenCopy<T extends object>(values: T): T {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined)
   return Object.freeze(Object.fromEntries(entries.map(([name, value]) => [name, frozenValue(value)]))) as T

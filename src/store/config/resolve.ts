@@ -26,7 +26,7 @@ import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
 /** Target size of a context of nca, tokens. */
 export const NCA_CONTEXT_WINDOW_TARGET = 32_000
-/** Target of the three other systems at the default threshold; with a lower threshold it is lower. */
+/** Target of the other three systems at the default threshold; a lower threshold lowers it. */
 const OTHERS_TARGET = 0.6
 
 /** Percent of the target at which nca summarizes. */
@@ -43,18 +43,18 @@ export const NCA_SECTIONS: readonly string[] = [
 export const NEURON_SECTIONS: readonly string[] = ['Key information', 'Decisions made', 'Tool call results']
 
 /**
- * The settings below those of the user, one layer per system: stages, estimator, thresholds, texts. How a summary is rendered
- * (role, header, place) also depends on the preset: `src/core/rendering/rows.ts`.
+ * The defaults of each preset, one layer per system: stages, estimator, thresholds, texts. How a summary is rendered (role, header, place)
+ * also depends on the preset: `src/core/rendering/rows.ts`.
  *
- * Every list of stages ends with `cut`, which acts only when the others did not make the request fit its window.
+ * Every list of stages ends with `cut`, which acts only if the others didn't make the request fit its window.
  */
 export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
   /** The defaults of this package: prune, deduplicate, summarize and truncate, with figures that scale with the window. */
   default: {},
 
   /**
-   * NeuroLink, by its documentation: absolute figures, recent messages counted by number, its formula for tokens. A run reduces
-   * the history to the threshold, however little that saves, and only before a request.
+   * NeuroLink, by its documentation: absolute figures, recent messages kept by number, its token formula. A run reduces the history to the
+   * threshold, however little that saves, and only before a request.
    */
   neurolink: {
     estimator: 'neurolink',
@@ -69,13 +69,13 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
     summarySections: NINE_SECTIONS,
   },
 
-  /** The cheapest stage first, then a window of the last messages with a summary of the rest, with the numbers of its examples. */
+  /** The cheapest stage first, then a window of the last messages with a summary of the rest, using the numbers in neuron's examples. */
   neuron: {
     estimator: 'neuron',
     stages: [
       { stage: 'clear_tool_results', keep: 2 },
       { stage: 'sliding_window', last: 10, summarize: true },
-      // The window without a summary, for when the summary fails.
+      // The window without a summary, used if the summary fails.
       { stage: 'sliding_window', last: 10 },
       'cut',
     ],
@@ -98,7 +98,7 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
   /** The last 50 messages with a summary of the rest, at 75 percent of 32,000 tokens; a warning at 80 percent. */
   nca: {
     estimator: 'nca',
-    // Fewer than 50 where those are too large, and the window without a summary for when the summary fails.
+    // Fewer than 50 if they are too large; the window without a summary is used if the summary fails.
     stages: [
       { stage: 'sliding_window', summarize: true, shrinkToFit: true },
       { stage: 'sliding_window', shrinkToFit: true },
@@ -116,25 +116,25 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
 }
 
 /**
- * Share of the preset's target that a requested run aims at when the request is within the target already. The target of NeuroLink is its
+ * Share of the preset's target that a requested run aims at if the request is already within the target. NeuroLink's target is its
  * threshold, and its `compactSession` aims at 60 %: otherwise a requested run would do nothing below the threshold.
  */
 const REQUESTED_SHARES: { readonly [P in PresetName]?: number } = {
   neurolink: 0.75,
 }
 
-/** The defaults. Settings that are missing here scale with the window or have their default where they are used. */
+/** The defaults. Settings that are missing here scale with the window, or get their default where they are used. */
 export const DEFAULTS: ResolvedSettings = frozenCopy(resolvedSchema.parse({}))
 
 /** Settings in force, and the layer that each comes from. */
 export type ResolvedConfig = {
   readonly settings: ResolvedSettings
   readonly sources: { readonly [K in SettingName]: SettingSource }
-  /** The target of a requested run whose request is within the target already; `undefined`: it has nothing to do. */
+  /** The target of a requested run if the request is already within the target; `undefined` if there is nothing to do then. */
   readonly requestedTarget?: number | undefined
 }
 
-/** What a setting makes ineffective in the layers below its own: the other way to say the same. */
+/** Settings that are alternatives: each makes the other ineffective in the layers below its own. */
 const OTHER_WAY: { readonly [K in SettingName]?: SettingName } = {
   threshold: 'thresholdTokens',
   thresholdTokens: 'threshold',
@@ -145,8 +145,8 @@ const OTHER_WAY: { readonly [K in SettingName]?: SettingName } = {
 }
 
 /**
- * Resolves layers, highest precedence first: each setting has the value of the first layer that gives it. Below them are the
- * preset that they choose and the defaults. Tables of context windows are merged, so that one layer can add a model to another's.
+ * Resolves layers, highest precedence first: each setting has the value of the first layer that sets it. Below them are the preset that
+ * they choose and the defaults. Tables of context windows are merged, so that one layer can add a model to another's.
  */
 export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
   const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? DEFAULTS.preset
@@ -166,7 +166,7 @@ export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
     for (const name of given) sources[name] = source
     if (contextWindows !== undefined && values.contextWindows !== undefined)
       settings.contextWindows = mergeWindows(contextWindows, values.contextWindows)
-    // What a layer implies has precedence over the layers below it only.
+    // A layer's implied settings take precedence over the layers below it only.
     const { autoSummarizeThreshold: percent, threshold, thresholdTokens } = settings
     if (percent !== undefined && threshold === undefined && thresholdTokens === undefined) {
       // nca has no other threshold.
@@ -182,7 +182,6 @@ export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
   return { settings: settings as ResolvedSettings, sources, ...lowerTarget(settings, sources, preset) }
 }
 
-/** Whether layers above decide a setting. */
 function isSettled(name: SettingName, above: LayerValues): boolean {
   const other = OTHER_WAY[name]
   if (above[name] !== undefined || (other !== undefined && above[other] !== undefined)) return true
@@ -190,7 +189,7 @@ function isSettled(name: SettingName, above: LayerValues): boolean {
   return name === 'truncationFraction' && above.truncationOrder === 'importance'
 }
 
-/** With a threshold below the default one, the target of the preset or the default is lowered in proportion. */
+/** With a threshold below the default, lowers the target of the preset or the default in proportion. */
 function lowerTarget(
   settings: { target?: number | undefined; readonly threshold?: number | undefined },
   sources: { target: SettingSource; readonly threshold: SettingSource },
@@ -205,7 +204,7 @@ function lowerTarget(
   return share === undefined ? {} : { requestedTarget: share * settings.target }
 }
 
-/** Two tables as one: entries of the first take precedence. */
+/** Merges two tables; entries of the first take precedence. */
 export function mergeWindows(high: ContextWindows, low: ContextWindows): ContextWindows {
   // A map, because a provider may be called `__proto__`.
   const providers = new Map(Object.entries(low))
@@ -221,13 +220,13 @@ export function mergeWindows(high: ContextWindows, low: ContextWindows): Context
   return Object.fromEntries(providers)
 }
 
-/** The named fields of an object, those that are undefined left out. */
+/** Returns the named fields of an object, without undefined ones. */
 export function pick<T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
   const given = names.filter((name) => from[name] !== undefined)
   return Object.fromEntries(given.map((name) => [name, from[name]])) as Pick<T, K>
 }
 
-/** The settings that some layer gives, for callers that have defaults of their own. */
+/** Returns the settings that some layer sets, for callers with defaults of their own. */
 export function nonDefaults<K extends SettingName>(
   { settings, sources }: ResolvedConfig,
   names: readonly K[],
@@ -238,7 +237,7 @@ export function nonDefaults<K extends SettingName>(
   )
 }
 
-/** The settings of the hooks around a turn. One of `threshold` and `thresholdTokens` is present. */
+/** The settings of `beforeTurn` and `afterTurn`. One of `threshold` and `thresholdTokens` is present. */
 export type TurnSettings = Pick<
   ResolvedSettings,
   | 'auto'
@@ -252,27 +251,26 @@ export type TurnSettings = Pick<
 
 type Model = { readonly provider: string | undefined; readonly model: string | undefined }
 
-/** The settings of a store, alone or with those of a session and a call. */
+/** The settings of a store, alone or combined with those of a session and a call. */
 export class Configuration {
   #ofStore: ResolvedConfig
   #layers: readonly Layer[]
   readonly #model: Pick<LayerValues, 'provider' | 'model'>
-  /** A storage returns the same object for the same stored text, so the config of a session is read once. */
+  /** A storage returns the same object for the same stored text, so a session's config is parsed only once. */
   readonly #sessions = new WeakMap<JsonObject, { readonly layer: Layer; readonly resolved: ResolvedConfig }>()
 
-  /** `layers`: those of the store, highest precedence first. */
+  /** `layers`: the store's layers, highest precedence first. */
   constructor(layers: readonly Layer[]) {
     this.#layers = layers
     this.#ofStore = resolveLayers(layers)
     this.#model = nonDefaults(this.ofStore, ['provider', 'model'])
   }
 
-  /** The settings of all sessions. */
   get ofStore(): ResolvedConfig {
     return this.#ofStore
   }
 
-  /** Adds windows that an application gave to the store, below those of this store. Before any other call. */
+  /** Adds windows that an application stored in the store, with lower precedence than those of this store object. Call it first. */
   addWindows(contextWindows: ContextWindows): void {
     const own = this.#layers.filter(({ source }) => source === 'store')
     const others = this.#layers.filter(({ source }) => source !== 'store')
@@ -280,18 +278,16 @@ export class Configuration {
     this.#ofStore = resolveLayers(this.#layers)
   }
 
-  /** The settings of a session with this config. */
   ofSession(config: JsonObject | undefined): ResolvedConfig {
     return config === undefined ? this.ofStore : this.#session(config).resolved
   }
 
-  /** The settings of one call for a session with this config. */
   ofCall(config: JsonObject | undefined, values: LayerValues): ResolvedConfig {
     const session = config === undefined ? [] : [this.#session(config).layer]
     return resolveLayers([{ source: 'call', values }, ...session, ...this.#layers])
   }
 
-  /** The provider and model of a session, or those of the store where it has none. A model is only used with its provider. */
+  /** Returns the provider and model of a session, or those of the store if it has none. A model is used only with its provider. */
   modelOf(session: Model): Model {
     const { provider, model } = this.#model
     if (provider === undefined && model === undefined) return session

@@ -45,34 +45,34 @@ import {
   withWindow,
 } from './stages.ts'
 
-/** How far from its target a view may end, as a share of it. */
+/** How far a view may end from its target, as a share of the target. */
 export const TARGET_TOLERANCE = 0.05
 
-/** Share of the history that an overflow of unknown size removes, at least. */
+/** Minimum share of the history that is removed after an overflow of unknown size. */
 const OVERFLOW_SHARE = 0.3
 
-/** Checked options of a compaction. */
+/** The checked options of a compaction. */
 export type CompactionOptions = z.output<typeof compactionConfigSchema>
 
-/** What one run is carried out by: the options of its call, filled in from the settings, with its stages made. */
+/** The config of one run: the options of its call, completed from the settings, with its stages created. */
 export type RunConfig = Omit<CompactionOptions, 'stages' | StageSwitch> & {
   /** The stages in order; each runs only while the history is over the target. */
   readonly pipeline: readonly Stage[]
-  /** What `summarizer` replaces because it cannot be used: `provider:model` as requested, or the name of a summarizer. */
+  /** The summarizer that `summarizer` replaces because it can't be used: `provider:model` as requested, or a name. */
   readonly insteadOf?: string
-  /** Tokens at which compaction is due, where they lower the target: no target is given. */
+  /** Tokens at which compaction is due, if they lower the target because none is given. */
   readonly dueTokens?: number | undefined
   /** Usage at which compaction is due. */
   readonly threshold?: number | undefined
-  /** The target where the request is within `target` already: the run was requested. */
+  /** The target of a requested run if the request is already within `target`. */
   readonly requestedTarget?: number | undefined
   /** The background job that the run is made for. */
   readonly job?: RunOfJob | undefined
-  /** Tables of context windows, by the preset. Default: those of the preset `default`. */
+  /** Tables of context windows, from the preset. Default: those of the preset `default`. */
   readonly windows?: WindowRegistry
 }
 
-/** The config of one run of a session; `undefined` where the settings switch this package off (`enabled: false`). */
+/** Returns the config of one run of a session; `undefined` if the settings switch this package off (`enabled: false`). */
 export function runConfig(
   configuration: Configuration,
   session: { readonly config: JsonObject | undefined },
@@ -89,38 +89,38 @@ export function runConfig(
   return {
     ...values,
     ...call,
-    // Without those of the settings: the session may have its own.
+    // Without the names in the settings: the session may have its own.
     provider: call.provider,
     model: call.model,
-    // The minimum of the settings applies to automatic runs only.
+    // The minimum in the settings applies to automatic runs only.
     minimumSavings: isAutomatic ? values.minimumSavings : call.minimumSavings,
     windows: registryOf(settings.preset),
     dueTokens: isTargetGiven ? undefined : settings.thresholdTokens,
     threshold: settings.threshold,
     requestedTarget: trigger === 'manual' ? resolved.requestedTarget : undefined,
-    // A session that does not summarize automatically still does so on request.
+    // A session that doesn't summarize automatically still does so on request.
     pipeline: pipelineOf(resolved, call, isAutomatic && !settings.enableAutoSummarize),
     ...chosenSummarizer(settings.summarizer, settings.summarizationProvider, settings.summarizationModel),
   }
 }
 
-/** The config of a run over a plain array, which has no settings beside its options. */
+/** Returns the config of a run over a plain array, which has no settings besides its options. */
 export function arrayRunConfig(options: CompactionOptions): RunConfig {
   const { stages } = options
   const off = stages === undefined ? STAGE_SWITCHES.filter((name) => options[name] === false) : []
   return { ...options, pipeline: stagesOf(stages ?? DEFAULT_STAGES, new Set(off)) }
 }
 
-/** The stages of a run. `withoutSummaries`: the settings allow none. */
+/** Returns the stages of a run. `withoutSummaries`: the settings don't allow summaries. */
 function pipelineOf(resolved: ResolvedConfig, { range }: CheckedCall, withoutSummaries: boolean): Stage[] {
   const { settings } = resolved
-  // A range is condensed without stages, and without `auto` nothing is hidden automatically.
+  // A range is condensed without stages, and with `auto` off nothing is hidden automatically.
   if (range !== undefined || (withoutSummaries && !settings.auto)) return []
-  // Stages given with higher precedence than a switch ignore it.
+  // Stages with higher precedence than a switch ignore the switch.
   const counts = (name: SettingName): boolean => precedence(resolved, name) >= precedence(resolved, 'stages')
   const off = new Set(STAGE_SWITCHES.filter((name) => settings[name] === false && counts(name)))
   if (withoutSummaries) off.add('enableSummarize')
-  // A maximum that only the preset gives is the default of its own windows.
+  // A maximum that comes only from the preset is the default of the preset's own windows.
   const isBounded =
     precedence(resolved, 'maxRetainedMessages') > PRESET_PRECEDENCE && counts('maxRetainedMessages')
   const stages = settings.stages ?? DEFAULT_STAGES
@@ -132,13 +132,12 @@ function pipelineOf(resolved: ResolvedConfig, { range }: CheckedCall, withoutSum
   })
 }
 
-/** Higher numbers take precedence. */
 function precedence({ sources }: ResolvedConfig, name: SettingName): number {
   return SETTING_SOURCES.length - SETTING_SOURCES.indexOf(sources[name])
 }
 const PRESET_PRECEDENCE = SETTING_SOURCES.length - SETTING_SOURCES.indexOf('preset')
 
-/** Whether a run by this config may call a model. */
+/** Whether a run with this config may call a model. */
 export function mayCallModel({ summarizer, range, summary, pipeline }: RunConfig): boolean {
   if (summarizer?.usesModel !== true) return false
   return range === undefined ? pipeline.some(requestsSummaries) : summary === undefined
@@ -152,9 +151,9 @@ export function requestsSummaries(stage: Stage): boolean {
 /** The token figures of a run, and the settings of its stages with every default filled in. */
 export type RunSettings = {
   readonly availableTokens: number
-  /** What the history is reduced to, in tokens of the estimator. */
+  /** The size to which the history is reduced, in tokens of the estimator. */
   readonly targetTokens: number
-  /** Maximum tokens of history with which the whole request still fits, in tokens of the estimator. */
+  /** Maximum size of the history with which the whole request still fits, in tokens of the estimator. */
   readonly limitTokens: number
   /** Real tokens of the rest of the request. */
   readonly othersTokens: number
@@ -164,23 +163,24 @@ export type RunSettings = {
   readonly minimumSavings: number
   /** The limits of images and bytes, and the usage at which they are due. */
   readonly media: MediaBudget
-  /** Whether an automatic run was started for images or bytes alone: then stages that only save tokens leave the history as it is. */
+  /**
+   * Whether an automatic run was started only because of images or bytes; stages that only save tokens then leave the history unchanged.
+   */
   readonly isForMedia: boolean
-  /** Media of the request besides the history. */
+  /** Images and files of the request besides the history. */
   readonly pendingMedia: MediaFigures | undefined
   readonly stages: StageSettings
 }
 
-/** What the figures of a run are computed from. */
 type RunSubject = {
   readonly chosen: ChosenModel
-  /** Tokens, input and output together. */
+  /** Tokens of input and output together. */
   readonly contextWindow: number
-  /** The maximum input that the provider accepts, tokens, where it was learned. */
+  /** Maximum input tokens that the provider accepts, if learned from an error. */
   readonly inputLimit?: number | undefined
   readonly viewEpoch: number
   readonly readings: Pick<Readings, 'measurement' | 'calibration' | 'fixed'>
-  /** Estimated tokens of the history, not calibrated: all planning counts in these. */
+  /** Estimated tokens of the history, uncalibrated. All planning counts in these. */
   readonly historyTokens: number
   /** Sizes of the history. */
   readonly sizes: Sizes
@@ -188,7 +188,7 @@ type RunSubject = {
 }
 
 /**
- * Computes the figures of a run. Planning counts in tokens of the estimator, so what a window leaves for the history is converted
+ * Computes the figures of a run. Planning counts in tokens of the estimator, so the room that a window leaves for the history is converted
  * to those: less the rest of the request, by the measured ratio.
  */
 export function resolveSettings(config: RunConfig, subject: RunSubject): RunSettings {
@@ -242,7 +242,7 @@ export function resolveSettings(config: RunConfig, subject: RunSubject): RunSett
   }
 }
 
-/** Requested runs save whatever they can unless the call gives a minimum; runs after an overflow always do. */
+/** Requested runs save whatever they can, unless the call gives a minimum; runs after an overflow ignore the minimum. */
 function minimumSavingsFor(
   { minimumSavings, trigger, range }: RunConfig,
   historyTokens: number,
@@ -253,19 +253,19 @@ function minimumSavingsFor(
   return trigger === 'auto' ? minimumSavingsOf(historyTokens) : 0
 }
 
-/** After an overflow the provider's figure is right: by how much the expected size was too low. */
+/** Returns the factor by which the expected size was too low. After an overflow the provider's figure is correct. */
 function overflowScale({ trigger, reportedTokens }: RunConfig, expected: number): number {
   if (trigger !== 'overflow' || reportedTokens === undefined || expected <= 0) return 1
   return Math.max(1, reportedTokens / expected)
 }
 
-/** Whether an overflow reported no size and nothing was measured, so that the excess is unknown. */
+/** Whether an overflow reported no size and no measurement exists, so that the excess is unknown. */
 function mustShrink({ trigger, reportedTokens }: RunConfig, { source }: Outlook): boolean {
   const isMeasured = source === 'measured' || source === 'measured+estimated'
   return trigger === 'overflow' && reportedTokens === undefined && !isMeasured
 }
 
-/** Settings of stages that do not scale with the window. */
+/** Stage settings that don't scale with the window. */
 const STAGE_SETTINGS = [
   'keepRecentMedia',
   'pruneProtectedTools',
@@ -296,7 +296,7 @@ export function stageSettings(config: RunConfig, available: number, targetTokens
   }
 }
 
-/** The tokens that the recent messages leave for the summary, and the maximum when they need fewer than they may take. */
+/** Returns the tokens that the recent messages leave for the summary, and the maximum if they need fewer than they may take. */
 function summaryTokens(
   { summaryMaxTokens, summarizer }: RunConfig,
   scaledMaximum: number,

@@ -25,11 +25,11 @@ import { stagesSchema } from './stages.ts'
 /** Milliseconds that a summarizer may take for one summary. */
 export const SUMMARY_TIMEOUT_MS = 120_000
 
-/** Usage at which the history is compacted in the background. */
+/** Usage at which the history is compacted in the background, as a share of the available input. */
 export const DEFAULT_BACKGROUND_THRESHOLD = 0.7
-/** Usage levels at which an application is warned. */
+/** Usage levels at which the application is warned, as shares of the available input. */
 export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
-/** Notes of a session, and of an owner, that are recalled, as in nca. */
+/** Number of notes, of a session and of an owner, that are recalled; as in nca. */
 export const DEFAULT_MAX_NOTES = 128
 /** Milliseconds of the window in which spending is counted. */
 export const SPEND_WINDOW_MS = 3_600_000
@@ -42,44 +42,44 @@ const placeholderSchema = z.custom<Exclude<Placeholder, string>>(
 
 const { maxOutputTokens, ...requestParts } = requestSchema.shape
 
-/* The settings, in one table: the name, the schema and, where it does not depend on the window, the default of each. */
+/* All settings in one table: name, schema, and, if it doesn't depend on the window, the default. */
 
 /** The settings of a compaction. */
 const compactionTable = {
-  /** The stage `media`, default true. Without it, compaction is not due because of images or bytes. */
+  /** Whether the stage `media` runs. Default true. Without it, images and bytes never make compaction due. */
   enableMedia: z.boolean().default(true),
-  /** Stage 1, default true. */
+  /** Whether stage 1 runs. Default true. */
   enablePrune: z.boolean().default(true),
-  /** Stage 2, default true. */
+  /** Whether stage 2 runs. Default true. */
   enableDeduplicate: z.boolean().default(true),
-  /** Stage 3, default true. */
+  /** Whether stage 3 runs. Default true. */
   enableSummarize: z.boolean().default(true),
-  /** Stage 4, default true; also the emergency cut. */
+  /** Whether stage 4 and the emergency cut run. Default true. */
   enableTruncate: z.boolean().default(true),
   /**
-   * The stages of the run, in order, instead of the four and the emergency cut: names, names with options, or stages
-   * of the application. Each runs only while the history is over the target.
+   * The stages of the run, in order, in place of the four stages and the emergency cut: names, names with options, or stages of the
+   * application. Each runs only while the history is over the target.
    */
   stages: stagesSchema.optional(),
   /** Limits of a request besides tokens: `images`, `imagesBesideLarge` and `bytes`. Default: those of the provider (docs/limits.md). */
   mediaLimits: mediaLimitsSchema.optional(),
-  /** The newest so many images and files that stay when older ones are shown as a text. Default 3. */
+  /** Number of newest images and files that stay when older ones are replaced with a text. Default 3. */
   keepRecentMedia: z.int().nonnegative().default(KEEP_RECENT_MEDIA),
-  /** Tokens of recent tool outputs to protect. Default 40,000, at most a quarter of the available input. */
+  /** Tokens of recent tool outputs that are never pruned. Default 40,000, at most a quarter of the available input. */
   pruneProtectTokens: tokens.optional(),
   /** Minimum tokens that pruning must save. Default 20,000, at most a tenth of the available input. */
   pruneMinimumSavings: tokens.optional(),
   /** Tools whose outputs are never pruned. Default ["skill"]. */
   pruneProtectedTools: z.array(z.string()).readonly().default(PRUNE_PROTECTED_TOOLS),
-  /** Provider that should write the summaries: passed to the summarizer. If it cannot use it, the extractive one writes. */
+  /** Provider for the summaries, passed to the summarizer. If the summarizer can't use it, the extractive one is used. */
   summarizationProvider: z.string().optional(),
-  /** Model of `summarizationProvider`, passed on in the same way. */
+  /** Model of `summarizationProvider`, passed to the summarizer in the same way. */
   summarizationModel: z.string().optional(),
-  /** Share of the messages to keep unsummarized, at least 4. Default: by tokens, see `keepRecentTokens`. */
+  /** Share of the messages to keep unsummarized; at least 4 messages are kept. Default: by tokens, see `keepRecentTokens`. */
   keepRecentRatio: shareSchema.optional(),
-  /** Share of the messages after the first pair to hide in stage 4. Default: by tokens, until the target. */
+  /** Share of the messages after the first pair that stage 4 hides. Default: as many as needed to reach the target. */
   truncationFraction: shareSchema.optional(),
-  /** What stage 4 hides first, by tokens: the oldest turns, or the least important messages. Default "oldest". */
+  /** What stage 4 hides first when it counts by tokens: the oldest turns, or the least important messages. Default "oldest". */
   truncationOrder: z.enum(['oldest', 'importance']).default('oldest'),
   /** Provider whose limits and token counts apply. Default: that of the session, else "openai". */
   provider: z.string().default(DEFAULT_PROVIDER),
@@ -87,74 +87,74 @@ const compactionTable = {
   /** Model whose context window applies. Default: that of the session. */
   model: z.string().optional(),
   maxOutputTokens,
-  /** Maximum tokens of input, whatever the model's window leaves; 0 for no such limit. */
+  /** Maximum tokens of input, even if the model's window leaves more; 0 for no such limit. */
   contextWindowTarget: tokens.optional(),
-  /** Share of the available input that the whole request is reduced to. Default 0.4. */
+  /** Share of the available input to which the whole request is reduced. Default 0.4. */
   target: shareSchema.default(DEFAULT_COMPACTION_TARGET),
-  /** Tokens that the history is reduced to, instead of `target`. */
+  /** Tokens to which the history is reduced, in place of `target`. */
   targetTokens: tokens.optional(),
-  /** Tokens of the newest turns that are never summarized. Default: what the target leaves beside the summary. */
+  /** Tokens of the newest turns that are never summarized. Default: the part of the target that isn't needed for the summary. */
   keepRecentTokens: tokens.optional(),
   /**
-   * Minimum tokens that a run must save, its cost in the prompt cache included; 0 for no minimum. Default of automatic runs: 5 %
-   * of the history, at most 20,000; of all others 0.
+   * Minimum tokens that a run must save, net of its cost in the prompt cache; 0 for no minimum. Default for automatic runs: 5 % of the
+   * history, at most 20,000; for all others: 0.
    */
   minimumSavings: tokens.optional(),
-  /** Whether the outputs of failed calls are pruned too. Default false: the text of the error stays. */
+  /** Whether the outputs of failed calls are pruned too. Default false: the error text stays. */
   pruneFailedResults: z.boolean().default(false),
-  /** Text shown instead of a pruned output, with `{tokens}` and `{tool}` filled in, or a function that returns one. */
+  /** Text shown in place of a pruned output, with `{tokens}` and `{tool}` filled in, or a function that returns it. */
   prunePlaceholder: z.union([z.string().min(1), placeholderSchema]).default(PRUNE_PLACEHOLDER),
-  /** Tools whose results show files. Default: the usual names. */
+  /** Tools whose results show files. Default: the common names. */
   readTools: z.array(z.string()).readonly().default(READ_TOOLS),
-  /** Tools with which a person answers: their results stay as the user's messages do. Default: the usual names. */
+  /** Tools with which a person answers; their results stay, like the user's messages. Default: the common names. */
   userTools: z.array(z.string()).readonly().default(USER_TOOLS),
-  /** Arguments that name the file. Default: the usual names. */
+  /** Arguments that contain the file's path. Default: the common names. */
   pathArguments: z.array(z.string()).readonly().default(PATH_ARGUMENTS),
-  /** Share of the size of re-read files that deduplication must save. Default 0.3. */
+  /** Minimum saving of deduplication, as a share of the size of the re-read files. Default 0.3. */
   deduplicateMinimumSavings: shareSchema.default(DEDUP_THRESHOLD),
-  /** Whether results of other tools count as reads when they begin with words like "Read file x". Default true. */
+  /** Whether results of other tools count as reads if they begin with text like "Read file x". Default true. */
   deduplicateByText: z.boolean().default(true),
-  /** Writes the summaries. Default: that of the store, else the extractive one, which needs no model. */
+  /** The summarizer. Default: that of the store, else the extractive one, which needs no model. */
   summarizer: summarizerSchema.optional(),
-  /** Titles of the sections of a summary. Default: the ten. */
+  /** Titles of a summary's sections. Default: the standard ten. */
   summarySections: z.array(z.string().min(1)).min(1).readonly().default(SUMMARY_SECTIONS),
   /**
-   * Maximum tokens of a summary. Default with a model: 5 % of the available input, between 500 and 4,000. Without one it fills
-   * what the recent messages leave of the target: `docs/summaries.md`.
+   * Maximum tokens of a summary. Default with a model: 5 % of the available input, between 500 and 4,000. Default without one: what the
+   * recent messages leave of the target (`docs/summaries.md`).
    */
   summaryMaxTokens: z.int().positive().optional(),
   /** Milliseconds that a summarizer may take for one summary. Default 120,000. */
   summaryTimeoutMs: z.int().positive().default(SUMMARY_TIMEOUT_MS),
-  /** Whether the extractive summarizer writes when another one fails or its summary is rejected. Default false. */
+  /** Whether the extractive summarizer steps in when another one fails or its summary is rejected. Default false. */
   offlineFallback: z.boolean().default(false),
   /** Text of the truncation marker, or false for no marker. */
   truncationMarker: z.union([z.string().min(1), z.literal(false)]).default(TRUNCATION_MARKER),
-  /** Whether over-long contents are cut when nothing else makes the request fit. Default true. */
+  /** Whether overlong contents are cut if nothing else makes the request fit. Default true. */
   emergencyCut: z.boolean().default(true),
 }
 
-/** What is true of one call only, and so is not a setting. */
+/** Facts about a single call, which are therefore not settings. */
 const factShape = {
   ...requestParts,
-  /** Condense exactly the visible rows between two positions, both included, and do nothing else. */
+  /** Condenses exactly the visible rows between two positions, both inclusive, and does nothing else. */
   range: z
     .strictObject({ from: z.int().positive(), to: z.int().positive() })
     .refine(({ from, to }) => from <= to, 'from must not be after to')
     .optional(),
-  /** The text that replaces `range`. Default: the summarizer writes it. */
+  /** The text that replaces `range`. Default: written by the summarizer. */
   summary: z.string().min(1).optional(),
 
-  /** Why the run was started. Default "manual". A run after an "overflow" waits for no other run. */
+  /** Why the run was started. Default "manual". A run after an "overflow" doesn't wait for other runs. */
   trigger: z.enum(TRIGGERS).optional(),
-  /** After an overflow: the size of the request as the provider reported it, tokens. */
+  /** The size of an overflowed request in tokens, as the provider reported it. */
   reportedTokens: z.int().positive().optional(),
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
   /** Whether to run only the stages that need no model, as after an overflow. Default false. */
   withoutModel: z.boolean().optional(),
   /**
-   * What to do when another run is still active after `waitMs`: "refuse" with `COMPACTION_IN_PROGRESS` (default), or run only
-   * the stages that need no model.
+   * What to do if another run is still active after `waitMs`: "refuse" with `COMPACTION_IN_PROGRESS` (default), or run only the stages that
+   * need no model.
    */
   whenBusy: z.enum(['refuse', 'withoutModel']).optional(),
   /** Milliseconds to wait for other runs, of this process and of others. Default 30,000; 10,000 for a run within a turn. */
@@ -162,7 +162,7 @@ const factShape = {
   signal: z.instanceof(AbortSignal).optional(),
 }
 
-/** All options of a compaction. Every one is optional. */
+/** All options of a compaction; each is optional. */
 export const compactionConfigSchema = z
   .strictObject({ ...given(compactionTable), ...factShape })
   .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary needs a range')
@@ -175,16 +175,16 @@ export const PRESET_NAMES = ['default', 'neurolink', 'neuron', 'promptfleet', 'n
 /** The name of a preset of settings. */
 export type PresetName = (typeof PRESET_NAMES)[number]
 
-/** Settings that a call of `compactSession` accepts in addition to those of a compaction. */
+/** Settings that a call of `compactSession` accepts besides those of a compaction. */
 const callTable = {
   preset: z.enum(PRESET_NAMES).default('default'),
   maxRetainedMessages: z.int().nonnegative().optional(),
   enableAutoSummarize: z.boolean().default(true),
-  /** Usage at which compaction is due: below 0.8 it lowers the target where none is given. */
+  /** Usage at which compaction is due. Below 0.8 it lowers the target, unless one is given. */
   threshold: shareSchema.default(DEFAULT_COMPACTION_THRESHOLD),
 }
 
-/** The options of `compactSession` and `previewCompaction`: facts of the call, and settings that apply to it. */
+/** The options of `compactSession` and `previewCompaction`: facts about the call, and settings that apply to it. */
 export const callSchema = compactionConfigSchema.safeExtend(given(callTable))
 export type CheckedCall = z.output<typeof callSchema>
 
@@ -200,20 +200,20 @@ export const renderingShape = {
 }
 export const RENDERING_KEYS = Object.keys(renderingShape) as (keyof typeof renderingShape)[]
 
-/** What automatic runs may spend on models. A limit that is not given does not apply. */
+/** Spending limits of automatic runs. A limit that isn't given doesn't apply. */
 const spendLimitsSchema = z.strictObject({
-  /** Summaries requested, failed ones included. */
+  /** Maximum requested summaries, including failed ones. */
   calls: z.int().nonnegative().optional(),
-  /** Tokens of input and output, as the summarizers reported them. */
+  /** Maximum tokens of input and output, as the summarizers reported them. */
   tokens: z.int().nonnegative().optional(),
-  /** US dollars, as the summarizers reported them. */
+  /** Maximum cost in US dollars, as the summarizers reported it. */
   cost: z.number().nonnegative().optional(),
-  /** Milliseconds of the window in which spending is counted. Default: an hour. */
+  /** Milliseconds of the window in which spending is counted. Default: one hour. */
   windowMs: z.int().positive().optional(),
-  /** Whether each session is counted separately, or all of the store together. Default "session". */
+  /** Whether spending is counted per session, or for the whole store. Default "session". */
   per: z.enum(['session', 'store']).optional(),
 })
-/** What automatic runs may spend, checked. */
+/** The checked spending limits of automatic runs. */
 export type SpendLimits = z.output<typeof spendLimitsSchema>
 
 /** Passed to the provider unchanged. */
@@ -222,7 +222,7 @@ const opaqueJson = z.custom<JsonObject | readonly Json[]>(
   'must be a JSON object or list',
 )
 
-/** Every setting of every layer. docs/configuration.md describes each and its default. */
+/** Every setting of every layer. docs/configuration.md describes each one and its default. */
 const table = {
   ...callTable,
   ...compactionTable,
@@ -233,16 +233,16 @@ const table = {
   /** Tokens at which compaction is due, instead of `threshold`. */
   thresholdTokens: tokens.optional(),
   warningLevels: z.array(shareSchema).max(20).readonly().default(DEFAULT_WARNING_LEVELS),
-  /** Percent, a whole number. */
+  /** Percent, as a whole number. */
   autoSummarizeThreshold: z.int().min(0).max(100).optional(),
   autoCompactOnFinish: z.boolean().default(false),
   background: z.boolean().optional(),
-  /** Above the target, so that runs are rare and large. */
+  /** Well above the target, so that runs are rare and large. */
   backgroundThreshold: shareSchema.default(DEFAULT_BACKGROUND_THRESHOLD),
-  /** Between two automatic background runs: each of them invalidates the provider's cached prefix. */
+  /** Minimum time between two automatic background runs: each invalidates the provider's cached prefix. */
   backgroundMinIntervalMs: z.int().nonnegative().default(60_000),
   circuitResetMs: z.int().positive().default(300_000),
-  /** The default is far above what a busy conversation needs, and far below what a loop would request. */
+  /** The default is far above what a busy conversation needs, and far below what a runaway loop would request. */
   spendLimits: spendLimitsSchema.default({ calls: 100, windowMs: SPEND_WINDOW_MS, per: 'session' }),
   contextWindows: contextWindowsSchema.optional(),
   previewToolOutputs: z.boolean().default(true),
@@ -250,14 +250,14 @@ const table = {
   maxToolOutputLines: z.int().nonnegative().default(MAX_TOOL_OUTPUT_LINES),
   fileReadBudgetPercent: shareSchema.default(FILE_READ_BUDGET_PERCENT),
   contextManagement: opaqueJson.optional(),
-  /** The newest so many notes of a session, and of an owner, are recalled. */
+  /** Number of newest notes, of a session and of an owner, that are recalled. */
   maxNotes: z.int().positive().max(10_000).default(DEFAULT_MAX_NOTES),
 }
 
-/** The settings of one layer: a setting that it does not give has no value there. */
+/** The settings of one layer; a setting that the layer doesn't give is undefined. */
 export const settingsSchema = z.strictObject(given(table))
 
-/** The same with the defaults. */
+/** The same settings, with defaults. */
 export const resolvedSchema = z.object(table)
 
 type Given<S extends z.ZodRawShape> = {
@@ -281,19 +281,19 @@ export type SettingName = keyof Settings
 /** The names of all settings, in a fixed order. */
 export const SETTING_NAMES = Object.keys(settingsSchema.shape) as SettingName[]
 
-/** What a session's config cannot set: a session has columns for provider and model, and JSON holds no summarizer. */
+/** Settings that a session's config can't contain: a session has columns for provider and model, and JSON can't hold a summarizer. */
 export const NOT_OF_A_SESSION: ReadonlySet<SettingName> = new Set(['provider', 'model', 'summarizer'])
 
-/** Checked settings of one layer. */
+/** The checked settings of one layer. */
 export type LayerValues = Readonly<z.output<typeof settingsSchema>>
 
-/** `threshold` and `target` may be given in another way, so that they have no value. */
+/** `threshold` and `target` are undefined if they are given in another way. */
 type OtherWays = 'threshold' | 'target'
-/** All settings in force. Settings that are missing scale with the window, or do not apply. */
+/** All settings in force. Missing settings scale with the window, or don't apply. */
 export type ResolvedSettings = Readonly<Omit<z.output<typeof resolvedSchema>, OtherWays>> &
   Pick<LayerValues, OtherWays>
 
-/** Where a value comes from, highest precedence first. */
+/** The layers of settings, highest precedence first. */
 export const SETTING_SOURCES = [
   'call',
   'session',

@@ -5,11 +5,11 @@ import { NEUROLINK_PARTS } from '../../core/tokens/budget.ts'
 import type { Settings } from './settings.ts'
 
 /*
- * The spellings of the founding documents: NeuroLink and nca call one setting by several names, in several tables. They are
- * accepted wherever settings are given, and translated here, once, to the names of this package.
+ * The spellings of NeuroLink and nca, which give one setting several names, in several tables. They are accepted wherever settings are, and
+ * translated here, once, to the names of this package.
  */
 
-/** NeuroLink's other names of the four switches. */
+/** NeuroLink's names for the four switches. */
 export type SwitchSpellings = {
   readonly enablePruning?: boolean | undefined
   readonly enableDeduplication?: boolean | undefined
@@ -18,10 +18,10 @@ export type SwitchSpellings = {
   readonly enableTruncation?: boolean | undefined
 }
 
-/** NeuroLink's table for compaction; its `enabled` is `auto` here. */
+/** NeuroLink's table for compaction. Its `enabled` is called `auto` here. */
 type ContextCompactionSpelling = SwitchSpellings & Settings
 
-/** The tables of NeuroLink and nca, accepted wherever settings are given. */
+/** The tables of NeuroLink and nca, accepted wherever settings are. */
 export type Spellings = SwitchSpellings & {
   readonly maxTokens?: number | undefined
   readonly compactionThreshold?: number | undefined
@@ -52,7 +52,7 @@ export type Spellings = SwitchSpellings & {
     | undefined
 }
 
-/** Other names and the settings that they give; `null`: it has no counterpart in this package. */
+/** Alternative names and the settings they stand for; `null` if this package has no such setting. */
 type Names = { readonly [name: string]: string | null }
 
 const NEUROLINK: Names = {
@@ -65,14 +65,14 @@ const NEUROLINK: Names = {
   tokenThreshold: 'thresholdTokens',
 }
 
-/** The tables by their paths. NeuroLink's and the top level may also hold settings under the names of this package. */
+/** The tables by their paths. NeuroLink's and the top level may also contain settings under the names of this package. */
 const TABLES: ReadonlyMap<string, Names> = new Map<string, Names>([
   ['', { ...NEUROLINK, ...NEUROLINK_PARTS, maxTokens: 'maxOutputTokens' }],
   ['contextCompaction', { ...NEUROLINK, enabled: 'auto' }],
-  // It limits the sessions held in memory; here none are.
+  // It limits the sessions held in memory; this package holds none.
   ['conversationMemory', { ...NEUROLINK, maxSessions: null }],
   ['conversationMemory.contextCompaction', { ...NEUROLINK, enabled: 'auto' }],
-  // The location is an argument of openStore.
+  // The location is an argument of `openStore`.
   ['memory', { autoCompactOnFinish: 'autoCompactOnFinish', maxNotes: 'maxNotes', filePath: null }],
   [
     'memory.context',
@@ -88,19 +88,19 @@ const TABLES: ReadonlyMap<string, Names> = new Map<string, Names>([
 type Reading = {
   /** The names that are accepted at the top level. */
   readonly known: ReadonlySet<string>
-  /** What errors call these settings. */
+  /** How errors name these settings. */
   readonly what: string
-  /** Whether anything else may be there, which is returned as it is. Otherwise it is an error. */
+  /** Whether other fields are allowed, and returned unchanged. Otherwise they are errors. */
   readonly isMixed?: boolean
-  /** Whether names may be in snake_case at the top level too, as in files; nca's always may. */
+  /** Whether names may also be in snake_case at the top level, as in files; nca's always may. */
   readonly snake?: boolean
 }
 
 type Fields = Record<string, unknown>
 
 /**
- * Settings under the names of this package, and what else is there (`isMixed`). Throws `INVALID_INPUT` for an unknown name, and for
- * two spellings of one setting with different values.
+ * Returns the settings under the names of this package, and the other fields (`isMixed`). Throws `INVALID_INPUT` for an unknown name, and
+ * for two spellings of one setting with different values.
  *
  * Two settings are implied: NeuroLink compacts automatically only while summaries are enabled, and nca's table selects nca's preset.
  */
@@ -142,12 +142,12 @@ export function withOwnNames(value: object, reading: Reading): { settings: Field
   return { settings: Object.fromEntries([...implied, ...found]), others }
 }
 
-/** An application may have tables of these names in a session's config; `memory` is nca's only with its `context`. */
+/** An application may have tables of these names in a session's config; `memory` is nca's only if it contains `context`. */
 function isOurs(path: string, value: object): boolean {
   return path !== 'memory' || isObject((value as { context?: unknown }).context)
 }
 
-/** Whether two values of a setting are the same: equal data, or the same objects and functions. */
+/** Whether two values of a setting are the same: equal data, or identical objects and functions. */
 export function isSameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b))

@@ -3,17 +3,16 @@ import { createStage, isStage, isStageSpec, type StageSpec, specProblem } from '
 import { plainWindowOf } from '../../core/stages/sliding-window.ts'
 import type { CompositeStage, Stage } from '../../core/stages/stage.ts'
 
-/** A stage in a setting: a name, a name with options, or in code a stage itself. */
+/** A stage in a setting: a name, a name with options, or, in code, the stage itself. */
 export type StageSetting = StageSpec | Stage
 
 /** Messages that a sliding window keeps by default. */
 export const MAX_RETAINED_MESSAGES = 50
-/** Maximum number of stages in one list. */
 const MAX_STAGES = 100
-/** Levels of composites that `completed` fills in; deeper ones are refused anyway. */
+/** Levels of nested composites in which `completed` fills in defaults; deeper ones are rejected anyway. */
 const MAX_DEPTH = 11
 
-/** The stages of a run for which none are given. */
+/** The default stages of a run. */
 export const DEFAULT_STAGES: readonly StageSetting[] = [
   'media',
   'prune',
@@ -23,7 +22,7 @@ export const DEFAULT_STAGES: readonly StageSetting[] = [
   'cut',
 ]
 
-/** A list of stages. Each is made, to find out whether it can be. */
+/** A list of stages. Each stage is created, to check that its options are valid. */
 export const stagesSchema = z.custom<readonly StageSetting[]>().superRefine((value, context) => {
   const issue = (message: string, path: number[] = []): void =>
     context.addIssue({ code: 'custom', path, message })
@@ -36,7 +35,7 @@ export const stagesSchema = z.custom<readonly StageSetting[]>().superRefine((val
   }
 })
 
-/** The settings that switch stages off when they are false. */
+/** Settings that switch stages off if they are false. */
 export const STAGE_SWITCHES = [
   'enableMedia',
   'enablePrune',
@@ -48,18 +47,18 @@ export const STAGE_SWITCHES = [
 export type StageSwitch = (typeof STAGE_SWITCHES)[number]
 type Switches = ReadonlySet<StageSwitch>
 
-/** Options of stages that do not give them themselves. */
+/** Defaults for options that a stage doesn't set itself. */
 type StageDefaults = {
   /** Messages that a sliding window keeps. */
   readonly retained: number
-  /** What replaces a cleared tool result, a text or a function. Default: that of the stage. */
+  /** The text that replaces a cleared tool result, or a function that returns it. Default: that of the stage. */
   readonly placeholder?: unknown
   /** Tools whose results are never cleared. Default: those of the stage. */
   readonly protectedTools?: readonly string[] | undefined
 }
 const OWN_DEFAULTS: StageDefaults = { retained: MAX_RETAINED_MESSAGES }
 
-/** The switch of each stage, by its name. A sliding window truncates, so `enableTruncate` is its switch. */
+/** The switch of each stage, by the stage's name. A sliding window truncates, so `enableTruncate` is its switch. */
 const SWITCH_OF: ReadonlyMap<string, StageSwitch> = new Map([
   ['media', 'enableMedia'],
   ['prune', 'enablePrune'],
@@ -75,8 +74,8 @@ const SWITCH_OF: ReadonlyMap<string, StageSwitch> = new Map([
 ])
 
 /**
- * Makes the stages of a list, those in composites included, without those that are switched `off`. Without summaries, a sliding window
- * that summarizes becomes a plain one, and any other stage that requests summaries is left out, also one of the application.
+ * Returns the stages of a list, including those in composites, without those that are switched `off`. Without summaries, a sliding window
+ * that summarizes becomes a plain one, and any other stage that requests summaries is left out, even one of the application.
  */
 export function stagesOf(
   settings: readonly StageSetting[],
@@ -93,7 +92,7 @@ function isSpec(setting: StageSetting): setting is StageSpec {
   return typeof setting === 'string' || 'stage' in setting
 }
 
-/** A stage without what is switched off in it: the same object where nothing is. */
+/** Returns a stage without its switched-off parts; the same object if none are. */
 function switchedStage(stage: Stage, off: Switches): Stage | undefined {
   if ('stages' in stage) return switchedComposite(stage, off)
   if ('summaries' in stage) {
@@ -105,7 +104,6 @@ function switchedStage(stage: Stage, off: Switches): Stage | undefined {
   return isOff ? undefined : stage
 }
 
-/** A composite without what is switched off in it. */
 function switchedComposite(stage: CompositeStage, off: Switches): Stage | undefined {
   const stages = stage.stages.flatMap((one) => switchedStage(one, off) ?? [])
   const isWhole = stages.length === stage.stages.length && stages.every((one, at) => one === stage.stages[at])
@@ -114,9 +112,9 @@ function switchedComposite(stage: CompositeStage, off: Switches): Stage | undefi
 }
 
 /**
- * Adds a sliding window to a list that has none, also within composites: in place of the first stage that summarizes, so that
- * no more messages than its number stay when it acts; else before the truncation; else at the end. A composite that is given as a
- * value is not changed: the window is put before it.
+ * Adds a sliding window to a list without one, also within composites. It replaces the first stage that summarizes, so that no more
+ * messages than its number stay when it acts; otherwise it goes before the truncation, or at the end. A composite that is given as a value
+ * isn't changed: the window is put before it.
  */
 export function withWindow(settings: readonly StageSetting[]): readonly StageSetting[] {
   if (settings.some((one) => includesStage(one, WINDOWS))) return settings
@@ -129,7 +127,7 @@ export function withWindow(settings: readonly StageSetting[]): readonly StageSet
   )
 }
 
-/** The list with others in place of the first stage of these names; `undefined` without one. */
+/** Returns the list with the first stage of these names replaced with others; `undefined` if there is none. */
 function replaceFirst(
   settings: readonly StageSetting[],
   names: ReadonlySet<string>,
@@ -144,7 +142,7 @@ function replaceFirst(
   return settings.with(at, { ...spec!, stages: replaceFirst(inner, names, replacementsOf) ?? inner })
 }
 
-/** Whether a setting is a stage of one of these names, or a composite that contains one. */
+/** Whether a setting is a stage with one of these names, or a composite that contains one. */
 function includesStage(setting: StageSetting, names: ReadonlySet<string>): boolean {
   if (!isSpec(setting))
     return 'stages' in setting
@@ -164,12 +162,12 @@ function namedSpec(spec: StageSpec): NamedSpec {
   return typeof spec === 'string' ? { stage: spec } : spec
 }
 
-/** The stages of a composite that is given by name; `undefined` for any other stage. */
+/** Returns the stages of a composite that is given by name; `undefined` for any other stage. */
 function specsIn({ stage, stages }: NamedSpec): readonly StageSpec[] | undefined {
   return stage === 'composite' && Array.isArray(stages) && stages.every(isStageSpec) ? stages : undefined
 }
 
-/** A stage that is given by name, with its defaults filled in, in composites too. */
+/** Returns a stage that is given by name, with its defaults filled in, also in composites. */
 function completed(spec: StageSpec, defaults: StageDefaults, depth = MAX_DEPTH): NamedSpec {
   const named = namedSpec(spec)
   const inner = specsIn(named)

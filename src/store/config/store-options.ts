@@ -19,12 +19,15 @@ import { sessionConfig } from './read-settings.ts'
 import { type callSchema, renderingShape, settingsSchema } from './settings.ts'
 import type { SwitchSpellings } from './spellings.ts'
 
-/* The options of each method of the store: type, default and check in one place. A misspelled option is an error. */
+/* The options of each method of the store, with type, default and check in one place. Misspelled options are errors. */
 
 /** Maximum tokens of a report, so that sums stay exact. */
 export const MAX_TOKENS = 1_000_000_000
 
-/** A session's config: any JSON object. The settings in it must be valid (docs/configuration.md); they are stored under their own names. */
+/**
+ * A session's config: any JSON object. The settings in it must be valid (docs/configuration.md); they are stored under their canonical
+ * names.
+ */
 const configSchema = jsonObjectSchema.transform((config, context) => {
   try {
     return sessionConfig(config, 'settings')
@@ -45,9 +48,9 @@ const fieldsSchema = {
 }
 export const createSchema = z.strictObject({ id: newNameSchema.optional(), ...fieldsSchema })
 export const updateSchema = z.strictObject(fieldsSchema)
-/** For whom a session is read or changed. */
+/** The owner on whose behalf a session is read or changed. */
 export const forOwnerSchema = z.strictObject({
-  /** A session of another owner is treated as an unknown one; a session without an owner is not. */
+  /** A session of another owner is treated as unknown; a session without an owner isn't. */
   owner: ownerOption,
 })
 /** Options of `sessions.update`. */
@@ -59,7 +62,7 @@ export const timeSchema = z
   .transform(Number)
 export const appendSchema = z.strictObject({
   expectedPosition: z.int().nonnegative().optional(),
-  /** Whether large tool outputs are shown shortened. Default: the setting. */
+  /** Whether the view shows large tool outputs shortened. Default: the setting. */
   previewToolOutputs: z.boolean().optional(),
 })
 export const authorshipSchema = z.strictObject({
@@ -67,12 +70,12 @@ export const authorshipSchema = z.strictObject({
   reason: labelSchema.optional(),
 })
 const codeSchema = z.string().regex(/^[\w.:-]{1,64}$/, 'must be 1 to 64 letters, digits, _, ., : and -')
-/** Codes, so that a program finds its own compactions again without reading a sentence. */
+/** Codes, so that a program recognizes its own compactions without parsing a sentence. */
 export const causeSchema = z.strictObject({ by: codeSchema, why: codeSchema })
 export const hideSchema = z.strictObject({ params: causeSchema.optional(), ...authorshipSchema.shape })
 /** A message by its id or its position. */
 export const messageSchema = z.union([nameSchema, z.int().positive()])
-/** A moment of a session: exactly one of these. */
+/** A moment of a session: exactly one of these fields. */
 export const momentSchema: z.ZodType<Moment, Moment> = z.union(
   [
     z.strictObject({ afterMessage: messageSchema }),
@@ -85,7 +88,7 @@ export const momentSchema: z.ZodType<Moment, Moment> = z.union(
   ],
   'must be one of { afterMessage }, { beforeMessage }, { audit }, { time }, { beforeCompaction }, { afterCompaction } and { request }',
 )
-/** The past instead of the present. */
+/** The moment to read; absent for the present. */
 export const atShape = { at: momentSchema.optional() }
 export const statsSchema = z.strictObject({
   ...settingsSchema.pick({ threshold: true, thresholdTokens: true, contextWindowTarget: true }).shape,
@@ -99,38 +102,38 @@ export const usageSchema = z.strictObject({
   ...modelShape,
   /** Input tokens as reported. */
   inputTokens: tokensSchema,
-  /** Input read from a cache, where the provider reports it separately from `inputTokens` (Anthropic does, OpenAI does not). */
+  /** Input tokens read from a cache, if the provider reports them separately from `inputTokens` (Anthropic does, OpenAI doesn't). */
   cacheReadTokens: tokensSchema.nullish(),
-  /** Input written to a cache, where the provider reports it separately. */
+  /** Input tokens written to a cache, if the provider reports them separately. */
   cacheCreationTokens: tokensSchema.nullish(),
-  /** Output tokens as reported; they are only added up. */
+  /** Output tokens as reported; they are only summed. */
   outputTokens: tokensSchema.nullish(),
-  /** The last position of the log in the request, 0 for none. Default: the last one before the assistant's messages at the end. */
+  /** The last position of the log in the request, 0 for none. Default: the last one before the assistant messages at the end. */
   position: z.int().nonnegative().optional(),
   /** The `viewEpoch` of the session when the request was made. Default: the current one. */
   viewEpoch: z.int().nonnegative().optional(),
-  /** What the request contained beside the history, where it is known. */
+  /** The parts of the request besides the history, as far as they are known. */
   ...requestSchema.omit({ maxOutputTokens: true, pendingMedia: true }).shape,
 })
-/** What is known of a request that overflowed; the error has its size. */
+/** The known figures of a request that overflowed; its size is read from the error. */
 export const overflowSchema = usageSchema
   .omit({ inputTokens: true, cacheReadTokens: true, cacheCreationTokens: true, outputTokens: true })
   /** Which errors are overflows: `strict` and `patterns` of `readOverflow`. */
   .safeExtend({ overflow: overflowRulesSchema.optional() })
-/** A compaction by a provider. */
+/** A compaction made by a provider. */
 export const providerCompactionSchema = z
   .strictObject({
     ...authorshipSchema.shape,
-    /** The answer after it. Default: the newest message of the view with a compaction block. */
+    /** The answer that follows the compaction. Default: the newest message of the view with a compaction block. */
     messageId: nameSchema.optional(),
     /**
-     * An answer that is nothing but a compaction block, because the provider was asked for a summary (Anthropic's compaction on demand), as
-     * `fromAnthropic` returns it. It is not appended: its block replaces what it summarizes.
+     * An answer that consists only of a compaction block, because the provider was asked for a summary (Anthropic's compaction on demand),
+     * as returned by `fromAnthropic`. It isn't appended: its block replaces the messages that it summarizes.
      */
     answer: z.custom<NewMessage>().optional(),
-    /** With `answer`: the first message that was left out of its request. Default: it summarizes all of the view. */
+    /** With `answer`: the first message that was left out of its request. Default: the block summarizes the whole view. */
     keepFrom: nameSchema.optional(),
-    /** Provider whose tokens the figures are in. Default: that of the session, else "openai". */
+    /** Provider that counted the tokens in the figures. Default: that of the session, else "openai". */
     provider: nameSchema.optional(),
     /** `context_management.applied_edits` of the answer, unchanged. */
     appliedEdits: z
@@ -165,7 +168,7 @@ export const renderSchema = z.strictObject({
   alsoReads: z.array(nameSchema).max(100).readonly().optional(),
   ...atShape,
 })
-/** Milliseconds to wait. Default: no limit. */
+/** Milliseconds to wait. Default: unlimited. */
 export const idleSchema = z.strictObject({
   timeoutMs: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
@@ -174,30 +177,30 @@ export const idsSchema = z.array(nameSchema).min(1, 'must name at least one mess
 
 /** The fields of a new session. All are optional. */
 export type SessionInput = z.input<typeof createSchema>
-/** The changed fields of a session. Absent fields stay as they are; `null` removes a value. */
+/** The changed fields of a session. Absent fields keep their values; `null` clears a field. */
 export type SessionChange = z.input<typeof updateSchema>
 /** Options of `append`. */
 export type AppendOptions = z.input<typeof appendSchema>
 /** Who made a change and why, for the audit. */
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
-/** Which program hides messages, and why, as codes: `params` of its compaction has them. */
+/** Which program hides messages, and why, as codes that are stored in the compaction's `params`. */
 export type Cause = z.output<typeof causeSchema>
 /** Options of `compactions.hide`. */
 export type HideOptions = z.input<typeof hideSchema>
 /** A provider's report of the tokens of a request. */
 export type UsageInput = z.input<typeof usageSchema> & NeurolinkRequest
 export type CheckedUsage = z.output<typeof usageSchema>
-/** A request that a provider refused as too long, and its figures. */
+/** The figures of a request that a provider refused as too long. */
 export type OverflowInput = z.input<typeof overflowSchema> & NeurolinkRequest
 export type CheckedOverflow = z.output<typeof overflowSchema>
-/** A compaction that a provider made of the history that it received. */
+/** A compaction that a provider made of the history it received. */
 export type ProviderCompactionInput = z.input<typeof providerCompactionSchema>
 /** Options of `getContextStats` and `needsCompaction`. */
 export type StatsOptions = Readonly<z.input<typeof statsSchema>> & NeurolinkRequest
 export type CheckedStats = Readonly<z.output<typeof statsSchema>>
-/** The options of `compactSession`: those of a compaction, NeuroLink's spellings of them, and settings of presets. */
+/** Options of `compactSession`: those of a compaction, NeuroLink's spellings of them, and the settings of presets. */
 export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings & NeurolinkRequest
-/** Options of `previewCompaction`: those of `compactSession`, and whether a preview may call a model for its summaries. */
+/** Options of `previewCompaction`: those of `compactSession`, and whether the preview may call a model for its summaries. */
 export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
 /** Options of `jobs.whenIdle`. */
 export type IdleOptions = z.input<typeof idleSchema>

@@ -12,8 +12,8 @@ import {
 import type { ExportedHead, Storage } from '../../storage/storage.ts'
 
 /**
- * The records of a session: changing data of this moment, then the rows page by page, whatever is written meanwhile. Each is checked as a
- * restore checks it, because an export that cannot be restored is useless: it throws `STORE_CORRUPT`.
+ * Yields the records of a session: its changing data as of one moment, then the rows page by page, whatever is written in the meantime.
+ * Each record is checked as in a restore, because an export that can't be restored is useless. Throws `STORE_CORRUPT` if the check fails.
  */
 export async function* exportSession(
   storage: Storage,
@@ -22,7 +22,7 @@ export async function* exportSession(
   yield* exportedRecords(storage, await storage.histories.head(sessionId))
 }
 
-/** The records of a session whose head was read. */
+/** Yields the records of a session whose head was read. */
 export async function* exportedRecords(
   storage: Storage,
   exported: ExportedHead,
@@ -54,7 +54,7 @@ async function* uncheckedRecords(
   yield { type: 'end', ...check.counts, compactions: compactions.length, audit: audit.length }
 }
 
-/** The rows and replacements of a session whose head was read, as they were then. */
+/** Yields the rows and replacements of a session as of the moment when its head was read. */
 export async function* exportedRows(
   { histories }: Storage,
   exported: ExportedHead,

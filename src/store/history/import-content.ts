@@ -10,7 +10,6 @@ import type { ImportEvents, ImportOptions, SessionImport } from './import/import
 import type { HistoryRecords } from './restore-session.ts'
 import { type RestoreOptions, restoreSchema, restoreSession, type SessionRestore } from './restore-session.ts'
 
-/** The events of a conversation and where they go. */
 type ImportInto = ImportOptions & { readonly id: string }
 
 const EVENTS: ReadonlySet<unknown> = new Set(['fields', 'message', 'compaction'])
@@ -26,7 +25,7 @@ export async function importContent(
   if (!isIterable(content)) throw invalid('sessions.import: content must be iterable')
   const { first, all, close } = await peeked(content as Iterable<unknown> | AsyncIterable<unknown>)
   try {
-    // Without a first element, the source of a conversation decides.
+    // Without a first element, the presence of `source` decides.
     const isConversation = isObject(first) ? EVENTS.has(first.type) : 'source' in options
     return isConversation
       ? await importEvents(context, all as ImportEvents, options)
@@ -63,11 +62,14 @@ function importRecords(
   return restoreSession(host, records, checked)
 }
 
-/** The first element of a list, the whole list, which may be read once only, and what closes it when it is not read to its end. */
+/**
+ * Returns the first element of a list, the whole list (which may be readable only once), and a function that closes it if it isn't read to
+ * its end.
+ */
 async function peeked<T>(list: Iterable<T> | AsyncIterable<T>) {
   if (Array.isArray(list)) return { first: list[0], all: list as T[], close: async () => {} }
   const iterator = Symbol.asyncIterator in list ? list[Symbol.asyncIterator]() : list[Symbol.iterator]()
-  // As in a `for` loop: a list that throws is not closed.
+  // As in a `for` loop, a list that throws isn't closed.
   let isOver = true
   const next = async (): Promise<IteratorResult<T>> => {
     isOver = true

@@ -10,21 +10,21 @@ import type {
   RowRecord,
 } from '../../storage/records/records.ts'
 
-/** The namespace of the namespaces of sessions. */
+/** The namespace from which the namespaces of sessions are made. */
 const NAMESPACE = '6f0c2c5e-6f0b-4f6e-9f39-0d8a3c1b7e52'
 
-/** The ids of a restored session, its compactions and runs; ids of messages begin with the incarnation. */
+/** The ids of a restored session, its compactions and its runs; message ids begin with the incarnation. */
 export type Names = {
   readonly incarnation: string
   readonly compaction: (id: string) => string
 }
 
-/** The original ids. */
+/** Returns the original ids. */
 export function ownNames({ session }: HistoryHead): Names {
   return { incarnation: session.incarnation, compaction: (id) => id }
 }
 
-/** Other ids, always the same for a session, so that no two sessions of a store have one in common. */
+/** Returns different ids, always the same for a session, so that no two sessions of a store share one. */
 export function namesWithin(sessionId: string, { session }: HistoryHead): Names {
   const namespace = uuidv5(sessionId, NAMESPACE)
   const digest = createHash('sha256')
@@ -51,7 +51,8 @@ export class Renaming {
   }
 
   /**
-   * A head with the new ids, also in parameters and in the audit. A running attempt has no process here, so it is expired.
+   * Returns a head with the new ids, also in parameters and in the audit. A running attempt has no process here, so it is marked as
+   * expired.
    */
   head(head: HistoryHead, sessionId: string): HistoryHead {
     const { compaction: names, incarnation } = this.#names
@@ -92,7 +93,7 @@ export class Renaming {
     }
   }
 
-  /** A row or a replacement. */
+  /** Returns a row or a replacement with the new ids. */
   row<R extends RowRecord | ReplacementRecord>(record: R): R {
     const { compaction: names } = this.#names
     const { compaction, condenseParent, truncationParent } = record as Partial<
@@ -112,12 +113,12 @@ export class Renaming {
     return { message: this.#messageId(message), part, ...(ids !== undefined && { by: ids }) }
   }
 
-  /** Ids of callers stay: they are unique within a session only. */
+  /** Ids that callers gave stay, because they are unique only within a session. */
   #messageId(id: string): string {
     return id.startsWith(this.#own) ? `${this.#names.incarnation}:${id.slice(this.#own.length)}` : id
   }
 
-  /** A value in which every text that is a known id is replaced. Keys stay, also a key `__proto__`. */
+  /** Returns a value in which every text that is a known id is replaced. Keys stay, including the key `__proto__`. */
   #json(value: Json | undefined): Json | undefined {
     if (typeof value === 'string')
       return this.#known.has(value) ? this.#names.compaction(value) : this.#messageId(value)

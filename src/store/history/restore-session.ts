@@ -19,28 +19,27 @@ import { Batch, discardDead, MOST_TOGETHER, othersFirst, staged } from './import
 import { namesWithin, ownNames, Renaming } from './renamed.ts'
 
 export const restoreSchema = z.strictObject({
-  /** The id of the restored session, instead of its own. */
+  /** The id of the restored session, in place of its own. */
   id: newNameSchema.optional(),
-  /** The owner of the session, instead of that in the history. */
+  /** The owner of the session, in place of the owner in the history. */
   owner: importOwnerOption,
   signal: z.instanceof(AbortSignal).optional(),
 })
 /** Options of `sessions.import`. */
 export type RestoreOptions = z.input<typeof restoreSchema>
 
-/** What a restore did. */
+/** The result of a restore. */
 export type SessionRestore = {
   readonly sessionId: string
-  /** Whether the same session existed already, so that nothing was written. */
+  /** Whether the same session already existed, so that nothing was written. */
   readonly existing: boolean
   readonly messages: number
   readonly compactions: number
 }
 
-/** What a restore needs from its store. */
 type RestoreHost = {
   readonly storage: Storage
-  /** Throws for a session that this store cannot accept: with an unknown estimator or invalid settings. */
+  /** Throws if this store can't accept the session: unknown estimator, or invalid settings. */
   readonly admit: (session: HistoryHead['session'], sessionId: string) => void
 }
 
@@ -95,7 +94,7 @@ class Restore {
     this.#signal = signal
   }
 
-  /** Compares an existing session with the history. Throws `SESSION_EXISTS` when it differs. */
+  /** Compares an existing session with the history. Throws `SESSION_EXISTS` if it differs. */
   async compare(given: HistoryHead, { incarnation }: Session): Promise<void> {
     const candidates = [ownNames(given), namesWithin(this.#sessionId, given)]
     const names = candidates.find((one) => one.incarnation === incarnation)
@@ -116,7 +115,7 @@ class Restore {
   async write(given: HistoryHead): Promise<void> {
     await discardDead(this.#storage)
     const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
-    // Under another id always other ids: the first may be restored at the same time, with ids that are not visible yet.
+    // Under another id, always use other ids: the first may be restored at the same time, with ids that aren't visible yet.
     const isOther = this.#sessionId !== given.session.id
     const incarnations = isOther ? [others.incarnation] : [own.incarnation, others.incarnation]
     const { estimator } = given.session
@@ -141,7 +140,7 @@ class Restore {
     }
   }
 
-  /** Ids were checked against the incarnation in the file, which may be another one here. */
+  /** Ids were checked against the incarnation in the file; the incarnation here may differ. */
   #requireForeign(line: number, record: NumberedRecord['record'], { incarnation }: SessionRecord): void {
     if (record.type === 'message' && record.id?.startsWith(`${incarnation}:`) === true)
       throw refused(line, 'id must not have the form of the session’s own')
@@ -155,7 +154,7 @@ class Restore {
 
 /**
  * Writes the records of a history to an import in progress, in batches. `onRows` is called with the rows of each. Throws `ABORTED`, and
- * `HISTORY_REFUSED` for an id of a message that is there twice.
+ * `HISTORY_REFUSED` for a duplicate message id.
  */
 export async function writeHistory(
   { histories }: Storage,
@@ -184,7 +183,7 @@ export async function writeHistory(
     await othersFirst()
   }
   for await (const numbered of records) {
-    // A row is written with its replacements.
+    // A row is written together with its replacements.
     if (numbered.record.type !== 'replacement' && batch.isFull) await flush()
     batch.add(numbered)
   }
@@ -203,7 +202,7 @@ export async function writeHistory(
   return restoring
 }
 
-/** The codes of what is wrong with a session. Problems of the store are not problems of the session. */
+/** Returns the codes of a session's problems. Problems of the store aren't problems of the session. */
 export async function findingsOf(storage: Storage, id: string): Promise<string[]> {
   const { findings } = await storage.verify(id, false)
   return [...new Set(findings.filter(isOfSession).map(({ code }) => code))].sort()
@@ -232,7 +231,7 @@ function twice(
 
 type NumberedRow = RestoredRow & { readonly line: number }
 
-/** Groups records into rows with their replacements. They begin with a row. */
+/** Groups records into rows with their replacements. The first record must be a row. */
 function rowsOf(records: readonly NumberedRecord[]): NumberedRow[] {
   const rows: (NumberedRow & { readonly replacements: ReplacementRecord[] })[] = []
   for (const { line, record } of records) {
@@ -248,12 +247,12 @@ export type HistoryRecords = AsyncIterable<HistoryRecord> | Iterable<HistoryReco
 /** A record after the head, with its number. */
 export type NumberedRecord = { readonly line: number; readonly record: RowRecord | ReplacementRecord }
 
-/** Makes a `HISTORY_REFUSED`. Records count from 1, like the lines of a file with one history. */
+/** Returns a `HISTORY_REFUSED` error. Records count from 1, like the lines of a file with one history. */
 export function refused(line: number, why: string): UndertextError<'HISTORY_REFUSED'> {
   return new UndertextError('HISTORY_REFUSED', { line, why })
 }
 
-/** Records that are checked as they arrive. Throws `HISTORY_REFUSED`, and what the records throw. */
+/** Records that are checked as they arrive. Throws `HISTORY_REFUSED`, and any error of the records. */
 class CheckedRecords {
   readonly #check = new HistoryCheck()
   readonly #records: AsyncGenerator<HistoryRecord, void, undefined>
@@ -264,12 +263,12 @@ class CheckedRecords {
     this.#records = this.#checked(records)
   }
 
-  /** The number of records so far. */
+  /** The number of records read so far. */
   get line(): number {
     return this.#line
   }
 
-  /** The records before the rows. */
+  /** Returns the records before the rows. */
   async head(): Promise<HistoryHead> {
     for (;;) {
       const next = await this.#records.next()
@@ -281,7 +280,7 @@ class CheckedRecords {
     }
   }
 
-  /** The rows and replacements up to the end, which is required. */
+  /** Yields the rows and replacements up to the end record, which is required. */
   async *rows(): AsyncGenerator<NumberedRecord, void, undefined> {
     const first = this.#first
     if (first !== undefined && isBody(first)) yield { line: this.#line, record: first }

@@ -15,27 +15,27 @@ import { compactionLine, indented, pieceLines, textOf } from './render.ts'
 import { toolsOf } from './rows.ts'
 import { boundsSchema, type RecallBounds, type RecallScope, type Scope, scopeNow } from './scope.ts'
 
-/** Tokens of the marks, the sentences around them and a cursor. */
+/** Tokens for the marks, the sentences around them and a cursor. */
 export const FRAME_TOKENS = 130
-/** A piece with less room than this is left out, unless it is whole. */
+/** Minimum tokens for a piece; with less room it is left out, unless it fits whole. */
 export const LEAST_PIECE = 60
-/** Less text than this is not worth a cut. */
+/** Minimum tokens worth cutting. */
 const LEAST_CUT = LEAST_PIECE / 2
 
-/** What a tool does: checks its input, and answers within a scope and a number of tokens. */
+/** The implementation of a tool: checks its input, and answers within a scope and a number of tokens. */
 export type Ask<S extends z.ZodType, A extends RecallAnswer = RecallAnswer> = {
   readonly tool: string
   readonly input: S
   readonly work: (scope: Scope, given: z.output<S>, maxTokens: number) => Promise<A>
 }
 
-/**
- * The answer of a tool. A mistake of the model becomes an answer that says what to do; a failure of the store, and a scope of the
- * application that is wrong, throws.
- */
-/** The label of the input in errors. The sentence leaves it out: the model knows which tool it called, and by which name. */
+/** The label of the input in errors. The sentence omits it: the model knows which tool it called, and by which name. */
 const INPUT = 'input'
 
+/**
+ * Returns the answer of a tool. A mistake of the model becomes an answer that explains what to do; a failure of the store, or an invalid
+ * scope of the application, throws.
+ */
 export async function answered<S extends z.ZodType, A extends RecallAnswer>(
   store: Store,
   given: RecallScope,
@@ -66,7 +66,7 @@ export function problemAnswer(problem: string, text: string, scope?: Scope): Rec
   return { text, tokens, pieces: [], remarks: [], problem }
 }
 
-/** An answer that shows nothing stored. */
+/** Returns an answer that contains no stored text. */
 export function remarkAnswer(
   scope: Scope,
   lead: RecallRemark,
@@ -75,7 +75,7 @@ export function remarkAnswer(
   return rendered(scope, { lead, trail }, false)
 }
 
-/** The answer to a query of which no word can be looked for; `undefined` when there is one. */
+/** Returns the answer to a query without any searchable word; `undefined` if it has one. */
 export function wordlessAnswer(scope: Scope, query: string): RecallAnswer | undefined {
   const { words, leftOut } = readQuery(query)
   if (words.length > 0) return undefined
@@ -84,9 +84,9 @@ export function wordlessAnswer(scope: Scope, query: string): RecallAnswer | unde
 }
 
 /**
- * An answer that stays within its tokens. `dataOf(n)` makes the answer with the `n` best of `count` units: messages, passages or notes.
- * What is over is cut from the piece of the last unit, then that unit is left out, so the cursors never pass over it. The best unit
- * always stays, if need be with a short heading and without text.
+ * Returns an answer that stays within its tokens. `dataOf(n)` builds the answer with the `n` best of `count` units: messages, passages or
+ * notes. The excess is cut from the last unit's piece, then that unit is left out, so the cursors never skip it. The best unit always
+ * stays, if necessary with a short heading and without text.
  */
 export function answerOf(
   scope: Scope,
@@ -120,7 +120,7 @@ function* attempts(
   }
 }
 
-/** The answer, its piece cut where it is over, as far as that is worth it. */
+/** Returns the answer, with its piece cut if it is too long and a cut is worthwhile. */
 function fitted(scope: Scope, maxTokens: number, given: AnswerData, isBrief: boolean): RecallAnswer {
   for (let data = given; ; ) {
     const answer = rendered(scope, data, isBrief)
@@ -140,7 +140,7 @@ function rendered(scope: Scope, data: AnswerData, isBrief: boolean): RecallAnswe
   return { text, tokens: scope.tokensOf(text), pieces, remarks, ...defined({ notes, cursor, previous }) }
 }
 
-/** A piece without the given number of tokens at its end; `undefined` when it would show next to nothing. */
+/** Returns a piece without the given number of tokens at its end; `undefined` if it would show next to nothing. */
 function shortened(
   scope: Scope,
   piece: RecalledPiece,
@@ -160,14 +160,14 @@ function shortened(
   }
 }
 
-/** Tokens of the line of a further passage of a message. */
+/** Tokens for the line of a further passage of a message. */
 const PLACE_TOKENS = 16
 
-/** Measures pieces as an answer shows them: each compaction is named once, and each message has one heading. */
+/** Measures pieces as an answer shows them: each compaction is listed once, and each message has one heading. */
 function pieceMeter(scope: Scope): {
-  /** Tokens of the heading of a piece, before its text is chosen. */
+  /** Tokens of a piece's heading, before its text is chosen. */
   readonly heading: (piece: RecalledPiece) => number
-  /** Tokens of a piece that follows those before. */
+  /** Tokens of a piece that follows the previous ones. */
   readonly add: (piece: RecalledPiece) => number
 } {
   const named = new Set<string>()
@@ -197,19 +197,19 @@ function pieceMeter(scope: Scope): {
   }
 }
 
-/** The room that a text must have beside others: a short one all of its tokens. */
+/** Returns the room that a text must have next to others: all its tokens if it is short. */
 function leastOf(scope: Scope, text: string): number {
   return text.length > 8 * LEAST_PIECE ? LEAST_PIECE : Math.min(LEAST_PIECE, scope.tokensOf(indented(text)))
 }
 
-/** A piece that may be shown: its heading, its text, and the piece itself within a number of tokens. Several may be of one message. */
+/** A piece that may be shown: its heading, its text, and the piece itself within a number of tokens. Several may belong to one message. */
 export type Unit = {
   readonly piece: RecalledPiece
   readonly text: string
   readonly within: (tokens: number) => RecalledPiece
 }
 
-/** The first units that fit, at least one. One that others follow takes at most a share of the room that is left. */
+/** Returns the first units that fit, at least one. A unit that others follow takes at most a share of the remaining room. */
 export function filled(scope: Scope, room: number, share: number, units: readonly Unit[]): RecalledPiece[] {
   const pieces: RecalledPiece[] = []
   const meter = pieceMeter(scope)
@@ -225,7 +225,7 @@ export function filled(scope: Scope, room: number, share: number, units: readonl
   return pieces
 }
 
-/** A piece that shows a text from a place on, as far as its tokens go: at least one character. */
+/** Returns a piece that shows a text from a place on, as far as its tokens allow: at least one character. */
 export function pieceFrom(
   scope: Scope,
   piece: RecalledPiece,
@@ -239,11 +239,11 @@ export function pieceFrom(
 }
 
 /**
- * The longest beginning of a text within tokens, as an answer shows it; at least one code point. Ends inside a character only when that
- * one alone does not fit.
+ * Returns the longest beginning of a text within a number of tokens, as an answer shows it; at least one code point. Ends inside a
+ * character only if that character alone doesn't fit.
  */
 export function headWithin(scope: Scope, text: string, tokens: number): string {
-  // What is indented is longer by two units for each line.
+  // Indenting adds two units to each line.
   const measureText = (piece: string): number => scope.estimator.measureText(indented(piece))
   const estimator = Object.create(scope.estimator, { measureText: { value: measureText } }) as Estimator
   const cut = truncateToTokenBudget(text, tokens, scope.provider, { estimator, ending: '' })
@@ -254,10 +254,10 @@ export function headWithin(scope: Scope, text: string, tokens: number): string {
   return headOf(text, Math.max(2, units))
 }
 
-/** Units of a character that are tried when it does not fit as a whole. */
+/** Units to try of a character that doesn't fit whole. */
 const LONGEST_CHARACTER = 1_024
 
-/** A stored row as a piece, without passages. */
+/** Returns a stored row as a piece, without passages. */
 export function pieceOf(sessionId: string, row: StoredMessage, length: number): RecalledPiece {
   const { id: messageId, kind, position, anchor, role, createdAt, shown } = row
   const tools = toolsOf(row)
@@ -272,7 +272,7 @@ export function pieceOf(sessionId: string, row: StoredMessage, length: number): 
   }
 }
 
-/** A piece with passages in the order of the text, overlapping ones joined, and the cursor for what follows, up to `end` at first. */
+/** Returns a piece with passages in the order of the text, overlapping ones joined, and the cursor for the rest, at first up to `end`. */
 export function withPassages(
   piece: RecalledPiece,
   text: string,
@@ -292,16 +292,16 @@ export function withPassages(
 
 // ── Cursors ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a cursor of a tool holds. Throws `INVALID_INPUT`. */
+/** Returns the content of a tool's cursor. Throws `INVALID_INPUT`. */
 export function placeOf<S extends z.ZodType>(schema: S, cursor: string): z.output<S> {
   return decodeCursor(schema, cursor) ?? badCursor()
 }
 
 export const countSchema = z.int().nonnegative()
-/** A row by its position or id, a place in its text, and where the shown part of the text ends. */
+/** A row by its position or id, a place in its text, and the end of the shown part of the text. */
 export const rowCursorSchema = z.tuple([z.union([z.int(), z.string()]), countSchema, countSchema.optional()])
 
-/** The cursor of `open_history` for the text of a row from a place on, up to `end` when that is after it. */
+/** Returns the cursor of `open_history` for the text of a row from a place on, up to `end` if that comes later. */
 export function rowCursor(
   { messageId, position }: Pick<RecalledPiece, 'messageId' | 'position'>,
   offset: number,
@@ -310,12 +310,12 @@ export function rowCursor(
   return encodeCursor([position ?? messageId, offset, ...(end !== undefined && offset < end ? [end] : [])])
 }
 
-/** A place in a text that is not inside a character. */
+/** Returns a place in a text that isn't inside a character. */
 export function placeIn(text: string, at: number): number {
   return characterStart(text, Math.min(text.length, Math.max(0, at)))
 }
 
-/** The place that a cursor names. It may be inside a character that is longer than an answer, so it only keeps pairs of surrogates. */
+/** Returns the place in a cursor. It may be inside a character that is longer than an answer, so it only keeps surrogate pairs together. */
 export function cursorPlace(text: string, at: number): number {
   return codePointStart(text, Math.min(text.length, at))
 }

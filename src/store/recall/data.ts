@@ -9,29 +9,29 @@ export type RecalledPassage = {
   readonly text: string
 }
 
-/** What an answer shows of a stored message, and where that is from. */
+/** The part of a stored message that an answer shows, and its origin. */
 export type RecalledPiece = {
   readonly sessionId: string
   readonly messageId: string
   readonly kind: RowKind
   /** The position of a message; absent for a summary. */
   readonly position?: number
-  /** The position of a message; of a summary, the last position that it covers. */
+  /** The position of a message; for a summary, the last position that it covers. */
   readonly anchor: number
   readonly role: Role
   /** Milliseconds since 1970. */
   readonly createdAt: number
-  /** The tools that it calls or holds a result of. Absent for none. */
+  /** The tools that the message calls or contains a result of. Absent if there are none. */
   readonly tools?: readonly string[]
-  /** The compaction that hides it; absent for a row of the view. */
+  /** The compaction that hides the message; absent for a row of the view. */
   readonly hiddenBy?: string
-  /** Compactions because of which the view shows other texts in place of parts of it; absent for none. */
+  /** Compactions that replace parts of the message with other texts in the view; absent if there are none. */
   readonly replacedBy?: readonly string[]
   /** In the order of the text. */
   readonly passages: readonly RecalledPassage[]
-  /** The length of its whole text, UTF-16 units. */
+  /** The length of the message's whole text, UTF-16 units. */
   readonly length: number
-  /** The text after the last passage: a cursor of `open_history`. Absent at the end of the text. */
+  /** A cursor of `open_history` for the text after the last passage. Absent at the end of the text. */
   readonly cursor?: string
 }
 
@@ -46,7 +46,7 @@ export type RecalledNoteText = {
   /** The place of the part, and the length of the whole text, UTF-16 units. */
   readonly from: number
   readonly length: number
-  /** The text after this part: a cursor of the same tool. Absent at the end of the text. */
+  /** A cursor of the same tool for the text after this part. Absent at the end of the text. */
   readonly cursor?: string
   /** Milliseconds since 1970. */
   readonly createdAt: number
@@ -54,34 +54,34 @@ export type RecalledNoteText = {
 
 /** The answer of a recall tool: a text for the model, and the same as plain values. */
 export type RecallAnswer = {
-  /** At most `maxTokens` tokens by the estimator of the session. Stored text is between marks that it cannot contain. */
+  /** At most `maxTokens` tokens, by the session's estimator. Stored text is between marks that it can't contain. */
   readonly text: string
   /** Tokens of the text. */
   readonly tokens: number
   readonly pieces: readonly RecalledPiece[]
   readonly notes?: readonly RecalledNoteText[]
-  /** What the answer says of them, as codes and facts: the sentences of the text. */
+  /** The remarks in the text, as codes and facts. */
   readonly remarks: readonly RecallRemark[]
-  /** A cursor of the same tool for what follows; absent at the end. */
+  /** A cursor of the same tool for the next page; absent at the end. */
   readonly cursor?: string
-  /** A cursor of the same tool for what comes before; absent at the beginning. */
+  /** A cursor of the same tool for the previous page; absent at the beginning. */
   readonly previous?: string
-  /** Of a search: rows that are not in the index, which cannot be written, were not searched. */
+  /** For a search: some rows weren't searched, because they aren't in the index and it can't be written. */
   readonly complete?: false
-  /** Of a search without hits: no word of the query could be looked for. `leftOut` are those that are too common. */
+  /** For a search without hits: the query has no searchable word. `leftOut` has the words that are too common. */
   readonly noWords?: true
   readonly leftOut?: readonly string[]
-  /** The code of what prevented an answer, such as `INVALID_INPUT`; `text` says what to do. */
+  /** The code of the problem that prevented an answer, such as `INVALID_INPUT`; `text` explains what to do. */
   readonly problem?: string
 }
 
-/** What an answer consists of, before its text is made. */
+/** The content of an answer, before its text is rendered. */
 export type AnswerData = {
-  /** In the order in which they are shown. */
+  /** In display order. */
   readonly pieces?: readonly RecalledPiece[]
-  /** The index of the piece that is cut first; `-1` when none may be. Default the last one. */
+  /** The index of the piece that is cut first; `-1` if none may be. Default: the last one. */
   readonly cut?: number
-  /** Where the text of the only piece ends, when its message goes on after it. */
+  /** Where the text of the only piece ends, if its message continues after it. */
   readonly end?: number | undefined
   readonly notes?: readonly RecalledNoteText[]
   readonly lead: RecallRemark

@@ -1,6 +1,4 @@
-/*
- * Tools with which a model finds again what compaction hid: the entry `undertext/recall`.
- */
+/* Tools with which a model retrieves what compaction hid: the entry `undertext/recall`. */
 
 export type { RecallAnswer, RecalledNoteText, RecalledPassage, RecalledPiece } from './data.ts'
 export { type LogNotesInput, logNotes } from './log-notes.ts'

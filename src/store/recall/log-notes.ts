@@ -51,7 +51,7 @@ export const notesInput = z.strictObject({
 /** The input of `logNotes`. */
 export type LogNotesInput = z.input<typeof notesInput>
 
-/** The author of what a model does, in the audit. */
+/** The actor of a model's changes, in the audit. */
 export const MODEL = 'model'
 
 export const NOTES: Ask<typeof notesInput> = {
@@ -64,7 +64,7 @@ export const NOTES: Ask<typeof notesInput> = {
   },
 }
 
-/** Recalls, stores and takes out of use notes of the session of a scope and of its owner. */
+/** Recalls, stores and forgets notes of a scope's session and of its owner. */
 export function logNotes(
   store: Store,
   scope: RecallScope,
@@ -98,7 +98,6 @@ async function forget(scope: Scope, { noteId }: Given): Promise<RecallAnswer> {
   return remarkAnswer(scope, { code: 'forgotten' })
 }
 
-/** Notes that are looked at. */
 const MOST = 1_000
 
 async function notesOf(
@@ -115,7 +114,7 @@ async function notesOf(
   return store.notes.list({ query, ...whose, limit, ...(key !== undefined && { key }) })
 }
 
-/** The number of notes before a page; or a note, and a place in its text. */
+/** The number of notes before a page; or a note and a place in its text. */
 const notesCursor = z.union([z.tuple([countSchema]), z.tuple([z.string(), countSchema])])
 
 async function recall(
@@ -149,10 +148,9 @@ async function recall(
   }))
 }
 
-/** Tokens of the heading of a note, and of its cursor. */
+/** Tokens for the heading of a note, and for its cursor. */
 const NOTE_TOKENS = 80
 
-/** A note with a part of its text. */
 function shownNote(
   { id, key, owner, sessionId, text: whole, createdAt }: Note,
   text: string,

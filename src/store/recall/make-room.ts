@@ -13,7 +13,6 @@ import { MODEL } from './log-notes.ts'
 import { type RecallRemark, wrong } from './remarks.ts'
 import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
-/** The share of the history that stays by default. */
 const DEFAULT_SHARE = 0.5
 
 const roomInput = z.strictObject({
@@ -41,16 +40,18 @@ const roomInput = z.strictObject({
 /** The input of `makeRoom`. */
 export type MakeRoomInput = z.input<typeof roomInput>
 
-/** What a policy decides: to apply the proposal, or why not. The model reads the reason. */
+/** The decision of a policy: apply the proposal, or refuse it with a reason, which the model reads. */
 export type MakeRoomDecision = 'apply' | { readonly refuse: string }
 
-/** Decides on the proposal of a model. The preview is what would happen; nothing is written yet. */
+/** Decides on a model's proposal. The preview shows what would happen; nothing is written yet. */
 export type MakeRoomPolicy = (
   preview: CompactionPreview,
   proposal: MakeRoomInput,
 ) => Awaitable<MakeRoomDecision>
 
-/** Applies what reaches the share that the model asked for, or replaces the range that it named. Everything can be undone. */
+/**
+ * Applies a proposal that reaches the share that the model asked for, or replaces the range that it specified. Everything can be undone.
+ */
 const applyWhatReaches: MakeRoomPolicy = (preview, { upToPosition }) =>
   preview.reachedTarget || upToPosition !== undefined
     ? 'apply'
@@ -61,9 +62,9 @@ const applyWhatReaches: MakeRoomPolicy = (preview, { upToPosition }) =>
 
 /** The answer of `makeRoom`. */
 export type MakeRoomAnswer = RecallAnswer & {
-  /** What was applied; absent when nothing was. */
+  /** What was applied; absent if nothing was. */
   readonly room?: {
-    /** With this id `undoCompaction` undoes it. */
+    /** The id to pass to `undoCompaction`. */
     readonly runId: string
     readonly rowsHidden: number
     readonly partsReplaced: number
@@ -73,8 +74,8 @@ export type MakeRoomAnswer = RecallAnswer & {
 }
 
 /**
- * Compacts the session of a scope as a model proposes: previews it with the planner and the laws of every compaction, lets a policy
- * decide, and applies exactly the preview, with the actor `model` and the reason in the audit.
+ * Compacts the session of a scope as a model proposes: previews it with the planner and the laws of every compaction, lets a policy decide,
+ * and applies exactly the preview, with the actor `model` and the reason in the audit.
  */
 export function makeRoom(
   store: Store,
@@ -86,7 +87,7 @@ export function makeRoom(
   return answered(store, scope, roomBy(policy), input, bounds)
 }
 
-/** The tool with a policy. */
+/** Returns the tool with a policy. */
 export function roomBy(policy: MakeRoomPolicy = applyWhatReaches): Ask<typeof roomInput, MakeRoomAnswer> {
   return {
     tool: 'make_room',
@@ -126,7 +127,7 @@ async function propose(
   return roomAnswer(scope, result, trail)
 }
 
-/** Tokens of the words before the reason of a refusal. */
+/** Tokens for the words before the reason of a refusal. */
 const SENTENCE_TOKENS = 60
 
 async function planOf(
@@ -198,10 +199,9 @@ function roomAnswer(scope: Scope, result: CompactionResult, more: readonly Recal
   return { ...remarkAnswer(scope, { code: 'room', ...room }, trail), room: { runId, ...room } }
 }
 
-/** Positions that a refusal names. */
 const MOST_POSITIONS = 5
 
-/** What a model does about a refusal of the store; `undefined` for one that it can neither mend nor wait for. */
+/** Returns what a model should do if the store refuses; `undefined` if the model can neither fix it nor wait for it. */
 async function refusalOf({ store }: Scope, sessionId: string, error: unknown): Promise<string | undefined> {
   if (isUndertextError(error, 'PENDING_TOOL_CALLS'))
     return 'Calls without a result cannot be hidden. Choose a position before them.'

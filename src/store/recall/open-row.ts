@@ -62,22 +62,22 @@ export const openInput = z.strictObject({
 /** The input of `openRow`. */
 export type OpenRowInput = z.input<typeof openInput>
 
-/** The rows below a summary, at one level or all, after one of them. */
+/** The rows below a summary, at one level or at all levels, after a given row. */
 const belowCursor = z.tuple([z.string(), z.enum(['one', 'all']), countSchema])
 const openCursor = z.union([rowCursorSchema, belowCursor])
 
-/** Rows of a summary that one answer reads. */
+/** Maximum rows of a summary that one answer reads. */
 const PAGE = 40
-/** Units before the words of a query. */
+/** Units shown before the words of a query. */
 const BEFORE = 160
-/** Units of a page backward, for the cursor of what comes before. */
+/** Units of a page when paging backward, for the cursor of the previous page. */
 const PAGE_UNITS = 4_000
 
 export const OPEN: Ask<typeof openInput> = { tool: 'open_history', input: openInput, work: open }
 
 /**
- * Opens what the view shows shortened: of a message or a tool output the whole stored text, of a summary the messages that it replaces.
- * Also opens what a compaction hides.
+ * Opens what the view shows shortened: for a message or a tool output, its whole stored text; for a summary, the messages that it replaces.
+ * Also opens hidden rows.
  */
 export function openRow(
   store: Store,
@@ -118,7 +118,7 @@ async function open(
     const place = result ?? call!
     const row = await messageAt(scope.store, id, place.position)
     const { text, starts, ends } = rowText(row)
-    // Only this call or output: others of the same message are other texts.
+    // Only this call or output: other parts of the same message are separate texts.
     const [start, end] = [starts[place.part] ?? 0, ends[place.part] ?? text.length]
     const from = start + startOf(text.slice(start, end), query)
     return openText(scope, id, row, text, { from, end: end < text.length ? end : undefined }, maxTokens)
@@ -138,7 +138,10 @@ function rowOf({ store }: Scope, sessionId: string, name: string | number): Prom
   return typeof name === 'number' ? messageAt(store, sessionId, name) : rowNamed(store, sessionId, name)
 }
 
-/** A little before the first word of the passage that matches best, at the start of a line if one is near; without one the beginning. */
+/**
+ * Returns a place a little before the first word of the best matching passage, at the start of a line if one is near; without a match, the
+ * beginning.
+ */
 function startOf(text: string, query: string | undefined): number {
   const best = query === undefined ? undefined : passagesOf(readQuery(query), [text])[0]
   if (best === undefined || text.length <= WHOLE) return 0
@@ -147,7 +150,7 @@ function startOf(text: string, query: string | undefined): number {
   return line >= from ? line : from
 }
 
-/** The text of a row from a place on, up to an end: of one part of a message, which goes on after it. */
+/** Returns the text of a row from a place on, up to an end, which is that of one part of a longer message. */
 function openText(
   scope: Scope,
   sessionId: string,
@@ -203,7 +206,7 @@ async function openSummary(
     return { piece, text, within: (tokens) => pieceFrom(scope, piece, text, startOf(text, query), tokens) }
   })
   const room = maxTokens - FRAME_TOKENS - scope.tokensOf(cursorAt(rows.length - 1) ?? '')
-  // Short messages whole; of a long one so much that others are shown too.
+  // Short messages whole; of a long one only enough to leave room for others.
   const pieces = filled(scope, room, 1 / 3, units)
   return answerOf(scope, maxTokens, pieces.length, (shown) => ({
     pieces: pieces.slice(0, shown),
@@ -213,7 +216,7 @@ async function openSummary(
   }))
 }
 
-/** Rows below a summary, and for each the number with which a page continues after it. */
+/** Returns the rows below a summary, and for each the number with which a page continues after it. */
 async function below(
   { store }: Scope,
   sessionId: string,

@@ -3,34 +3,33 @@ import type { SearchQuery } from '../../core/search/query.ts'
 import { eachWord } from '../../core/search/words.ts'
 
 /*
- * The passages of long texts that have the words of a query. A message is found as a whole, and what is asked for may be deep within a
- * long tool output: rare words near each other show where.
+ * The passages of long texts that contain the words of a query. A search finds whole messages, and the answer may be deep within a long
+ * tool output: rare words close to each other show where.
  */
 
-/** Part of a text, UTF-16 units, and how well it matches; comparable within one call. */
+/** A part of a text (UTF-16 units), and how well it matches; comparable within one call. */
 export type Passage = {
   readonly text: number
   readonly from: number
   readonly to: number
-  /** The first word of the query in it. */
+  /** The place of the first word of the query in the passage. */
   readonly at: number
   readonly score: number
 }
 
-/** The size of a passage, and of a text that is not divided, UTF-16 units. */
+/** The size of a passage, and the maximum size of a text that isn't divided, in UTF-16 units. */
 export const [PASSAGE, WHOLE] = [480, 720]
-/** Passages of one text. */
 const MOST_PASSAGES = 16
-/** Units of a text that are read for words, and of all texts of a call together. */
+/** Maximum units that are read for words, per text and per call. */
 const [MAX_READ, MAX_READ_ALL] = [2_000_000, 6_000_000]
-/** How far from its ends a passage may be widened to whole lines. */
+/** Maximum units by which each end of a passage may be widened to whole lines. */
 const LINE_REACH = 120
 
 type Mark = { readonly word: number; readonly start: number; readonly end: number }
 
 /**
- * The passages of texts with words of a query, best first. A word counts more the fewer passages of these texts have it; a word that
- * repeats in a passage counts once. Texts without a word have none.
+ * Returns the passages of texts that contain words of a query, best first. The fewer passages of these texts contain a word, the more it
+ * counts; a word that repeats in a passage counts once. Texts without any of the words have none.
  */
 export function passagesOf(query: SearchQuery, texts: readonly string[]): Passage[] {
   const indexes = new Map(query.words.map(({ word }, index) => [word, index]))
@@ -56,7 +55,7 @@ function marksOf(text: string, indexes: ReadonlyMap<string, number>): Mark[] {
   return marks.sort((a, b) => a.start - b.start)
 }
 
-/** The weight of each word: of its meaning in the query, and by its rarity among pieces of the size of a passage. */
+/** Returns the weight of each word, from its meaning in the query and its rarity among pieces of the size of a passage. */
 function weightsOf(
   { words }: SearchQuery,
   texts: readonly string[],
@@ -80,7 +79,7 @@ function weightsOf(
   })
 }
 
-/** The best passages of a text that do not overlap, best first. */
+/** Returns the best passages of a text that don't overlap, best first. */
 function windowsOf(
   text: string,
   marks: readonly Mark[],
@@ -108,7 +107,7 @@ function sumOf(words: Iterable<number>, weights: readonly number[]): number {
   return sum
 }
 
-/** For each mark the marks of one passage that begins with it, and the weight of their distinct words. */
+/** Returns, for each mark, the marks of one passage that begins with it, and the weight of their distinct words. */
 function spansOf(
   marks: readonly Mark[],
   weights: readonly number[],
@@ -125,7 +124,10 @@ function spansOf(
   return spans
 }
 
-/** The text around a span: what is asked for is beside its words, before or after them. Ends with whole lines where they are near. */
+/**
+ * Returns the text around a span, because the answer is next to the words of the query, before or after them. Ends with whole lines if they
+ * are near.
+ */
 function widened(text: string, start: number, end: number): [number, number] {
   const spare = Math.max(0, PASSAGE - (end - start))
   let from = Math.max(0, start - Math.floor(spare / 2))

@@ -25,7 +25,7 @@ import { type RecallRemark, wrong } from './remarks.ts'
 import { rowNamed, rowsBetween, rowText } from './rows.ts'
 import type { RecallBounds, RecallScope, Scope } from './scope.ts'
 
-/** Neighbours by default, the most that may be asked for, and messages of a page without a middle. */
+/** The default number of neighbors, their maximum, and the messages of a page without a middle. */
 const [NEIGHBOURS, MOST_NEIGHBOURS, PAGE] = [2, 20, 20]
 
 const positionSchema = z.int().positive()
@@ -50,14 +50,14 @@ export const readInput = z.strictObject({
 /** The input of `readLog`. */
 export type ReadLogInput = z.input<typeof readInput>
 
-/** How much of the room that is left one message may take when others follow. */
+/** Share of the remaining room that one message may take if others follow. */
 const SHARE = 0.6
 
 export const READ: Ask<typeof readInput> = { tool: 'read_history', input: readInput, work: read }
 
 /**
- * Reads messages of the log in order, as they were stored, hidden ones included: one with its neighbours, or from a cursor on. Without
- * `position`, `messageId` and `cursor` the last ones.
+ * Reads stored messages of the log in order, including hidden ones: one with its neighbors, or from a cursor on. Without `position`,
+ * `messageId` and `cursor`, reads the last ones.
  */
 export function readLog(
   store: Store,
@@ -96,7 +96,7 @@ async function read(
   const best = filled(scope, maxTokens - FRAME_TOKENS, SHARE, units)
   const trail: RecallRemark[] = id === scope.base?.id ? [] : [{ code: 'pass-session' }]
   return answerOf(scope, maxTokens, best.length, (shown) => {
-    // The best ones are always neighbours of each other.
+    // The best ones are always adjacent.
     const pieces = best.slice(0, shown).sort((a, b) => a.anchor - b.anchor)
     const [first, end] = [pieces[0]!.anchor, pieces.at(-1)!.anchor]
     return {
@@ -110,7 +110,7 @@ async function read(
   })
 }
 
-/** Positions in the order of their worth: the middle, then what is next to it, nearest first. */
+/** Returns positions by importance: the middle, then those next to it, nearest first. */
 async function aroundOrder(
   { store }: Scope,
   sessionId: string,
@@ -128,7 +128,7 @@ async function aroundOrder(
   return order
 }
 
-/** A position, and whether what is after or before it follows. */
+/** A position, and whether the page continues after or before it. */
 const readCursor = z.tuple([positionSchema, z.enum(['+', '-'])])
 
 function cursorOrder(cursor: string, last: number): number[] {
@@ -138,7 +138,7 @@ function cursorOrder(cursor: string, last: number): number[] {
   return Array.from({ length: PAGE }, (_, at) => start + step * at).filter((at) => at >= 1 && at <= last)
 }
 
-/** A message within tokens: whole, else passages with the words of the query, else its beginning. */
+/** Returns a message within a number of tokens: whole, else passages with the words of the query, else its beginning. */
 function shownOf(
   scope: Scope,
   piece: RecalledPiece,

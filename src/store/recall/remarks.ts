@@ -1,14 +1,14 @@
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
 import { headOf } from '../../core/messages/characters.ts'
 
-/* What an answer says besides stored text: codes with facts, and one sentence for each. */
+/* The remarks of an answer, besides stored text: codes with facts, and one sentence for each. */
 
-/** What a reader calls the tools and arguments that a sentence names. */
+/** The names of tools and arguments, as the reader of the answers knows them. */
 export type Names = {
   readonly search: string
   readonly read: string
   readonly open: string
-  /** The call that lists notes. */
+  /** The name of the call that lists notes. */
   readonly notes: string
   readonly session: string
   readonly messageId: string
@@ -27,10 +27,9 @@ export const TOOL_NAMES: Names = {
   noteId: 'noteId',
 }
 
-/** Words that a sentence names. */
 const MOST_WORDS = 8
 
-/** Each remark with its sentence, of our own words only. */
+/** Each remark with its sentence. Sentences contain only our own words. */
 const SENTENCES = {
   empty: () => 'The session is empty.',
   'no-further': ({ last }: { last: number }) =>
@@ -77,7 +76,7 @@ const SENTENCES = {
 }
 type Sentences = typeof SENTENCES
 
-/** What an answer says: a code, and the facts of its sentence. */
+/** A remark of an answer: a code, and the facts in its sentence. */
 export type RecallRemark = {
   [C in keyof Sentences]: { readonly code: C } & (Parameters<Sentences[C]> extends [infer F, ...unknown[]]
     ? Readonly<F>
@@ -88,9 +87,9 @@ export function sentence(remark: RecallRemark, names: Names): string {
   return (SENTENCES[remark.code] as (facts: RecallRemark, names: Names) => string)(remark, names)
 }
 
-// ── Mistakes: what a model can mend. Anything else is a failure of the store or a mistake of the application, and throws. ────
+// ── Mistakes that a model can fix. Anything else is a failure of the store or a mistake of the application, and throws. ─────
 
-/** A mistake in the input of a tool, as one sentence. */
+/** Returns an error for a mistake in the input of a tool, described in one sentence. */
 export function wrong(text: string): UndertextError<'INVALID_INPUT'> {
   return new UndertextError('INVALID_INPUT', { problems: text })
 }
@@ -101,10 +100,10 @@ export function badCursor(): never {
   )
 }
 
-/** The most units of the description of a mistake. */
+/** Maximum length of the description of a mistake, UTF-16 units. */
 const MOST_UNITS = 600
 
-/** What a model should do after an error; `undefined` when the error is not its mistake. */
+/** Returns what a model should do after an error; `undefined` if the error isn't the model's mistake. */
 export function sentenceOf(error: unknown, { search, session, notes }: Names): string | undefined {
   if (isUndertextError(error, 'INVALID_INPUT')) return headOf(error.facts.problems, MOST_UNITS)
   if (isUndertextError(error, 'SESSION_NOT_FOUND'))

@@ -7,10 +7,10 @@ import type { Scope } from './scope.ts'
 
 /*
  * The text of an answer. Every reader of stored rows gets this form: models through the recall tools, and the clients of the MCP server.
- * What they call tools and arguments is in the names of the scope.
+ * The scope has the names under which the reader knows tools and arguments.
  */
 
-/** The text of an answer for its reader. A brief one leaves out of headings what has no bound or can be looked up. */
+/** Returns the text of an answer for its reader. A brief one omits from headings what has no length limit or can be looked up. */
 export function textOf(
   scope: Scope,
   { pieces = [], notes = [], lead, cursor, previous, trail = [] }: AnswerData,
@@ -43,7 +43,7 @@ export function compactionLine(name: string, id: string): string {
   return `${name}: compaction ${id}`
 }
 
-/** The heading of a piece begins a line, and a stored line does not: no stored text can look like a heading. */
+/** Returns the lines of a piece. Its heading begins a line, and a stored line never does, so stored text can't look like a heading. */
 export function pieceLines(
   scope: Scope,
   piece: RecalledPiece,
@@ -80,7 +80,6 @@ export function pieceLines(
   ]
 }
 
-/** Names of tools in a heading. */
 const MOST_NAMES = 3
 
 function namesOf(names: readonly string[]): string {
@@ -106,7 +105,9 @@ function moreAt(cursor: string | undefined): string {
   return cursor === undefined ? '' : `, more: cursor ${JSON.stringify(cursor)}`
 }
 
-/** Stored text between marks that it cannot contain, so that a model reads it as data. Its lines that look like marks are indented. */
+/**
+ * Returns stored text between marks that it can't contain, so that a model reads it as data. Lines in it that look like marks are indented.
+ */
 export function framed(text: string): string {
   const fence = fenceFor([text])
   return [
@@ -117,7 +118,7 @@ export function framed(text: string): string {
   ].join('\n')
 }
 
-/** Every kind of line break, those of Python included, so that no stored line begins a line of the answer. */
+/** Every kind of line break, including those of Python, so that no stored line begins a line of the answer. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are line breaks
 const BREAKS = /\r\n?|[\n\v\f\u001c-\u001e\u0085\u2028\u2029]/g
 
@@ -125,7 +126,7 @@ export function indented(text: string): string {
   return `  ${text.replaceAll(BREAKS, '\n  ')}`
 }
 
-/** A name that others chose, on one line. */
+/** Returns a name chosen by others, on one line. */
 function quoted(name: string, isBrief: boolean): string {
   const most = isBrief ? 40 : 200
   const short = name.length > most ? `${headOf(name, most)}…` : name

@@ -6,13 +6,13 @@ import { isRecallTool } from '../../core/messages/tool-names.ts'
 import { searchedText } from '../../core/search/words.ts'
 import type { Store } from '../store.ts'
 
-/** Positions between two rows that are read together rather than with two statements. */
+/** Maximum positions between two rows that are read together rather than with two statements. */
 const MOST_BETWEEN = 4
 
 /** The place of a row: a summary is stored after the message at its anchor. */
 type RowPlace = { readonly messageId: string; readonly anchor: number }
 
-/** Stored rows by id, with what the view shows in place of their parts; those that are gone are left out. */
+/** Returns stored rows by id, with the texts that the view shows in place of their parts; rows that no longer exist are left out. */
 export async function rowsAt(
   store: Store,
   sessionId: string,
@@ -31,7 +31,7 @@ export async function rowsAt(
   return found
 }
 
-/** The rows from one position to another, summaries included. */
+/** Returns the rows from one position to another, including summaries. */
 export async function rowsBetween(
   store: Store,
   sessionId: string,
@@ -43,7 +43,7 @@ export async function rowsBetween(
   return store.getMessages(sessionId, { after: first - 1, limit: to - first + 1, shown: true })
 }
 
-/** A message by its position. Throws `MESSAGE_NOT_FOUND`. */
+/** Returns a message by its position. Throws `MESSAGE_NOT_FOUND`. */
 export async function messageAt(store: Store, sessionId: string, position: number): Promise<StoredMessage> {
   const rows = await rowsBetween(store, sessionId, position, position)
   const row = rows.find((one) => one.position === position)
@@ -52,30 +52,30 @@ export async function messageAt(store: Store, sessionId: string, position: numbe
   return row
 }
 
-/** A row by its id. Throws `MESSAGE_NOT_FOUND`. */
+/** Returns a row by its id. Throws `MESSAGE_NOT_FOUND`. */
 export async function rowNamed(store: Store, sessionId: string, messageId: string): Promise<StoredMessage> {
   const { position } = await store.messages.moment(sessionId, { afterMessage: messageId })
   const at = (rows: readonly StoredMessage[]): StoredMessage | undefined =>
     rows.find(({ id }) => id === messageId)
   const message = at(await rowsBetween(store, sessionId, position, position))
   if (message !== undefined) return message
-  // A summary names the moment of its compaction; it is stored after the last message that it covers.
+  // For a summary, the moment is that of its compaction; it is stored after the last message that it covers.
   const { positions } = await store.messages.expand(sessionId, messageId)
   const summary = at(await rowsBetween(store, sessionId, positions[1], positions[1]))
   if (summary !== undefined) return summary
   throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId, messageId })
 }
 
-/** The text of a stored message as it is read, and where each part of it begins. */
+/** The readable text of a stored message, and where each of its parts begins. */
 export type RowText = {
   readonly text: string
-  /** For each part the place of its first UTF-16 unit in the text. */
+  /** For each part, the index of its first UTF-16 unit in the text. */
   readonly starts: readonly number[]
-  /** For each part the place after its last unit. */
+  /** For each part, the index after its last unit. */
   readonly ends: readonly number[]
 }
 
-/** Texts as they are, calls with their arguments, outputs in full; a word in place of an image or a file. */
+/** Returns a message as text: texts unchanged, calls with their arguments, outputs in full, and a word in place of an image or a file. */
 export function rowText(message: Pick<StoredMessage, 'content'>): RowText {
   const texts: string[] = []
   const [starts, ends]: [number[], number[]] = [[], []]
@@ -91,7 +91,7 @@ export function rowText(message: Pick<StoredMessage, 'content'>): RowText {
   return { text: texts.join(''), starts, ends }
 }
 
-/** The same text with spaces in place of what a client added to a user's message: its words are no reason to find it. */
+/** Returns the same text with spaces in place of what a client added to a user's message, because those words are no reason to find it. */
 export function soughtText(
   message: Pick<StoredMessage, 'content' | 'role' | 'kind'>,
   { text, starts, ends }: RowText,
@@ -122,12 +122,12 @@ function partText(part: Part): string {
         ? jsonText(part.output.value)
         : outputText(part.output)
     case 'provider':
-      // What the search reads of it; the rest is encoded or encrypted.
+      // The searchable part; the rest is encoded or encrypted.
       return searchedText({ content: [part] })
   }
 }
 
-/** A line for each field of an object; texts as they are, so that a program in an argument can be read. */
+/** Returns a line for each field of an object; texts unchanged, so that a program in an argument is readable. */
 function jsonText(value: Json): string {
   if (typeof value === 'string') return value
   if (!isObject(value)) return stringifyJson(value)
@@ -136,7 +136,7 @@ function jsonText(value: Json): string {
     .join('\n')
 }
 
-/** The tools that a message calls or holds a result of, each once. */
+/** Returns the tools that a message calls or contains a result of, without duplicates. */
 export function toolsOf(message: Pick<StoredMessage, 'content'>): string[] {
   const names = new Set<string>()
   for (const part of partsOf(message))
@@ -145,10 +145,10 @@ export function toolsOf(message: Pick<StoredMessage, 'content'>): string[] {
   return [...names]
 }
 
-/** How an answer of these tools begins, for results that do not name their tool. */
+/** The beginning of an answer of these tools, for results without a tool name. */
 export const ANSWER_START = 'From the stored history'
 
-/** Whether a message holds nothing but calls of these tools, or their answers: its words are found elsewhere. */
+/** Whether a message contains only calls of these tools, or their answers: its words are found elsewhere. */
 export function isRecall(message: Pick<StoredMessage, 'content'>): boolean {
   const parts = partsOf(message).filter(
     (part) => part.type !== 'reasoning' && (part.type !== 'text' || part.text.trim() !== ''),

@@ -8,25 +8,25 @@ import type { Session } from '../../storage/storage.ts'
 import { contextOf, type Store } from '../store.ts'
 import { type Names, TOOL_NAMES, wrong } from './remarks.ts'
 
-/** The tokens of an answer by default, and the least and most that may be chosen. */
+/** The default tokens of an answer, and the minimum and maximum that may be chosen. */
 const [DEFAULT_MAX_TOKENS, LEAST_MAX_TOKENS, MOST_MAX_TOKENS] = [2_000, 300, 200_000]
-/** The most sessions of a list: each is searched. */
+/** Maximum number of sessions in a list, each of which is searched. */
 const MOST_SESSIONS = 20
 
 const scopeSchema = z.union([
   nameSchema,
   z
     .strictObject({
-      /** The session of the conversation: positions without a session are those of it. */
+      /** The session of the conversation; positions without a session refer to it. */
       session: nameSchema.optional(),
       /**
-       * What else may be read: all sessions of its owner, these sessions (those of the same owner), or, for a tool of the
-       * operator, all sessions of the store.
+       * What else may be read: all sessions of its owner, these sessions (those of the same owner), or, for an operator's tool, all
+       * sessions of the store.
        */
       sessions: z
         .union([z.enum(['owner', 'all']), z.array(nameSchema).max(MOST_SESSIONS).readonly()])
         .optional(),
-      /** Without a session: all sessions of this owner. */
+      /** Without a session: all sessions of this owner may be read. */
       owner: ownerOption,
     })
     .refine(
@@ -39,11 +39,11 @@ const scopeSchema = z.union([
     ),
 ])
 
-/** What may be read: a session, or with `sessions` more than one. */
+/** What may be read: one session, or, with `sessions`, more than one. */
 export type RecallScope = z.input<typeof scopeSchema>
 
 export const boundsSchema = z.strictObject({
-  /** The maximum tokens per answer, by the estimator of the session. */
+  /** Maximum tokens per answer, by the session's estimator. */
   maxTokens: z.int().min(LEAST_MAX_TOKENS).max(MOST_MAX_TOKENS).default(DEFAULT_MAX_TOKENS),
 })
 /** The bounds of an answer. */
@@ -54,11 +54,11 @@ export type Scope = {
   readonly store: Store
   /** The session of the conversation. */
   readonly base: Session | undefined
-  /** What a search of everything asks for, one search each. */
+  /** The searches that cover the whole scope. */
   readonly searched: readonly { readonly session?: string; readonly owner?: string }[]
   /**
-   * A session that may be read, by default that of the conversation, and the scope in which it is: without a conversation, its
-   * estimator measures the answer. Throws `INVALID_INPUT`, `SESSION_NOT_FOUND`.
+   * Returns a session that may be read, by default that of the conversation, and its scope: without a conversation, the session's estimator
+   * measures the answer. Throws `INVALID_INPUT`, `SESSION_NOT_FOUND`.
    */
   readonly sessionOf: (
     id: string | undefined,
@@ -67,19 +67,19 @@ export type Scope = {
   readonly estimator: Estimator
   readonly provider: string
   readonly tokensOf: (text: string) => number
-  /** What the reader of the answers calls tools and arguments. */
+  /** The names of tools and arguments, as the reader of the answers knows them. */
   readonly names: Names
 }
 
-/** Checks a scope of the application. Throws `INVALID_INPUT`. */
+/** Checks a scope passed by the application. Throws `INVALID_INPUT`. */
 export function checkScope(scope: RecallScope, what: string): RecallScope {
-  // A union has no words for one of its members.
+  // The error of a union doesn't name the invalid member.
   if (isObject(scope) && 'owner' in scope && scope.owner === undefined)
     throw invalid(`${what}: owner: ${UNDEFINED_OWNER}`)
   return check(scopeSchema, scope, what)
 }
 
-/** Throws `SESSION_NOT_FOUND` when the session of the conversation is gone. */
+/** Returns a scope at the time of a call. Throws `SESSION_NOT_FOUND` if the session of the conversation no longer exists. */
 export async function scopeNow(store: Store, given: RecallScope, names: Names = TOOL_NAMES): Promise<Scope> {
   const checked = checkScope(given, 'scope')
   const { session, sessions, owner } =
@@ -107,7 +107,7 @@ export async function scopeNow(store: Store, given: RecallScope, names: Names = 
         return { session: base, scope }
       }
       const session = await findSession(store, id)
-      // The same words for a session that is not there: a model learns nothing of others.
+      // The same words as for a session that doesn't exist: a model learns nothing about others.
       if (session === undefined || !mayRead(session))
         throw wrong(
           `There is no such session among those that may be read. Take it from an answer of ${names.search}.`,
@@ -118,7 +118,6 @@ export async function scopeNow(store: Store, given: RecallScope, names: Names = 
   return scope
 }
 
-/** How the answers for a session are measured. */
 function measures(
   store: Store,
   session: Session | undefined,
@@ -132,7 +131,7 @@ function measures(
   return { estimator, provider, tokensOf: (text) => tokensOfText(text, estimator, provider) }
 }
 
-/** Sessions that are gone, and those of another owner, are left out: a model learns nothing of them. */
+/** Returns the sessions of the same owner. Missing sessions and those of other owners are left out: a model learns nothing about them. */
 async function ofSameOwner(
   store: Store,
   base: Session | undefined,

@@ -51,16 +51,16 @@ export type SearchLogInput = z.input<typeof searchInput>
 
 /** Messages whose passages compete for an answer. */
 const POOL = 40
-/** How much the place of a message in the search counts, beside the words of a passage. */
+/** How much a message's place in the search counts, relative to the words of a passage. */
 const RANK_SHARE = 0.35
-/** What a message without words of the query, beside one that has them, counts of that one. */
+/** The share of a neighbor's score that a message without words of the query gets. */
 const BESIDE = 0.6
 
 export const SEARCH: Ask<typeof searchInput> = { tool: 'search_history', input: searchInput, work: search }
 
 /**
- * Finds passages of stored messages by what they say. A long message has several passages: those with the rarest words of the query
- * near each other. Answers and calls of recall tools are not found, because they repeat other messages.
+ * Finds passages of stored messages. A long message has several passages: those with the rarest words of the query close to each other.
+ * Answers and calls of recall tools aren't found, because they repeat other messages.
  */
 export function searchLog(
   store: Store,
@@ -125,7 +125,7 @@ async function search(
       const { sessionId, messageId } = pool.found[last.text]!.piece
       return {
         pieces,
-        // Only the last passage of the list is cut, and only where its message shows nothing after it.
+        // Only the last passage of the list is cut, and only if nothing of its message is shown after it.
         cut: pieces.findIndex(
           (piece) =>
             piece.sessionId === sessionId &&
@@ -146,29 +146,28 @@ type Found = {
   /** Without passages. */
   readonly piece: RecalledPiece
   readonly text: string
-  /** The text in which the words of the query are sought. */
+  /** The text in which the words of the query are looked up. */
   readonly sought: string
 }
 type Pool = {
   /** Best hits first. */
   readonly found: readonly Found[]
   readonly complete: boolean
-  /** Where this pool begins, and the next one; `undefined` after the last one. */
+  /** The start of this pool, and of the next one; `undefined` after the last one. */
   readonly start: Place
   readonly next: Place | undefined
 }
 
-/** A place in the list of passages. */
 type Place = {
-  /** Passages of the pool that were shown. */
+  /** Number of passages of the pool that were shown. */
   readonly skip: number
-  /** The moment of the first page: what was stored later is not part of the list. Absent when no session has a second hit. */
+  /** The moment of the first page: messages stored later aren't part of the list. Absent if no session has a second hit. */
   readonly moment: number | undefined
-  /** Where the pool begins in the search of each session; `OVER` where it has no further hits. Empty for the first pool. */
+  /** Where the pool begins in the search of each session; `OVER` if it has no further hits. Empty for the first pool. */
   readonly pages: readonly (Page | typeof OVER)[]
   /**
-   * The counts of rows by which the first page was ordered, as the cursor of the store has them. Of one search only: the cursor of twenty
-   * sessions is short.
+   * The row counts by which the first page was ordered, as in the store's cursor. Only for a single search, because the cursor of twenty
+   * sessions must be short.
    */
   readonly counts?: readonly number[] | undefined
 }
@@ -177,7 +176,7 @@ const OVER = '-'
 const FIRST_PAGE: Page = { block: 0, skip: 0 }
 const FIRST_PLACE: Place = { skip: 0, moment: undefined, pages: [] }
 
-/** Searches each session from its place on, and reads the rows of the hits. */
+/** Continues the search of each session, and reads the rows of the hits. */
 async function readPool(
   { store }: Scope,
   searched: Scope['searched'],
@@ -220,7 +219,7 @@ async function readPool(
     }
   }
   if (moment === undefined && withMoreHits !== undefined) {
-    // A list that is over names no moment, but its first page does.
+    // A finished list returns no cursor, and so no moment, but its first page does.
     const { cursor } = await store.search(query, { ...optionsOf(withMoreHits), limit: 1 })
     const first = cursor === undefined ? undefined : searchPlace(cursor)
     moment = first?.moment
@@ -241,7 +240,7 @@ async function readPool(
   }
 }
 
-/** The rows of hits, without those that repeat others: calls and answers of these tools. */
+/** Returns the rows of hits, without those that repeat others: calls and answers of these tools. */
 async function rowsOfHits(
   store: Store,
   hits: readonly SearchHit[],
@@ -251,7 +250,7 @@ async function rowsOfHits(
   const rows = new Map<SearchHit, StoredMessage>()
   for (const [sessionId, own] of bySession) {
     const read = await rowsAt(store, sessionId, own).catch((error: unknown) => {
-      // Purged since the search.
+      // The session was purged after the search.
       if (isUndertextError(error, 'SESSION_NOT_FOUND')) return new Map<string, StoredMessage>()
       throw error
     })
@@ -263,7 +262,7 @@ async function rowsOfHits(
   return rows
 }
 
-/** The passages of a pool, best first: by their words, and by the place of their message in the search. */
+/** Returns the passages of a pool, best first: by their words, and by their message's place in the search. */
 function passagesIn({ found }: Pool, query: string): Passage[] {
   const own = passagesOf(
     readQuery(query),
@@ -291,7 +290,7 @@ function passagesIn({ found }: Pool, query: string): Passage[] {
   return withoutRepeated(ranked, ({ text, from, to }) => found[text]!.text.slice(from, to))
 }
 
-/** The share of the lines of a passage that better ones show already from which on it is left out: agents read a file many times. */
+/** A passage is left out if at least this share of its lines is already shown by better ones, because agents read a file many times. */
 const REPEATED = 0.7
 
 function withoutRepeated(passages: readonly Passage[], textOf: (passage: Passage) => string): Passage[] {
@@ -309,7 +308,7 @@ function withoutRepeated(passages: readonly Passage[], textOf: (passage: Passage
   })
 }
 
-/** Passages by message, in the order of the best passage of each. */
+/** Groups passages by message, in the order of each message's best passage. */
 function hitPieces(found: readonly Found[], passages: readonly Passage[]): RecalledPiece[] {
   const byText = new Map<number, Passage[]>()
   for (const passage of passages) listIn(byText, passage.text).push(passage)
@@ -325,7 +324,9 @@ function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 6)
 }
 
-/** A digest of the search, and a place. Pages of sessions that are alike are written once: a number of sessions, and the page if any. */
+/**
+ * A digest of the search, and a place. Equal pages of consecutive sessions are written once: a number of sessions, and the page, if any.
+ */
 const placeSchema = z.tuple([
   z.string(),
   countSchema,

@@ -12,31 +12,31 @@ import { READ } from './read-log.ts'
 import { boundsSchema, checkScope, type RecallScope } from './scope.ts'
 import { SEARCH } from './search-log.ts'
 
-/** A tool for a model: its parameters are a JSON Schema of draft 2020-12. */
+/** A tool for a model. Its parameters are a JSON Schema of draft 2020-12. */
 export type RecallTool = {
   readonly name: string
   readonly description: string
   readonly parameters: JsonObject
   /**
-   * Runs the tool and returns the text of the answer. A mistake of the model is an answer that says what to do; a failure of the store
-   * throws.
+   * Runs the tool and returns the text of the answer. A mistake of the model returns an answer that explains what to do; a failure of the
+   * store throws.
    */
   readonly execute: (input: unknown) => Promise<string>
-  /** The same with the answer as plain values, and its text. */
+  /** Runs the tool and returns the answer as plain values, including its text. */
   readonly answer: (input: unknown) => Promise<RecallAnswer>
 }
 
 const optionsSchema = z.strictObject({
   /** Whether models may read and write notes. */
   notes: z.boolean().default(false),
-  /** Before each name, followed by `__`: later pruning recognizes the tools by the rest of the name. */
+  /** A prefix of each name, followed by `__`. Later pruning recognizes the tools by the rest of the name. */
   prefix: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,40}$/, 'must be 1 to 40 letters, digits, _ and -')
     .optional(),
   /**
-   * Whether the model may propose a compaction with `make_room`. With `true` a proposal is applied when it reaches the share that it
-   * asks for; a `policy` decides otherwise.
+   * Whether the model may propose a compaction with `make_room`. With `true`, a proposal is applied if it reaches the share that it asks
+   * for; otherwise, a `policy` decides.
    */
   makeRoom: z
     .union([
@@ -65,8 +65,8 @@ const DESCRIPTIONS: { readonly [tool: string]: string } = {
 }
 
 /**
- * The tools with which a model reads what is stored of a conversation, also what compaction hid: `search_history`, `read_history`,
- * `open_history`, with `notes` `history_notes`, and with `makeRoom` `make_room`. Throws `INVALID_INPUT` for invalid options.
+ * Returns the tools with which a model reads a stored conversation, including what compaction hid: `search_history`, `read_history`,
+ * `open_history`, with `notes` also `history_notes`, and with `makeRoom` also `make_room`. Throws `INVALID_INPUT` for invalid options.
  */
 export function recallTools(
   store: Store,
@@ -96,7 +96,7 @@ export function recallTools(
   })
 }
 
-/** Models pass `null` for what they leave out, and some pass the arguments as a text. */
+/** Models pass `null` for omitted arguments, and some pass all arguments as a text. */
 function inputOf(input: unknown): object | undefined {
   if (typeof input === 'string') {
     try {
@@ -115,7 +115,7 @@ function parametersOf(schema: z.ZodType): JsonObject {
   return parameters as JsonObject
 }
 
-/* The same tools in the forms of frameworks. None of them is imported: what makes a tool of theirs is passed in. */
+/* The same tools in the forms of frameworks. No framework is imported; the function that makes its tools is passed in. */
 
 /** A tool of the AI SDK, versions 5 to 7. */
 export type AiSdkRecallTool<Schema> = {
@@ -125,9 +125,7 @@ export type AiSdkRecallTool<Schema> = {
   readonly execute: (input: unknown) => Promise<string>
 }
 
-/**
- * The tools for `generateText` and `streamText` of the AI SDK, by name. `jsonSchema` is the function of that name of the package `ai`.
- */
+/** Returns the tools for `generateText` and `streamText` of the AI SDK, by name. Pass the function `jsonSchema` of the package `ai`. */
 export function aiSdkTools<Schema>(
   tools: readonly RecallTool[],
   jsonSchema: (schema: never) => Schema,
@@ -144,10 +142,11 @@ export function aiSdkTools<Schema>(
   )
 }
 
-/** The tools for agents of the OpenAI Agents SDK. `tool` is the function of that name of the package `@openai/agents`. */
+/** Returns the tools for agents of the OpenAI Agents SDK. Pass the function `tool` of the package `@openai/agents`. */
 export function agentsTools<Tool>(tools: readonly RecallTool[], tool: (options: never) => Tool): Tool[] {
   return tools.map(({ name, description, parameters, execute }) => {
-    // Without strict mode, which would make every parameter required. The SDK then accepts only objects that say this.
+    // Without strict mode, which would make every parameter required. In that mode the SDK accepts only schemas with `additionalProperties:
+    // true`.
     const schema: JsonObject = { required: [], ...parameters, additionalProperties: true }
     const options = {
       name,
@@ -160,7 +159,7 @@ export function agentsTools<Tool>(tools: readonly RecallTool[], tool: (options: 
   })
 }
 
-/** The tools for models and agents of LangChain. `tool` is the function of that name of `@langchain/core/tools`. */
+/** Returns the tools for models and agents of LangChain. Pass the function `tool` of `@langchain/core/tools`. */
 export function langchainTools<Tool>(
   tools: readonly RecallTool[],
   tool: (run: (input: unknown) => Promise<string>, fields: never) => Tool,

@@ -27,10 +27,10 @@ import type { ChangedFrame } from './reasoning.ts'
 import { reasoningFacts } from './reasoning.ts'
 import type { ResizedImages } from './resized-images.ts'
 
-/** How often files are made smaller for the lines around them before they are left out. */
+/** Maximum attempts to fit the files, with the lines around them, before the files are left out. */
 const MOST_FITTINGS = 8
 
-/** A session at one moment: view, figures and position belong together. An unknown session is an empty one. */
+/** A session at one moment: view, figures and position belong together. An unknown session counts as empty. */
 export type SessionSnapshot = {
   /** The last position of the log, 0 for none. */
   readonly position: number
@@ -38,9 +38,9 @@ export type SessionSnapshot = {
   readonly audit: number
   readonly viewEpoch: number
   readonly view: readonly ViewMessage[]
-  /** Messages of which some parts are cut, because the request did not fit otherwise. */
+  /** Messages with parts that were cut because the request didn't fit otherwise. */
   readonly cut: readonly CutMessage[]
-  /** Rows of the view and their sizes, as the session counts them. */
+  /** Number of rows of the view, and their sizes as the session counts them. */
   readonly rows: number
   readonly sizes: Sizes
   readonly estimator: Estimator
@@ -48,9 +48,9 @@ export type SessionSnapshot = {
   readonly settings: ResolvedSettings
   /** How the session renders its view. */
   readonly manner: RenderOptions
-  /** Images that the application makes smaller. */
+  /** Images that the application resized. */
   readonly images: ResizedImages | undefined
-  /** For a model that binds its reasoning to what precedes it. */
+  /** Present for a model that binds its reasoning to what precedes it. */
   readonly reasoning: ReasoningRecord | undefined
   readonly stats: (request: CheckedStats) => ContextStats
 }
@@ -61,21 +61,21 @@ export type RequestParts = {
   readonly options: CheckedPrepare
   readonly prompt: readonly NewMessage[]
   readonly files: RequestFiles | undefined
-  /** Texts for the end of the request, for a model that binds its reasoning to what precedes it. */
+  /** Texts appended to the request, for a model that binds its reasoning to what precedes it. */
   readonly added: AddedTexts | undefined
 }
 
-/** Texts that a request adds; empty for nothing. */
+/** Texts that a request adds; empty strings add nothing. */
 export type AddedTexts = {
-  /** The persistent context, with notes: it holds until another one follows. */
+  /** The persistent context, with notes. It holds until another one follows. */
   readonly context: string
-  /** The texts of an injector: they are for one turn. */
+  /** The texts of an injector, for one turn only. */
   readonly injected: string
-  /** The number of that turn, where it is known. */
+  /** The number of that turn, if known. */
   readonly turn: number | undefined
 }
 
-/** A request as it would be sent, and its size. */
+/** A request as it would be sent, with its size. */
 export type Draft = {
   readonly snapshot: SessionSnapshot
   readonly messages: readonly RenderedMessage[]
@@ -83,16 +83,16 @@ export type Draft = {
   readonly rendering: RenderOptions
   readonly bound: BoundPrefix | undefined
   readonly changed: ChangedFrame | undefined
-  /** The messages that are not stored, with the section of files. */
+  /** The messages that aren't stored, including the section of files. */
   readonly prompt: readonly NewMessage[]
   readonly files: PreparedFiles | undefined
   readonly stats: ContextStats
-  /** The pending part as it was counted, so that a run's stats are those of the rendering. */
+  /** The pending part as it was counted, so that the stats of a run match the rendering. */
   readonly request: CheckedStats
   readonly pendingTokens: number
 }
 
-/** `undefined` when the snapshot does not have all that is known of the reasoning, and it is needed. */
+/** Returns `undefined` if the reasoning is needed and the snapshot doesn't have all of it. */
 export function draftFrom(
   snapshot: SessionSnapshot,
   parts: RequestParts,
@@ -114,9 +114,9 @@ export function draftFrom(
     if (drafted === undefined) return undefined
     const over = drafted.stats.estimatedInputTokens - drafted.stats.availableInputTokens
     if (over <= 0) return drafted
-    // Not even the lines that name the files left out fit: only the result names them.
+    // There is no room even for the lines that name the omitted files: only the result names them.
     if (room === 0) return draft('', withoutFiles(fitted.files))
-    // The lines around the files take room too, and a rendering may be longer than what is stored.
+    // The lines around the files take room too, and a rendering may be longer than the stored text.
     room = attempt < MOST_FITTINGS ? Math.max(0, Math.min(room - 1, fitted.files.tokens - over)) : 0
   }
 }
@@ -135,7 +135,7 @@ function withoutFiles({ included, dropped, notices }: PreparedFiles): PreparedFi
   }
 }
 
-/** Tokens that files may take besides a request. */
+/** Returns the tokens that files may take besides a request. */
 export function roomForFiles(
   { options, prompt }: RequestParts,
   snapshot: SessionSnapshot,
@@ -145,7 +145,7 @@ export function roomForFiles(
   return fileRoom(stats, snapshot.settings.fileReadBudgetPercent, options.summarizeFile !== undefined)
 }
 
-/** What a prompt adds to a view: its tokens, by the estimator, and its media. */
+/** Returns the size that a prompt adds to a view: tokens, by the estimator, and media. */
 export function promptSize(
   snapshot: SessionSnapshot,
   prompt: readonly NewMessage[],
@@ -156,7 +156,7 @@ export function promptSize(
   return { pendingTokens, pendingMedia: { images, bytes: mediaBytes, largeImages } }
 }
 
-/** Tokens that a prompt adds to a view, by the estimator. */
+/** Returns the tokens that a prompt adds to a view, by the estimator. */
 export function promptTokens(
   { estimator, chosen, rows }: SessionSnapshot,
   prompt: readonly NewMessage[],
@@ -167,8 +167,8 @@ export function promptTokens(
 }
 
 /**
- * Renders a request and counts the rendering, text by text: mends, headers of summaries and marks between files are in the
- * figures. Where rendering makes a request shorter, the longer figure is used.
+ * Renders a request and counts the rendering text by text, including mends, headers of summaries and marks between files. If rendering
+ * makes a request shorter, the longer figure is used.
  */
 function rendered(
   snapshot: SessionSnapshot,
@@ -227,7 +227,7 @@ function sizesOf(messages: readonly Pick<NewMessage, 'content'>[], estimator: Es
   return sum.value
 }
 
-/** The messages of a prompt; none for an empty text. */
+/** Returns the messages of a prompt; an empty list for an empty text. */
 export function promptMessages(prompt: Prompt | undefined): readonly NewMessage[] {
   if (prompt === undefined || prompt === '') return []
   if (typeof prompt === 'string') return [{ role: 'user', content: prompt }]
@@ -235,8 +235,8 @@ export function promptMessages(prompt: Prompt | undefined): readonly NewMessage[
 }
 
 /**
- * The prompt with a section of files: before the text of its last user message, because models read documents before the
- * question; as a message of its own where there is no user message.
+ * Returns the prompt with a section of files, placed before the text of its last user message, because models read documents before the
+ * question; or as a separate message if there is no user message.
  */
 function withSection(
   prompt: readonly NewMessage[],
@@ -256,7 +256,7 @@ function withSection(
   return at === -1 ? [...prompt, full] : prompt.with(at, full)
 }
 
-/** The elements around texts that a request adds. Clients use them, so their content is not taken for the user's words. */
+/** The elements around texts that a request adds. Clients recognize them, so that their content isn't taken for the user's words. */
 const CONTEXT = 'session_context'
 const REMINDER = 'system-reminder'
 
@@ -265,7 +265,7 @@ function framed(text: string, element: string): string {
   return `<${element}>\n${text.replaceAll(`</${element}>`, `<\\/${element}>`)}\n</${element}>`
 }
 
-/** The prompt with the texts of a request at its end. What was stored with an earlier prompt stays where it is. */
+/** Returns the prompt with the texts of a request at its end. Texts stored with an earlier prompt stay where they are. */
 function withAdded(
   prompt: readonly NewMessage[],
   texts: AddedTexts,
@@ -278,7 +278,10 @@ function withAdded(
   return prompt.with(-1, withAddedParts(last, partsOf(last).length, parts, texts.turn))
 }
 
-/** The texts of a request as a message; `undefined` when the view has them. `beginsTurn`: the user speaks in the request. */
+/**
+ * Returns the texts of a request as a message; `undefined` if the view already has them. `beginsTurn`: the request contains a message from
+ * the user.
+ */
 export function addedMessage(
   texts: AddedTexts,
   view: readonly ViewMessage[],
@@ -292,7 +295,7 @@ function messageOfAdded(parts: readonly Part[], { turn }: AddedTexts): NewMessag
   return withAddedParts({ role: 'user', content: [] }, 0, parts, turn)
 }
 
-/** A context that differs from the one in the view, and what is injected, once in a turn. */
+/** Returns the context, if it differs from the one in the view, and the injected texts, once per turn. */
 function missingParts(
   { context, injected, turn }: AddedTexts,
   view: readonly ViewMessage[],
@@ -306,7 +309,6 @@ function missingParts(
   return texts.filter((text) => text !== '').map((text) => ({ type: 'text', text }))
 }
 
-/** Texts that requests added to a row. */
 function addedTexts(row: ViewMessage): readonly string[] {
   const added = addedParts(row)
   return partsOf(row).flatMap((part, index) => (part.type === 'text' && added.has(index) ? [part.text] : []))
@@ -320,7 +322,7 @@ function newestContext(view: readonly ViewMessage[]): string | undefined {
   return undefined
 }
 
-/** Whether a text was added since the user spoke last. */
+/** Whether a text was added since the last message from the user. */
 function isInTurn(view: readonly ViewMessage[], text: string, turn: number | undefined): boolean {
   for (const row of view.toReversed()) {
     if (addedTexts(row).includes(text)) return turnOfAdded(row) === turn
@@ -329,14 +331,14 @@ function isInTurn(view: readonly ViewMessage[], text: string, turn: number | und
   return false
 }
 
-/** Whether the user says something in a message. */
+/** Whether a message contains words of the user. */
 function isSpoken(message: Message | NewMessage): boolean {
   if (message.role !== 'user') return false
   const added = addedParts(message)
   return partsOf(message).some(({ type }, index) => type !== 'tool-result' && !added.has(index))
 }
 
-/** Messages that are not stored, as rows after a view. */
+/** Returns unstored messages as rows after a view. */
 export function asRows(prompt: readonly NewMessage[]): ViewMessage[] {
   return prompt.map(({ idempotencyKey: _key, id, createdAt = 0, ...message }, index) => ({
     ...(message as Message),
@@ -346,7 +348,7 @@ export function asRows(prompt: readonly NewMessage[]): ViewMessage[] {
   }))
 }
 
-/** The user's question, as text. */
+/** Returns the user's question as text. */
 export function questionOf(prompt: readonly NewMessage[]): string | undefined {
   const asked = prompt.findLast(({ role }) => role === 'user')
   if (asked === undefined) return undefined

@@ -15,19 +15,18 @@ import type { Estimator } from '../../core/tokens/estimators/estimator-schema.ts
 import { tokensOfText } from '../../core/tokens/measure.ts'
 import { truncateToTokenBudget } from '../../core/tokens/truncate-text.ts'
 
-/** The timeout of one summary, milliseconds, as for summaries of messages. */
+/** Milliseconds for one summary, as for summaries of messages. */
 const FILE_SUMMARY_TIMEOUT_MS = 120_000
-/** The number of concurrent summaries. */
 const FILE_SUMMARY_CONCURRENCY = 4
 
 const serviceSchema = z.strictObject({
-  /** Called once per file to summarize; may pass `request.prompt` to a model unchanged. */
+  /** Called once per file to summarize; it may pass `request.prompt` to a model unchanged. */
   summarize: z.custom<SummarizeFile>((value) => typeof value === 'function', 'must be a function'),
-  /** The number of concurrent calls, 1 to 64. Default 4. */
+  /** Maximum number of concurrent calls, 1 to 64. Default 4. */
   concurrency: z.int().min(1).max(64).optional(),
-  /** The timeout of one call, milliseconds. Default 120,000. */
+  /** Milliseconds for one call. Default 120,000. */
   timeoutMs: z.int().positive().max(MAX_TIMER_MS).optional(),
-  /** The most tokens of a file in one call; of a longer file only the beginning is sent. Default: no limit. */
+  /** Maximum tokens of a file in one call; only the beginning of a longer file is sent. Default: no limit. */
   maxInputTokens: z.int().positive().optional(),
 })
 /** Options of `FileSummarizationService`. */
@@ -41,10 +40,10 @@ const checkSchema = z
     signal: z.instanceof(AbortSignal).optional(),
   })
   .optional()
-/** Options of a check whether a file needs a summary. */
+/** Options for checking whether files need summaries. */
 export type FileCheckOptions = z.input<typeof checkSchema>
 
-/** Why a file was cut instead of summarized. `INFLATED`: the summary was not shorter than the file. */
+/** Why a file was cut instead of summarized. `INFLATED`: the summary wasn't shorter than the file. */
 export type FileSummaryFailure = AskFailure | 'INFLATED'
 
 /** The result for one file. Sizes in tokens. */
@@ -57,19 +56,19 @@ export type ProcessedFile = {
   readonly how: 'kept' | 'summarized' | 'truncated' | 'dropped'
   readonly tokensBefore: number
   readonly tokensAfter: number
-  /** Why an attempted summary failed. */
+  /** Why the attempted summary failed. */
   readonly error?: FileSummaryFailure
 }
 
-/** The fitted files, with the result for each. Sizes in tokens. */
+/** The fitted files, with the result for each. Sizes are in tokens. */
 export type FileSummarizationResult = {
   /** Whether the files were over the budget. */
   readonly needed: boolean
   /** The files to send, in the given order, together within the budget. */
   readonly files: readonly ProcessedFile[]
-  /** The files without room, in the given order. */
+  /** The files for which there was no room, in the given order. */
   readonly dropped: readonly ProcessedFile[]
-  /** One line per file that is not whole, with its name. */
+  /** One line per file that isn't included in full, with its name. */
   readonly notices: readonly string[]
   readonly budgetTokens: number
   readonly tokensBefore: number
@@ -103,13 +102,13 @@ export class FileSummarizationService {
   }
 
   /**
-   * Returns the files within their budget, which is that of `planFileSummarization`. Files that fit are returned unchanged, without calls.
+   * Returns the files within the budget of `planFileSummarization`. Files that fit are returned unchanged, without calls.
    *
-   * A file whose summary fails, takes too long, is empty or not shorter is cut to the length of the planned summary; a longer summary is
-   * cut to it. When that is still too much, the smallest files have precedence, one is cut to the rest of the room, and the others are
-   * dropped, without calls for them.
+   * A file whose summary fails, takes too long, is empty or isn't shorter is cut to the length of the planned summary; a summary that is
+   * too long is cut to that length. If that is still too much, the smallest files take precedence, one file is cut to the remaining room,
+   * and the others are dropped without calls.
    *
-   * Rejects with `INVALID_INPUT`, and with `FILES_ABORTED` when the signal fires before all are done.
+   * Rejects with `INVALID_INPUT`, and with `FILES_ABORTED` if the signal fires before all files are done.
    */
   async checkAndSummarize(
     files: readonly AttachedFile[],
@@ -131,7 +130,7 @@ export class FileSummarizationService {
     return fitDrafts(drafts, sizes, budgetTokens, room)
   }
 
-  /** The summary of one file, or its beginning; `undefined` after the signal. */
+  /** Returns the summary of one file, or its beginning; `undefined` after the signal. */
   async #draftOf(
     { path, content }: FileDraft,
     { tokens, targetTokens }: Task,
@@ -156,7 +155,7 @@ export class FileSummarizationService {
 
 type Task = { readonly index: number; readonly tokens: number; readonly targetTokens: number }
 
-/** The summaries to request: those that will have room, smallest files first. */
+/** Returns the summaries to request: those that will have room, smallest files first. */
 function affordable(plan: ReturnType<typeof planFileSummarization>, budgetTokens: number): Task[] {
   const lengthOf = (file: (typeof plan)[number]): number =>
     file.action === 'keep' ? file.tokens : file.targetTokens
@@ -170,7 +169,7 @@ function affordable(plan: ReturnType<typeof planFileSummarization>, budgetTokens
   return tasks
 }
 
-/** Runs a task for each item, at most `width` at once. Rejects with the first failure, after which no task begins. */
+/** Runs a task for each item, at most `width` at a time. Rejects with the first failure, after which no task starts. */
 async function inParallel<T>(
   items: readonly T[],
   width: number,
@@ -192,7 +191,7 @@ async function inParallel<T>(
   await Promise.all(Array.from({ length: Math.min(width, items.length) }, work))
 }
 
-/** Fits files, some of them summarized already. `sizes` are the tokens of the whole files. */
+/** Fits files, some of which may be summarized already. `sizes` are the tokens of the whole files. */
 export function fitDrafts(
   drafts: readonly FileDraft[],
   sizes: readonly number[],
@@ -224,9 +223,9 @@ export function fitDrafts(
   }
 }
 
-/** The request to the caller's function. */
+/** The request passed to the caller's function. */
 export interface FileSummaryRequest extends FileSummaryPromptParams {
-  /** The whole prompt, for a function that passes it to a model. */
+  /** The complete prompt, for a function that passes it to a model. */
   readonly prompt: string
   /** Tokens of the file. */
   readonly tokens: number
@@ -238,13 +237,13 @@ export type SummarizeFile = (
   options: { readonly signal: AbortSignal },
 ) => Promise<string | { readonly text: string }>
 
-/** Why there is no summary: the call failed, took too long, or returned no text. */
+/** Why there is no summary: the call failed, timed out, or returned no text. */
 export type AskFailure = 'FAILED' | 'TIMEOUT' | 'EMPTY'
 
 type Answer = { readonly text: string } | { readonly failure: AskFailure | 'ABORTED' }
 
 /**
- * Calls the function once, for at most `timeoutMs` milliseconds and until `signal` fires. A function that ignores its own signal is
+ * Calls the function once, for at most `timeoutMs` milliseconds or until `signal` fires. A function that ignores its own signal is
  * abandoned. Never rejects.
  */
 export async function ask(

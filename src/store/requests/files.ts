@@ -13,22 +13,22 @@ import {
 import type { PreparedFiles } from './prepared.ts'
 import type { Deadline } from './room.ts'
 
-/** The estimator, and the provider whose figures it has. */
+/** The estimator, and the provider for which it counts. */
 type Counting = { readonly estimator: Estimator; readonly provider: string }
 
 /**
- * Tokens that files may take besides a request, by the estimator: floor((available − used − reserve) × percent). The reserve is 15 percent
- * of the available input where files are summarized.
+ * Returns the tokens that files may take besides a request, by the estimator: floor((available − used − reserve) × percent). If files are
+ * summarized, the reserve is 15 percent of the available input.
  */
 export function fileRoom(stats: ContextStats, percent: number, isSummarizing: boolean): number {
   const { availableInputTokens: available, estimatedInputTokens: used, estimated } = stats
   const reserve = isSummarizing ? Math.ceil(Math.max(0, available) * NON_FILE_RESERVE) : 0
-  // One of the estimator's tokens may be more than one of the provider's.
+  // One token of the estimator may be more than one of the provider's.
   const scale = estimated > 0 ? Math.max(1, used / estimated) : 1
   return Math.max(0, Math.floor(((available - used - reserve) * percent) / scale))
 }
 
-/** The files of one request: summarized once, where a summarizer is given, then fitted again whenever there is less room. */
+/** The files of one request: summarized once, if there is a summarizer, then fitted again whenever there is less room. */
 export class RequestFiles {
   readonly #files: readonly AttachedFile[]
   readonly #counting: Counting
@@ -42,7 +42,6 @@ export class RequestFiles {
     this.#sizes = files.map(({ content }) => tokensOfText(content, counting.estimator, counting.provider))
   }
 
-  /** Tokens that they take at most in a room. */
   tokensIn(room: number): number {
     const { estimator, provider } = this.#counting
     const sizes = this.#files.map((file, at) => {
@@ -52,7 +51,7 @@ export class RequestFiles {
     return Math.min(room, sumOf(sizes))
   }
 
-  /** Summarizes files that are too large until the deadline; the others are cut. */
+  /** Summarizes files that are too large, until the deadline; the others are cut. */
   async summarize(
     summarize: SummarizeFile,
     room: number,
@@ -72,13 +71,13 @@ export class RequestFiles {
     if (typeof answer === 'symbol') return
     for (const { index, content, how, error } of [...answer.files, ...answer.dropped]) {
       const file = this.#files[index]!
-      // A file that was left out may still be cut, if there is more room later.
+      // A file that was left out may still be included in part if there is more room later.
       this.#drafts[index] =
         how === 'dropped' ? { ...file, how: 'kept', error } : { ...file, content, how, error }
     }
   }
 
-  /** The files as they fit into a room, and their section of the prompt. */
+  /** Returns the files as they fit into a room, and their section of the prompt. */
   fit(room: number): { readonly section: string; readonly files: PreparedFiles } {
     const { files: included, ...fitted } = fitDrafts(this.#drafts, this.#sizes, room, this.#counting)
     const { dropped, notices, budgetTokens, tokensAfter: tokens } = fitted

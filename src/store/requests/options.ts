@@ -13,17 +13,17 @@ import { notesSchema } from '../notes.ts'
 import type { SummarizeFile } from './file-summarization-service.ts'
 import type { PreparedRequest } from './prepared.ts'
 
-/* Options of the calls around a request. */
+/* The options of the methods around a request. */
 
-/** The next message: a text of the user's, or messages as `append` takes them. */
+/** The next message: a text from the user, or messages as for `append`. */
 export type Prompt = string | NewMessage | readonly NewMessage[]
 
-/** The caller checks the messages, as `append` does. */
+/** The messages are checked by the caller, as in `append`. */
 const promptSchema = z
   .custom<Prompt>((value) => value !== null, 'must be a text, a message or messages')
   .transform((prompt) => taken(prompt))
 
-/** Checked as `compactSession` checks it, so that a mistake is reported at the first turn and not at the first run. */
+/** Checked as in `compactSession`, so that a mistake is reported at the first turn and not at the first run. */
 const compactionSchema = z.custom<CompactOptions>().superRefine((value, context) => {
   try {
     readCall(value, 'compaction')
@@ -33,26 +33,26 @@ const compactionSchema = z.custom<CompactOptions>().superRefine((value, context)
   }
 })
 
-/** What all options here have. */
+/** The options that all these methods have. */
 const commonShape = {
   ...modelShape,
-  /** These apply instead of the settings of the session and the store. */
+  /** Take precedence over the settings of the session and the store. */
   ...settingsSchema.pick({ contextWindowTarget: true, auto: true, threshold: true }).shape,
-  /** Further settings of that compaction, as `compactSession` takes them. */
+  /** Further settings of that compaction, as for `compactSession`. */
   compaction: compactionSchema.transform((options): CompactOptions => frozenCopy(options)).optional(),
 }
 
-/** A `SystemInjector`, or anything else that returns texts for a turn number and a token count. */
+/** A `SystemInjector`, or any other object that returns texts for a turn number and a token count. */
 type Injector = { check(turnNumber: number, tokenCount: number): readonly string[] }
-/** A `PersistentContext`, or anything else that renders a text. */
+/** A `PersistentContext`, or any other object that renders a text. */
 type Context = { render(): string }
 
-/** What both calls before a request have. */
+/** The options of the methods that run before a request. */
 const beforeShape = {
   ...commonShape,
-  /** Usage levels to warn of, as shares; an empty list turns warnings off. Default: the setting, 0.6 and 0.8 by default. */
+  /** Usage levels to warn at, as shares; an empty list turns warnings off. Default: the setting, [0.6, 0.8] unless changed. */
   warningLevels: z.array(z.number().gt(0).max(1)).max(20).readonly().optional(),
-  /** Adds its texts at the end of the system prompt of this one request. */
+  /** Adds its texts to the end of the system prompt of this request only. */
   injector: z
     .custom<Injector>(
       (value) => typeof (value as Partial<Injector> | null)?.check === 'function',
@@ -84,9 +84,9 @@ export const beforeTurnSchema = z
 export const afterTurnSchema = z.strictObject({
   ...requestSchema.shape,
   ...commonShape,
-  /** The model's answer, to be appended first. Leave it out when it was appended already. */
+  /** The model's answer, to be appended first. Omit it if it was already appended. */
   messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),
-  /** Why the answer ended, in the provider's words. */
+  /** Why the answer ended, as the provider reported it. */
   stopReason: labelSchema.optional(),
 })
 
@@ -98,26 +98,26 @@ export const prepareSchema = z
     ...beforeShape,
     /** The system prompt; sections of `persistentContext` and texts of `injector` come after it. */
     system: z.string().optional(),
-    /** Definitions of tools, as they go to the provider, or the tools of the AI SDK: counted, and returned as definitions. */
+    /** Tool definitions in the provider's form, or the tools of the AI SDK. They are counted, and returned as definitions. */
     tools: requestSchema.shape.tools.readonly(),
-    /** The next message. Counted, at the end of `messages`, and not stored. */
+    /** The next message. It is counted, placed at the end of `messages`, and not stored. */
     prompt: promptSchema.optional(),
-    /** Files, as text, for the prompt. What does not fit is summarized, cut or left out. */
+    /** Files for the prompt, as text. Files that don't fit are summarized, cut or left out. */
     files: z
       .array(z.looseObject({ content: z.string(), path: z.string().optional() }))
       .readonly()
       .optional(),
-    /** Adds notes of the session and its owner to the system prompt (for bound reasoning, to the end). Default: none. */
+    /** Adds notes of the session and its owner to the system prompt (with bound reasoning, to the end of the request). Default: none. */
     notes: notesSchema.optional(),
-    /** Summarizes files that are too large. Default: they are cut. */
+    /** Summarizes files that are too large. Default: such files are cut. */
     summarizeFile: z
       .custom<SummarizeFile>((value) => typeof value === 'function', 'must be a function')
       .optional(),
     /** Output tokens requested; sets the output reserve. */
     maxOutputTokens: z.int().nonnegative().optional(),
     /**
-     * For development: returns the body that you send for a request. `validateRequest` checks it, and a request that the provider would
-     * refuse throws `REQUEST_INVALID`. Default: no check.
+     * For development: returns the body that you send for a request. `validateRequest` checks that body; if the provider would refuse it,
+     * `REQUEST_INVALID` is thrown. Default: no check.
      */
     validate: z
       .custom<(request: PreparedRequest) => object>(
@@ -128,7 +128,7 @@ export const prepareSchema = z
     /** Which errors `withOverflowRecovery` treats as overflows: `strict` and `patterns` of `readOverflow`. */
     overflow: overflowRulesSchema.optional(),
     /**
-     * How long all waits for models and other runs may take together, milliseconds. Default 120,000, of which the runs of others may take
+     * Maximum milliseconds that all waits for models and other runs may take together. Default 120,000, of which other runs may take
      * 10,000.
      */
     waitMs: z.int().nonnegative().optional(),
@@ -147,7 +147,7 @@ export type CheckedAfter = z.output<typeof afterTurnSchema>
 export type PrepareRequestOptions = z.input<typeof prepareSchema>
 export type CheckedPrepare = z.output<typeof prepareSchema>
 
-/** The parts of a request besides its history. */
+/** Returns the parts of a request besides its history. */
 export function requestParts({
   system,
   tools,
@@ -160,7 +160,7 @@ export function requestParts({
   const { contextWindowTarget, threshold, pendingTokens, pendingMedia } = others
   return defined({
     system,
-    // A request that is made here is whole: the tools of the last one are not added.
+    // A request prepared here is complete: the tools of the last one aren't added.
     tools: tools === undefined ? [] : [...tools],
     maxOutputTokens,
     contextWindowTarget,
@@ -170,7 +170,7 @@ export function requestParts({
   })
 }
 
-/** A request and its place in the session, for the verbs that record its usage or its overflow. */
+/** Returns a request and its place in the session, for the methods that record its usage or its overflow. */
 export function describedBy({
   position,
   viewEpoch,
@@ -184,7 +184,7 @@ export function describedBy({
   return { position, viewEpoch, pendingTokens, ...requestParts({ system, tools }) }
 }
 
-/** Options of an automatic run that makes room for a request; `pending` is the request besides its history. */
+/** Returns the options of an automatic run that makes room for a request; `pending` is the request without the history. */
 export function runOptions(
   {
     compaction,

@@ -41,33 +41,32 @@ import { changedFrame } from './reasoning.ts'
 import { automaticSettings, Deadline, fixedTokens, lastResort, OUT_OF_TIME, WITHOUT_WAITING } from './room.ts'
 import { usageOf } from './warnings.ts'
 
-/** Share of the time left that a summarizer may take: the rest is for a run without it. */
+/** Share of the remaining time that a summarizer may take; the rest is for a run without it. */
 const SUMMARIZER_SHARE = 0.9
-/** The maximum number of runs to make one request fit; each must have made it smaller. */
+/** Maximum number of runs to make one request fit; each must have made it smaller. */
 const MOST_RUNS = 4
-/** How often others may change the session meanwhile before these runs are counted too. */
+/** Number of changes by others after which a change no longer resets the count of runs. */
 const MOST_ROUNDS = 50
 
-/** A request in preparation, and the runs made for it so far. */
 type Preparing = RequestParts & {
   readonly services: Services
   readonly deadline: Deadline
-  /** The end of the waits for others: sooner than `deadline`, unless the caller sets it. */
+  /** The end of the waits for other runs: earlier than `deadline`, unless the caller sets it. */
   readonly others: Deadline
   readonly auto: boolean
   readonly runs: CompactionResult[]
-  /** Stages that were tried, with or without success. */
+  /** The stages that were tried, successfully or not. */
   readonly tried: string[]
 }
 
-/** What was tried to make a request fit since others last changed the session. */
+/** The attempts to make a request fit since others last changed the session. */
 type RoomAttempt = {
   readonly runs: number
-  /** Tokens to aim for: below the available ones by as many as the planner's estimates were too low. */
+  /** Tokens to aim for: the available tokens, less the amount by which the planner's estimates were too low. */
   readonly target: number
 }
 
-/** What a call before or after a turn returns. */
+/** The outcome of a method before or after a turn. */
 export type TurnOutcome = {
   readonly sessionId: string
   /** How full the context is now; `null` for a session without messages. */
@@ -75,42 +74,42 @@ export type TurnOutcome = {
   readonly stats: ContextStats | null
   /** Whether the history was compacted. */
   readonly compacted: boolean
-  /** Tokens of the request before and after; the same when nothing was compacted. */
+  /** Tokens of the request before and after; equal if nothing was compacted. */
   readonly tokensBefore: number
   readonly tokensAfter: number
-  /** The compaction's result, when one was due. */
+  /** The compaction's result, if one was due. */
   readonly run: CompactionResult | null
-  /** Present when the threshold is reached and no run follows, because a user undid an automatic compaction. */
+  /** Present if the threshold is reached and no run follows, because a user undid an automatic compaction. */
   readonly heldBack?: true
 }
 
-/** Makes room for a request when that is due. `look` returns the current stats, with the results of other runs. */
+/** Makes room for a request if necessary. `look` returns the current stats, which include the results of other runs. */
 type MakeRoom = (
   config: CompactOptions,
   look: () => Promise<ContextStats | null>,
 ) => Promise<CompactionResult | null>
 
-/** What `beforeTurn` returns. */
+/** The result of `beforeTurn`. */
 export type BeforeTurnResult = TurnOutcome & {
-  /** The system prompt of this one request; absent when it is empty. */
+  /** The system prompt for this request; absent if it is empty. */
   readonly systemPrompt?: string
   /**
    * For a model that binds its reasoning to what precedes it, in place of texts in the system prompt: a message with the persistent context
-   * and the injector's texts, as far as the history does not show them. Append it before the request, and send it.
+   * and the injector's texts, unless the history already contains them. Append it before the request, and send it.
    */
   readonly added?: NewMessage
   /** The injector's texts in the request. */
   readonly injected: readonly string[]
   /** The warning that was emitted. */
   readonly warning: ContextWarningEvent | null
-  /** The setting of that name as it is, for the request: what the provider is to compact itself. */
+  /** The setting of that name, unchanged, for the request: what the provider itself should compact. */
   readonly contextManagement?: JsonObject | readonly Json[]
 }
 
-/** The same, and the texts in the system prompt besides the caller's own. */
+/** The result of `beforeTurn`, and the texts in the system prompt besides the caller's own. */
 export type Before = Omit<BeforeTurnResult, 'added'> & { readonly texts: AddedTexts }
 
-/** Estimates, warns, and makes room when that is due. */
+/** Estimates, warns, and makes room if necessary. */
 export async function beforeRequest(
   services: Services,
   sessionId: string,
@@ -128,7 +127,7 @@ export async function beforeRequest(
   if ((options.auto ?? settings.auto) && stats?.shouldCompact) {
     const { turn } = request
     run = await makeRoom(runOptions(turn, pendingOf(turn)), () => turnStats(services, sessionId, turn))
-    // The injector's texts are for the request that is sent, not for the one that was too long.
+    // The injector's texts are for the request that is sent, not for one that was too long.
     request = await withInjected(services, sessionId, base)
     warnings.fell(sessionId, usageOf(request.stats ?? stats).ratio)
   }
@@ -144,7 +143,6 @@ export async function beforeRequest(
   }
 }
 
-/** The request with the injector's texts, and its stats. */
 async function withInjected(services: Services, sessionId: string, turn: CheckedBefore) {
   const stats = await turnStats(services, sessionId, turn)
   const { injector, turnNumber = 0 } = turn
@@ -156,8 +154,8 @@ async function withInjected(services: Services, sessionId: string, turn: Checked
 }
 
 /**
- * The messages of a prompt, checked as `append` checks them. One in which a user says nothing, also with no files, would not be sent. Throws
- * `INVALID_INPUT`.
+ * Returns the messages of a prompt, checked as in `append`. Throws `INVALID_INPUT`, also for a blank user message without files, because it
+ * wouldn't be sent.
  */
 export function checkPrompt({
   prompt,
@@ -173,8 +171,8 @@ export function checkPrompt({
 }
 
 /**
- * Prepares a request: counts, makes room, renders, and refuses what does not fit. With `ignoresThreshold` room is made only for what does
- * not fit.
+ * Prepares a request: counts, makes room, renders, and throws if the request doesn't fit. With `ignoresThreshold`, it makes room only if
+ * the request doesn't fit.
  */
 export async function prepareRequest(
   services: Services,
@@ -184,7 +182,7 @@ export async function prepareRequest(
   ignoresThreshold = false,
 ): Promise<PreparedRequest> {
   const { context } = services
-  // Notes go into the system prompt as a section of a persistent context does.
+  // Notes go into the system prompt as a section, as with a persistent context.
   const section = await notesForRequest(context, sessionId, options)
   const render = (): string => joinTexts([options.persistentContext?.render(), section?.text]) ?? ''
   const request = await prepared(
@@ -228,7 +226,7 @@ async function prepared(
     tried: [],
   }
   const before = await beforeFirst(preparing, snapshot, ignoresThreshold)
-  // For reasoning that is bound to what precedes it the system prompt stays as it is.
+  // If the reasoning is bound to what precedes it, the system prompt stays as it is.
   const binds = snapshot.reasoning !== undefined
   const added = binds ? before.texts : undefined
   const system = binds ? wellFormed(options.system) || undefined : before.systemPrompt
@@ -241,7 +239,7 @@ async function prepared(
   return accepted(resultOf(preparing, before, { ...draft, system }), options.validate)
 }
 
-/** The stats of a session with the request of a turn. */
+/** Returns the stats of a session with the request of a turn. */
 export async function turnStats(
   { context }: Services,
   sessionId: string,
@@ -251,7 +249,7 @@ export async function turnStats(
   return context.stats(sessionId, provider, model, { ...pendingOf(turn), ...defined({ threshold }) })
 }
 
-/** The request besides the history. */
+/** Returns the request without the history. */
 export function pendingOf(turn: CheckedBefore | CheckedAfter): CheckedStats {
   const { contextWindowTarget, maxOutputTokens, system, prompt, tools, files } = turn
   const { pendingTokens, pendingMedia } = turn
@@ -282,7 +280,7 @@ export function outcomeOf(
   }
 }
 
-/** How full the context is, a warning, and a compaction when it is due: as `beforeTurn` does. */
+/** Returns how full the context is, warns, and compacts if that is due, as `beforeTurn` does. */
 async function beforeFirst(
   preparing: Preparing,
   snapshot: SessionSnapshot,
@@ -314,8 +312,8 @@ async function beforeFirst(
 }
 
 /**
- * A run when it is still due after background work is done. When the time for models is over, the stages that need no model make room.
- * Beside the run of another, a request that fits is left as it is: the other's summary would become stale.
+ * Compacts if that is still due after background work is done. If the time for models is over, the stages that need no model make room. If
+ * another run is active and the request fits, nothing is done: the summary of that run would become stale.
  */
 async function makeRoom(
   { services, sessionId, options, deadline, others, runs, tried }: Preparing,
@@ -327,7 +325,7 @@ async function makeRoom(
     deadline.throwIfAborted()
     const stats = await look()
     if (stats?.shouldCompact !== true || (isBeside && stats.withinBudget)) return false
-    // A request that is too large without its history is refused: hiding the history would not help.
+    // A request that is too large without its history can't be helped by hiding the history.
     return fixedTokens(stats) <= stats.availableInputTokens
   }
   const record = (run: CompactionResult | null): CompactionResult | null => {
@@ -354,7 +352,7 @@ async function makeRoom(
         }),
       )
       .catch((error: unknown) => {
-        // Another caller changed the view meanwhile, or is still at work: look again.
+        // Another caller changed the view in the meantime, or is still at work: look again.
         const isBusy = error instanceof LeaseTaken && compaction?.whenBusy === undefined
         if (isBusy || isUndertextError(error, 'STALE_PLAN')) return OUT_OF_TIME
         throw error
@@ -368,7 +366,7 @@ async function makeRoom(
   })
 }
 
-/** Reads the session once, or again for all of its reasoning; renders and counts; files are fitted to the room that is left. */
+/** Reads the session once, or twice if all of its reasoning is needed; renders and counts; fits the files to the remaining room. */
 async function draftRequest(
   context: StoreContext,
   parts: RequestParts,
@@ -402,16 +400,16 @@ async function untilItFits(preparing: Preparing, request: CheckedStats): Promise
       canShrink &&
       attempt.runs < MOST_RUNS &&
       (await undisturbed(preparing, async ({ hasWaited }) => {
-        // The run that was waited for may have made room.
+        // The other run may have made room.
         const now = hasWaited ? await draftNow() : draft
         return now.stats.withinBudget || escalate(preparing, now, attempt)
       }))
     const next = madeRoom || canShrink ? await draftNow() : draft
-    // Others may have changed the session since the draft: what was true of it then says nothing about it now.
+    // Others may have changed the session since the draft: earlier attempts then prove nothing about its current state.
     const isOfOthers =
       next.snapshot.position !== snapshot.position || (!madeRoom && !isSameMoment(next, draft))
     if (!madeRoom && (!isOfOthers || rounds >= MOST_ROUNDS)) {
-      // Media that must stay are sent: the provider knows its limits best, and an application may have others.
+      // Media that must stay are sent: the provider knows its limits best, and an application may have different ones.
       if (stats.estimatedInputTokens <= stats.availableInputTokens) return draft
       throw exceeded(stats, tried)
     }
@@ -437,8 +435,8 @@ function undisturbed<T>(
 }
 
 /**
- * A run without a model, down to what fits: by the session's stages, else by the last resort, unless that is switched off. Only a
- * run that makes the request fit is applied. Returns whether one was.
+ * Runs a compaction without a model until the request fits: with the session's stages, else with the last resort, unless that is switched
+ * off. A run is applied only if it makes the request fit. Returns whether one was.
  */
 async function escalate(
   preparing: Preparing,
@@ -511,7 +509,7 @@ function isSameMoment({ snapshot: a }: Draft, { snapshot: b }: Draft): boolean {
   return a.position === b.position && a.audit === b.audit
 }
 
-/** Throws `REQUEST_INVALID` for a request whose body the provider would refuse. */
+/** Throws `REQUEST_INVALID` if the provider would refuse the request's body. */
 function accepted(request: PreparedRequest, bodyOf: CheckedPrepare['validate']): PreparedRequest {
   if (bodyOf === undefined) return request
   const { model, provider, sessionId } = request
@@ -526,7 +524,7 @@ function accepted(request: PreparedRequest, bodyOf: CheckedPrepare['validate']):
   })
 }
 
-/** Texts with an empty line between them; `undefined` for none. */
+/** Joins texts with an empty line between them; `undefined` if there are none. */
 function joinTexts(texts: readonly (string | undefined)[]): string | undefined {
   const some = texts.filter((text) => text !== undefined && text !== '')
   return some.length === 0 ? undefined : some.join('\n\n')

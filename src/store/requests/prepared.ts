@@ -11,16 +11,16 @@ import type { PreparedNotes } from '../notes.ts'
 import type { ProcessedFile } from './file-summarization-service.ts'
 import type { ChangedFrame } from './reasoning.ts'
 
-/** A message as it is to be sent. */
+/** A message ready to be sent. */
 export type RenderedMessage = Message
 
-/** The files of a request. Sizes in the session estimator's tokens. */
+/** The files of a request. Sizes are in tokens of the session's estimator. */
 export type PreparedFiles = {
-  /** In the request, in the order given, each with its treatment. */
+  /** The files in the request, in the given order, each with its treatment. */
   readonly included: readonly ProcessedFile[]
-  /** Left out: there was no room. */
+  /** The files for which there was no room. */
   readonly dropped: readonly ProcessedFile[]
-  /** A line for each file that is not whole; they are in the request too. */
+  /** A line for each file that isn't included in full; these lines are in the request too. */
   readonly notices: readonly string[]
   readonly budgetTokens: number
   /** Tokens of the included files, without the lines around them. */
@@ -33,13 +33,13 @@ export type RequestRepair = {
   readonly compactionId: string
   /** What the provider refused. */
   readonly kind: RefusalKind
-  /** The place as its error names it. */
+  /** The place as named in the provider's error. */
   readonly path?: string
-  /** The messages of which parts are shown differently. */
+  /** The messages with parts that are shown differently. */
   readonly messageIds: readonly string[]
 }
 
-/** A message of which the model receives some parts shortened: only their beginnings. */
+/** A message with parts of which the model receives only the beginnings. */
 export type CutMessage = {
   readonly messageId: string
   /** Indexes of the parts. */
@@ -50,10 +50,10 @@ export type CutMessage = {
 export type TurnUsage = {
   /** Tokens of the request. */
   readonly tokens: number
-  /** The available input, or the `contextWindowTarget`, when that is less. */
+  /** The available input, or the `contextWindowTarget` if that is lower. */
   readonly availableTokens: number
   readonly ratio: number
-  /** Whole, at most 100. */
+  /** Whole percent, at most 100. */
   readonly percent: number
 }
 
@@ -62,23 +62,28 @@ export type PreparedRequest = {
   readonly sessionId: string
   readonly provider: string
   readonly model?: string
-  /** The system prompt of this one request; absent when it is empty. */
+  /** The system prompt for this request; absent if it is empty. */
   readonly system?: string
-  /** The injector's texts in it. */
+  /** The injector's texts in the system prompt. */
   readonly injected: readonly string[]
-  /** The definitions of tools, as they were given. */
+  /** The tool definitions, as given. */
   readonly tools?: readonly unknown[]
   /** The view and the prompt, valid for the provider by `validateHistory`. */
   readonly messages: readonly RenderedMessage[]
   /** The changes made for the provider. */
   readonly mends: readonly Mend[]
-  /** The messages that the stage `cut` shortened for this or an earlier request, because it did not fit otherwise; absent for none. */
+  /**
+   * The messages that the stage `cut` shortened for this or an earlier request, because it didn't fit otherwise; absent if there are none.
+   */
   readonly cut?: readonly CutMessage[]
-  /** Its messages that are not stored, with files and, for a model that binds its reasoning, what was added: `recordResponse` appends them. */
+  /**
+   * The messages of the request that aren't stored, including files and, for a model that binds its reasoning, added texts.
+   * `recordResponse` appends them.
+   */
   readonly prompt: readonly NewMessage[]
-  /** The files; absent when there were none. */
+  /** The files; absent if there were none. */
   readonly files?: PreparedFiles
-  /** The notes in its system prompt; absent when none were asked for. */
+  /** The notes in the system prompt; absent if none were requested. */
   readonly notes?: PreparedNotes
   /** How full the context is with this request. */
   readonly stats: ContextStats
@@ -86,7 +91,7 @@ export type PreparedRequest = {
   readonly warning: ContextWarningEvent | null
   /** Whether the history was compacted for it. */
   readonly compacted: boolean
-  /** The result of the last run; `null` when there was none. */
+  /** The result of the last run; `null` if there was none. */
   readonly run: CompactionResult | null
   /** All runs, in order. */
   readonly runs: readonly CompactionResult[]
@@ -95,30 +100,33 @@ export type PreparedRequest = {
   readonly tokensAfter: number
   /** The last position of the log that is in the request, 0 for none. */
   readonly position: number
-  /** The number of the last entry of the audit when the view was read, 0 for none. With `position` it is the moment of the request. */
+  /**
+   * The number of the last audit entry when the view was read, 0 for none. Together with `position` it identifies the moment of the
+   * request.
+   */
   readonly audit: number
   /** How view and prompt were rendered. */
   readonly rendering: RenderOptions
-  /** For a model that binds its reasoning to what precedes it: what the answer is bound to. `recordResponse` records it. */
+  /** For a model that binds its reasoning to what precedes it: the prefix that the answer is bound to. `recordResponse` records it. */
   readonly bound?: BoundPrefix
   /**
-   * What differs from the system prompt and the tools of the last recorded request, and the reasoning that this invalidates. Absent when nothing
-   * differs, and for models that do not check it.
+   * What differs from the system prompt and the tools of the last recorded request, and the reasoning that this invalidates. Absent if
+   * nothing differs, and for models that don't check the prefix.
    */
   readonly changed?: ChangedFrame
   /** The epoch of the view in the request, as in `sessions.get`. */
   readonly viewEpoch: number
-  /** Whether automatic runs are allowed for this request, in the background too. */
+  /** Whether automatic runs are allowed for this request, including those in the background. */
   readonly auto: boolean
-  /** Tokens of the messages that are not stored, by the estimator; for `requests.recordUsage`. */
+  /** Tokens of the unstored messages, by the estimator; for `requests.recordUsage`. */
   readonly pendingTokens: number
-  /** What was repaired for it after a refusal, in order; absent when nothing was. */
+  /** What was repaired in the request after a refusal, in order; absent if nothing was. */
   readonly repairs?: readonly RequestRepair[]
-  /** The setting of that name: what the provider is to compact itself. */
+  /** The setting of that name: what the provider itself should compact. */
   readonly contextManagement?: JsonObject | readonly Json[]
 }
 
-/** The error of a request that does not fit. */
+/** Returns the error for a request that doesn't fit. */
 export function exceeded(
   stats: ContextStats,
   stagesUsed: readonly string[],
@@ -135,6 +143,6 @@ export function exceeded(
       model,
     }),
   )
-  // A provider's error may have the whole request (`requestBodyValues` of the AI SDK), so it is not the `cause`.
+  // A provider's error may contain the whole request (`requestBodyValues` of the AI SDK), so it isn't the `cause`.
   return cause === undefined ? error : standingFor(error, cause)
 }

@@ -22,9 +22,11 @@ import { bindsReasoning } from '../../core/tokens/reasoning-bindings.ts'
 import type { ReasoningRecord, StoredRequest } from '../../storage/storage.ts'
 import type { ResizedImages } from './resized-images.ts'
 
-/* Reasoning that is bound to what precedes it: what was sent with a request, and what a change makes invalid. */
+/* Reasoning that is bound to what precedes it: what was sent with a request, and what a change invalidates. */
 
-/** What a rendering needs to know of the reasoning of a session with a last position. `frame`: that of the request, where it is known. */
+/**
+ * Returns the facts about the reasoning of a session that a rendering needs, for a last position. `frame`: that of the request, if known.
+ */
 export function reasoningFacts(
   record: ReasoningRecord,
   last: number,
@@ -42,12 +44,12 @@ export function reasoningFacts(
     isWhole,
     last,
     frame,
-    // An answer that may be that of another request follows it, and only the record of that request decides.
+    // An answer after an open request may belong to that request, and only the request's record decides.
     law: (answer) => !open.some(({ position }) => position < answer.position) && law(answer),
   }
 }
 
-/** The prefix in the stored rendering of a request; `undefined` for none. */
+/** Returns the prefix in the stored rendering of a request; `undefined` if there is none. */
 export function boundPrefixOf(rendering: StoredRequest['rendering']): BoundPrefix | undefined {
   const settings = rendering === undefined ? undefined : parsedJson(rendering)
   const bound = isObject(settings) ? settings.bound : undefined
@@ -64,18 +66,21 @@ export function boundPrefixOf(rendering: StoredRequest['rendering']): BoundPrefi
   }
 }
 
-/** What a change of a view, or of what precedes it, does to reasoning that stays stored. Absent for models that do not check what precedes it. */
+/**
+ * The effect of a change to the view, or to what precedes it, on reasoning that stays stored. Absent for models that don't check what
+ * precedes their reasoning.
+ */
 export type ReasoningChange = {
-  /** Reasoning that stays in the view and is no longer sent. */
+  /** Reasoning that stays in the view but is no longer sent. */
   readonly invalidatedReasoning?: InvalidatedReasoning
-  /** Reasoning that is sent again, because what precedes it is again what it was made after. */
+  /** Reasoning that is sent again, because what precedes it is the same as when it was made. */
   readonly restoredReasoning?: InvalidatedReasoning
 }
 
 /** A number of equal blocks, and the units of each. */
 type Blocks = { count: number; readonly units: number }
 
-/** The reasoning of some messages by what tells it from other reasoning. */
+/** The reasoning of some messages, by the key that identifies it. */
 export type ReasoningIn = ReadonlyMap<string, Blocks>
 
 export function reasoningIn(
@@ -94,7 +99,7 @@ export function reasoningIn(
   return found
 }
 
-/** The blocks of a list that are sent in one state and not in another; `counts`: how many of each kind to consider. */
+/** Returns the blocks of a list that are sent in one state and not in another; `counts`: how many of each kind to consider. */
 export function missingReasoning(
   sent: ReasoningIn,
   other: ReasoningIn,
@@ -112,7 +117,7 @@ export function missingReasoning(
   return { blocks, tokens: units === 0 ? 0 : estimator.toTokens(units, provider) }
 }
 
-/** The signature tells blocks apart; without one, the text. A rendering may change other fields, as marks of the cache. */
+/** The signature identifies a block; without one, the text does. A rendering may change other fields, such as cache marks. */
 function keyOf(part: Part): string {
   if (part.type !== 'reasoning') return JSON.stringify(part)
   const signatures = Object.values(part.providerOptions ?? {}).flatMap((options) =>
@@ -132,11 +137,10 @@ function unitsOf(part: Part, estimator: Estimator): number {
 export type ChangedFrame = {
   readonly system: boolean
   readonly tools: boolean
-  /** The reasoning that is left out for that. */
+  /** The reasoning that is left out because of the difference. */
   readonly invalidatedReasoning: InvalidatedReasoning
 }
 
-/** A rendered request, and the session that it was rendered from. */
 type RenderedDraft = {
   readonly snapshot: {
     readonly position: number
@@ -151,7 +155,7 @@ type RenderedDraft = {
   readonly messages: readonly Message[]
 }
 
-/** Compares system prompt and tools with those of the last recorded request; `undefined` when they are the same or not known. */
+/** Compares the system prompt and tools with those of the last recorded request; `undefined` if they are the same or unknown. */
 export function changedFrame({
   snapshot,
   bound,
@@ -176,7 +180,7 @@ export function changedFrame({
   return { ...frameChange(frame, bound.frame), invalidatedReasoning }
 }
 
-/** What the stored rendering of a request says of its changes; `undefined` for nothing. */
+/** Returns the changes noted in the stored rendering of a request; `undefined` if there are none. */
 export function changedFrameIn(rendering: StoredRequest['rendering']): ChangedFrame | undefined {
   const settings = rendering === undefined ? undefined : parsedJson(rendering)
   const changed = isObject(settings) ? settings.changed : undefined

@@ -47,7 +47,7 @@ const changedSchema = z.object({
   invalidatedReasoning: z.object({ blocks: z.int().nonnegative(), tokens: z.int().nonnegative() }),
 })
 
-/** The fields of a request that are read when its response is recorded: it may come back from JSON. */
+/** The fields of a request that are read when its response is recorded. The request may have been restored from JSON. */
 export const requestSchema = z.looseObject({
   sessionId: z.string(),
   provider: nameSchema,
@@ -73,68 +73,69 @@ export const requestSchema = z.looseObject({
 })
 
 const recordSchema = z.strictObject({
-  /** The model's answer, as `append` takes it. May be empty when there is a prompt to append. */
+  /** The model's answer, as for `append`. May be empty if there is a prompt to append. */
   messages: listOf<NewMessage>(),
-  /** The prompt, when it is not stored yet; it is appended first. Default: the request's; `[]` for none. */
+  /** The prompt, if it isn't stored yet; it is appended first. Default: the request's prompt; `[]` for none. */
   prompt: z.custom<Prompt>((value) => value !== null, 'must be a text, a message or messages').optional(),
   /** The request, as `prepareRequest` returned it: the usage counts for it. */
   request: requestSchema.optional(),
   /**
-   * The provider's report: figures, or its response or the response's usage as they came (Chat Completions, Responses, Anthropic,
-   * Gemini, Bedrock, Ollama, AI SDK, LangChain, OpenAI Agents).
+   * The provider's report: figures, or its unchanged response or usage object (Chat Completions, Responses, Anthropic, Gemini, Bedrock,
+   * Ollama, AI SDK, LangChain, OpenAI Agents).
    */
   usage: z.unknown().optional(),
-  /** Of the usage, where there is no request. */
+  /** Provider and model of the usage, if there is no request. */
   ...modelShape,
-  /** Why the answer ended, in the provider's words. */
+  /** Why the answer ended, as the provider reported it. */
   stopReason: labelSchema.nullish(),
-  /** `false`: no background compaction follows. Default: as the request was made, else the setting. */
+  /** `false` prevents a background compaction afterwards. Default: as the request was made, else the setting. */
   auto: z.boolean().optional(),
-  /** The position the caller believes is last, before prompt and answer are appended. */
+  /** The position that the caller believes is the last, before prompt and answer are appended. */
   expectedPosition: z.int().nonnegative().optional(),
 })
 
-/** What `recordResponse` takes. */
+/** The argument of `recordResponse`. */
 export type ResponseInput = Omit<z.input<typeof recordSchema>, 'request'> & {
   readonly request?: PreparedRequest | undefined
 }
 type CheckedResponse = z.output<typeof recordSchema>
 
-/** What `append` returned for the messages of a turn. */
+/** The result of `append` for the messages of a turn. */
 export type AppendedTurn = {
   readonly messages: readonly AppendedMessage[]
   /** The session's last position. */
   readonly position: number
-  /** The result for a compaction block in the answer. */
+  /** The outcome for a compaction block in the answer. */
   readonly providerCompaction?: ProviderCompactionResult
 }
 
-/** What `recordResponse` returns. */
+/** The result of `recordResponse`. */
 export type RecordedResponse = {
   /** Prompt and answer, in order. */
   readonly appended: AppendedTurn
-  /** The recorded usage; absent when none was given, and when all messages were stored already. */
+  /** The recorded usage; absent if none was given, or all messages were already stored. */
   readonly usage?: UsageResult
-  /** Why no usage was recorded although one was given: the messages are recorded all the same. */
+  /** Why no usage was recorded although one was given. The messages are recorded regardless. */
   readonly usageProblem?: 'unreadable'
   /**
-   * The recorded request, for `requests.get`. Absent when no `request` was given, when all messages were stored already, and when it
-   * could not be recorded: its tools cannot be expressed as JSON, or the session was purged since it was prepared.
+   * The recorded request, for `requests.get`. Absent if no `request` was given, if all messages were already stored, or if it couldn't be
+   * recorded: its tools can't be expressed as JSON, or the session was purged after it was prepared.
    */
   readonly requestId?: string
-  /** The `changed` of the request, when it was recorded: what differs from the one before, and the reasoning that this invalidates. */
+  /**
+   * The `changed` field of the request, if it was recorded: the differences from the previous request, and the reasoning that they
+   * invalidate.
+   */
   readonly changed?: ChangedFrame
-  /** What comes next: the same request again, the results of tools, or nothing. */
+  /** The next step: the same request again, the results of tools, or nothing. */
   readonly next: NextStep
-  /** Whether the answer was final: a turn is complete. */
+  /** Whether the answer was final, which completes the turn. */
   readonly final: boolean
-  /** How full the context is now; `null` where the package is switched off. */
+  /** How full the context is now; `null` if the package is switched off. */
   readonly stats: ContextStats | null
 }
 
-/**
- * The figures of a usage: as they are, else read from a provider's form; `undefined` where none can be read.
- */
+/** Returns the figures of a usage, given as figures or read from a provider's form; `undefined` if none can be read. */
 async function figuresOf(response: CheckedResponse): Promise<z.output<typeof figuresSchema> | undefined> {
   const { usage } = response
   const figures = parsed(figuresSchema, usage)
@@ -142,7 +143,6 @@ async function figuresOf(response: CheckedResponse): Promise<z.output<typeof fig
   return parsed(figuresSchema, await readUsage(usage, modelOfResponse(response).provider))
 }
 
-/** The argument of `requests.recordUsage` for a response. */
 function reportOf(
   response: CheckedResponse,
   usage: z.output<typeof figuresSchema>,
@@ -154,7 +154,7 @@ function reportOf(
   return check(usageSchema, report, 'requests.recordUsage')
 }
 
-/** The provider and model whose limits apply: the given ones, else the request's. */
+/** Returns the provider and model whose limits apply: the given ones, else the request's. */
 function modelOfResponse({
   request,
   provider = request?.provider,
@@ -163,7 +163,7 @@ function modelOfResponse({
   return defined({ provider, model })
 }
 
-/** The next request besides the history, as far as it follows from the last one. */
+/** Returns the parts of the next request besides the history, as far as they follow from the last one. */
 function nextRequestOf({ request }: CheckedResponse): CheckedStats {
   if (request === undefined) return {}
   const { system, tools, stats } = request
@@ -189,7 +189,7 @@ export async function recordResponse(
   if (request !== undefined && request.sessionId !== sessionId)
     throw invalid('recordResponse: the request is of another session')
   const reading = checked.usage == null ? undefined : figuresOf(checked)
-  // The append may be refused before this is waited for.
+  // The append may fail before this promise is awaited.
   reading?.catch(() => undefined)
   const prompt = readable('prompt', () => promptMessages(checked.prompt ?? request?.prompt))
   const messages = readable('messages', () => prompt.concat(withStopReason(checked.messages, stopReason)))
@@ -230,7 +230,7 @@ export async function recordResponse(
   }
 }
 
-/** Emits what a recorded request changed before its reasoning, and returns it. */
+/** Emits a `prefixChanged` event if a recorded request changed what precedes its reasoning, and returns the change. */
 export function reportChange(
   { events }: StoreContext,
   sessionId: string,
@@ -243,8 +243,8 @@ export function reportChange(
 }
 
 /**
- * The same after an answer. Names that only the settings gave stay with them. The names begin a new epoch of the same view: it is returned
- * when the request was of the one before, so that its usage counts.
+ * Stores provider and model after an answer. If only the settings give them, the session stays without names. The names begin a new epoch
+ * of the same view: it is returned if the request belonged to the previous one, so that its usage counts.
  */
 async function noteModel(
   context: StoreContext,
@@ -262,7 +262,7 @@ async function noteModel(
   return response.request?.viewEpoch === session.viewEpoch ? named?.viewEpoch : undefined
 }
 
-/** Records a request without a usage. The answer is stored, so a failure leaves no record and is not thrown. */
+/** Records a request without a usage. The answer is already stored, so a failure isn't thrown and leaves no record. */
 async function recordAlone(
   { storage }: StoreContext,
   sessionId: string,
@@ -279,14 +279,14 @@ async function recordAlone(
   }
 }
 
-/** What `requests.recordUsage` takes. */
+/** The argument of `requests.recordUsage`. */
 export type UsageReportInput =
   | (UsageInput & {
-      /** The request, as `prepareRequest` returned it, to be recorded with its usage. */
+      /** The request returned by `prepareRequest`, to be recorded with its usage. */
       readonly request?: PreparedRequest | undefined
     })
   | (Omit<UsageInput, 'inputTokens'> & {
-      /** Left out where the provider reported no usage: then the request alone is recorded. */
+      /** Omitted if the provider reported no usage: then only the request is recorded. */
       readonly inputTokens?: undefined
       readonly request: PreparedRequest
     })

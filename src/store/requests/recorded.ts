@@ -22,17 +22,17 @@ import type { PreparedFiles, PreparedRequest, RenderedMessage } from './prepared
 import { boundPrefixOf, type ChangedFrame, changedFrameIn } from './reasoning.ts'
 
 /*
- * Recorded requests. The messages of a request are not stored: they are rendered again from the view of its moment, and a hash tells
- * whether they are the same bytes.
+ * Recorded requests. Their messages aren't stored: they are rendered again from the view at that moment, and a hash shows whether the bytes
+ * are the same.
  */
 
-/** A request that was recorded, without what was sent. */
+/** A recorded request, without the messages that were sent. */
 export type RecordedRequest = {
   readonly id: string
   readonly sessionId: string
   readonly provider: string
   readonly model?: string
-  /** The moment of the view: the last position of the log, and the number of the last entry of the audit, 0 for none. */
+  /** The moment of the view: the last position of the log, and the number of the last audit entry, 0 for none. */
   readonly position: number
   readonly audit: number
   /** How view and prompt were rendered, and the version of the renderer. */
@@ -40,18 +40,18 @@ export type RecordedRequest = {
   readonly renderer: number
   /** SHA-256 of system prompt, tools and messages, in hexadecimal. */
   readonly hash: string
-  /** Positions of the prompt in the log, first and last; absent when it was not stored, or none was sent. */
+  /** First and last position of the prompt in the log; absent if it wasn't stored, or there was none. */
   readonly promptPositions?: PositionRange
-  /** Positions of the answer, first and last; absent when it was stored by another call. */
+  /** First and last position of the answer; absent if it was stored by another call. */
   readonly answerPositions?: PositionRange
-  /** Tokens as the provider billed them; absent when it did not report them. */
+  /** Tokens as the provider billed them; absent if it didn't report them. */
   readonly usage?: {
     readonly inputTokens: number
     readonly cacheReadTokens?: number
     readonly cacheCreationTokens?: number
     readonly outputTokens: number
   }
-  /** What differed from the system prompt and the tools of the request before it; absent where nothing did, or it does not matter. */
+  /** What differed from the system prompt and the tools of the previous request; absent if nothing did, or the difference has no effect. */
   readonly changed?: ChangedFrame
   /** When the answer was recorded, milliseconds since 1970. */
   readonly at: number
@@ -65,27 +65,27 @@ export type RecordedFiles = Omit<PreparedFiles, 'included' | 'dropped'> & {
 
 /** A recorded request and what the model was sent, rendered again. */
 export type RenderedRequest = RecordedRequest & {
-  /** The system prompt with the injected texts; absent when it was empty. */
+  /** The system prompt with the injected texts; absent if it was empty. */
   readonly system?: string
   /** The definitions of tools. */
   readonly tools?: readonly unknown[]
-  /** View and prompt, rendered as they were then. */
+  /** View and prompt, rendered as they were at that moment. */
   readonly messages: readonly RenderedMessage[]
-  /** The messages that were not in the log at that moment. */
+  /** The messages that weren't in the log at that moment. */
   readonly prompt: readonly NewMessage[]
   readonly files?: RecordedFiles
-  /** Whether these are the same bytes that were sent. */
+  /** Whether the messages are the same bytes that were sent. */
   readonly matches: boolean
   /**
-   * Why they are not: another version of the renderer (`renderer`), a stored text that is gone (`purged`), or other rows or settings, such
-   * as messages that the application changed before it sent them (`history`).
+   * Why they differ: another version of the renderer (`renderer`), a stored text that has been purged (`purged`), or other rows or
+   * settings, such as messages that the application changed before it sent them (`history`).
    */
   readonly reason?: 'renderer' | 'purged' | 'history'
 }
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
 
-/** The part of a prepared request that is recorded; it may come back from JSON. */
+/** The part of a prepared request that is recorded; it may have been restored from JSON. */
 export type RecordableRequest = Pick<PreparedRequest, 'provider' | 'position' | 'prompt'> &
   Optional<
     Pick<
@@ -94,20 +94,20 @@ export type RecordableRequest = Pick<PreparedRequest, 'provider' | 'position' | 
     >
   >
 
-/** What was appended after a request. */
+/** The messages that were appended after a request. */
 export type AppendedAfter = {
-  /** Prompt and answer as they were given to `append`, and what it returned. */
+  /** Prompt and answer as they were passed to `append`, and its result. */
   readonly messages: readonly NewMessage[]
   readonly appended: readonly AppendedMessage[]
-  /** How many of them are the prompt. */
+  /** The number of messages that belong to the prompt. */
   readonly prompt: number
 }
 
 const NOTHING: AppendedAfter = { messages: [], appended: [], prompt: 0 }
 
 /**
- * The record of a request; `undefined` where its moment or its rendering is not known, and for tools that JSON cannot express. Never throws,
- * because the answer was paid for.
+ * Returns the record of a request; `undefined` if its moment or its rendering isn't known, or if JSON can't express its tools. Never
+ * throws, because the answer has been paid for.
  */
 export function newRequest(
   request: RecordableRequest,
@@ -116,7 +116,7 @@ export function newRequest(
 ): NewRequest | undefined {
   const { audit, rendering, messages, system, provider, model = '', position } = request
   if (audit === undefined || rendering === undefined || messages === undefined) return undefined
-  // What answers a request comes after it, unless the session was purged and created again.
+  // An answer comes after its request, unless the session was purged and created again.
   const first = after.appended.find(({ existing }) => !existing)
   if (first !== undefined && first.position <= position) return undefined
   try {
@@ -141,7 +141,7 @@ export function newRequest(
   }
 }
 
-/** The hash of what was sent. Each message is a line of JSON, so that no text can be mistaken for another. */
+/** Returns the hash of what was sent. Each message is a line of JSON, so that no text can be mistaken for another. */
 function hashOf(
   system: string | undefined,
   tools: string | undefined,
@@ -152,7 +152,7 @@ function hashOf(
   return hash.digest()
 }
 
-/** A message as a line of JSON, with base64 in place of bytes. */
+/** Returns a message as a line of JSON, with base64 in place of bytes. */
 function lineOf(message: NewMessage | RenderedMessage): string {
   const { content, bytes } = withoutBytes(message.content)
   return stringifyJson({ ...message, content, ...(bytes.length > 0 && { bytes }) })
@@ -169,12 +169,12 @@ function messageOf(line: string): NewMessage {
   return { ...message, content: withBytes(content, bytes) ?? content }
 }
 
-/** The prefix of nothing that is in the log. */
+/** A prefix that matches nothing in the log. */
 const NO_PREFIX = ''
 
 /**
- * The prefix of the answer, with the system prompt and the tools that are recorded. It counts the prompt as it is in the log, so it is
- * void where the application stored another one.
+ * Returns the prefix of the answer, with the system prompt and the tools that are recorded. It counts the prompt as it is in the log, so it
+ * is void if the application stored a different one.
  */
 function boundOf(
   { bound, system, tools, prompt, position }: RecordableRequest,
@@ -195,7 +195,7 @@ function boundOf(
   }
 }
 
-/** Rendering settings besides the provider, which has a column of its own; the prefix of bound reasoning, and what changed in it. */
+/** Returns the rendering settings except the provider, which has its own column; the prefix of bound reasoning, and its changes. */
 function renderingText(
   { provider: _, preset, ...rest }: RenderOptions,
   bound: BoundPrefix | undefined,
@@ -208,7 +208,7 @@ function renderingText(
   return Object.keys(settings).length === 0 ? undefined : JSON.stringify(settings)
 }
 
-/** The positions of a prompt that is in the log exactly as it was sent; `undefined` for any other. */
+/** Returns the positions of a prompt that is in the log exactly as it was sent; `undefined` for any other. */
 function storedPrompt(
   prompt: readonly NewMessage[],
   { messages, appended, prompt: count }: AppendedAfter,
@@ -220,21 +220,21 @@ function storedPrompt(
   return isInOrder && isSame ? [first, first + count - 1] : undefined
 }
 
-/** What a model is sent of a message, in one order of fields. */
+/** Returns the fields of a message that a model is sent, in a fixed order. */
 function sentAs({ role, content, metadata }: NewMessage | RenderedMessage): string {
   return lineOf({ role, content, ...defined({ metadata }) } as NewMessage)
 }
 
-/** New messages of one append, which have positions without gaps. A message that existed is the answer of the request before. */
+/** New messages of one append have positions without gaps. A message that already existed is the answer to the previous request. */
 function rangeOf(appended: readonly AppendedMessage[]): PositionRange | undefined {
   const [first, last] = [appended[0], appended.at(-1)]
   return first && last && [first.position, last.position]
 }
 
-/** Files below this size, in UTF-16 units, stay in the text around them. */
+/** Files shorter than this, in UTF-16 units, stay in the surrounding text. */
 const MIN_FILE_LENGTH = 1_024
 
-/** Each message is a piece, and each file in it, so that the same ones are stored once for all requests. */
+/** Each message, and each file in it, is a separate piece, so that identical pieces are stored once for all requests. */
 function promptPieces(prompt: readonly NewMessage[], files: PreparedFiles | undefined): Pieces {
   const contents = (files?.included ?? []).map(({ content }) => content)
   const cuts = contents.filter(({ length }) => length >= MIN_FILE_LENGTH)
@@ -246,7 +246,7 @@ function promptPieces(prompt: readonly NewMessage[], files: PreparedFiles | unde
   )
 }
 
-/** A text as pieces that are together the same, cut before and after each of some texts that are in it, in order. */
+/** Divides a text into pieces, cut before and after each of the given texts in it, in order; joined, they are the same text. */
 function hashedPieces(text: string, cuts: readonly string[] = []): Pieces {
   const texts: string[] = []
   let rest = text
@@ -269,7 +269,7 @@ function withoutContents(files: PreparedFiles): RecordedFiles {
   return { ...files, included: files.included.map(bare), dropped: files.dropped.map(bare) }
 }
 
-/** A stored request in its public form. */
+/** Returns a stored request in its public form. */
 export function recordedRequest(sessionId: string, stored: StoredRequest): RecordedRequest {
   const { id, provider, model, position, audit, renderer, hash, promptRange, answer, billed, at } = stored
   return {
@@ -335,7 +335,7 @@ function sentMessage({ id, role, content, metadata, createdAt }: FoundRequest['s
   return { id, role, content, ...defined({ metadata }), createdAt } as NewMessage
 }
 
-/** Texts of blobs have the right hash, so they are what was written. */
+/** Texts of blobs have the correct hash, so they are what was written. */
 function parsed(text: string): unknown {
   return parsedJson(text)
 }

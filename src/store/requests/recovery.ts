@@ -18,11 +18,11 @@ import { exceeded, type PreparedRequest } from './prepared.ts'
 import { Repairs } from './repairs.ts'
 import { automaticSettings, Deadline, lastResort, WITHOUT_WAITING } from './room.ts'
 
-/** Share of the room a provider has that a request is brought down to after an overflow. */
+/** Share of the provider's room to which a request is reduced after an overflow. */
 export const OVERFLOW_TARGET = 0.7
-/** The same for the steps after it; docs/internals/decisions.md has the reasons. */
+/** The shares for the later steps; docs/internals/decisions.md has the reasons. */
 const LOWER_TARGETS = [0.5, 0.35] as const
-/** Share of the images that a provider accepts to which a request is brought down after a refusal. */
+/** Share of the images that a provider accepts to which a request is reduced after a refusal. */
 const MEDIA_TARGET = 0.7
 
 /** A call that is repeated after an overflow or a refusal. */
@@ -35,8 +35,8 @@ export type RecoveredCall = {
 }
 
 /**
- * Prepares a request and makes the call; after an overflow shortens the history and calls again, once for each step: the session's
- * stages; the same without a model; truncation and the emergency cut. After a refusal of the content repairs what is refused.
+ * Prepares a request and makes the call. After an overflow, shortens the history and calls again, once for each step: the session's stages;
+ * the same without a model; truncation and the emergency cut. After a refusal of the content, repairs the refused parts.
  */
 export async function withRecovery<T>(
   services: Services,
@@ -66,7 +66,7 @@ export async function withRecovery<T>(
     const sent = request
     await unlessOwnError(() => repairs.judge(sent, refusal))
     if (media !== undefined) {
-      // What the error names comes before others that may be good. A number of images is about no single one.
+      // The part named in the error comes before others, which may be fine. A limit on the number of images names no single part.
       const isPlace = refusal?.path !== undefined && media.mostImages === undefined
       const repaired = isPlace ? await unlessOwnError(() => repairs.next(sent, refusal, 'place')) : undefined
       const lighter = repaired ?? (await recovery.showLessMedia(request, media))
@@ -90,26 +90,24 @@ export async function withRecovery<T>(
       request = next
       continue
     }
-    // Nothing made the request smaller: the provider's own error has the reason of the refusal.
+    // Nothing made the request smaller: the provider's own error contains the reason of the refusal.
     if (shortened === 0 || options.signal?.aborted) throw error
     throw exceeded(request.stats, recovery.stagesUsed, { cause: error, reportedTokens: reported ?? 0 })
   }
 }
 
-/** The steps taken so far for one request. */
 class Recovery {
   readonly #call: RecoveredCall
-  /** Index of the next step. */
   #step = 0
   readonly stagesUsed: string[] = []
-  /** How many of the newest media the next steps keep, after a refusal of media. */
+  /** The number of newest media that each of the next steps keeps, after a refusal of media. */
   #keeps: number[] | undefined
 
   constructor(call: RecoveredCall) {
     this.#call = call
   }
 
-  /** Records the error's figures and returns the request size it names. A failure to record must not replace the error. */
+  /** Records the figures in the error and returns its request size. A failed write must not replace the error. */
   async recordOverflow(request: PreparedRequest, error: unknown): Promise<number | undefined> {
     const { provider, model } = request
     const { overflow } = this.#call.options
@@ -125,7 +123,7 @@ class Recovery {
     return outcome?.isOverflow ? reportedSize(outcome.reading) : undefined
   }
 
-  /** A request with fewer media, by the media steps that are left; `undefined` when none of them changed it. */
+  /** Returns a request with fewer media, using the remaining media steps; `undefined` if none of them changed it. */
   async showLessMedia(request: PreparedRequest, refusal: MediaRefusal): Promise<PreparedRequest | undefined> {
     const { provider, model, compaction, signal } = this.#call.options
     const { images } = request.stats
@@ -148,7 +146,7 @@ class Recovery {
     return undefined
   }
 
-  /** A shorter request, by the steps that are left; `undefined` when none of them made it shorter. */
+  /** Returns a shorter request, using the remaining steps; `undefined` if none of them made it shorter. */
   async shorten(
     request: PreparedRequest,
     reportedTokens: number | undefined,
@@ -156,17 +154,17 @@ class Recovery {
     const { provider, model, maxOutputTokens, contextWindowTarget, compaction, signal } = this.#call.options
     const { system, tools, pendingTokens } = request
     const pending = requestParts({ system, tools, pendingTokens, maxOutputTokens, contextWindowTarget })
-    // The stats now include what the error taught.
+    // The stats now include the limit learned from the error.
     const stats = await unlessOwnError(async () =>
       this.#call.services.context.stats(this.#call.sessionId, provider, model, pending),
     )
     if (stats === null || stats === undefined) return undefined
     const size = Math.max(reportedTokens ?? 0, request.stats.estimatedInputTokens)
-    // The provider has less room than a request it refuses takes, whatever its figures say.
+    // The provider has less room than the refused request takes, whatever its figures are.
     const room = Math.max(1, Math.min(stats.availableInputTokens, size))
     const steps = this.#steps(room)
     const target = Math.floor(OVERFLOW_TARGET * room)
-    // Another call of the session may have shortened the history meanwhile.
+    // Another call of the session may have shortened the history in the meantime.
     const isShorter = stats.estimated < request.stats.estimated
     let best = isShorter ? ifSmaller(await this.prepare(), request) : undefined
     if (best !== undefined && best.stats.estimatedInputTokens <= target) return best
@@ -189,7 +187,7 @@ class Recovery {
     return best
   }
 
-  /** The options of each step's run. The last step cuts contents even when the window has room for them. */
+  /** Returns the options of each step's run. The last step cuts contents even if the window has room for them. */
   #steps(room: number): readonly CompactOptions[] {
     const [lower, lowest] = LOWER_TARGETS
     const steps = [
@@ -202,14 +200,14 @@ class Recovery {
     return [...steps, { contextWindowTarget: least, target: 1, stages, ...WITHOUT_WAITING }]
   }
 
-  /** Prepares the request again; room is made only for what does not fit. */
+  /** Prepares the request again; makes room only if it doesn't fit. */
   prepare(): Promise<PreparedRequest | undefined> {
     return unlessOwnError(() =>
       prepareRequest(this.#call.services, this.#call.sessionId, this.#call.options, this.#call.prompt, true),
     )
   }
 
-  /** A run within the time limit; `null` for one that fails or takes too long. */
+  /** Runs a compaction within the time limit; returns `null` if it fails or takes too long. */
   async #compact(config: CompactOptions): Promise<CompactionResult | null> {
     const { waitMs = PREPARE_WAIT_MS, signal } = this.#call.options
     const summaryMs = config.summaryTimeoutMs ?? this.#call.settings.summaryTimeoutMs ?? waitMs
@@ -224,8 +222,8 @@ class Recovery {
 }
 
 /**
- * How many of the newest media each step keeps after a refusal: what the provider accepts, else half and no more than may have any pixels;
- * then a few; then none, because one of those that stay may be too large.
+ * Returns the number of newest media that each step keeps after a refusal. First: a share of what the provider accepts or, if unknown,
+ * half, but no more than may have any resolution. Then a few; then none, because one of the remaining ones may be too large.
  */
 function mediaSteps(images: number, { mostImages }: MediaRefusal): number[] {
   const half = Math.min(FEW_IMAGES, Math.floor(images / 2))
@@ -233,14 +231,14 @@ function mediaSteps(images: number, { mostImages }: MediaRefusal): number[] {
   return [first, KEEP_RECENT_MEDIA, 0].filter((keep, at, all) => at === 0 || keep < all[at - 1]!)
 }
 
-/** A request of another view, when it is smaller than the one before. */
+/** Returns a request of another view if it is smaller than the previous one. */
 function ifSmaller(next: PreparedRequest | undefined, before: PreparedRequest): PreparedRequest | undefined {
   const isSmaller =
     next !== undefined && next.viewEpoch !== before.viewEpoch && next.stats.estimated < before.stats.estimated
   return isSmaller ? next : undefined
 }
 
-/** `undefined` for an error of this package: it must not replace the provider's. */
+/** Returns `undefined` for an error of this package, which must not replace the provider's. */
 async function unlessOwnError<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work()

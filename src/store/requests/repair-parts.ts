@@ -16,27 +16,27 @@ import {
 import type { RefusalKind } from '../../core/overflow/wordings.ts'
 
 /*
- * What is shown in place of a part that a provider refused. A replacement keeps what every provider reads: fields of one provider, such as
- * marks, signatures and ids of items, are left out with any replacement.
+ * Replacements for parts that a provider refused. A replacement keeps what every provider reads; fields of a single provider, such as
+ * marks, signatures and item ids, are dropped.
  */
 
-/** The longest text that is shown whole, in UTF-16 units, and the length that longer ones are cut to. */
+/** The longest text shown in full, in UTF-16 units; longer ones are cut to this length. */
 const LONGEST = 1_000_000
 const CUT_LENGTH = 200_000
-/** The longest input that is shown in the text of a call. */
+/** The longest input shown in the text of a call, in UTF-16 units. */
 const INPUT_LENGTH = 2_000
 
-/** How a part of some kind is repaired: first with the smallest change, then with one that removes more. */
+/** The repairs for one kind of refusal: first the smallest change, then ones that remove more. */
 export type RepairForms = {
   /** Whether a part may be the cause, wherever it is. */
   readonly isSuspect: (part: Part) => boolean
-  /** The same when no part that is suspect was the cause. Default: `isSuspect`. */
+  /** Like `isSuspect`, for when no suspect part was the cause. Default: `isSuspect`. */
   readonly mayBe?: (part: Part) => boolean
-  /** The texts to show, one for each step; `undefined` where the step changes nothing. */
+  /** The texts to show, one for each step; `undefined` if the step changes nothing. */
   readonly forms: readonly ((part: Part) => string | undefined)[]
 }
 
-/** The repairs of each kind of refusal; `undefined` for what no repair of a part removes. */
+/** The repairs of each kind of refusal; `undefined` if repairing a part can't help. */
 export const REPAIRS: { readonly [K in RefusalKind]: RepairForms | undefined } = {
   characters: {
     isSuspect: holdsOddCharacters,
@@ -60,11 +60,11 @@ export const REPAIRS: { readonly [K in RefusalKind]: RepairForms | undefined } =
 
 // ── Characters ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Halves of pairs, control characters except tab and line ends, and noncharacters. */
+/** Unpaired surrogates, control characters except tab and line ends, and noncharacters. */
 const ODD =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: These are what is searched.
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ufdd0-\ufdef\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
-/** All characters that are neither letters, digits, punctuation nor signs of the first plane. */
+/** All characters that aren't letters, digits, punctuation or symbols of the Basic Multilingual Plane. */
 const UNUSUAL = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \t\r\n]|[\u{10000}-\u{10ffff}]/gu
 
 function replaceOdd(text: string): string {
@@ -83,7 +83,7 @@ function holdsUnusualCharacters(part: Part): boolean {
   return texts(part).some((text) => text.search(ODD) !== -1 || text.search(UNUSUAL) !== -1)
 }
 
-/** Every text in a value, keys included. Iterative, because inputs may be deep. */
+/** Returns every text in a value, including keys. Iterative, because inputs may be deeply nested. */
 function texts(value: unknown): string[] {
   const found: string[] = []
   const waiting: unknown[] = [value]
@@ -105,7 +105,7 @@ function plainest(part: Part): string | undefined {
   return mapTexts(part, replaceUnusual)
 }
 
-/** The part with changed texts, and without fields of a provider. */
+/** Returns the part with changed texts and without a provider's fields. */
 function mapTexts(part: Part, change: (text: string) => string): string | undefined {
   switch (part.type) {
     case 'text':
@@ -119,20 +119,19 @@ function mapTexts(part: Part, change: (text: string) => string): string | undefi
   }
 }
 
-/** Whether name and id of a call have no odd characters, so that it may stay a call. */
+/** Whether the name and id of a call have no odd characters, so that it may stay a call. */
 function isPlainName({ toolName, toolCallId }: ToolCallPart): boolean {
   return /^[\w.:-]{1,128}$/.test(toolName) && /^[\w.:|-]{1,256}$/.test(toolCallId)
 }
 
 // ── Reasoning ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Reasoning, and other parts with a signature. */
 function hasSignature(part: Part): boolean {
   if (isReasoning(part)) return true
   return part.type !== 'provider' && /signature/i.test(Object.keys(optionFields(part)).join(' '))
 }
 
-/** The same, and a summary that only its provider can read. */
+/** Whether a part has a signature, or is a summary that only its provider can read. */
 function isEncrypted(part: Part): boolean {
   return hasSignature(part) || isUnreadable(part)
 }
@@ -143,7 +142,7 @@ function withoutReasoning(part: Part): string | undefined {
 
 // ── Calls ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A call as a text; its result then becomes a text too, because its call is not sent. */
+/** Returns a call as text. Its result then becomes text too, because its call isn't sent. */
 function callAsText(part: Part): string | undefined {
   return isCall(part) ? callText(part, replaceOdd) : undefined
 }
@@ -156,7 +155,7 @@ function withObject(part: Part): string | undefined {
   return isCall(part) ? inputJson(part, replaceOdd) : undefined
 }
 
-/** The input of a call as JSON of an object: the object itself, one that a text holds, or one with what was written. */
+/** Returns the input of a call as the JSON of an object: the object itself, one parsed from a text, or one that wraps the raw text. */
 function inputJson({ input }: ToolCallPart, change: (text: string) => string): string {
   const json = stringifyJson(input)
   const read = typeof input === 'string' ? parsedJson(input) : input
@@ -166,7 +165,6 @@ function inputJson({ input }: ToolCallPart, change: (text: string) => string): s
   return isNothing ? '{}' : changedJson(stringifyJson({ arguments: input }), change)
 }
 
-/** JSON with changed texts, keys included. */
 function changedJson(json: string, change: (text: string) => string): string {
   const value = JSON.parse(json, (_, inner: unknown) => {
     if (typeof inner === 'string') return change(inner)
@@ -200,10 +198,10 @@ function mediaText(part: ImagePart | FilePart): string {
   return replaceOdd(`${mediaWord(part).slice(0, -1)}: the provider refused it]`)
 }
 
-/** The beginnings of the formats that providers read, in base64. */
+/** The base64 beginnings of the formats that providers read. */
 const BEGINNINGS = /^(?:iVBORw0K|\/9j\/|R0lGOD|UklGR|JVBER)/
 
-/** Whether a medium looks as if no provider could read it: another format than providers read, or no address. */
+/** Whether a medium is likely unreadable for any provider: an unsupported format, or no valid address. */
 export function looksBroken(part: Part): boolean {
   return [...(isMedia(part) ? [part] : []), ...mediaIn(part)].some((one) => {
     const data = one.type === 'image' ? one.image : one.data
@@ -218,7 +216,6 @@ export function looksBroken(part: Part): boolean {
 
 // ── Texts and fields ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Characters that are not visible. */
 const BLANK = /[\s\u00ad\u180e\u200b-\u200f\u2028-\u202f\u2060-\u2064\ufeff\u2800\u3164]/
 
 function endsBlank(part: Part): boolean {
@@ -232,7 +229,6 @@ function isInvisible(text: string): boolean {
   return visibleEnd(text) === 0
 }
 
-/** The index after the last visible character. */
 function visibleEnd(text: string): number {
   let end = text.length
   while (end > 0 && BLANK.test(text[end - 1]!)) end -= 1
@@ -261,19 +257,19 @@ function hasMark(part: Part): boolean {
   return Object.keys(optionFields(part)).some((name) => /^cache_?(?:control|point)$/i.test(name))
 }
 
-/** The part without the fields of its provider. A medium, which no text shows, and a result keep theirs. */
+/** Returns the part without its provider's fields. A medium, which no text replaces, and a result keep theirs. */
 function withoutFields(part: Part): string | undefined {
   if (part.type === 'text') return part.text
   if (isCall(part)) return inputJson(part, (text) => text)
   return isReasoning(part) || part.type === 'provider' ? '' : undefined
 }
 
-/** What every provider reads of a part. */
+/** Returns the fields of a part that every provider reads. */
 function simplest(part: Part): string | undefined {
   return isMedia(part) ? mediaText(part) : mapTexts(part, replaceOdd)
 }
 
-/** A note in place of a part: that something was here, not what. */
+/** Returns a note in place of a part: it states that something was here, not what it was. */
 function withoutContent(part: Part): string | undefined {
   switch (part.type) {
     case 'text':
@@ -290,7 +286,7 @@ function withoutContent(part: Part): string | undefined {
   }
 }
 
-/** The text of a result, with words for its media. */
+/** Returns the text of a result, with words in place of its media. */
 function resultText(part: ToolResultPart): string {
   const words = mediaIn(part).map(mediaText)
   const text = outputText(part.output)

@@ -16,7 +16,7 @@ import { asRows } from './draft.ts'
 import { looksBroken, REPAIRS, type RepairForms } from './repair-parts.ts'
 import { type Place, placesAt } from './wire-places.ts'
 
-/** A part to show differently, with what it shows now. */
+/** A part to show differently, and its current content. */
 export type RepairedPart = {
   readonly messageId: string
   readonly part: number
@@ -33,12 +33,14 @@ export type RepairPlan = {
 /** The summary that a provider wrote in place of messages: its row, and the compaction that shows it. */
 export type ProviderBlock = { readonly messageId: string; readonly compactionId: string }
 
-/** How far a repair may reach: what the error leads to, that first, or at once all that may be the cause. */
+/**
+ * How far a repair may reach: only the parts that the error points to (`place`), those first (`any`), or all possible causes at once
+ * (`all`).
+ */
 export type Reach = 'place' | 'any' | 'all'
-/** The last steps, which are not about one place. */
+/** The number of final steps that don't concern a single place. */
 const WIDE_STEPS = 2
 
-/** A request that was refused. */
 type RefusedRequest = {
   readonly provider: string
   readonly system?: string
@@ -47,20 +49,20 @@ type RefusedRequest = {
   readonly rendering: RenderOptions
   readonly bound?: BoundPrefix
   readonly resizeImage?: ResizeImage | undefined
-  /** The messages of each request that was refused. */
+  /** The messages of each refused request. */
   readonly refused: readonly (readonly Message[])[]
 }
 
-/** Where a part of the rendering comes from: its row in the view, and its index there. */
+/** The origin of a rendered part: its row in the view, and its index in that row. */
 type Origin = { readonly row: number; readonly part: number }
 
 /** Copies of a part keep the mark, because they are made by spreading it. */
 const ORIGIN = Symbol('origin')
 
 /**
- * The smallest repair of a refused request that changes it, from a step on: first the parts that the error leads to, each step with more
- * of them removed; then all that may be the cause. When the error leads nowhere, the newest such part comes first.
- * `undefined` when nothing is left, and when the cause is in a message that is not stored: the caller has it.
+ * Returns the smallest repair, from a given step on, that changes a refused request: first the parts that the error points to, each step
+ * removing more of them; then all possible causes. If the error points nowhere, the newest such part comes first. Returns `undefined` if
+ * nothing is left, or if the cause is in an unstored message: the caller has that message.
  */
 export function planRepair(
   view: readonly ViewMessage[],
@@ -93,7 +95,7 @@ export function planRepair(
   return undefined
 }
 
-/** Whether of the parts that may be the cause of an error without a place those of the prompt are the only ones, or the only broken ones. */
+/** Whether, for an error without a place, the only possible causes, or the only broken ones, are in the prompt. */
 function isInPrompt(
   all: readonly Place[],
   isStored: (place: Place) => boolean,
@@ -106,8 +108,8 @@ function isInPrompt(
 }
 
 /**
- * Whether the path of an error, which is that of the error before it, leads to another part than those that were repaired for that one:
- * the repaired part is not sent any more, and the next one has its place. Only where a path names one part for certain.
+ * Whether the path of an error, which is the same as in the previous error, points to a part other than those repaired for that one: the
+ * repaired part is no longer sent, and the next one has taken its place. Only if the path identifies one part for certain.
  */
 export function isAtOtherPart(
   view: readonly ViewMessage[],
@@ -126,7 +128,7 @@ export function isAtOtherPart(
   return !parts.some(({ messageId, part }) => messageId === id && part === origin.part)
 }
 
-/** Each step: the places, and what they show. */
+/** Returns for each step the places and the texts to show. */
 function stepsOf(
   located: readonly Place[],
   all: readonly Place[],
@@ -145,7 +147,7 @@ function stepsOf(
   ]
 }
 
-/** A row with marks on its parts, and on the contents of results, which the rendering may take out. */
+/** Returns a row with marks on its parts, and on the contents of results, which the rendering may extract. */
 function withMarks(row: ViewMessage, index: number): ViewMessage {
   const content = partsOf(row).map((part, at): Part => {
     const origin = { [ORIGIN]: { row: index, part: at } }
@@ -164,7 +166,7 @@ function placesIn(messages: readonly Message[]): Place[] {
   return messages.flatMap((message, index) => partsOf(message).map((part) => ({ message: index, part })))
 }
 
-/** The places that the error leads to, by ids and by its path. */
+/** Returns the places that the error points to, by ids and by its path. */
 function locate(
   rendered: readonly Message[],
   { provider, system }: RefusedRequest,
@@ -177,7 +179,7 @@ function locate(
     const named = all.filter(({ part }) =>
       aboutCalls ? isCall(part) && ids.includes(part.toolCallId) : namesOne(part, ids),
     )
-    // Of an item that is sent twice the first may stay.
+    // If an item is sent twice, the first one may stay.
     const found = kind === 'item' && named.length > 1 ? named.slice(1) : named
     if (found.length > 0) return found
   }
@@ -187,7 +189,7 @@ function locate(
   const exact = candidates.map((places) => places.filter(({ part }) => kind === 'part' || isSuspect(part)))
   const found = exact.find((places) => places.length > 0)
   if (found !== undefined && kind !== 'reasoning') return found
-  // The cause may be beside the part that the error names: the calls of results, the reasoning of a message.
+  // The cause may be next to the part in the error: the calls of results, the reasoning of a message.
   const message = (found ?? candidates.find((places) => places.length > 0))?.[0]?.message
   if (message === undefined) return []
   const beside = all.filter((one) => one.message === message)
@@ -203,7 +205,7 @@ function locate(
   })
 }
 
-/** Whether the fields of a provider on a part, or its own part, have one of these ids. */
+/** Whether the provider's fields on a part, or its own part, contain one of these ids. */
 function namesOne(part: Part, ids: readonly string[]): boolean {
   const fields = part.type === 'provider' ? part.data : part.providerOptions
   if (fields === undefined) return false
@@ -211,7 +213,7 @@ function namesOne(part: Part, ids: readonly string[]): boolean {
   return ids.some((id) => json.includes(JSON.stringify(id)))
 }
 
-/** A provider's summary has no text of its own to show, so the messages that it replaces are shown again. */
+/** Returns a provider's summary at a place, if there is one. It has no text to show, so the messages that it replaces are shown again. */
 function blockAt(
   view: readonly ViewMessage[],
   { part }: Place,
@@ -241,7 +243,6 @@ function repaired(
   return [{ messageId: row.id, part: origin.part, text, shown }]
 }
 
-/** Whether the request with these parts repaired differs from those that were refused. */
 function changesRequest(
   view: readonly ViewMessage[],
   parts: readonly RepairedPart[],
@@ -258,7 +259,7 @@ function changesRequest(
   return request.refused.every((before) => !isDeepStrictEqual(messages, before))
 }
 
-/** The messages of a request with this view: without the reasoning that it left out. */
+/** Returns the messages of a request with this view, without the reasoning that it left out. */
 function sentOf(
   view: readonly ViewMessage[],
   { rendering, bound, position, resizeImage }: Omit<RefusedRequest, 'refused'>,

@@ -9,25 +9,24 @@ import type { CheckedPrepare } from './options.ts'
 import type { PreparedRequest, RequestRepair } from './prepared.ts'
 import { isAtOtherPart, type ProviderBlock, planRepair } from './repair-plan.ts'
 
-/** The most repairs for one call. */
 const MOST_REPAIRS = 3
-/** How often a repair is planned when other writers change the view in between. */
+/** Maximum number of times a repair is planned if other writers change the view in between. */
 const MOST_PLANS = 5
 
-/** Kinds that are repaired one part at a time: of the others a session has many, and their repairs keep the words of people. */
+/** Kinds that are repaired one part at a time: a session has many parts of other kinds, and their repairs keep people's words. */
 const SINGLE: ReadonlySet<RefusalKind> = new Set(['media', 'role', 'part'])
 
-/** A repair, the refusal that it was made for, and the step of its plan. */
+/** A repair, the refusal that it was made for, and its step in the plan. */
 type Made = RequestRepair & {
   readonly refusal: Refusal
   readonly step: number
   readonly parts: readonly { readonly messageId: string; readonly part: number }[]
-  /** Compactions of the provider that were undone; none for a repair of parts. */
+  /** Compactions of the provider that were undone; empty for a repair of parts. */
   readonly blocks: readonly ProviderBlock[]
   isUndone: boolean
 }
 
-/** The repairs of one call, which all have to change its request. A repair after which the provider refuses the same is undone. */
+/** The repairs of one call, each of which must change its request. A repair after which the provider refuses the same content is undone. */
 export class Repairs {
   readonly #services: Services
   readonly #sessionId: string
@@ -35,15 +34,13 @@ export class Repairs {
   readonly #prepare: () => Promise<PreparedRequest | undefined>
   /** Oldest first. */
   readonly #made: Made[] = []
-  /** Made for the request that is under way. */
+  /** The repair made for the current request. */
   #latest: Made | undefined
-  /** Whether the last repair was undone, so that the view is not the one that was sent. */
+  /** Whether the last repair was undone, so that the view isn't the one that was sent. */
   #hasUndone = false
-  /** Whether a hook refused a repair. */
   #isVetoed = false
-  /** The messages of the requests that were refused. */
   readonly #refused: PreparedRequest['messages'][] = []
-  /** Requests that were sent again because another writer had changed the view. */
+  /** Number of requests that were sent again because another writer had changed the view. */
   #sentAgain = 0
 
   constructor(
@@ -58,7 +55,7 @@ export class Repairs {
     this.#prepare = prepare
   }
 
-  /** Takes note of a refused request. Undoes the repair that was made for it when the provider refuses the same. */
+  /** Takes note of a refused request. Undoes the repair made for it if the provider refuses the same content. */
   async judge(request: PreparedRequest, refusal: Refusal | null): Promise<void> {
     const last = this.#latest
     this.#latest = undefined
@@ -73,12 +70,14 @@ export class Repairs {
       for (const { compactionId } of last.blocks) await this.#services.redo(this.#sessionId, compactionId)
       last.isUndone = true
     } catch (error) {
-      // Another writer undid it, or built on it: then it stays.
+      // Another writer undid it, or built on it; then it stays.
       if (!isUndertextError(error)) throw error
     }
   }
 
-  /** The next request; `undefined` when nothing is left to repair. With `place` only what the error leads to is repaired. */
+  /**
+   * Returns the next request; `undefined` if nothing is left to repair. With `place`, only the parts that the error points to are repaired.
+   */
   async next(
     request: PreparedRequest,
     refusal: Refusal,
@@ -91,7 +90,7 @@ export class Repairs {
       if (isOver || this.#made.length + this.#sentAgain >= MOST_REPAIRS) return undefined
       const { view, viewEpoch, images } = await this.#read(request)
       if (!this.#hasUndone && viewEpoch !== request.viewEpoch) {
-        // Another writer changed the view, perhaps by the same repair.
+        // Another writer changed the view, perhaps with the same repair.
         this.#sentAgain += 1
         return this.#prepared()
       }
@@ -122,7 +121,7 @@ export class Repairs {
     }
   }
 
-  /** The error of a request that is refused whatever was repaired; the provider's own when nothing was. */
+  /** Returns the error for a request that is refused despite all repairs; the provider's own error if nothing was repaired. */
   failure(request: PreparedRequest, refusal: Refusal, error: unknown): unknown {
     const tried = this.#made.map(({ kind, messageIds, isUndone, path }) => ({
       kind,
@@ -139,17 +138,20 @@ export class Repairs {
       ...defined({ path }),
       tried,
     }
-    // A provider's error may have the whole request, so it is not the `cause`.
+    // A provider's error may contain the whole request, so it isn't the `cause`.
     return standingFor(new UndertextError('REQUEST_REFUSED', facts), error)
   }
 
-  /** Whether this is the last repair and those before it helped, each with one of the same kind: there may be many, such as the ids of all calls. */
+  /**
+   * Whether this is the last repair and each of the previous ones of its kind helped: there may be many such parts, such as the ids of all
+   * calls.
+   */
   #isOneOfMany({ kind }: Refusal): boolean {
     const isLast = this.#made.length + this.#sentAgain === MOST_REPAIRS - 1
     return isLast && !SINGLE.has(kind) && this.#made.every((made) => made.kind === kind && !made.isUndone)
   }
 
-  /** The view as the request has it: without messages that were appended since. */
+  /** Returns the view as in the request, without messages appended since. */
   async #read({
     position,
   }: PreparedRequest): Promise<Pick<SessionSnapshot, 'view' | 'viewEpoch' | 'images'>> {
@@ -178,7 +180,6 @@ export class Repairs {
   }
 }
 
-/** Whether a provider refuses the same again. */
 function isSameRefusal(a: Refusal, b: Refusal): boolean {
   return a.kind === b.kind && a.path === b.path && a.ids.join() === b.ids.join()
 }

@@ -2,32 +2,32 @@ import { createHash } from 'node:crypto'
 import type { ImageToResize, LargeImage, ResizedImage, ResizeImage } from '../../core/rendering/media.ts'
 import { checkResized } from '../../core/rendering/media.ts'
 
-/** A function of the application that makes an image smaller; `undefined` when it cannot. */
+/** A function of the application that resizes an image; it returns `undefined` if it can't. */
 export type ResizeStoredImage = (
   image: ImageToResize,
 ) => ResizedImage | undefined | Promise<ResizedImage | undefined>
 
-/** Images are forgotten, oldest first, when those that are remembered have more bytes. */
+/** Maximum bytes of remembered images; above that, the oldest are forgotten. */
 const MOST_BYTES = 256 * 1024 * 1024
 
 /**
- * Images that the application's function made smaller, by the hash of what they were made of, so that each later request has the same bytes. Rendering is synchronous and the function need
- * not be: a rendering asks for images, and is repeated when they are there.
+ * Images that the application's function resized, by the hash of their originals, so that each later request has the same bytes. Rendering
+ * is synchronous and the function may not be, so a rendering requests images and is repeated when they are available.
  */
 export class ResizedImages {
   readonly #resize: ResizeStoredImage
-  /** `undefined` for images that cannot be made smaller. */
+  /** `undefined` for images that can't be resized. */
   readonly #known = new Map<string, ResizedImage | undefined>()
   readonly #running = new Map<string, Promise<void>>()
   #bytes = 0
-  /** What the current rendering asked for. */
+  /** The images that the current rendering requested. */
   #missing = new Map<string, ImageToResize>()
 
   constructor(resize: ResizeStoredImage) {
     this.#resize = resize
   }
 
-  /** For a rendering: the smaller image, if it is known. */
+  /** Returns the resized image to a rendering, if it is known. */
   readonly lookup: ResizeImage = (image) => {
     const key = keyOf(image)
     if (this.#known.has(key)) return this.#known.get(key)
@@ -35,7 +35,7 @@ export class ResizedImages {
     return undefined
   }
 
-  /** A rendering, or the same one again with the images that it asked for. */
+  /** Renders, and renders again once the requested images are available. */
   async rendered<T>(render: () => T): Promise<T> {
     this.#forget()
     for (;;) {
@@ -43,12 +43,12 @@ export class ResizedImages {
       const result = render()
       const missing = [...this.#missing]
       if (missing.length === 0) return result
-      // One at a time: a decoded image may have hundreds of megabytes.
+      // One at a time: a decoded image may take hundreds of megabytes.
       for (const [key, image] of missing) await this.#make(key, image)
     }
   }
 
-  /** Renderings at the same time share the work. */
+  /** Concurrent renderings share the work. */
   #make(key: string, image: ImageToResize): Promise<void> {
     const running = this.#running.get(key) ?? this.#made(key, image).finally(() => this.#running.delete(key))
     this.#running.set(key, running)
@@ -63,7 +63,7 @@ export class ResizedImages {
     this.#bytes += resized?.data.length ?? 0
   }
 
-  /** A request does not fail for an image that cannot be read: a text replaces it, in later requests too. */
+  /** An image that can't be read doesn't make a request fail: a text replaces it, in later requests too. */
   async #attempt(image: ImageToResize): Promise<ResizedImage | undefined> {
     try {
       return await this.#resize(image)

@@ -25,12 +25,11 @@ export class Deadline {
     return Math.max(0, Math.min(MAX_TIMER_MS, this.#end - Date.now()))
   }
 
-  /** Throws `ABORTED` when the caller's signal has fired. */
   throwIfAborted(): void {
     if (this.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
   }
 
-  /** Runs `work` with a signal that fires with the caller's and at the deadline. Returns `OUT_OF_TIME` after the deadline. */
+  /** Runs `work` with a signal that fires with the caller's signal or at the deadline. Returns `OUT_OF_TIME` after the deadline. */
   async within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | typeof OUT_OF_TIME> {
     const end = new AbortController()
     const timer = setTimeout(() => end.abort(), this.leftMs)
@@ -49,12 +48,12 @@ export class Deadline {
 
 export const OUT_OF_TIME = Symbol('out of time')
 
-/** A run that calls no model and does not wait. */
+/** A run that neither calls a model nor waits. */
 export const WITHOUT_WAITING = { withoutModel: true, whenBusy: 'withoutModel', waitMs: 0 } as const
 
 /**
- * The stages that always make room: hiding the oldest turns and cutting contents. A session that summarizes has further summaries in place of
- * hidden turns. `undefined` where that is switched off.
+ * Returns the stages that always make room: hiding the oldest turns and cutting contents. In a session that summarizes, further summaries
+ * replace the hidden turns. `undefined` if that is switched off.
  */
 export function lastResort(
   { compaction }: CheckedPrepare,
@@ -70,14 +69,14 @@ export function lastResort(
   return [...media, ...(stages.some(requestsSummaries) ? ['summarize'] : []), ...room]
 }
 
-/** The caller's settings of a compaction without a range and a target, which only a manual run has. */
+/** Returns the caller's compaction settings without a range and a target, which only a manual run has. */
 export function automaticSettings(compaction: CheckedPrepare['compaction']): CompactOptions {
   const call = readCall(compaction ?? {}, 'compaction')
   const { range: _range, summary: _summary, target: _share, targetTokens: _tokens, ...rest } = call
   return rest as CompactOptions
 }
 
-/** Tokens of a request that no shorter history changes, as far as they are known. */
+/** Returns the known tokens of a request that a shorter history wouldn't change. */
 export function fixedTokens({ breakdown }: ContextStats): number {
   const { systemPrompt, currentPrompt, toolDefinitions, fileAttachments } = breakdown
   return systemPrompt + currentPrompt + toolDefinitions + fileAttachments

@@ -2,12 +2,12 @@ import type { ContextStats } from '../compaction/stats.ts'
 import { type ContextWarningEvent, type Events, percentOf } from '../events.ts'
 import type { TurnUsage } from './prepared.ts'
 
-/** Sessions whose warning level is remembered; beyond that the least recently checked one is forgotten. */
+/** Maximum number of sessions whose warning level is remembered; beyond that, the least recently checked one is forgotten. */
 const MOST_SESSIONS = 10_000
 
 /**
- * The usage level each session was warned of last. Kept in memory by one store object: two processes warn independently, and a
- * store that was opened again warns again.
+ * The last usage level that each session was warned at. Kept in memory by one store object: two processes warn independently, and a
+ * reopened store warns again.
  */
 export class Warnings {
   readonly #events: Events
@@ -28,13 +28,13 @@ export class Warnings {
   }
 
   /**
-   * The level to warn of now: the highest one at or below the usage, when it is higher than the level reached before. Levels that
-   * were skipped are not reported. Usage below a level arms it again.
+   * Returns the level to warn at now: the highest one at or below the usage, if it is higher than the level reached before. Skipped levels
+   * aren't reported. Usage below a level rearms it.
    */
   crossed(sessionId: string, usageRatio: number, levels: readonly number[]): number | undefined {
     const before = this.#reached.get(sessionId) ?? 0
     const level = levels.reduce((highest, one) => (usageRatio >= one && one > highest ? one : highest), 0)
-    // A level that was reached stays so until usage is below it, whatever levels this call has.
+    // A level that was reached stays reached until usage falls below it, whatever levels this call has.
     const reached = usageRatio >= before ? Math.max(before, level) : level
     this.#reached.delete(sessionId)
     if (reached > 0) this.#reached.set(sessionId, reached)
@@ -45,7 +45,7 @@ export class Warnings {
     return level > before ? level : undefined
   }
 
-  /** Arms the levels above a usage again; reaches none. */
+  /** Rearms the levels above a usage; never reaches one. */
   fell(sessionId: string, usageRatio: number): void {
     const reached = this.#reached.get(sessionId)
     if (reached !== undefined && reached > usageRatio) this.#reached.set(sessionId, usageRatio)
@@ -56,7 +56,7 @@ export class Warnings {
   }
 }
 
-/** How full the context is, by its stats. */
+/** Returns how full the context is, according to its stats. */
 export function usageOf(stats: ContextStats): TurnUsage {
   const { estimatedInputTokens: tokens, availableInputTokens: availableTokens } = stats
   const ratio = availableTokens > 0 ? tokens / availableTokens : 1

@@ -4,20 +4,20 @@ import type { WirePath } from '../../core/overflow/read-refusal.ts'
 import { canonicalProvider } from '../../core/tokens/providers.ts'
 
 /*
- * Where the parts of rendered messages are in the wire form of a request. Only lists and indexes matter here: the forms themselves belong
- * to the folders of the SDKs, which come later. A test compares the converters of the package with this. Results within a message of the
- * assistant (of tools that a provider ran) are moved by converters, so a path may lead beside them.
+ * Maps the parts of rendered messages to their places in the wire form of a request. Only lists and indexes matter here; the forms
+ * themselves belong to the SDK folders, which are higher layers. A test compares the package's converters with this. Converters move
+ * results within an assistant message (of tools that a provider ran), so a path may miss them.
  */
 
 /** A part of a rendered message. */
 export type Place = { readonly message: number; readonly part: Part }
 
-/** Providers whose list of messages has no system message, and one block for each part. */
+/** Providers whose list of messages contains no system message, and one block for each part. */
 const TURNS: ReadonlySet<string> = new Set(['anthropic', 'bedrock', 'vertex'])
 
 /**
- * The parts at a path of a request: one part where the path names it, else those of its message, the most probable first. Applications may
- * send the system prompt as a message of its own before the others: `hasSystem` says that there is one.
+ * Returns the parts at a path of a request: one part if the path identifies it, else those of its message, most probable first.
+ * Applications may send the system prompt as a separate first message: `hasSystem` is whether there is one.
  */
 export function placesAt(
   messages: readonly Message[],
@@ -33,7 +33,7 @@ export function placesAt(
   return before.map((index) => within(list[index] ?? [], path, false))
 }
 
-/** The parts of one message or item that a path names. */
+/** Returns the parts of one message or item that a path identifies. */
 function within(places: readonly Place[], { part, call }: WirePath, isTurns: boolean): readonly Place[] {
   if (call !== undefined)
     return places.filter((place) => place.part.type === 'tool-call').slice(call, call + 1)
@@ -42,7 +42,7 @@ function within(places: readonly Place[], { part, call }: WirePath, isTurns: boo
   return content.slice(part, part + 1)
 }
 
-/** Messages of user and assistant, with one block for each part that is sent. */
+/** Returns the user and assistant messages, with one block for each part that is sent. */
 function turnsOf(messages: readonly Message[]): (readonly Place[])[] {
   const turns: Place[][] = []
   const leading = messages.findIndex(({ role }) => role !== 'system')
@@ -53,7 +53,7 @@ function turnsOf(messages: readonly Message[]): (readonly Place[])[] {
     let run: Place[] | undefined
     let answers = false
     for (const part of arranged) {
-      // Results within a message of the assistant are sent by the user.
+      // Results within an assistant message are sent by the user.
       const isAnswer = message.role === 'assistant' && part.type === 'tool-result'
       if (run === undefined || isAnswer !== answers) {
         run = []
@@ -66,7 +66,7 @@ function turnsOf(messages: readonly Message[]): (readonly Place[])[] {
   return turns
 }
 
-/** Whether a part is sent: blank texts are not, and reasoning only with what its provider gave it. */
+/** Whether a part is sent: blank texts aren't, and reasoning only with the fields from its provider. */
 function isBlock(part: Part): boolean {
   if (part.type === 'text') return part.text.trim() !== '' || part.providerOptions !== undefined
   return part.type !== 'reasoning' || part.providerOptions !== undefined
@@ -79,7 +79,7 @@ function resultsFirst(parts: readonly Part[]): readonly Part[] {
   ]
 }
 
-/** Messages of Chat Completions: each result is one. */
+/** Returns the messages of Chat Completions: each result is a separate message. */
 function chatOf(messages: readonly Message[]): (readonly Place[])[] {
   return messages.flatMap((message, index) => {
     const places = partsOf(message).map((part) => ({ message: index, part }))
@@ -87,7 +87,7 @@ function chatOf(messages: readonly Message[]): (readonly Place[])[] {
     const others = places.filter(
       ({ part }) => part.type !== 'tool-result' && !isReasoning(part) && !isBesideResults(message, part),
     )
-    // A compaction of OpenAI is an item of its own.
+    // A compaction by OpenAI is a separate item.
     const blocks = others.filter(({ part }) => compactionBlock(part) !== undefined)
     const spoken = others.filter(({ part }) => compactionBlock(part) === undefined)
     const isEmptied =
@@ -100,12 +100,12 @@ function chatOf(messages: readonly Message[]): (readonly Place[])[] {
   })
 }
 
-/** Whether a part is one of a provider beside results, which has no place in OpenAI's forms. */
+/** Whether a part is a provider part next to results, which has no place in OpenAI's forms. */
 function isBesideResults({ role }: Message, { type }: Part): boolean {
   return role === 'tool' && type === 'provider'
 }
 
-/** Items of the Responses API: each call, each result and each reasoning is one, and texts that follow each other. */
+/** Returns the items of the Responses API: each call, result and reasoning is one, and so is each run of texts. */
 function itemsOf(messages: readonly Message[]): (readonly Place[])[] {
   const items: Place[][] = []
   for (const [index, message] of messages.entries()) {

@@ -18,7 +18,7 @@ import type { ReasoningChange } from '../requests/reasoning.ts'
 import { prefixesBefore, withReasoningChange } from '../requests.ts'
 import type { Services } from '../services.ts'
 
-/** Single compactions, and those that no planner makes. */
+/** Single compactions: read one, hide messages, record what a provider compacted, and veto runs. */
 export class Compactions {
   readonly #services: Services
 
@@ -27,7 +27,7 @@ export class Compactions {
     this.#services = services
   }
 
-  /** Returns one compaction. Throws `COMPACTION_NOT_FOUND`. */
+  /** Returns a compaction. Throws `COMPACTION_NOT_FOUND`. */
   async get(sessionId: string, compactionId: string): Promise<Compaction> {
     const id = checkId(sessionId)
     const [compaction] = await this.#services.context.storage.compactions(id, {
@@ -39,11 +39,11 @@ export class Compactions {
   }
 
   /**
-   * Hides messages: a compaction of kind `manual`, which can be undone like any other. Returns it; its `params` are those of the
-   * options, `{ by, why }`.
+   * Hides messages with a compaction of kind `manual`, which can be undone like any other. Returns that compaction, with the given `params`
+   * (`{ by, why }`).
    *
-   * Throws `ILLEGAL_BOUNDARY` when this would separate messages that belong together, or hide a pinned row, a system message or a
-   * summary; `PENDING_TOOL_CALLS`; `MESSAGE_NOT_FOUND`; and `STALE_PLAN` for messages that are hidden already.
+   * Throws `ILLEGAL_BOUNDARY` if this would separate messages that belong together, or hide a pinned row, a system message or a summary;
+   * `PENDING_TOOL_CALLS`; `MESSAGE_NOT_FOUND`; and `STALE_PLAN` for messages that are already hidden.
    */
   async hide(
     sessionId: string,
@@ -63,16 +63,16 @@ export class Compactions {
   }
 
   /**
-   * Records what a provider did to the conversation itself, as compactions of kind `provider`, which can be undone like any other:
+   * Records what a provider itself did to the conversation, as compactions of kind `provider`, which can be undone like any other:
    *
-   * - A compaction block in an answer replaces everything before it that may be hidden. The view shows it as a summary, and
-   *   `renderHistory` returns it to its provider unchanged. After an undo everything is sent again and the block is not. `append`
-   *   does this automatically.
-   * - `answer` is a block that the provider wrote because it was asked to, of the messages before `keepFrom`. It replaces these.
-   * - `appliedEdits` is the answer's `context_management.applied_edits`: the oldest tool results show a placeholder and the oldest
-   *   turns no reasoning, as many as the provider cleared.
+   * - A compaction block in an answer replaces everything before it that may be hidden. The view shows it as a summary, and `renderHistory`
+   *   returns it to its provider unchanged. After an undo, the original messages are sent again and the block isn't. `append` records such
+   *   blocks automatically.
+   * - `answer` is a block that the provider wrote on request, for the messages before `keepFrom`. It replaces those messages.
+   * - `appliedEdits` is the answer's `context_management.applied_edits`: as many of the oldest tool results as the provider cleared show a
+   *   placeholder, and as many of the oldest turns show no reasoning.
    *
-   * Recording the same again does nothing, also when it was undone. Throws `MESSAGE_NOT_FOUND`, and `STALE_PLAN` when other writers
+   * Recording the same compaction again does nothing, even if it was undone. Throws `MESSAGE_NOT_FOUND`, and `STALE_PLAN` if other writers
    * keep changing the view.
    */
   async recordProvider(
@@ -93,8 +93,8 @@ export class Compactions {
   }
 
   /**
-   * Adds a hook that is called, and awaited, before every run of `compactSession` commits. When it returns `false`, or throws, nothing
-   * changes and the result has the reason `VETOED`. Returns a function that removes the hook.
+   * Adds a hook that is called, and awaited, before every run of `compactSession` commits. If it returns `false` or throws, nothing changes
+   * and the result has the reason `VETOED`. Returns a function that removes the hook.
    */
   onBefore(hook: CompactionHook): () => void {
     return this.#services.context.events.addHook(hook)

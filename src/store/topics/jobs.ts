@@ -14,17 +14,17 @@ const cancelSchema = z
   .strictObject({
     /** The id of a job. */
     job: nameSchema.optional(),
-    /** The session whose open job is meant. */
+    /** The session whose open job is cancelled. */
     session: nameSchema.optional(),
   })
   .refine(
     ({ job, session }) => (job === undefined) !== (session === undefined),
     'must name either a job or a session',
   )
-/** The job that `jobs.cancel` cancels: by its id, or the open one of a session. */
+/** Which job `jobs.cancel` cancels: a job by its id, or the open job of a session. */
 export type CancelOptions = z.input<typeof cancelSchema>
 
-/** Compactions in the background. */
+/** Compactions that run in the background. */
 export class Jobs {
   readonly #services: Services
 
@@ -34,10 +34,10 @@ export class Jobs {
   }
 
   /**
-   * Queues a compaction and returns at once; only `jobs.whenIdle` waits for it. A session has one open job at most: while there is one, that
-   * job is returned, with the settings it was queued with. Settings of the call that are plain data are stored with the job; a summarizer
-   * and stages of the application apply as long as this store is open. The run counts as automatic (`trigger: 'auto'`); a `signal`
-   * cancels it.
+   * Queues a compaction and returns at once; only `jobs.whenIdle` waits for it. A session has at most one open job: if there is one
+   * already, that job is returned, with the settings it was queued with. Settings of the call that are plain data are stored with the job;
+   * a summarizer and stages of the application apply as long as this store is open. The run counts as automatic (`trigger: 'auto'`); a
+   * `signal` cancels it.
    *
    * Throws `CIRCUIT_OPEN`, `ABORTED`.
    */
@@ -53,13 +53,13 @@ export class Jobs {
     return { jobId: job.id, state: job.state }
   }
 
-  /** Lists a session's jobs, newest first, at most `limit` (100). The last hundred are kept. */
+  /** Lists a session's jobs, newest first, at most `limit` (default 100). Only the last hundred jobs are kept. */
   async list(sessionId: string, options: ListJobsOptions = {}): Promise<Job[]> {
     const { limit } = check(listJobsSchema, options, 'jobs.list')
     return this.#services.context.storage.jobs.list(checkId(sessionId), limit)
   }
 
-  /** Returns one job. Throws `JOB_NOT_FOUND`. */
+  /** Returns a job. Throws `JOB_NOT_FOUND`. */
   async get(jobId: string): Promise<Job> {
     const job = await this.#services.context.storage.jobs.job(checkId(jobId, 'jobId'))
     if (job === undefined) throw new UndertextError('JOB_NOT_FOUND', { jobId })
@@ -68,8 +68,8 @@ export class Jobs {
 
   /**
    * Cancels a job, or the open job of a session: the call to the model is aborted, nothing changes, and its cost is recorded. A job that
-   * another process runs is marked, so that its commit is refused. Returns the job, or `null` when none was open. Throws
-   * `JOB_NOT_FOUND`, `SESSION_NOT_FOUND`.
+   * runs in another process is marked, so that its commit is rejected. Returns the job, or `null` if none was open. Throws `JOB_NOT_FOUND`,
+   * `SESSION_NOT_FOUND`.
    */
   async cancel(which: CancelOptions): Promise<Job | null> {
     const { job, session } = check(cancelSchema, which, 'jobs.cancel')
@@ -84,9 +84,9 @@ export class Jobs {
   }
 
   /**
-   * Waits until no job of the session runs or is due; jobs that a dead process left are resumed. Without a session it waits until this
-   * store runs nothing and nothing is due. It does not wait for jobs that are scheduled for later (the next try, a limit). Returns
-   * `false` when `timeoutMs` passed first. Throws `ABORTED` after the signal, with an empty `sessionId` when none was given.
+   * Waits until no job of the session is running or due; jobs left behind by a dead process are resumed. Without a session, waits until
+   * nothing is running in this store and nothing is due. Doesn't wait for jobs that are scheduled for later (a retry, a limit). Returns
+   * `false` if `timeoutMs` passes first. If the signal aborts, throws `ABORTED`, whose `sessionId` is empty if no session was given.
    */
   async whenIdle(sessionId?: string, options: IdleOptions = {}): Promise<boolean> {
     const limits = check(idleSchema, options, 'jobs.whenIdle')

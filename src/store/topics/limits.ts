@@ -12,13 +12,13 @@ const limitSchema = z.strictObject({
   provider: nameSchema,
   model: nameSchema.optional(),
   tokens: z.int().positive().max(MAX_TOKENS),
-  /** Whether the limit is of input and output together, or of the input alone. */
+  /** Whether the limit applies to input and output together (`window`), or to the input alone (`input`). */
   kind: z.enum(LIMIT_KINDS).default('window'),
 })
-/** The limit of a model: its context window or its input, tokens. */
+/** The limit of a model in tokens: of its context window or of its input. */
 export type LimitInput = z.input<typeof limitSchema>
 
-/** Limits of models that were learned from errors, or set. */
+/** Limits of models, learned from errors or set by the application. */
 export class Limits {
   readonly #services: Services
 
@@ -28,9 +28,9 @@ export class Limits {
   }
 
   /**
-   * Records an error that may be an overflow, after a request that failed: the size in its text counts as a report (see
-   * `requests.recordUsage`), and the limit in its text is learned (see `limits.set`). Any other error changes nothing. The error itself never
-   * makes this method throw.
+   * Learns from the error of a failed request if it is an overflow: the size in its text counts as a report (see `requests.recordUsage`),
+   * and the limit in its text is recorded (see `limits.set`). Any other error changes nothing. The method never throws because of the error
+   * itself.
    */
   async learn(sessionId: string, error: unknown, request: OverflowInput = {}): Promise<OverflowResult> {
     const id = checkId(sessionId)
@@ -43,21 +43,21 @@ export class Limits {
   }
 
   /**
-   * Records a limit that a provider enforces, in tokens, for all sessions and exactly this model name: of the context window (`kind:
-   * 'window'`, the default), which applies when it is lower than the tables, or of the input alone (`'input'`). The lowest of each kind
-   * is kept, and returned.
+   * Records a limit that a provider enforces, in tokens, for all sessions and exactly this model name. `kind: 'window'` (the default)
+   * limits the context window and applies if it is lower than the tables; `'input'` limits the input alone. The lowest limit of each kind
+   * is kept and returned.
    */
   async set(limit: LimitInput): Promise<number> {
     const { provider, model = '', tokens, kind } = check(limitSchema, limit, 'limits.set')
     return this.#services.context.storage.learnLimit(canonicalProvider(provider), model, { tokens, kind })
   }
 
-  /** Lists the limits that were learned. */
+  /** Lists the recorded limits. */
   async list(): Promise<LearnedLimit[]> {
     return this.#services.context.storage.limits()
   }
 
-  /** Removes the limit that was learned for a model. Returns whether there was one. */
+  /** Removes the recorded limit of a model. Returns whether there was one. */
   async forget(provider: string, model?: string): Promise<boolean> {
     const name = check(nameSchema, provider, 'limits.forget: provider')
     const modelName = check(nameSchema.optional(), model, 'limits.forget: model') ?? ''

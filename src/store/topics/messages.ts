@@ -18,7 +18,7 @@ import { checkId } from '../arguments.ts'
 import { type AuthorshipOptions, authorshipSchema, idsSchema, momentSchema } from '../config/store-options.ts'
 import type { Services } from '../services.ts'
 
-/** Providers choose the ids of calls, so any text is valid. */
+/** Call ids are chosen by providers, so any text is valid. */
 const callIdSchema = z.string()
 const toolOutputSchema = z.strictObject({ position: z.int().positive().optional() })
 /** Options of `messages.toolOutput`. */
@@ -30,14 +30,14 @@ const toolCallsSchema = z.strictObject({
 /** Options of `messages.toolCalls`. */
 export type ListToolCallsOptions = z.input<typeof toolCallsSchema>
 const expandTreeSchema = z.strictObject({
-  /** The levels of summaries that are opened. */
+  /** Number of levels of summaries to open. */
   depth: z.int().positive().default(1),
   flat: z.literal(false).optional(),
 })
 /** Options of `messages.expand`. */
 export type ExpandOptions = z.input<typeof expandTreeSchema>
 const expandFlatSchema = z.strictObject({
-  /** Whether to return the messages of the log through all levels instead. */
+  /** Whether to return the messages of the log, through all levels of summaries, instead of a tree. */
   flat: z.literal(true),
   after: z.int().nonnegative().default(0),
   limit: z.int().positive().optional(),
@@ -46,25 +46,25 @@ const expandFlatSchema = z.strictObject({
 export type ExpandFlatOptions = z.input<typeof expandFlatSchema>
 const expandSchema = z.union([expandFlatSchema, expandTreeSchema])
 
-/** What a moment names. */
+/** The point in a session's log and audit that a moment refers to. */
 export type ResolvedMoment = MomentPoint & {
-  /** The time of the last message or entry, milliseconds since 1970; `undefined` in an empty session. */
+  /** The time of the last message or audit entry, milliseconds since 1970; `undefined` in an empty session. */
   readonly time: number | undefined
 }
 
-/** The difference of two views of a session. */
+/** The difference between two views of a session. */
 export type ViewDiff = {
   readonly from: MomentPoint
   readonly to: MomentPoint
-  /** Rows of the two views. */
+  /** The number of rows of each view. */
   readonly rows: { readonly before: number; readonly after: number }
-  /** Tokens of the two views, by the session's estimator, for its provider. */
+  /** The tokens of each view, by the session's estimator, for its provider. */
   readonly tokens: { readonly before: number; readonly after: number }
   /** The rows that differ, in the order of the view. */
   readonly changes: readonly ViewChange[]
 }
 
-/** Single messages and tool calls of a session, pins, and the views of other moments. */
+/** Single messages and tool calls of a session, pins, and the views at other moments. */
 export class Messages {
   readonly #services: Services
 
@@ -73,7 +73,10 @@ export class Messages {
     this.#services = services
   }
 
-  /** Pins messages: no compaction hides or changes them. Returns how many were not pinned before. Throws `MESSAGE_NOT_FOUND`. */
+  /**
+   * Pins messages: no compaction hides or changes them. Returns the number of messages that weren't pinned before. Throws
+   * `MESSAGE_NOT_FOUND`.
+   */
   async pin(
     sessionId: string,
     messageIds: readonly string[],
@@ -82,7 +85,7 @@ export class Messages {
     return this.#setPin('messages.pin', sessionId, messageIds, true, options)
   }
 
-  /** Removes pins, with effect from the next plan on. Returns how many messages were pinned. Throws `MESSAGE_NOT_FOUND`. */
+  /** Unpins messages, with effect from the next plan. Returns the number of messages that were pinned. Throws `MESSAGE_NOT_FOUND`. */
   async unpin(
     sessionId: string,
     messageIds: readonly string[],
@@ -92,13 +95,13 @@ export class Messages {
   }
 
   /**
-   * Opens a summary: returns the originals that its compaction covers, in order, and opens the summaries among them down to `depth`
-   * levels (1). Each row has its positions, times and tokens, each summary its level and the number of messages it represents. With
-   * `flat` it returns the messages of the log that the summary represents through all summaries below it, with their tags; for the next
-   * page pass the last position as `after`. Works for summaries that are hidden or whose compaction was undone.
+   * Opens a summary: returns the originals that its compaction covers, in order, and opens the summaries among them down to `depth` levels
+   * (default 1). Each row has its positions, times and tokens; each summary also has its level and the number of messages it represents.
+   * With `flat`, returns the messages of the log that the summary represents through all summaries below it, with their tags; for the next
+   * page, pass the last position as `after`. Also works for summaries that are hidden or whose compaction was undone.
    *
-   * Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is not a summary, `ESTIMATOR_UNKNOWN`, and `STORE_CORRUPT` when the
-   * content of a row is missing.
+   * Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that isn't a summary, `ESTIMATOR_UNKNOWN`, and `STORE_CORRUPT` if the content
+   * of a row is missing.
    */
   async expand(sessionId: string, summaryId: string, options: ExpandFlatOptions): Promise<StoredMessage[]>
   async expand(sessionId: string, summaryId: string, options?: ExpandOptions): Promise<ExpandedSummary>
@@ -117,8 +120,8 @@ export class Messages {
   }
 
   /**
-   * Returns the input and the output of a tool call in full, whatever compactions did to them. Ids of calls may repeat within a
-   * session: without `position` the newest call is used, else the one whose call or result is the message at that position.
+   * Returns the input and the output of a tool call in full, whatever compactions did to them. Call ids may repeat within a session:
+   * without `position` the newest call is used; otherwise, the one whose call or result is the message at that position.
    *
    * Throws `TOOL_CALL_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
    */
@@ -133,10 +136,11 @@ export class Messages {
   }
 
   /**
-   * Lists the tool calls in the order of the log, hidden ones included: how each ended, its size, and what the view shows of its
-   * output. A page ends with the message in which `limit` (1,000) calls are reached, so it may hold a few more; for the next page
-   * pass the position of the last call's message as `after`. Results without a call are not listed. What a rewind hides is paired
-   * apart: a call is pending again when its result was rewound, and takes no result of another branch that repeats its id. Throws `ESTIMATOR_UNKNOWN`.
+   * Lists the tool calls in the order of the log, including hidden ones: how each ended, its size, and what the view shows of its output. A
+   * page ends with the message in which `limit` (default 1,000) calls are reached, so it may contain a few more; for the next page, pass
+   * the position of the last call's message as `after`. Results without a call aren't listed. Rewound messages are paired separately: a
+   * call whose result was rewound is pending again, and isn't paired with a result of another branch that repeats its id. Throws
+   * `ESTIMATOR_UNKNOWN`.
    */
   async toolCalls(sessionId: string, options: ListToolCallsOptions = {}): Promise<ToolCall[]> {
     return this.#services.context.storage.toolCalls(
@@ -146,15 +150,15 @@ export class Messages {
   }
 
   /**
-   * Scores each visible message or tool group from 0 to 1, with reasons. Hides and stores nothing: the same history gives the same
-   * scores, also after a restart. `weights` override the default weights. A `scorer` of the application may call a model; when it
-   * fails, the default scorer is used and `warning` is set. Reads every visible message.
+   * Scores each visible message or tool group from 0 to 1, with reasons. Hides and stores nothing; the same history gives the same scores,
+   * even after a restart. `weights` override the default weights. A `scorer` of the application may call a model; if it fails, the default
+   * scorer is used and `warning` is set. Reads every visible message.
    */
   async importance(sessionId: string, options: ImportanceOptions = {}): Promise<SessionImportance> {
     const id = checkId(sessionId)
     const checked = check(importanceSchema, options, 'messages.importance')
     const { storage } = this.#services.context
-    // A snapshot needs a provider, but scores do not depend on it.
+    // A snapshot needs a provider, but scores don't depend on it.
     const snapshot = await storage.snapshot(id, this.#services.context.modelFor(undefined).key)
     if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
     const contents = await storage.contents(
@@ -165,11 +169,11 @@ export class Messages {
   }
 
   /**
-   * Returns what a moment of a session names: the last position of its log, the number of the last entry of its audit, and the time of
-   * the later one.
+   * Resolves a moment of a session: returns the last position of its log, the number of the last entry of its audit, and the time of the
+   * later of the two.
    *
-   * Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, `REQUEST_NOT_FOUND`, and `INVALID_INPUT` for an entry of the audit that the
-   * session does not have.
+   * Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, `REQUEST_NOT_FOUND`, and `INVALID_INPUT` for an audit entry that the session
+   * doesn't have.
    */
   async moment(sessionId: string, at: Moment): Promise<ResolvedMoment> {
     const id = checkId(sessionId)
@@ -181,9 +185,9 @@ export class Messages {
   }
 
   /**
-   * Compares the views at two moments; the second is now by default. Returns the rows that appeared, disappeared or changed, in the order
-   * of the view, the compactions responsible, and the rows and tokens of both views, by the session's estimator. Contains no text of the
-   * conversation. Throws what `messages.moment` throws, and `ESTIMATOR_UNKNOWN`.
+   * Compares the views at two moments; the second defaults to now. Returns the rows that appeared, disappeared or changed, in the order of
+   * the view, the compactions responsible, and the rows and tokens of both views, by the session's estimator. Contains no text of the
+   * conversation. Throws the errors of `messages.moment`, and `ESTIMATOR_UNKNOWN`.
    */
   async diff(sessionId: string, from: Moment, to?: Moment): Promise<ViewDiff> {
     const id = checkId(sessionId)

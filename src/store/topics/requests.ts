@@ -18,9 +18,9 @@ import type { Services } from '../services.ts'
 import { recordUsage, type SessionUsage, sessionUsage, type UsageResult } from '../usage.ts'
 
 const requestsSchema = z.strictObject({
-  /** The id of the last request of the page before. */
+  /** The id of the last request on the previous page. */
   after: nameSchema.optional(),
-  /** Requests of a page. Default 100. */
+  /** Maximum number of requests per page. Default 100. */
   limit: z.int().positive().max(10_000).default(100),
 })
 /** Options of `requests.list`. */
@@ -29,7 +29,7 @@ const requestKeySchema = z.union([
   nameSchema.transform((id) => ({ id })),
   z.strictObject({ answer: z.union([nameSchema, z.int().positive()]) }),
 ])
-/** The first and the last position of an answer. */
+/** The first and last position of an answer. */
 const answerPositionsSchema = z
   .tuple([z.int().positive(), z.int().positive()])
   .refine(([first, last]) => first <= last, 'must be the first and the last position')
@@ -44,9 +44,9 @@ export class Requests {
   }
 
   /**
-   * Lists the recorded requests of a session, oldest first: what `recordResponse`, the middleware and the adapters recorded. A page has up
-   * to `limit` (100) requests; for the next one pass the last `id` as `after`. Throws `REQUEST_NOT_FOUND` for an `after` that is not an
-   * id of this session.
+   * Lists the requests that `recordResponse`, the middleware and the adapters recorded in a session, oldest first. A page has up to `limit`
+   * (default 100) requests; for the next page, pass the last `id` as `after`. Throws `REQUEST_NOT_FOUND` if `after` isn't the id of a
+   * request of this session.
    */
   async list(sessionId: string, options: ListRequestsOptions = {}): Promise<RecordedRequest[]> {
     const id = checkId(sessionId)
@@ -56,11 +56,11 @@ export class Requests {
   }
 
   /**
-   * Returns a recorded request: what the model was sent. `request` is its id, or `{ answer }` with the id or the position of a message
-   * that it produced. The messages are not stored: they are rendered again from the view of that moment, and compared with the hash of what
-   * was sent. `matches` says whether they are the same bytes, and `reason` why they are not.
+   * Returns a recorded request: what the model was sent. `request` is its id, or `{ answer }` with the id or position of a message that it
+   * produced. The messages aren't stored: they are rendered again from the view at that moment, and compared with the hash of what was
+   * sent. `matches` is whether the bytes are the same, and `reason` is why they aren't.
    *
-   * Throws `REQUEST_NOT_FOUND`, also for a message whose request was not recorded, and `MESSAGE_NOT_FOUND` for an unknown id of a message.
+   * Throws `REQUEST_NOT_FOUND`, also for a message whose request wasn't recorded, and `MESSAGE_NOT_FOUND` for an unknown message id.
    */
   async get(
     sessionId: string,
@@ -76,19 +76,19 @@ export class Requests {
   }
 
   /**
-   * Records the usage that a provider reported for a request, so that figures become exact: call it after each answer, before or after
-   * the answer is appended. The report is kept with the view it belongs to (`getContextStats` builds on it until the view changes by
-   * anything but appends), and it adjusts the ratio of the model, which all sessions share. Billed tokens are added up (`requests.usage`),
-   * also when the view of the report no longer exists.
+   * Records the usage that a provider reported for a request, so that figures become exact. Call it after each answer, before or after the
+   * answer is appended. The report is kept with the view it belongs to (`getContextStats` builds on it until the view changes by anything
+   * but appends), and it adjusts the ratio of the model, which all sessions share. Billed tokens are added up (`requests.usage`), even if
+   * the view of the report no longer exists.
    *
-   * A report of more than twice, or less than half, of the expected tokens counts only as that much until the next report confirms it.
-   * A report of less than half of the estimate (after the model's ratio) cannot be of the whole request: the result and the event
+   * A report of more than twice, or less than half, of the expected tokens counts only as that limit until the next report confirms it. A
+   * report of less than half of the estimate (after the model's ratio) can't cover the whole request: the result and the event
    * `usageWarning` report this, and no figure is adjusted. A report above a limit that was learned from an overflow removes that limit.
    * Reports of 0 tokens are ignored.
    *
-   * `request` is the result of `prepareRequest`, where the answer is stored by other calls than `recordResponse`: it is recorded for
-   * `requests.get`. `requests.recordAnswer` adds the positions of the answer when it is stored. Where the provider reported no usage, leave
-   * `inputTokens` out: the request is recorded all the same, because reasoning may be bound to it.
+   * `request` is the result of `prepareRequest`; pass it if you store answers with something other than `recordResponse`. The request is
+   * then recorded for `requests.get`, and `requests.recordAnswer` adds the positions of the answer once it is stored. If the provider
+   * reported no usage, leave `inputTokens` out: the request is still recorded, because reasoning may be bound to it.
    */
   async recordUsage(sessionId: string, usage: UsageReportInput): Promise<UsageResult> {
     const id = checkId(sessionId)
@@ -108,9 +108,9 @@ export class Requests {
   }
 
   /**
-   * Records the positions of a request's answer, first and last. Call it if you store answers with something other than `recordResponse`;
-   * `requests.get` with `{ answer }` then finds the request. Returns whether they were recorded: they are written once, and only for
-   * messages of the log after the moment of the request.
+   * Records the first and last position of a request's answer. Call it if you store answers with something other than `recordResponse`;
+   * `requests.get` with `{ answer }` then finds the request. Returns whether the positions were recorded: they are written once, and only
+   * for messages appended after the moment of the request.
    *
    * Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `INVALID_INPUT`.
    */
@@ -122,9 +122,9 @@ export class Requests {
   }
 
   /**
-   * Returns what a session was billed: the tokens that `requests.recordUsage` received, in total and by provider and model, their cost by the
-   * list prices of `@pydantic/genai-prices`, and the cost of its summaries by summarizer and model, failed calls included. Costs are
-   * US dollars, `null` when no price is known.
+   * Returns what a session was billed: the tokens that `requests.recordUsage` received, in total and by provider and model; their cost by
+   * the list prices of `@pydantic/genai-prices`; and the cost of its summaries by summarizer and model, including failed calls. Costs are
+   * in US dollars, or `null` if no price is known.
    */
   async usage(sessionId: string): Promise<SessionUsage> {
     const recorded = await this.#services.context.storage.usage(checkId(sessionId))

@@ -28,7 +28,7 @@ import type { Services } from '../services.ts'
 const MAX_SEARCH_LENGTH = 10_000
 const getSessionSchema = z.strictObject({
   ...forOwnerSchema.shape,
-  /** Whether the messages, the rows of the view that are sent, and the silent messages are counted too. */
+  /** Whether to also count the messages, the rows of the view that are sent, and the silent messages. */
   counts: z.boolean().default(false),
 })
 /** Options of `sessions.get`. */
@@ -37,7 +37,7 @@ const listSchema = z.strictObject({
   owner: ownerOption,
   archived: z.boolean().default(false),
   limit: z.int().positive().max(10_000).default(50),
-  /** The last session of the page before. With its id alone, the list continues after the place that it has now. */
+  /** The last session of the previous page. If only its id is given, the list continues after its current place. */
   after: z
     .union(
       [nameSchema, z.object({ id: nameSchema, newestAt: z.int() })],
@@ -51,24 +51,26 @@ const listSchema = z.strictObject({
 /** Options of `sessions.list`. */
 export type ListSessionsOptions = z.input<typeof listSchema>
 const forkSchema = z.strictObject({
-  /** The moment that it is the session at; default now. */
+  /** The moment at which the session is copied. Default: now. */
   at: momentSchema.optional(),
-  /** The id of the fork; default a uuid. */
+  /** The id of the fork. Default: a new UUID. */
   id: nameSchema.optional(),
-  /** Its title; default that of the original. */
+  /** The title of the fork. Default: that of the original. */
   title: labelSchema.optional(),
-  /** Who made it, for the audit of both sessions. */
+  /** Who made the fork, for the audit of both sessions. */
   actor: nameSchema.optional(),
 })
 /** Options of `sessions.fork`. */
 export type ForkOptions = z.input<typeof forkSchema>
 const purgeSchema = z.strictObject({
   /**
-   * Whether the files are cleared before the purge returns. With `false`, for purging many sessions, the next purge without it,
-   * `sessions.verify` or closing the store clears them.
+   * Whether the files are cleared before the purge returns. With `false`, useful for purging many sessions, they are cleared by the next
+   * purge with `true`, by `sessions.verify`, or when the store is closed.
    */
   clearFiles: z.boolean().default(true),
-  /** What happens to forks: they stay, with all that they need, or they are purged too, with their own forks. */
+  /**
+   * What happens to forks: with `keep` they stay, with everything they need; with `purge` they are purged too, including their own forks.
+   */
   forks: z.enum(['keep', 'purge']).optional(),
   ...authorshipSchema.shape,
 })
@@ -94,8 +96,8 @@ export class Sessions {
   }
 
   /**
-   * Creates a session and returns it. Without an `id` it gets a uuid. Settings in its `config` override those of the store
-   * (docs/configuration.md); its tokens are counted by the estimator they name. Throws `SESSION_EXISTS`.
+   * Creates a session and returns it. Without an `id`, a UUID is generated. Settings in its `config` override those of the store
+   * (docs/configuration.md); its tokens are counted by the estimator that they name. Throws `SESSION_EXISTS`.
    */
   async create(session: SessionInput = {}): Promise<Session> {
     const { id, ...fields } = check(createSchema, session, 'sessions.create')
@@ -106,9 +108,9 @@ export class Sessions {
   }
 
   /**
-   * Returns a session with its counters. With `owner`, a session of another owner is unknown; one without an owner is not. With `counts`, it
-   * also counts the messages, the rows of the view that are sent, and the silent messages (those without a part that is sent, as an agent's
-   * bookkeeping): this reads every row, while the counters cost nothing.
+   * Returns a session with its counters. With `owner`, a session of another owner is treated as unknown; a session without an owner isn't.
+   * With `counts`, also counts the messages, the rows of the view that are sent, and the silent messages (those without a part that is
+   * sent, such as an agent's bookkeeping). That reads every row, while the counters cost nothing.
    */
   async get(
     sessionId: string,
@@ -129,10 +131,10 @@ export class Sessions {
   }
 
   /**
-   * Lists sessions by the time of their newest message, newest first; those without messages are last. Archived sessions are listed
-   * separately. `after` is the last session of the page before, as it was listed: when it receives a message meanwhile, the following
-   * pages repeat nothing. With its id alone they continue after the place that it has now. Throws `SESSION_NOT_FOUND` for an unknown
-   * `after`, and for one of another owner than `owner`.
+   * Lists sessions by the time of their newest message, newest first; those without messages come last. Archived sessions are listed
+   * separately. `after` is the last session of the previous page, as it was listed: even if it receives a message in the meantime, the
+   * following pages repeat nothing. If only its id is given, the list continues after its current place. Throws `SESSION_NOT_FOUND` if
+   * `after` is unknown or belongs to an owner other than `owner`.
    */
   async list(options: ListSessionsOptions = {}): Promise<ListedSession[]> {
     const { owner, archived, limit, after, search } = check(listSchema, options, 'sessions.list')
@@ -148,7 +150,8 @@ export class Sessions {
 
   /**
    * Changes fields of a session. Omitted fields keep their values; `null` clears a field. With the option `owner`, a session of another
-   * owner is unknown; one without an owner is not, so `sessions.update(id, { owner }, { owner })` gives a session to the first who asks.
+   * owner is treated as unknown; a session without an owner isn't, so `sessions.update(id, { owner }, { owner })` assigns a session to the
+   * first caller.
    */
   async update(sessionId: string, changes: SessionChange, options: ForOwnerOptions = {}): Promise<Session> {
     const fields = check(updateSchema, changes, 'sessions.update')
@@ -159,8 +162,8 @@ export class Sessions {
   }
 
   /**
-   * Moves a session out of the ordinary list, or back into it. When the setting `autoCompactOnFinish` is on, the session is compacted
-   * first; if that compaction throws, the session stays in the list. Nothing else changes.
+   * Moves a session out of the ordinary list, or back into it. If the setting `autoCompactOnFinish` is on, the session is compacted first;
+   * if that compaction throws, the session stays in the list. Nothing else changes.
    */
   async archive(sessionId: string, archived = true): Promise<Session> {
     const id = checkId(sessionId)
@@ -170,10 +173,10 @@ export class Sessions {
   }
 
   /**
-   * Copies a session as it is, or as it was at a moment, and returns the copy. Messages keep their positions, content and the caller's
-   * ids; the fork shares the contents, so it is small. Its compactions have new ids and can be undone in the fork alone. Afterwards
-   * neither session sees changes of the other. Usage, measurements and jobs are not copied. Throws `SESSION_NOT_FOUND`,
-   * `SESSION_EXISTS`, and what `messages.moment` throws.
+   * Copies a session as it is, or as it was at a moment, and returns the copy. Messages keep their positions, their content and the ids
+   * that the caller gave them; the fork shares the contents, so it is small. Its compactions have new ids and can be undone in the fork
+   * alone. Afterwards, changes to one session don't affect the other. Usage, measurements and jobs aren't copied. Throws
+   * `SESSION_NOT_FOUND`, `SESSION_EXISTS`, and the errors of `messages.moment`.
    */
   async fork(sessionId: string, options: ForkOptions = {}): Promise<Session> {
     const { id, title, at, actor } = check(forkSchema, options, 'sessions.fork')
@@ -181,16 +184,16 @@ export class Sessions {
     return publicSession(await this.#services.context.storage.fork(checkId(sessionId), request))
   }
 
-  /** Lists the direct forks of a session, oldest first, archived ones included. */
+  /** Lists the direct forks of a session, oldest first, including archived ones. */
   async forks(sessionId: string): Promise<Session[]> {
     return (await this.#services.context.storage.forks(checkId(sessionId))).map(publicSession)
   }
 
   /**
-   * Appends the conclusion of a fork to the session that it is a fork of: a message of the role `user` that names the branch, with the
-   * metadata `broughtBack`. Without a text the summarizer writes it from the messages after the fork point. It is recorded in the audit;
-   * `compactions.hide` with its id hides it again, by a compaction that can be undone. Throws `SESSION_NOT_FOUND`,
-   * `SUMMARIZER_FAILED`, and `INVALID_INPUT` for a session that is no fork, or, without a text, has no messages of its own.
+   * Appends the conclusion of a fork to the session it was forked from: a message with the role `user` that names the branch, with the
+   * metadata `broughtBack`. Without a text, the summarizer writes it from the messages after the fork point. It is recorded in the audit.
+   * To hide it again, pass its id to `compactions.hide`, whose compaction can be undone. Throws `SESSION_NOT_FOUND`, `SUMMARIZER_FAILED`,
+   * and `INVALID_INPUT` for a session that isn't a fork, or that, without a text, has no messages of its own.
    */
   async bringBack(forkId: string, options: Partial<BringBackOptions> = {}): Promise<BringBackResult> {
     return bringBack(
@@ -201,11 +204,11 @@ export class Sessions {
   }
 
   /**
-   * Removes a session and everything it holds. This is the only method that destroys; it leaves a receipt with the session's id and
-   * numbers in the audit of the store. Returns what was removed. Afterwards nothing of the session can be read from the files, unless
-   * the result has `filesCleared: false`: then the files are cleared as soon as no other connection prevents it. Clearing rewrites
-   * the file, so its time grows with the size of the file (docs/storage.md). Throws `HAS_FORKS` for a session with forks, unless `forks`
-   * says what happens to them (docs/forks.md).
+   * Removes a session and everything it holds, and returns what was removed. No other method destroys a session; it leaves a receipt with
+   * the session's id and numbers in the audit of the store. Afterwards nothing of the session can be read from the files, unless the result
+   * has `filesCleared: false`: then the files are cleared as soon as no other connection prevents it. Clearing rewrites the file, so its
+   * time grows with the size of the file (docs/storage.md). Throws `HAS_FORKS` for a session with forks, unless `forks` specifies what
+   * happens to them (docs/forks.md).
    */
   async purge(sessionId: string, options: PurgeOptions = {}): Promise<Purged> {
     const { actor, reason, clearFiles, forks } = check(purgeSchema, options, 'sessions.purge')
@@ -224,8 +227,8 @@ export class Sessions {
   }
 
   /**
-   * Returns the settings in force for the store, or for one session, and the layer that each comes from: `session`, `store`
-   * (`openStore`), `environment`, `file`, `preset` or `default`. Settings without a value either scale with the window or don't apply.
+   * Returns the settings in force for the store or for one session, and the layer that each comes from: `session`, `store` (`openStore`),
+   * `environment`, `file`, `preset` or `default`. Settings without a value either scale with the window or don't apply.
    */
   async config(sessionId?: string): Promise<ResolvedConfig> {
     const { configuration } = this.#services.context
@@ -241,8 +244,8 @@ export class Sessions {
   }
 
   /**
-   * Checks the invariants of a session and returns the violations. With `repair: true`, tags, sizes and counters are rebuilt from
-   * coverage, states and contents, which are never changed.
+   * Checks the invariants of a session and returns the violations. With `repair: true`, tags, sizes and counters are rebuilt from coverage,
+   * states and contents, which are never changed.
    */
   async verify(
     sessionId: string,
@@ -252,7 +255,7 @@ export class Sessions {
     return this.#services.context.storage.verify(checkId(sessionId), repair)
   }
 
-  /** Counts the tokens of a session again, with the store's estimator or another one it knows. Throws `ESTIMATOR_UNKNOWN`. */
+  /** Recounts the tokens of a session with the store's estimator, or with another one that it knows. Throws `ESTIMATOR_UNKNOWN`. */
   async reestimate(
     sessionId: string,
     estimator: string = this.#services.context.estimators.standard.name,
@@ -263,7 +266,7 @@ export class Sessions {
     return publicSession(await this.#services.context.storage.reestimate(id, found))
   }
 
-  /** Lists what happened to a session, oldest first: ids and numbers. For the next page pass the last `no` as `after`. */
+  /** Lists the audit of a session, oldest entry first: ids and numbers only. For the next page, pass the last `no` as `after`. */
   async audit(sessionId: string, options: AuditLogOptions = {}): Promise<AuditEntry[]> {
     return this.#services.context.storage.auditLog(
       checkId(sessionId),
@@ -272,14 +275,14 @@ export class Sessions {
   }
 
   /**
-   * Yields a whole session as records: everything stored of it, tags, compactions and audit included, and nothing that belongs to this
-   * machine. `sessions.import` makes the same session of them. docs/history-format.md describes each record; `historyLines` of
+   * Yields a whole session as records: everything stored in it, including tags, compactions and audit, and nothing that belongs to this
+   * machine. `sessions.import` recreates the session from them. docs/history-format.md describes each record; `historyLines` of
    * `undertext/transfer` writes them as lines.
    *
-   * The records are of one moment: what others append, compact or undo while they are read is not included. They come in pages of some
-   * megabytes, so that a session of any size can be exported, and no transaction is open between two pages.
+   * The records describe one moment: changes that others make while they are read aren't included. They are read in pages of a few
+   * megabytes, so a session of any size can be exported, and no transaction is open between two pages.
    *
-   * Throws `SESSION_NOT_FOUND`, also when the session is purged meanwhile, and `STORE_CORRUPT` for what cannot be read.
+   * Throws `SESSION_NOT_FOUND`, also if the session is purged in the meantime, and `STORE_CORRUPT` for rows that can't be read.
    */
   async *export(sessionId: string): AsyncGenerator<HistoryRecord, void, undefined> {
     const id = checkId(sessionId)
@@ -288,26 +291,27 @@ export class Sessions {
   }
 
   /**
-   * Imports a session, and decides by the content how.
+   * Imports a session, from the records of `export` or from another system's events; the content decides which.
    *
-   * The records of `export` make the same session: the same messages with the same ids, the same view, and every compaction ready to be
-   * undone and redone. `id` and `owner` override those of the records. Every record is checked, so they may come from an untrusted source.
-   * Ids of messages, compactions and runs are unique in a store: under another session id, and when they are in use, they are replaced with
-   * others, always the same ones for the same session; ids and keys that callers gave to messages stay. A summary attempt that was running
-   * at the export is expired. When the same session exists already, nothing is written and the result has `existing: true`.
+   * The records of `export` recreate the session: the same messages with the same ids, the same view, and every compaction ready to be
+   * undone and redone. `id` and `owner` override those of the records. Every record is checked, so records may come from an untrusted
+   * source. Ids of messages, compactions and runs are unique in a store: under another session id, or if they are already in use, they are
+   * replaced with others, always the same ones for the same session; ids and keys that callers gave to messages stay. A summary attempt
+   * that was running at the time of the export is marked as expired. If the same session already exists, nothing is written and the result
+   * has `existing: true`.
    *
-   * The events of another system's conversation make a session with its messages, its metadata, and the compactions that the system made,
+   * The events of another system's conversation create a session with its messages, its metadata, and the compactions that the system made,
    * which can be undone and redone like any other; `id` and `source` are required. `importFile` of `undertext/transfer` reads files into
-   * such events. In a session that was imported before, messages are recognized by their `idempotencyKey`, also when they were hidden
-   * since: only new ones are appended, and repeating the import writes nothing. Compactions cover what may be hidden; each has an outcome,
-   * and one that cannot be applied is not an error.
+   * such events. In a session that was imported before, messages are recognized by their `idempotencyKey`, even if they have been hidden
+   * since: only new ones are appended, and repeating the import writes nothing. Compactions cover only what may be hidden; each has an
+   * outcome, and one that can't be applied isn't an error.
    *
-   * A new session is written in batches; it appears in no list until it is complete, and a failed import leaves nothing.
+   * A new session is written in batches; it isn't listed until it is complete, and a failed import leaves nothing behind.
    *
-   * Throws `INVALID_INPUT`, `SESSION_EXISTS` when the id belongs to another conversation or another owner, `ABORTED`, and what the content
-   * throws; for records `HISTORY_REFUSED` with the number of the record and the rule, and `ESTIMATOR_UNKNOWN`; for events `IMPORT_DIVERGED`
-   * when the session is not the beginning of the import, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `POSITION_CONFLICT` when another
-   * writer appends at the same time, and what `beforePublish` throws.
+   * Throws `INVALID_INPUT`, `SESSION_EXISTS` if the id belongs to another conversation or another owner, `ABORTED`, and any error that the
+   * content throws; for records `HISTORY_REFUSED` with the number of the record and the rule, and `ESTIMATOR_UNKNOWN`; for events
+   * `IMPORT_DIVERGED` if the session isn't the beginning of the import, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `POSITION_CONFLICT` if
+   * another writer appends at the same time, and any error that `beforePublish` throws.
    */
   async import(content: HistoryRecords, options?: RestoreOptions): Promise<SessionRestore>
   async import(
@@ -318,7 +322,7 @@ export class Sessions {
     content: HistoryRecords | ImportEvents,
     options: RestoreOptions | (ImportOptions & { readonly id: string }) = {},
   ): Promise<SessionRestore | SessionImport> {
-    // Copies: the caller may change its own objects while the code is loaded.
+    // Copies: the caller may change its own objects while the module is loaded.
     const given = {
       content: readable('sessions.import: content', () =>
         Array.isArray(content) ? taken(content) : content,

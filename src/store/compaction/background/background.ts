@@ -14,13 +14,13 @@ import { asRequested, Worker, type WorkerParts } from './worker.ts'
 /** Maximum number of sessions whose jobs are resumed when a store is opened, or waited for. */
 const MAX_WAITING = 1_000
 
-/** Compaction in the background: sessions that are offered get a job, and jobs run one after another. */
+/** Background compaction: offered sessions get a job if they need one, and jobs run one after another. */
 export class Background {
   readonly #parts: WorkerParts
   readonly #worker: Worker
-  /** Offers under consideration, one per session. */
+  /** Offers being processed, one per session. */
   readonly #offers = new Map<string, Promise<void>>()
-  /** Known once a write was refused: then no jobs are run. */
+  /** Set after a write failed on a read-only storage; no jobs are run then. */
   #isReadonly = false
 
   constructor(parts: WorkerParts) {
@@ -29,14 +29,14 @@ export class Background {
     if (this.#isOnByDefault()) this.#resume().catch((error: unknown) => this.#failed(error))
   }
 
-  /** Whether this store runs jobs of all sessions, so that it resumes those that were left. */
+  /** Whether this store runs jobs of all sessions, and so resumes those left by other processes. */
   #isOnByDefault(): boolean {
     const { settings } = this.#parts.configuration.ofStore
     const { enabled, auto, background = settings.summarizer?.usesModel === true } = settings
     return enabled && auto && background
   }
 
-  /** Resumes jobs that were left by a process that died or closed its store. */
+  /** Resumes jobs left by a process that died or closed its store. */
   async #resume(): Promise<void> {
     await immediate()
     if (this.#worker.isClosed) return
@@ -44,7 +44,7 @@ export class Background {
       await this.#schedule(sessionId)
   }
 
-  /** Starts the open job of a session, now or when it is due. */
+  /** Starts the open job of a session, now or once it is due. */
   async #schedule(sessionId: string): Promise<void> {
     const open = await this.#parts.storage.jobs.open(sessionId)
     if (open === undefined) return
@@ -72,7 +72,7 @@ export class Background {
     const resolved = configuration.ofSession(session.config)
     const { settings } = resolved
     if (!settings.auto || stats.usageRatio < backgroundThreshold(resolved, stats)) return
-    // A compaction that a user undid is not repeated while the request fits.
+    // A compaction that a user undid isn't repeated while the request fits.
     if (session.undoneAutomatic > 0 && stats.withinBudget) return
     const config = runConfig(configuration, session, { trigger: 'auto' })
     if (config === undefined) return
@@ -80,22 +80,21 @@ export class Background {
     if (!(settings.background ?? usesModel)) return
     const [last] = await storage.jobs.list(sessionId, 1)
     if (last?.state === 'queued' || last?.state === 'running') return this.#schedule(sessionId)
-    // After the clock was set back, the time since is unknown.
+    // After the clock was set back, the elapsed time is unknown.
     const since = last === undefined ? undefined : Date.now() - last.changedAt
     if (since !== undefined && since >= 0 && since < settings.backgroundMinIntervalMs) return
     if (usesModel && (await this.#openUntil(session)) !== undefined) return
-    // The threshold of one call lowers the target of the run that follows it.
+    // The threshold of a single call lowers the target of the run that follows it.
     const isOfCall = settings.thresholdTokens === undefined && stats.threshold !== settings.threshold
     const call = isOfCall && stats.threshold <= 1 ? { threshold: stats.threshold } : {}
     await this.#worker.enqueue(sessionId, { call, replans: 0, hurry: false, isOffered: true })
   }
 
-  /** No caller waits for an offer or for the resumed jobs, so errors are ignored: the session is offered again at the next turn. */
+  /** No caller waits for an offer or for resumed jobs, so errors are ignored: the session is offered again at the next turn. */
   #failed(error: unknown): void {
     if (isUndertextError(error, 'STORE_READONLY')) this.#isReadonly = true
   }
 
-  /** The open circuit of a session. */
   async #openUntil(session: Session, call: CheckedCall = {}) {
     const config = runConfig(this.#parts.configuration, session, { ...call, trigger: 'auto' })
     if (config === undefined || !mayCallModel(config)) return undefined
@@ -103,7 +102,7 @@ export class Background {
     return (circuit?.openUntil ?? 0) > Date.now() ? circuit : undefined
   }
 
-  /** Queues a requested job. Throws `CIRCUIT_OPEN`, `ABORTED` and what the storage throws. */
+  /** Queues a requested job. Throws `CIRCUIT_OPEN`, `ABORTED` and the storage's errors. */
   async start(session: Session, { signal, ...call }: CheckedCall): Promise<Job> {
     const circuit = await this.#openUntil(session, asRequested(call))
     const sessionId = session.id
@@ -117,7 +116,7 @@ export class Background {
     return job
   }
 
-  /** Waits while a job of the session runs, in another process at most `othersMs`. Returns its result if it ran here. */
+  /** Waits while a job of the session runs; if it runs in another process, at most `othersMs`. Returns its result if it ran here. */
   async settle(
     sessionId: string,
     waitMs: number,
@@ -140,12 +139,12 @@ export class Background {
     }
   }
 
-  /** Waits until no job runs or is due; returns false when the time is over before. Throws `ABORTED`, and what the storage throws. */
+  /** Waits until no job is running or due; returns false if the time runs out first. Throws `ABORTED` and the storage's errors. */
   async whenIdle(sessionId: string | undefined, { timeoutMs, signal }: IdleOptions): Promise<boolean> {
     const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs
     for (;;) {
       if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: sessionId ?? '' })
-      // Also before reading the storage: an offer may become a job meanwhile, which is not in what was read.
+      // Read before the storage: an offer may become a job in between, which the storage's answer wouldn't contain.
       const before = this.#underWay(sessionId)
       const isBusy = await this.#isBusy(sessionId)
       const waited = [...before, ...this.#underWay(sessionId)]
@@ -156,13 +155,12 @@ export class Background {
     }
   }
 
-  /** The work and the offers under way in this store. */
   #underWay(sessionId: string | undefined): Promise<unknown>[] {
     const offers = sessionId === undefined ? [...this.#offers.values()] : [this.#offers.get(sessionId)]
     return [...this.#worker.works(sessionId), ...offers.filter((offer) => offer !== undefined)]
   }
 
-  /** Whether a job runs or is due; due jobs are started. Without a session, jobs of other processes are not counted. */
+  /** Whether a job is running or due; due jobs are started. Without a session, jobs of other processes aren't counted. */
   async #isBusy(sessionId: string | undefined): Promise<boolean> {
     const { jobs } = this.#parts.storage
     const ids = sessionId === undefined ? await jobs.waiting(MAX_WAITING) : [sessionId]
@@ -187,12 +185,12 @@ export class Background {
     return true
   }
 
-  /** Waits until one of these is over, or it is time to poll again. */
+  /** Waits until one of these promises settles, or it is time to poll again. */
   async #change(waited: readonly Promise<unknown>[], leftMs: number): Promise<void> {
     await Promise.race([...waited, pause(Math.min(POLL_MS, leftMs))])
   }
 
-  /** Cancels a job; `undefined` when it is not open. */
+  /** Cancels a job; `undefined` if it isn't open. */
   cancel(jobId: string): Promise<Job | undefined> {
     return this.#worker.cancel(jobId)
   }
@@ -202,7 +200,7 @@ export class Background {
     this.#worker.forget(sessionId)
   }
 
-  /** Resolves once no work of this store is left; `undefined` when there is none. */
+  /** Resolves once this store has no work left; `undefined` if it has none. */
   close(timeoutMs: number): Promise<void> | undefined {
     return this.#worker.close(timeoutMs)
   }
@@ -212,7 +210,7 @@ function immediate(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** The usage at which a session is compacted in the background. By default it follows the threshold, as 0.7 is to 0.8. */
+/** Returns the usage at which a session is compacted in the background. By default it follows the threshold, in the ratio of 0.7 to 0.8. */
 function backgroundThreshold(
   { settings, sources }: ResolvedConfig,
   { threshold }: Pick<ContextStats, 'threshold'>,

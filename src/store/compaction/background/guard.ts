@@ -6,10 +6,10 @@ import { SPEND_WINDOW_MS, type SpendLimits } from '../../config/settings.ts'
 import type { Events } from '../../events.ts'
 import type { CompactionResult, IdleReason } from '../result.ts'
 
-/** Automatic runs that fail in a row before the circuit opens. */
+/** Consecutive failures of automatic runs after which the circuit opens. */
 const MAX_FAILURES = 3
 
-/** Errors that are not the model's: another run was active, or the result was no longer needed. */
+/** Errors that aren't the model's fault: another run was active, or the result was no longer needed. */
 const HARMLESS: ReadonlySet<string> = new Set([
   'ABORTED',
   'STALE_PLAN',
@@ -18,10 +18,10 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'IN_TRANSACTION',
 ])
 
-/** Ends without a change that are not the model's failure either: with a longer history the same run may be worthwhile. */
+/** Reasons for no change that aren't the model's fault either: with a longer history the same run may be worthwhile. */
 const IDLE: ReadonlySet<IdleReason> = new Set(['VETOED', 'NOTHING_TO_COMPACT', 'SAVES_TOO_LITTLE'])
 
-/** Why a model may not be called now, and until when, milliseconds since 1970. */
+/** Why a model may not be called now, and until when, in milliseconds since 1970. */
 type Refusal = {
   readonly code: 'CIRCUIT_OPEN' | 'SPEND_LIMIT'
   readonly until: number
@@ -35,20 +35,19 @@ export type RunEnd = {
   readonly error?: unknown
 }
 
-/** Whether a run was started without a request of the caller. */
+/** Whether a run was started without a request from the caller. */
 export function isAutomatic({ trigger }: Pick<RunConfig, 'trigger'>): boolean {
   return trigger === 'auto' || trigger === 'overflow'
 }
 
 /**
- * Decides whether an automatic run may call a paid model, and is notified of the result. Its circuit breaker stops the runs of a
- * session that keep failing on the same view with the same model; its limits stop runs that spend too much in a window of time.
+ * Decides whether an automatic run may call a paid model, and is notified of the result. Its circuit breaker stops a session's runs that
+ * keep failing on the same view with the same model; its limits stop runs that spend too much within a time window.
  */
 export class Guard {
   readonly #storage: Storage
   readonly #configuration: Configuration
   readonly #events: Events
-  /** Sessions for which the event of a reached limit was emitted. */
   readonly #reported = new Set<string>()
 
   constructor(storage: Storage, configuration: Configuration, events: Events) {
@@ -57,7 +56,7 @@ export class Guard {
     this.#events = events
   }
 
-  /** Why an automatic run may not call its model now. After the reset time of an open circuit, one trial call is allowed. */
+  /** Returns why an automatic run may not call its model now. After the reset time of an open circuit, one trial call is allowed. */
   async refusal(session: Session, config: RunConfig): Promise<Refusal | undefined> {
     const circuit = await this.openCircuit(session, config)
     const now = Date.now()
@@ -73,7 +72,7 @@ export class Guard {
     return { code: 'CIRCUIT_OPEN', until: next, circuit: { ...circuit, openUntil: next } }
   }
 
-  /** The circuit of a session. One of another view or model is closed. */
+  /** Returns the circuit of a session. A circuit for another view or model is ignored. */
   async openCircuit(session: Session, config: RunConfig): Promise<Circuit | undefined> {
     const circuit = await this.#storage.circuits.circuit(session.id)
     if (circuit === undefined) return undefined
@@ -82,7 +81,7 @@ export class Guard {
     return undefined
   }
 
-  /** Counts a failure, or closes the circuit after a success. Ignores errors of the storage: the run is over already. */
+  /** Counts a failure, or closes the circuit after a success. Ignores the storage's errors: the run is already over. */
   async ended(session: Session, config: RunConfig, end: RunEnd): Promise<void> {
     try {
       if (end.hasCalledModel) this.#reported.delete(session.id)
@@ -129,7 +128,6 @@ export class Guard {
     return { code: 'SPEND_LIMIT', until }
   }
 
-  /** Called when a session is purged. */
   forget(sessionId: string): void {
     this.#reported.delete(sessionId)
   }
@@ -141,17 +139,17 @@ export class Guard {
 
 const LIMITS = ['calls', 'tokens', 'cost'] as const
 
-/** When the oldest spending leaves the window. At a limit of 0 nothing was spent, and waiting changes nothing. */
+/** Returns when the oldest spending leaves the window. At a limit of 0 nothing was spent, and waiting changes nothing. */
 function retryAt({ oldest }: Spending, now: number, windowMs: number): number {
   return Math.max(now + 1, (oldest ?? now) + windowMs)
 }
 
-/** The summarizer and the model in its settings: another one may not fail. */
+/** Identifies the summarizer and its model: another one may succeed. */
 function modelKey({ summarizer, summarizationProvider, summarizationModel }: RunConfig): string {
   return JSON.stringify([summarizer!.name, summarizationProvider ?? null, summarizationModel ?? null])
 }
 
-/** The code of a failure after a model was called; `undefined` for an end that is not a failure. */
+/** Returns the code of a failure after a model was called; `undefined` if the run didn't fail. */
 function failureOf({ result, error, hasCalledModel }: RunEnd): string | undefined {
   if (!hasCalledModel) return undefined
   if (result !== undefined) {

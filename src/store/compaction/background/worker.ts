@@ -16,16 +16,16 @@ import type { CompactionResult } from '../result.ts'
 import { timeLimit } from '../waiting.ts'
 import type { Guard } from './guard.ts'
 
-/** Runs of one job, one whose process died included. */
+/** Maximum runs of one job, including one whose process died. */
 const MAX_ATTEMPTS = 3
-/** Jobs that may follow one whose plan was stale. */
+/** Maximum number of jobs that may follow one with a stale plan. */
 const MAX_REPLANS = 2
-/** Milliseconds before the second attempt; doubled for each further one. */
+/** Milliseconds before the second attempt, doubled for each further one. */
 const RETRY_MS = 2_000
-/** Milliseconds before another attempt when another run was active. */
+/** Milliseconds before another attempt if another run was active. */
 const BUSY_MS = 5_000
 
-/** Jobs that a store runs at the same time; the others wait. */
+/** Maximum number of jobs that a store runs at the same time; the others wait. */
 const MAX_AT_ONCE = 4
 
 /** The parts of a store that background work needs. */
@@ -37,24 +37,23 @@ export type WorkerParts = {
   readonly compactor: Compactor
 }
 
-/** Why a run was ended from outside. `elsewhere`: cancelled by another store of this thread; `lost`: another process took the job. */
+/** Why a run was ended from outside. `elsewhere`: cancelled by another store in this thread; `lost`: another process took the job over. */
 type Cause = 'cancelled' | 'elsewhere' | 'closing' | 'purged' | 'lost'
 
-/** The work on a session. */
 type Work = {
   readonly runId: string
   readonly abort: AbortController
   cause: Cause | undefined
-  /** A job that was cancelled before it was claimed. */
+  /** The id of a job that was cancelled before it was claimed. */
   cancelled?: string
   result: CompactionResult | null
   readonly done: Promise<CompactionResult | null>
 }
 
-/** The running jobs of all stores of this thread, so that another store on the same file can end them. */
+/** The running jobs of all stores in this thread, so that another store on the same file can end them. */
 const running = new Map<string, Work>()
 
-/** Ends the run of a job of this thread; resolves once it is over. */
+/** Ends the run of a job in this thread; resolves once it is over. */
 async function endRun(jobId: string, cause: Cause): Promise<void> {
   const work = running.get(jobId)
   if (work === undefined) return
@@ -67,20 +66,19 @@ async function endRun(jobId: string, cause: Cause): Promise<void> {
 export class Worker {
   readonly #parts: WorkerParts
   readonly #works = new Map<string, Work>()
-  /** Sessions that wait because too many jobs run. */
+  /** Sessions that wait because too many jobs are running. */
   readonly #waiting = new Set<string>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
-  /** The calls of jobs of this store, with what cannot be stored: a summarizer, stages. */
+  /** The calls of this store's jobs, including values that can't be stored: a summarizer, stages. */
   readonly #calls = new Map<string, CheckedCall>()
   /** Jobs run outside the call that queued them. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #followed = new Map<string, { readonly signal: AbortSignal; readonly listener: () => void }>()
-  /** The last job of a session that was announced as queued, until the next event about it. */
+  /** Each session's last job that was announced as queued, until the next event about it. */
   readonly #queued = new Map<string, Pick<JobEvent, 'sessionId' | 'jobId' | 'attempt'>>()
-  /** Jobs that this store is cancelling. */
   readonly #cancelling = new Map<string, Promise<Job | undefined>>()
   #isClosed = false
-  /** What failed when the job of a session was started last: the next caller who waits for the session receives it. */
+  /** The error when a session's job was last started: the next caller who waits for the session receives it. */
   readonly #errors = new Map<string, unknown>()
 
   constructor(parts: WorkerParts) {
@@ -91,20 +89,20 @@ export class Worker {
     return this.#isClosed
   }
 
-  /** Returns, once, the error when the job of the session was started last. */
+  /** Returns, once, the error when the session's job was last started. */
   takeError(sessionId: string): unknown {
     const error = this.#errors.get(sessionId)
     this.#errors.delete(sessionId)
     return error
   }
 
-  /** The work under way: one promise per session, which never rejects. */
+  /** Returns the work in progress: one promise per session, which never rejects. */
   works(sessionId?: string): Promise<CompactionResult | null>[] {
     const works = sessionId === undefined ? [...this.#works.values()] : [this.#works.get(sessionId)]
     return works.flatMap((work) => (work === undefined ? [] : [work.done]))
   }
 
-  /** Queues a job and schedules it. Throws what the storage throws. */
+  /** Queues a job and schedules it. Throws the storage's errors. */
   async enqueue(
     sessionId: string,
     requested: {
@@ -126,7 +124,9 @@ export class Worker {
     return job
   }
 
-  /** Starts the job of a session after some milliseconds. The timer keeps no process alive: the job is in the store. */
+  /**
+   * Starts the job of a session after a delay in milliseconds. The timer doesn't keep the process alive, because the job is in the store.
+   */
   schedule(sessionId: string, ms: number): void {
     if (this.#isClosed) return
     clearTimeout(this.#timers.get(sessionId))
@@ -137,12 +137,12 @@ export class Worker {
       },
       Math.min(Math.max(ms, 0), MAX_TIMER_MS),
     )
-    // A job that is due starts before the process may exit.
+    // A job that is already due starts before the process may exit.
     if (ms > 0) timer.unref()
     this.#timers.set(sessionId, timer)
   }
 
-  /** Claims the due job of a session, if there is one, and runs it. Never throws. */
+  /** Claims the due job of a session, if any, and runs it. Never throws. */
   start(sessionId: string): void {
     if (this.#works.has(sessionId) || this.#isClosed) return
     if (this.#works.size >= MAX_AT_ONCE) {
@@ -164,7 +164,7 @@ export class Worker {
     }
     this.#outside(() => this.#work(sessionId, work))
       .catch((error: unknown) => {
-        // The storage is closed or unavailable, for example. The job stays queued, and is resumed when its claim has expired.
+        // For example, the storage is closed or unavailable. The job stays queued, and is resumed once its claim has expired.
         if (!this.#isClosed) this.#errors.set(sessionId, error)
       })
       .finally(over)
@@ -201,7 +201,7 @@ export class Worker {
     }
   }
 
-  /** A job that was announced as queued and no longer exists: its session was purged before it could be claimed. */
+  /** Reports a job that was announced as queued and no longer exists: its session was purged before it could be claimed. */
   async #reportIfPurged(sessionId: string): Promise<void> {
     const queued = this.#queued.get(sessionId)
     if (queued === undefined || (await this.#parts.storage.jobs.job(queued.jobId)) !== undefined) return
@@ -221,13 +221,13 @@ export class Worker {
       const afterMs = Math.max(0, refused.until - Date.now())
       return this.#settle(claimed, work, { kind: 'again', code: refused.code, afterMs, isUncounted: true })
     }
-    // Cancelled since it was claimed: no `started` after its end.
+    // It was cancelled after it was claimed: no `started` event after its end.
     if (work.abort.signal.aborted) return this.#aborted(job, work)
     this.#emit({ phase: 'started', ...about(job), runId: work.runId })
     await this.#settle(claimed, work, await this.#run(claimed, work))
   }
 
-  /** Why an automatic job is no longer needed. After an undo or a stale run its view is not the one that it was queued for. */
+  /** Returns why an automatic job is no longer needed. After an undo or a stale run, the view isn't the one it was queued for. */
   #whyObsolete(session: Session, { job, request }: ClaimedJob): 'SWITCHED_OFF' | 'HELD_BACK' | undefined {
     if (request.isOffered !== true) return undefined
     const { settings } = this.#parts.configuration.ofSession(session.config)
@@ -258,7 +258,7 @@ export class Worker {
     }
   }
 
-  /** Ends the run of a job that is no longer ours. */
+  /** Renews the claim of a job, and ends its run if another process took it over. */
   async #renew({ id, sessionId }: Job, work: Work): Promise<void> {
     if (await this.#parts.storage.jobs.renew(sessionId, id, claimOf(work.runId))) return
     work.cause ??= 'lost'
@@ -270,7 +270,6 @@ export class Worker {
     return { ...(request.isOffered === true ? call : asRequested(call)), trigger: 'auto' }
   }
 
-  /** Records what becomes of a job, and emits its event. */
   async #settle(claimed: ClaimedJob, work: Work, outcome: Outcome): Promise<void> {
     const { job } = claimed
     const { runId } = work
@@ -295,7 +294,7 @@ export class Worker {
       }
       case 'done': {
         const { result, code } = outcome
-        // A commit that changed something has ended the job already.
+        // A commit that changed something has already ended the job.
         const isOurs = await jobs.end(job.sessionId, job.id, runId, { state: 'done', error: code })
         const ended = isOurs ? undefined : await jobs.job(job.id)
         if (!isOurs && !(ended?.state === 'done' && ended.runId === runId)) return this.#aborted(job, work)
@@ -307,7 +306,7 @@ export class Worker {
       default: {
         const { kind, code } = outcome
         const isOurs = await jobs.end(job.sessionId, job.id, runId, { state: kind, error: code })
-        // Cancelled, purged or taken over meanwhile: a job ends once.
+        // It was cancelled, purged or taken over in the meantime: a job ends only once.
         if (!isOurs) return this.#aborted(job, work)
         const call = this.#calls.get(job.id)
         const signal = this.#followed.get(job.id)?.signal
@@ -344,7 +343,7 @@ export class Worker {
     this.#emit({ phase: 'cancelled', ...about(job), code })
   }
 
-  /** Cancels an open job, so that it changes nothing; returns `undefined` when it is over. */
+  /** Cancels an open job, so that it changes nothing; returns `undefined` if it is over. */
   async cancel(jobId: string): Promise<Job | undefined> {
     const cancelled = await this.#cancelStored(jobId)
     if (cancelled === undefined) return undefined
@@ -356,7 +355,7 @@ export class Worker {
     return cancelled
   }
 
-  /** Meanwhile a run that ends must not emit its end: `jobs.cancel` does. */
+  /** A run that ends in the meantime must not emit its end: `jobs.cancel` does. */
   async #cancelStored(jobId: string): Promise<Job | undefined> {
     const cancelling = (async () => this.#parts.storage.jobs.cancel(jobId))()
     this.#cancelling.set(jobId, cancelling)
@@ -367,7 +366,7 @@ export class Worker {
     }
   }
 
-  /** Cancels a job when the signal fires, or the job that follows it when it is stale. */
+  /** When the signal fires, cancels a job, or the job that follows it if it is stale. */
   follow(jobId: string, signal: AbortSignal): void {
     if (this.#followed.has(jobId)) return
     const listener = (): void => {
@@ -385,7 +384,6 @@ export class Worker {
     this.#followed.delete(jobId)
   }
 
-  /** Ends the work on a session that was purged. */
   forget(sessionId: string): void {
     this.#errors.delete(sessionId)
     clearTimeout(this.#timers.get(sessionId))
@@ -400,7 +398,7 @@ export class Worker {
     work.abort.abort()
   }
 
-  /** Starts nothing more and ends the work under way; returns `undefined` when there is none. */
+  /** Starts no more jobs and ends the work in progress; returns `undefined` if there is none. */
   close(timeoutMs: number): Promise<void> | undefined {
     this.#isClosed = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
@@ -410,7 +408,7 @@ export class Worker {
     return this.#works.size === 0 ? undefined : this.#endAll(timeoutMs)
   }
 
-  /** Waits for the work under way, then aborts it; its jobs are queued for the next process. */
+  /** Waits for the work in progress, then aborts it; its jobs are queued for the next process. */
   async #endAll(timeoutMs: number): Promise<void> {
     if (timeoutMs > 0) await within(Promise.all(this.works()), timeoutMs)
     for (const work of this.#works.values()) {
@@ -429,7 +427,7 @@ export class Worker {
   }
 }
 
-/** Milliseconds in which aborted runs record their cost; a storage that does not respond is not waited for longer. */
+/** Maximum milliseconds to wait for aborted runs to record their cost, in case the storage doesn't respond. */
 const ENDING_MS = 1_000
 
 async function within(promise: Promise<unknown>, ms: number): Promise<void> {
@@ -446,13 +444,13 @@ function about({ sessionId, id, attempts }: Job): Pick<JobEvent, 'sessionId' | '
   return { sessionId, jobId: id, attempt: attempts }
 }
 
-/** The part of a call that can be stored: plain data. A summarizer, stages and a signal stay in this process. */
+/** Returns the part of a call that can be stored: plain data. A summarizer, stages and a signal stay in this process. */
 function storableCall(call: CheckedCall): JsonObject {
   const entries = Object.entries(call).filter(([, value]) => jsonProblem(value) === undefined)
   return Object.fromEntries(entries) as JsonObject
 }
 
-/** The stored call of a job. One that this version refuses, because another version stored it, counts as empty. */
+/** Returns the stored call of a job. A call that this version rejects, because another version stored it, counts as empty. */
 function storedCall(config: JsonObject): CheckedCall {
   try {
     return readCall(config, 'jobs.start')
@@ -462,15 +460,14 @@ function storedCall(config: JsonObject): CheckedCall {
   }
 }
 
-/** The call of a requested job, which may summarize even where automatic runs may not. */
+/** Returns the call of a requested job, which may summarize even if automatic runs may not. */
 export function asRequested(call: CheckedCall): CheckedCall {
   return { enableAutoSummarize: true, ...call }
 }
 
-/** What becomes of a job after a run. */
 type Outcome =
   | { readonly kind: 'done'; readonly result: CompactionResult | null; readonly code: string | undefined }
-  /** Tried again after `afterMs` milliseconds. `isUncounted`: the run is not counted as an attempt. */
+  /** The job is tried again after `afterMs` milliseconds. `isUncounted`: the run doesn't count as an attempt. */
   | {
       readonly kind: 'again'
       readonly code: string
@@ -480,10 +477,9 @@ type Outcome =
   | { readonly kind: 'failed' | 'stale'; readonly code: string }
   /** The run was ended from outside. */
   | { readonly kind: 'aborted' }
-  /** The storage is closed or unavailable, so nothing can be recorded. The job is resumed when its claim has expired. */
+  /** The storage is closed or unavailable, so nothing can be recorded. The job is resumed once its claim has expired. */
   | { readonly kind: 'lost'; readonly error: unknown }
 
-/** `attempt`: the number of the run, from 1. */
 function outcomeOfResult(result: CompactionResult | null, attempt: number): Outcome {
   if (result?.reason === 'SUMMARY_FAILED') return retry(result.failed[0]?.error ?? result.reason, attempt)
   return { kind: 'done', result, code: result?.reason }

@@ -24,30 +24,30 @@ import {
   labelOf,
 } from './import-types.ts'
 
-/** The namespace of ids made from a session and another system's id of a compaction. */
+/** The namespace of ids made from a session and another system's compaction id. */
 const NAMESPACE = 'b1cf9f5f-52f1-4a44-9a0e-7d2f5b8e6c11'
 
-/** Entries of the audit that are read at once. */
+/** Number of audit entries that are read at once. */
 const AUDIT_PAGE = 500
 
-/** Applies the compactions of a conversation, one by one, while it is written. */
+/** Applies a conversation's compactions, one by one, while it is written. */
 export class AppliedCompactions {
   readonly #storage: Storage
   readonly #run: ImportRun
   readonly outcomes: CompactionOutcome[] = []
-  /** Ids of those that were undone before the first event. */
+  /** Ids of compactions that were undone before the first event. */
   readonly #rewound = new Set<string>()
   /**
-   * Those that their own system has undone and that are still in force, so that the next one builds on them as it did there and both can
-   * be redone.
+   * Compactions that their own system has undone and that are still in force, so that the next one builds on them as it did there and both
+   * can be redone.
    */
   #toUndo: { readonly runId: string; readonly reason: string | undefined }[] = []
-  /** Those among them that an earlier import made, which are undone. */
+  /** Undone compactions among them that an earlier import made. */
   #asleep: { readonly id: string; readonly runId: string }[] = []
-  /** Ids of those that a user has undone or redone, and the last audit entry that was read for them. */
+  /** Ids of compactions that a user has undone or redone, and the last audit entry that was read for them. */
   readonly #turned = new Set<string>()
   #auditedTo = 0
-  /** Ids of those that earlier imports made, by their source's ids. */
+  /** Ids of compactions that earlier imports made, by the ids of their source. */
   #before: ReadonlyMap<unknown, string> | undefined
 
   constructor(storage: Storage, run: ImportRun) {
@@ -56,8 +56,8 @@ export class AppliedCompactions {
   }
 
   /**
-   * Applies one to the rows of its positions that are visible now. A refusal by the laws is an outcome, not an error. Throws
-   * `INVALID_INPUT` and what the storage throws.
+   * Applies a compaction to the rows at its positions that are visible now. If the laws forbid it, that is an outcome, not an error. Throws
+   * `INVALID_INPUT` and the storage's errors.
    */
   async apply(
     sessionId: string,
@@ -76,7 +76,7 @@ export class AppliedCompactions {
     if (compaction.undone === true) await this.#wake(sessionId)
     let { snapshot, planned } = await this.#planned(sessionId, compaction, positionsOf)
     if ('why' in planned && this.#toUndo.length > 0) {
-      // The compaction that hides its rows is undone there too, but later here: the next import would find them visible.
+      // The compaction that hides its rows is undone in the source too, but only later here: the next import would find them visible.
       await this.settle(sessionId)
       ;({ snapshot, planned } = await this.#planned(sessionId, compaction, positionsOf))
     }
@@ -99,8 +99,8 @@ export class AppliedCompactions {
   }
 
   /**
-   * Undoes those that their own system has undone since they were imported, with those that build on them, before others are redone, which
-   * need their rows visible. What users have undone or redone here since stays.
+   * Undoes compactions that their own system has undone since they were imported, along with those that build on them, before others that
+   * need their rows visible are redone. Compactions that users have undone or redone here since then stay.
    */
   async takeBack(sessionId: string, given: readonly ImportedCompaction[]): Promise<void> {
     for (const one of given) {
@@ -112,7 +112,7 @@ export class AppliedCompactions {
     }
   }
 
-  /** Undoes those that were applied only to be undone. */
+  /** Undoes the compactions that were applied only to be undone. */
   async settle(sessionId: string): Promise<void> {
     const runs = this.#toUndo.toReversed()
     this.#toUndo = []
@@ -121,18 +121,18 @@ export class AppliedCompactions {
       await this.#storage.undo(sessionId, runId, { ...this.#request(reason), cascade: false })
   }
 
-  /** Temporarily redoes those of an earlier import that precede one that is applied only to be undone. */
+  /** Temporarily redoes compactions of an earlier import that precede one that is applied only to be undone. */
   async #wake(sessionId: string): Promise<void> {
     const asleep = this.#asleep
     this.#asleep = []
     for (const { id, runId } of asleep) {
-      // What users have undone here is not redone, not even temporarily.
+      // Compactions that users have undone here aren't redone, not even temporarily.
       if (await this.#wasTurnedHere(sessionId, id)) continue
       this.#toUndo.push({ runId, reason: undefined })
       try {
         await this.#putBack(sessionId, runId)
       } catch (error) {
-        // Others hide its rows meanwhile, so nothing can build on it.
+        // Other compactions hide its rows at the moment, so nothing can build on it.
         if (!isUndertextError(error, 'INPUT_NOT_VISIBLE')) throw error
       }
     }
@@ -152,7 +152,7 @@ export class AppliedCompactions {
 
   async #ownId(sessionId: string, id: string): Promise<string> {
     const { incarnation } = (await this.#storage.session(sessionId))!
-    // With the session's id, because a copy restored under another id may have the incarnation of the first.
+    // Includes the session's id, because a copy restored under another id may have the incarnation of the first.
     return uuidv5(`${incarnation}\n${sessionId}\n${this.#run.source}\n${id}`, NAMESPACE)
   }
 
@@ -161,7 +161,7 @@ export class AppliedCompactions {
     return { actor, reason, source, both: true }
   }
 
-  /** One that was imported already, by this import or an earlier one. */
+  /** Returns a compaction that was already imported, by this import or an earlier one. */
   async #known(sessionId: string, importedId: string, own: string): Promise<Compaction | undefined> {
     const [found] = await this.#storage.compactions(sessionId, { id: own })
     if (found !== undefined) return found
@@ -170,15 +170,15 @@ export class AppliedCompactions {
     return before === undefined ? undefined : (await this.#storage.compactions(sessionId, { id: before }))[0]
   }
 
-  /** By their source's ids: a new session gets its id at the end, and a restored one may have other ids. */
+  /** Returns them by the ids of their source: a new session gets its id at the end, and a restored one may have other ids. */
   async #importedBefore(sessionId: string): Promise<ReadonlyMap<unknown, string>> {
     const there = await this.#storage.compactions(sessionId, {})
     const ofSource = there.filter(({ params }) => params.source === this.#run.source)
-    // Of a run of several steps the last one is used.
+    // If a run has several steps, the last one is used.
     return new Map(ofSource.map((one) => [one.params.importedId, one.id]))
   }
 
-  /** Undoes or redoes an existing one to match its own system, unless a user has undone or redone it here. */
+  /** Undoes or redoes an existing compaction to match its own system, unless a user has undone or redone it here. */
   async #follow(
     sessionId: string,
     { id: compactionId, runId, status }: Compaction,
@@ -207,13 +207,11 @@ export class AppliedCompactions {
       if (status === 'undone') await this.#storage.redo(sessionId, id, { ...this.#request(), cascade: false })
   }
 
-  /** Whether a user has undone or redone it. */
   async #wasTurnedHere(sessionId: string, id: string): Promise<boolean> {
     await this.#readTurned(sessionId)
     return this.#turned.has(id)
   }
 
-  /** Reads new entries of the audit. */
   async #readTurned(sessionId: string): Promise<void> {
     for (;;) {
       const entries = await this.#storage.auditLog(sessionId, { after: this.#auditedTo, limit: AUDIT_PAGE })
@@ -258,7 +256,7 @@ function isTurn(event: string): boolean {
   return event === 'undone' || event === 'redone'
 }
 
-/** The rows within some positions; inserted ones count at the last position they cover. */
+/** Returns the rows within some positions; inserted rows count at the last position they cover. */
 function rowsWithin(rows: readonly ViewRow[], ranges: readonly PositionRange[]): ViewRow[] {
   const ordered = [...ranges].sort((a, b) => a[0] - b[0])
   const within: ViewRow[] = []
@@ -272,21 +270,21 @@ function rowsWithin(rows: readonly ViewRow[], ranges: readonly PositionRange[]):
 }
 
 /*
- * Plans for a compaction of another system. That system may have hidden more than the laws allow: half of a tool call, a system message.
- * Such rows stay visible; nothing else changes.
+ * Plans for another system's compactions. That system may have hidden more than the laws allow: half of a tool call, a system message. Such
+ * rows stay visible; nothing else changes.
  */
 
 type ImportedPlan = {
   readonly steps: readonly PlannedStep[]
-  /** Rows that it hid there and that stay visible. */
+  /** Number of rows that the other system hid and that stay visible here. */
   readonly rowsLeft: number
 }
 
-/** Why there is no plan: a sentence without a full stop. */
+/** Why there is no plan, as a sentence without a period. */
 type NoPlan = { readonly why: string }
 
 /**
- * The plans for a compaction of these rows of a view. A summary represents consecutive rows, so where a row in between stays, the rows
+ * Returns the plans for a compaction of these rows of a view. A summary represents consecutive rows, so if a row in between stays, the rows
  * before it are hidden by a truncation of the same run.
  */
 function planImported(
@@ -322,7 +320,7 @@ function planImported(
   return { steps, rowsLeft: rowsLeft + summariesIn(runs.slice(0, -1)) }
 }
 
-/** A rewind at the end of the conversation, which has other laws. */
+/** Plans a rewind at the end of the conversation, to which other laws apply. */
 function rewound(
   view: View,
   rows: readonly ViewRow[],
@@ -338,7 +336,7 @@ function isEndOf(view: View, rows: readonly ViewRow[]): boolean {
   return rows.length > 0 && rows.every((row, at) => row === view.rows[start + at])
 }
 
-/** The rows that a plan may hide: no system message, no pinned row, no pending call, and groups as a whole. */
+/** Returns the rows that a plan may hide: no system messages, pinned rows or pending calls, and only whole groups. */
 function legalAmong(view: View, rows: readonly ViewRow[], isCondensing: boolean): ViewRow[] {
   const { turns } = view
   const wanted = new Set(rows.map((row) => view.indexOf(row.key)!))
@@ -350,7 +348,6 @@ function legalAmong(view: View, rows: readonly ViewRow[], isCondensing: boolean)
   return rows.filter((row) => !turns.groupOf(view.indexOf(row.key)!).some(stays))
 }
 
-/** Rows as runs of neighbours in the view. */
 function neighboursAmong(view: View, rows: readonly ViewRow[]): ViewRow[][] {
   const runs: ViewRow[][] = []
   let last = -2

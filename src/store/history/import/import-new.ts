@@ -22,7 +22,7 @@ import {
 } from './imported-usage.ts'
 import { Batch, othersFirst, staged } from './staging.ts'
 
-/** The fields of a conversation so far: the last value of each wins, metadata is merged. */
+/** The accumulated fields of a conversation: the last value of each wins; metadata is merged. */
 class ImportedFields {
   #fields: { title?: string; provider?: string; model?: string } = {}
   #metadata: JsonObject = {}
@@ -30,7 +30,6 @@ class ImportedFields {
   #reported: Names | undefined
   readonly #formerTitles = new Set<string | undefined>()
 
-  /** Throws `INVALID_INPUT`. */
   add(event: FieldsEvent): void {
     const { title, formerTitles, provider, model, createdAt, metadata } = check(
       fieldsEventSchema,
@@ -50,7 +49,7 @@ class ImportedFields {
     return this.#createdAt
   }
 
-  /** The provider and the model of a session: its own, else those of the conversation. */
+  /** Returns the provider and model of a session: its own, else those of the conversation. */
   namesFor({ provider, model }: Names): Names {
     const own = this.#names
     if (provider === undefined && model === undefined) return own
@@ -58,25 +57,24 @@ class ImportedFields {
     return { provider, model: model ?? (isSame ? own.model : undefined) }
   }
 
-  /** Those of the fields, else those that came with the last usage. */
+  /** The provider and model in the fields, else those of the last usage. */
   get #names(): Names {
     const { provider, model } = this.#fields
     if (provider === undefined && this.#reported !== undefined) return this.#reported
     return { provider, model }
   }
 
-  /** Takes the names that came with a usage. */
   report({ provider, model }: ImportedUsage): void {
     if (provider !== undefined && model !== undefined)
       this.#reported = { provider: labelOf(provider), model: labelOf(model) }
   }
 
-  /** The usage beside the messages: of the last request. */
+  /** Returns the usage of the last request, which is stored separately from the messages. */
   usage(): Promise<ImportedUsage | undefined> {
     return usageOfFields(this.#metadata)
   }
 
-  /** As fields of a session; its metadata under the source's name. */
+  /** Returns the fields of a session; the metadata is under the source's name. */
   fieldsFor(source: string): SessionFields {
     const isEmpty = Object.keys(this.#metadata).length === 0
     return {
@@ -87,8 +85,8 @@ class ImportedFields {
   }
 
   /**
-   * The fields that a session lacks; `undefined` when it lacks none. Its own fields stay, because they may have been set here; a title from
-   * the source follows the source.
+   * Returns the fields that a session lacks; `undefined` if it lacks none. Its own fields stay, because they may have been set here; a
+   * title from the source follows the source.
    */
   newTo({ title, provider, model, metadata }: Session, source: string): SessionFields | undefined {
     const value = { ...this.#fields, ...defined(this.#names) }
@@ -112,7 +110,7 @@ function modelFields({ provider, model }: SessionFields): SessionFields {
 
 const NO_NAMES: Names = { provider: undefined, model: undefined }
 
-/** Imports a conversation as a new session: in batches, invisible until it is complete. */
+/** Imports a conversation as a new session, in batches; it is invisible until it is complete. */
 export function importNew(
   host: ImportHost,
   sessionId: string,
@@ -130,7 +128,7 @@ export function importNew(
       const writing = new Writing(host, id, NO_NAMES, 0, options)
       for await (const event of checkedEvents(events, sessionId, options)) await writing.take(event)
       await writing.finish()
-      // A change of the model makes the reports of requests before it count no longer.
+      // After a change of the model, reports of earlier requests no longer count.
       const names = defined(writing.fields.namesFor(NO_NAMES))
       if (writing.hasReports && Object.keys(names).length > 0) await storage.updateSession(id, names)
       await writing.recordUsage()
@@ -153,31 +151,29 @@ export function importNew(
   )
 }
 
-/** Writes events to a session, in their order. */
+/** Writes events to a session in order. */
 export class Writing {
   readonly #host: ImportHost
   readonly #sessionId: string
   readonly #session: Names
   readonly #batch = new Batch<NewMessage>()
-  /** The usage that comes with the messages of the batch. */
   #batched: (ImportedUsage | undefined)[] = []
   readonly #usage: UsageRecord
   /** The last answer that was written, and whether any message had a usage. */
   #answer: { readonly message: NewMessage; readonly position: number } | undefined
   #isReported = false
-  /** The positions of the conversation's messages, by ordinal less 1. */
+  /** The positions of the conversation's messages, by ordinal minus 1. */
   readonly #positions: number[] = []
   #position: number
   readonly compactions: AppliedCompactions
   readonly fields = new ImportedFields()
   /** The time of the newest message, if known. */
   writtenAt: number | undefined
-  /** Messages that were written. */
+  /** Number of messages that were written. */
   messages = 0
-  /** Messages that occurred before with the same key. */
+  /** Number of messages whose key occurred before. */
   existing = 0
 
-  /** `position`: the current last one. */
   constructor(host: ImportHost, sessionId: string, session: Names, position: number, options: CheckedImport) {
     this.#host = host
     this.#sessionId = sessionId
@@ -188,7 +184,7 @@ export class Writing {
     this.compactions = new AppliedCompactions(host.storage, { source, actor, reason })
   }
 
-  /** Takes the next event. Throws `INVALID_INPUT` and what the storage throws. */
+  /** Handles the next event. Throws `INVALID_INPUT` and the storage's errors. */
   async take(event: ImportEvent): Promise<void> {
     if (event.type === 'fields') this.fields.add(event)
     else if (event.type === 'compaction') {
@@ -200,7 +196,6 @@ export class Writing {
     } else await this.#add(event)
   }
 
-  /** A message that is stored already. */
   async known(event: MessageEvent, position: number): Promise<void> {
     this.#positions.push(position)
     this.existing += 1
@@ -222,7 +217,6 @@ export class Writing {
     if (this.#batch.isFull || lastBlockOf(message.content) !== undefined) await this.flush()
   }
 
-  /** Writes the last of it. */
   async finish(): Promise<void> {
     await this.flush()
     const usage = this.#answer === undefined || this.#isReported ? undefined : await this.fields.usage()
@@ -231,24 +225,23 @@ export class Writing {
     await this.compactions.settle(this.#sessionId)
   }
 
-  /** Whether the usage of a request is still to be recorded for the view as it is now. */
+  /** Whether the usage of a request still has to be recorded for the current view. */
   get hasReports(): boolean {
     return this.#usage.hasReports
   }
 
-  /** Records the usage, when the session has its model. */
+  /** Records the usage, once the session has its model. */
   async recordUsage(): Promise<void> {
     await this.#usage.record(this.#names)
     await this.#usage.settle()
   }
 
-  /** Writes the pending messages. */
   async flush(): Promise<void> {
     const messages = this.#batch.take()
     const usages = this.#batched
     this.#batched = []
     if (messages.length === 0) return
-    // A block replaces what is visible.
+    // A block replaces the visible rows, so compactions are settled first.
     if (messages.some(({ content }) => lastBlockOf(content) !== undefined))
       await this.compactions.settle(this.#sessionId)
     const { messages: appended } = await this.#host.storage.append(this.#sessionId, messages, this.#position)
@@ -273,7 +266,6 @@ export class Writing {
     this.#usage.add(message, position, usage, this.#names)
   }
 
-  /** Positions of messages by their ordinals. */
   #positionsOf(covers: readonly PositionRange[]): PositionRange[] {
     const positions: PositionRange[] = []
     for (const [from, to] of covers)
@@ -288,7 +280,7 @@ export class Writing {
   }
 }
 
-/** The usage of a message: the given one, else what its metadata holds. */
+/** Returns the usage of a message: the given one, else the one in its metadata. */
 async function usageOf({ message, usage }: MessageEvent): Promise<ImportedUsage | undefined> {
   return usage === undefined ? usageOfMessage(message) : (usage ?? undefined)
 }

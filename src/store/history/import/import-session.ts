@@ -15,8 +15,8 @@ import {
 import { Batch, discardDead } from './staging.ts'
 
 /**
- * Imports the new part of a conversation that was imported before. The session must be its beginning, word for word; new messages are
- * appended, and missing fields are set. When the events can be read twice, all of them are checked before anything is written.
+ * Imports the new part of a conversation that was imported before. The session must match its beginning word for word; new messages are
+ * appended, and missing fields are set. If the events can be read twice, all of them are checked before anything is written.
  *
  * Throws `SESSION_EXISTS` for a session with another conversation or another owner, `IMPORT_DIVERGED`.
  */
@@ -66,7 +66,7 @@ function requireOwn({ id: sessionId, owner }: Session, asked: CheckedImport): vo
     throw new UndertextError('SESSION_EXISTS', { sessionId })
 }
 
-/** A session without an owner gets the given one, with all its content. */
+/** Assigns the given owner to a session without one. */
 async function own(
   { storage }: ImportHost,
   { id, owner }: Session,
@@ -78,8 +78,8 @@ async function own(
 }
 
 /**
- * Titles and models are often known only later in a conversation. The session's last change is its newest message, as after a first
- * import, not the time of this import.
+ * Sets titles and models, which are often known only later in a conversation. The session's last change is its newest message, as after a
+ * first import, not the time of this import.
  */
 async function learn(
   { storage }: ImportHost,
@@ -94,9 +94,7 @@ async function learn(
     await storage.updateSession(id, { ...fresh, ...(updatedAt !== undefined && { updatedAt }) })
 }
 
-/**
- * Returns what an import would do, without writing. Throws what the import would throw for the existing session.
- */
+/** Returns what an import would do, without writing. Throws the errors that the import would throw for the existing session. */
 async function lookThrough(
   host: ImportHost,
   sessionId: string,
@@ -129,7 +127,7 @@ async function settleAll(known: KnownBeginning, events: AsyncIterable<ImportEven
   await known.settle(batch.take())
 }
 
-/** Passes events on, if there is a receiver, and finds where the stored part ends and the new part begins. */
+/** Passes events on to a receiver, if any, and finds where the stored part ends and the new part begins. */
 class KnownBeginning {
   readonly #host: ImportHost
   readonly #session: Session
@@ -141,7 +139,7 @@ class KnownBeginning {
   #hasCompactions = false
   /** Compactions that their own system has undone. */
   readonly rewound: ImportedCompaction[] = []
-  /** The numbers of stored and of new messages. */
+  /** Number of stored messages, and of new ones. */
   existing = 0
   fresh = 0
 
@@ -156,7 +154,7 @@ class KnownBeginning {
     return this.#isPast || this.#hasCompactions
   }
 
-  /** Whether every message of the session was among them. */
+  /** Whether the events contained every message of the session. */
   get isWhole(): boolean {
     return this.#gap === undefined && this.#last === this.#session.messageCount
   }
@@ -224,7 +222,7 @@ export async function importSession(
   try {
     return await importNew(host, sessionId, events, checked)
   } catch (error) {
-    // Another process created it meanwhile, perhaps from the same file.
+    // Another process created it in the meantime, perhaps from the same file.
     const made = isUndertextError(error, 'SESSION_EXISTS') && typeof events === 'function'
     const session = made ? await host.storage.session(sessionId) : undefined
     if (session === undefined) throw error

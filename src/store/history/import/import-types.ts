@@ -43,15 +43,15 @@ export const fieldsEventSchema = z.strictObject({
 })
 
 export const importSchema = z.strictObject({
-  /** The source of the conversation: its metadata is stored under this name, and its compactions are identified by it. */
+  /** The source of the conversation: its metadata is stored under this name, which also identifies its compactions. */
   source: nameSchema,
   owner: importOwnerOption,
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
-  /** A dry run: nothing is written, and compactions are not tried. */
+  /** Whether to do a dry run: nothing is written, and compactions aren't tried. */
   dryRun: z.boolean().default(false),
   signal: z.instanceof(AbortSignal).optional(),
-  /** Called after everything is written and before the session is visible; an error discards the session. */
+  /** Called after everything is written and before the session becomes visible; an error discards the session. */
   beforePublish: z
     .custom<() => Promise<void> | void>((value) => typeof value === 'function', 'must be a function')
     .optional(),
@@ -62,13 +62,16 @@ export type CheckedImport = z.output<typeof importSchema>
 
 /** The outcome of an imported compaction. */
 export type CompactionOutcome = {
-  /** Its id in its own system. */
+  /** The compaction's id in its own system. */
   readonly id: string
   readonly status: 'applied' | 'known' | 'refused'
   readonly compactionId?: string
-  /** Rows that it hid there and that stay visible here, because the laws forbid hiding half of a tool call or a system message. */
+  /**
+   * Number of rows that were hidden in the source and stay visible here, because the laws forbid hiding half of a tool call or a system
+   * message.
+   */
   readonly rowsLeft?: number
-  /** Why it was refused. */
+  /** Why the compaction was refused. */
   readonly why?: string
 }
 
@@ -77,13 +80,13 @@ export type SessionImport = {
   readonly sessionId: string
   /** `imported`: a new session. `extended`: new messages were appended to an existing one. `unchanged`: nothing was new. */
   readonly status: 'imported' | 'extended' | 'unchanged'
-  /** The numbers of written and of existing messages. */
+  /** Number of written messages, and of existing ones. */
   readonly messages: number
   readonly existing: number
   readonly compactions: readonly CompactionOutcome[]
 }
 
-/** The author of an import, for its compactions. */
+/** An import as the author of its compactions. */
 export type ImportRun = {
   readonly source: string
   readonly actor: string | undefined
@@ -95,9 +98,9 @@ export type ImportHost = {
   readonly storage: Storage
   /** The estimator of new sessions. */
   readonly estimator: string
-  /** The model of a session whose figures are meant. */
+  /** Returns the model that a session's figures belong to. */
   modelFor(session: Names): ChosenModel
-  /** Records the compaction of a provider, from a block among appended messages. */
+  /** Records a provider's compaction from a block among appended messages. */
   recordAppended(
     sessionId: string,
     messages: readonly NewMessage[],
@@ -105,11 +108,9 @@ export type ImportHost = {
   ): Promise<unknown>
 }
 
-/*
- * The events of one conversation, from a reader of files or from an application with messages elsewhere.
- */
+/* The events of one conversation, from a file reader or from an application that stores messages elsewhere. */
 
-/** Fields of the conversation; may occur anywhere and repeatedly: the last value wins. */
+/** Fields of the conversation. May occur anywhere and repeatedly: the last value wins. */
 export type FieldsEvent = {
   readonly type: 'fields'
   readonly title?: string
@@ -124,34 +125,34 @@ export type FieldsEvent = {
 }
 
 /**
- * A message to append. Its `idempotencyKey` is the same whenever the same message is imported: made of the source's id of it, or of its
- * place in the conversation.
+ * A message to append. Its `idempotencyKey` must be the same whenever the same message is imported, so it is made from the source's message
+ * id, or from the message's place in the conversation.
  */
 export type MessageEvent = {
   readonly type: 'message'
   readonly message: NewMessage
   /**
-   * The usage that the provider reported with this answer. Default: what the metadata of the message holds (`usage` of an API's response,
-   * `usage_metadata` of LangChain …); `null` for none, where another conversation counts it.
+   * The usage that the provider reported with this answer. Default: the one in the message's metadata (`usage` of an API's response,
+   * `usage_metadata` of LangChain …); `null` for none, if another conversation counts it.
    */
   readonly usage?: ImportedUsage | null
 }
 
-/** A compaction of the source's system, after all messages it covers. */
+/** A compaction by the source's system; follows all messages that it covers. */
 export type CompactionEvent = {
   readonly type: 'compaction'
   readonly compaction: ImportedCompaction
-  /** The ordinal of the last message event before it was made. Default: all messages so far. */
+  /** The ordinal of the last message event before the compaction was made. Default: all messages so far. */
   readonly madeAfter?: number
 }
 
-/** A compaction of an imported conversation, from its source. */
+/** A compaction of an imported conversation, as described by its source. */
 export type ImportedCompaction = {
   /** Unique within the conversation, and the same in every import. */
   readonly id: string
-  /** `condense` replaces its rows by a summary; `truncate` hides them, with or without a marker; `manual` hides them on request. */
+  /** `condense` replaces its rows with a summary; `truncate` hides them, with or without a marker; `manual` hides them on request. */
   readonly kind: 'condense' | 'truncate' | 'manual'
-  /** The covered messages, by ordinals of the message events: those still visible when it is made, summaries included. */
+  /** The covered messages, by ordinals of the message events: those still visible when the compaction is made, including summaries. */
   readonly covers: readonly PositionRange[]
   /** The text of the summary or the marker. Required for a condensation. */
   readonly text?: string
@@ -159,7 +160,7 @@ export type ImportedCompaction = {
   readonly createdAt?: number
   readonly reason?: string
   readonly model?: string
-  /** Whether the source's system had undone it: then it is applied and undone, so that it can be redone. */
+  /** Whether the source's system had undone the compaction; it is then applied and undone, so that it can be redone. */
   readonly undone?: boolean
 }
 
@@ -171,8 +172,8 @@ export type ImportEvents = EventList | (() => EventList)
 type EventList = AsyncIterable<ImportEvent> | Iterable<ImportEvent>
 
 /**
- * The events from their beginning, each checked before it is passed on; the content of compactions and fields is checked where it is used.
- * Every event of an import passes here, so the signal is checked here. Throws `INVALID_INPUT`, `ABORTED` and what the events throw.
+ * Yields the events from the beginning, each checked before it is passed on; the content of compactions and fields is checked where it is
+ * used. Every event of an import passes here, so the signal is checked here. Throws `INVALID_INPUT`, `ABORTED` and any error of the events.
  */
 export async function* checkedEvents(
   events: ImportEvents,
@@ -198,7 +199,7 @@ export async function* checkedEvents(
   refuseAborted()
 }
 
-/** A text of a file as a label: shortened, without characters that a database cannot store. */
+/** Returns a text from a file as a label: shortened, without characters that a database can't store. */
 export function labelOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const label = headOf(text.replaceAll('\0', ' ').toWellFormed(), MAX_NAME_LENGTH).trim()

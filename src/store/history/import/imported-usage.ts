@@ -6,8 +6,8 @@ import type { Session, Storage } from '../../../storage/storage.ts'
 import type { ChosenModel } from '../../config/model.ts'
 
 /*
- * Usage in imported conversations. It says what was billed, how large the requests really were, and so what a request of the conversation
- * holds besides its messages: an imported conversation has figures before its first request here.
+ * Usage in imported conversations. It shows what was billed, how large the requests really were, and so what a request contains besides its
+ * messages: an imported conversation has figures before its first request here.
  */
 
 const countSchema = z.int().nonnegative()
@@ -22,28 +22,28 @@ export const importedUsageSchema = z.strictObject({
   responseId: z.string().optional(),
 })
 
-/** The usage that the provider reported with an answer, for the request of the messages before it. */
+/** The usage that the provider reported with an answer, for the request made of the messages before it. */
 export type ImportedUsage = {
   /** Tokens that were neither read from a cache nor written to it. */
   readonly inputTokens: number
   readonly cacheReadTokens?: number
   readonly cacheCreationTokens?: number
   readonly outputTokens?: number
-  /** Default: those of the conversation. */
+  /** Default: the provider and model of the conversation. */
   readonly provider?: string
   readonly model?: string
-  /** Messages with the same one are of one response, which counts once. */
+  /** Messages with the same id belong to one response, which counts once. */
   readonly responseId?: string
 }
 
-/** The fields of a message that may hold its usage, as sources and adapters store them. */
+/** The fields of a message's metadata that may contain its usage, as sources and adapters store them. */
 const HOLDERS = ['message', 'entry', 'envelope'] as const
-/** The fields of those that make it worth looking. */
+/** The fields within those that indicate a usage. */
 const REPORTS = ['usage', 'usage_metadata', 'usageMetadata', 'totalUsage', 'metrics', 'tokens'] as const
 
 type Fields = { readonly [name: string]: unknown }
 
-/** The usage in the metadata of an answer; `undefined` for any other message, and for an answer without it. */
+/** Returns the usage in the metadata of an answer; `undefined` for any other message, and for an answer without it. */
 export async function usageOfMessage({ role, metadata }: NewMessage): Promise<ImportedUsage | undefined> {
   if (metadata === undefined || (role !== 'assistant' && role !== 'tool')) return undefined
   for (const fields of holdersIn(metadata)) {
@@ -65,7 +65,7 @@ function* holdersIn(metadata: Fields): Generator<Fields> {
   }
 }
 
-/** The usage among the fields of a response, or of a conversation that holds one. */
+/** Returns the usage in the fields of a response, or of a conversation that contains one. */
 export async function usageOfFields(fields: Fields): Promise<ImportedUsage | undefined> {
   const { modelInfo, response_metadata: response } = fields
   const [info, of] = [isObject(modelInfo) ? modelInfo : {}, isObject(response) ? response : {}]
@@ -82,9 +82,9 @@ export async function usageOfFields(fields: Fields): Promise<ImportedUsage | und
   }
 }
 
-/** About the last twenty reports decide a calibration. */
+/** Maximum number of reports kept: about the last twenty determine a calibration. */
 const MOST_REPORTS = 20
-/** Below this share of the request before it, what a request holds was reduced, in a way that the file does not show. */
+/** If a request is smaller than this share of the previous one, its content was reduced in a way that the file doesn't show. */
 const REDUCED = 0.5
 
 /** A provider and a model, of a conversation or of a message. */
@@ -94,7 +94,7 @@ type Bill = { requests: number; input: number; read: number; written: number; ou
 
 type UsageHost = {
   readonly storage: Storage
-  /** The model whose figures are meant by a provider and a model of the conversation. */
+  /** Returns the model that figures under a provider and a model of the conversation belong to. */
   modelFor(names: Names): ChosenModel
 }
 
@@ -102,10 +102,9 @@ type UsageHost = {
 export class UsageRecord {
   readonly #host: UsageHost
   readonly #sessionId: string
-  /** The output tokens of the responses so far, by their ids. */
+  /** The output tokens of the responses so far, by response id. */
   readonly #responses = new Map<string, number>()
   readonly #bills = new Map<string, { readonly chosen: ChosenModel; readonly bill: Bill }>()
-  /** The newest reports that are not recorded yet. */
   #reports: Reported[] = []
 
   constructor(host: UsageHost, sessionId: string) {
@@ -113,12 +112,11 @@ export class UsageRecord {
     this.#sessionId = sessionId
   }
 
-  /** A message that is stored already: its response was counted. */
+  /** Handles a message that is already stored: its response was counted. */
   known({ responseId, outputTokens = 0 }: ImportedUsage): void {
     if (responseId !== undefined) this.#responses.set(responseId, outputTokens)
   }
 
-  /** A message that was written at a position. */
   add(message: NewMessage, position: number, usage: ImportedUsage, names: Names): void {
     const { inputTokens, cacheReadTokens = 0, cacheCreationTokens = 0, outputTokens = 0, responseId } = usage
     const { createdAt } = message
@@ -126,7 +124,7 @@ export class UsageRecord {
     if (responseId !== undefined) this.#responses.set(responseId, Math.max(before ?? 0, outputTokens))
     const bill = this.#billOf(usage, names)
     bill.at = Math.max(bill.at, createdAt ?? 0)
-    // Parts of a response come as messages of their own, and the first ones may have the output so far.
+    // Parts of a response arrive as separate messages, and the first ones may have the output so far.
     bill.output += Math.max(0, outputTokens - (before ?? 0))
     if (before !== undefined) return
     bill.requests += 1
@@ -154,19 +152,18 @@ export class UsageRecord {
     return this.#reports.length > 0
   }
 
-  /** Records the reports of requests up to a position in the view as it is: before a compaction changes it, and at the end. */
+  /** Records the reports of requests up to a position for the current view: before a compaction changes it, and at the end. */
   async record(names: Names, upTo = Number.POSITIVE_INFINITY): Promise<void> {
     const due = this.#reports.filter(({ position }) => position < upTo)
     this.#reports = this.#reports.filter(({ position }) => position >= upTo)
     for (const { usage, position, at } of due) {
       const own = namesOf(usage, names)
-      // A session gets no model without its provider, and its figures are those of what it has.
+      // A session gets no model without its provider, and its figures belong to the names it has.
       const chosen = this.#host.modelFor(own.provider === undefined ? names : own)
       await this.#send(chosen, { tokens: sizeOf(usage), position, wentThrough: true, billed: undefined, at })
     }
   }
 
-  /** Records the bills. */
   async settle(): Promise<void> {
     for (const { chosen, bill } of this.#bills.values()) {
       const billed = {
@@ -177,7 +174,7 @@ export class UsageRecord {
         outputTokens: bill.output,
       }
       const at = bill.at === 0 ? undefined : bill.at
-      // Of no view: what an old request left in a cache is gone.
+      // For no view: what an old request left in a cache is gone.
       await this.#send(chosen, {
         tokens: 0,
         position: undefined,

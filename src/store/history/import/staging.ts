@@ -4,12 +4,12 @@ import { isGivenUp, LEASE_HOLDER, LEASE_MS, liveRuns } from '../../../storage/pr
 import type { ImportFields, NewImport, Session, Storage } from '../../../storage/storage.ts'
 import { renewing } from '../../renew-lease.ts'
 
-/** The most messages, or records, in one transaction. */
+/** Maximum number of messages or records in one transaction. */
 export const MOST_TOGETHER = 500
-/** The approximate number of characters in one transaction, which takes some tens of milliseconds. */
+/** Approximate maximum characters in one transaction, which takes a few tens of milliseconds. */
 const MOST_CHARACTERS = 4_000_000
 
-/** Items that are written, or looked up, together. */
+/** Items that are written or looked up together. */
 export class Batch<T> {
   #things: T[] = []
   #characters = 0
@@ -23,7 +23,7 @@ export class Batch<T> {
     this.#characters += lengthOf(thing)
   }
 
-  /** The items since the last call. */
+  /** Returns the items added since the last call. */
   take(): readonly T[] {
     const things = this.#things
     this.#things = []
@@ -32,7 +32,7 @@ export class Batch<T> {
   }
 }
 
-/** The approximate JSON length of a value: texts, inputs and data dominate a message. */
+/** Returns the approximate length of a value as JSON: texts, inputs and data dominate a message. */
 function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 8
@@ -43,21 +43,19 @@ function lengthOf(value: unknown): number {
   return sum
 }
 
-/** The prefix of temporary session names. */
 const STAGED = '~import/'
-/** Rows that are removed in one transaction. */
 const DISCARDED_AT_ONCE = 1_000
-/** How long after its lease an import of an unobservable process counts as abandoned. */
+/** Milliseconds after its lease until an import by a process that can't be observed counts as abandoned. */
 const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
 
-/** A name that no session of a caller has. */
+/** Returns a name that no caller's session has. */
 export function stagedName(): string {
   return `${STAGED}${uuidv7()}`
 }
 
 /**
- * Runs `work` on a session that is invisible until `work` publishes it. When `work` throws, the session is removed; when this process dies,
- * the next import removes it. Errors name the session by the name it is to get.
+ * Runs `work` on a session that is invisible until `work` publishes it. If `work` throws, the session is removed; if this process dies, the
+ * next import removes it. Errors contain the session's final name.
  */
 export async function staged<T>(
   storage: Storage,
@@ -80,7 +78,7 @@ export async function staged<T>(
   }
 }
 
-/** A lease of this process that begins now. */
+/** Returns a lease of this process that begins now. */
 export function newLease(): Pick<NewImport, 'holder' | 'expiresAt'> {
   return { holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
 }
@@ -89,7 +87,7 @@ async function renew(storage: Storage, id: string): Promise<void> {
   await storage.renewLease(id, { runId: id, ...newLease() })
 }
 
-/** An error with the intended name of a session instead of its temporary one. */
+/** Returns an error with a session's final name in place of its temporary one. */
 function underName(error: unknown, sessionId: string): unknown {
   if (!isUndertextError(error)) return error
   const { facts } = error
