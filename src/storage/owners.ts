@@ -1,6 +1,6 @@
 import type { Session } from './sessions.ts'
 
-/** Whether a session may be used for an owner: it has this owner, or none yet. */
+/** Returns whether a session may be used for an owner: it belongs to this owner, or to none yet. */
 export function isOpenTo({ owner }: Pick<Session, 'owner'>, asked: string | undefined): boolean {
   return asked === undefined || owner === undefined || owner === asked
 }
