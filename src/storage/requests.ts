@@ -65,7 +65,7 @@ export type RequestQuery = {
 /** A request by its id, or by a message of its answer. */
 export type RequestKey = { readonly id: string } | { readonly answer: string | number }
 
-/** A request and its ingredients. */
+/** A request, and the texts, messages and view that it consisted of. */
 export type FoundRequest = {
   readonly request: StoredRequest
   /** A text is absent if the request had none, or if it was removed. */
