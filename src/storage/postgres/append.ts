@@ -10,7 +10,7 @@ import type { AppendCall } from '../sql/sql.ts'
 export type OnceStatement = {
   readonly text: string
   readonly values: (session: number, token: string, lockTimeoutMs: number) => unknown[]
-  /** Whether it reads rows other than the session's. */
+  /** Whether it reads rows other than the session's own. */
   readonly readsRows: boolean
 }
 

@@ -193,7 +193,7 @@ export function* noteAnswer(sql: Sql, id: string, attemptId: string, summary: Su
   })
 }
 
-/** Records attempts that ended without a summary; does nothing when their session was purged since. */
+/** Records attempts that ended without a summary; does nothing if their session was purged since. */
 export const endAttempts = writing(
   'compactSession',
   function* (sql: Sql, snapshot: Snapshot, run: RunStart, ended: readonly FailedAttempt[]): Work<void> {
@@ -226,14 +226,14 @@ export function* recordFailure(
   yield* writeAudit(sql, session.no, entry)
 }
 
-/** Whether attempts of a session, or of any session, are recorded as running. */
+/** Returns whether attempts of a session, or of any session, are recorded as running. */
 function* hasRunning(sql: Sql, session?: number): Work<boolean> {
   const running = "select 1 from undertext_compactions where status = 'running'"
   if (session === undefined) return (yield* sql.get(`${running} limit 1`)) !== undefined
   return (yield* sql.get(`${running} and {family} session = ? limit 1`, session)) !== undefined
 }
 
-/** Attempts that are recorded as running. */
+/** An attempt that is recorded as running. */
 export type RunningAttempt = { readonly no: number; readonly id: string; readonly run: string }
 
 export function* runningAttempts(sql: Sql, session: number): Work<RunningAttempt[]> {
