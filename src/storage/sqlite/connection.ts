@@ -400,8 +400,8 @@ const UNWRITABLE = 'The file, or the folder in which SQLite keeps its log, canno
 type Where = { readonly location: string; readonly busyTimeoutMs: number; readonly verb: string }
 
 /**
- * Translates an error of the driver into one of this package. The driver's messages name tables and columns, never values, so its error
- * is the cause; except for a damaged file, where text of a conversation may be read as a table's name.
+ * Translates an error of the driver. The driver's messages name tables and columns, never values, so its error becomes the cause, unless
+ * the file is damaged: then the name of a table may be text of a conversation.
  */
 export function translateFailure(error: unknown, where: Where): unknown {
   if (isUndertextError(error)) return error
@@ -425,7 +425,7 @@ export function translateFailure(error: unknown, where: Where): unknown {
       { location, detail: 'the file is not an SQLite database.' },
       cause,
     )
-  // A store that was opened read-only refuses a writing verb before it comes to the driver.
+  // A write verb on a store opened read-only is rejected before it reaches the driver.
   if (code.startsWith('SQLITE_READONLY'))
     return new UndertextError('STORE_READONLY', { verb, detail: `${UNWRITABLE} (${code})` }, cause)
   if (/^SQLITE_(IOERR|CANTOPEN|PERM|AUTH|NOMEM|NOLFS|INTERRUPT)/.test(code)) {
@@ -434,14 +434,13 @@ export function translateFailure(error: unknown, where: Where): unknown {
   }
   if (isMistake(code, (error as Error).message))
     return new UndertextError('INTERNAL_ERROR', { detail: `${code}, ${verb}` })
-  // SQLITE_CORRUPT, and errors that our statements can cause only in a file that others changed: a missing table, a value that a
-  // constraint forbids.
+  // SQLITE_CORRUPT, and errors that only occur in a file that another program changed: a missing table, a value that violates a constraint.
   return new UndertextError('STORE_CORRUPT', { detail: code })
 }
 
 /**
- * Whether a statement itself is wrong: its syntax or a name. A table or an index that the migrations make is missing only where another
- * program dropped it; a value that a function cannot read was written by another program.
+ * Returns whether the statement itself is wrong: its syntax or a name. If a table or an index of the migrations is missing, another program
+ * has dropped it; if a function can't read a value, another program has written it.
  */
 function isMistake(code: string, message: string): boolean {
   if (code !== 'SQLITE_ERROR') return /^SQLITE_(?:RANGE|MISUSE)/.test(code)
@@ -451,7 +450,7 @@ function isMistake(code: string, message: string): boolean {
 }
 
 /**
- * Wraps an error of a call of the driver that is neither SQLite's nor about sizes (the connection is iterating, for example);
+ * Wraps an error of the driver that is neither SQLite's nor about sizes, for example that the connection is busy iterating.
  * `translateFailure` handles the others.
  */
 export function fromDriver(error: unknown, location: string): unknown {
@@ -460,7 +459,7 @@ export function fromDriver(error: unknown, location: string): unknown {
   return new UndertextError('STORE_UNAVAILABLE', { location, detail }, { cause: error })
 }
 
-/** The code of an error of the driver, whichever copy of the driver threw it. */
+/** Returns the code of a driver's error, from any copy of the driver. */
 export function sqliteCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== 'SqliteError') return undefined
   const { code } = error as { code?: unknown }
