@@ -79,7 +79,6 @@ const OF_CONVERSATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'POSITION_CONFLICT',
 ])
 
-/** Events that can be read once or several times. */
 type Events = AsyncIterable<ImportEvent> | (() => AsyncIterable<ImportEvent> | readonly ImportEvent[])
 
 /** The maximum number of events held in memory so that the store can check them before it extends a session. */
@@ -255,7 +254,6 @@ class FileWriter {
   }
 }
 
-/** Returns a title from a message that a user typed. */
 function titleOfMessage(message: NewMessage): string | undefined {
   if (message.role !== 'user') return undefined
   for (const part of partsOf(message)) {
@@ -403,7 +401,6 @@ class EventCursor {
     return isThere
   }
 
-  /** Yields the remaining events of the current conversation. */
   async *rest(): AsyncGenerator<SourceEvent, void, undefined> {
     for (;;) {
       const event = await this.#read()
@@ -412,12 +409,10 @@ class EventCursor {
     }
   }
 
-  /** Ends the reading. */
   async close(): Promise<void> {
     await this.#events.return?.()
   }
 
-  /** Returns the next event of the current conversation. */
   async #read(): Promise<SourceEvent | undefined> {
     if (this.#ahead !== undefined || this.#isOver) return undefined
     const { done, value } = await this.#events.next()

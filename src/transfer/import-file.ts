@@ -108,7 +108,6 @@ export async function importStream(
 
 /** The minimum number of bytes between two reports; at 40 MB per second, about ten reports per second. */
 const STEP_BYTES = 4 * 1024 * 1024
-/** The maximum number of reports per phase. */
 const MOST_STEPS = 200
 
 /** Reports the progress of an import by bytes, so that the calls don't depend on its speed. */

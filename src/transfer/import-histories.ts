@@ -109,7 +109,6 @@ async function existing(store: ImportStore, id: string): Promise<Session | undef
   }
 }
 
-/** Reads the lines of one history again. */
 async function* linesOfHistory(
   input: FileInput,
   { line, lastLine }: CheckedHistory,
@@ -152,7 +151,6 @@ function doneOf({ existing, messages, compactions }: SessionRestore): Done {
   }
 }
 
-/** The lines of a file, read in parts. */
 class LineCursor {
   readonly #lines: AsyncGenerator<Line, void, undefined>
   #number = 0

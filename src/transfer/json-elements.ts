@@ -358,7 +358,6 @@ function readPiece(bytes: Raw, maxBytes: number): { readonly value: unknown } | 
   return isUtf8(bytes) ? readJson(bytes.toString('utf8'), true) : { problem: 'it is no UTF-8' }
 }
 
-/** Returns the name of a field from its JSON. */
 function keyOf(bytes: Raw): string | undefined {
   const read = bytes === undefined ? undefined : readPiece(bytes, MAX_LINE_BYTES)
   return read !== undefined && 'value' in read && typeof read.value === 'string' ? read.value : undefined

@@ -39,7 +39,6 @@ export const ENDS_WITHIN = 'the file ends within it'
 /** Why the incomplete last line of an agent's file isn't read. */
 const UNFINISHED = 'the last line is not finished: it waits for the next import'
 
-/** Returns the place of a piece of a line. */
 export function placeOfLine({ line, column }: Pick<JsonLine, 'line' | 'column'>): Place {
   return { line, ...(column !== undefined && { column }) }
 }
@@ -76,7 +75,6 @@ export function readFilledLines(
   return cutLines(bytes, maxBytes, false)
 }
 
-/** Returns whether a range contains only white space. */
 function isBlankBytes(chunk: Buffer, from: number, to: number): boolean {
   for (let at = from; at < to; at++) {
     const byte = chunk[at]!
@@ -156,7 +154,6 @@ export function valuesInLine(line: string, isEnded: boolean): LinePiece[] {
 /** The maximum number of pieces that aren't JSON. The rest of the line then becomes one piece, because each one costs an exception. */
 const MOST_UNREAD = 100
 
-/** Adds the pieces of a range of a line. */
 function addPieces(
   pieces: LinePiece[],
   line: string,
@@ -312,7 +309,6 @@ class OpenLine {
   }
 }
 
-/** Returns whether bytes begin with the byte order mark of UTF-8. */
 function startsWithMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }

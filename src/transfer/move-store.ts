@@ -98,9 +98,7 @@ export type MoveReport = {
   readonly notes: number
 }
 
-/** The maximum number of problems in a report. */
 const MOST_PROBLEMS = 1_000
-/** The number of sessions that are listed together. */
 const PAGE = 500
 
 /** See `moveStore` of undertext/transfer. */
@@ -146,7 +144,6 @@ async function* sessionsOf({ histories }: Storage): AsyncGenerator<SessionPage['
   } while (after !== undefined)
 }
 
-/** A reason not to copy a session. */
 class Unmovable extends Error {
   readonly code: (typeof MOVE_PROBLEMS)[number]
 

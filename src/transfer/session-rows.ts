@@ -6,7 +6,6 @@ import type { Session } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
 import type { CheckedConversation, CheckedImportFile } from './import-report.ts'
 
-/** The number of messages per read. */
 const PAGE = 100
 
 type SessionRowsOptions = {

@@ -10,7 +10,6 @@ import type { PostgresConnection, PostgresDriver } from './port.ts'
  * sessions are spread by hash, and rows that belong to no session stay on the coordinator.
  */
 
-/** The part of a connection that queries need. */
 type Asked = Pick<PostgresConnection, 'query'>
 
 export async function hasCitus(connection: Asked): Promise<boolean> {
@@ -106,7 +105,6 @@ export async function distribute({ connection, schema, identifier }: Target): Pr
   )
 }
 
-/** The parameters of the function, and their types. */
 const ARGUMENTS = [
   ['of_family', 'bigint'],
   ['of_session', 'bigint'],

@@ -37,7 +37,6 @@ export type PostgresOptions = {
   readonly isDistributed?: boolean
 }
 
-/** The maximum number of kept addresses. */
 const KEPT_ADDRESSES = 10_000
 /** The maximum number of retries after a lost connection, because the call itself may be the cause of the loss. */
 const MOST_LOSSES = 3
@@ -460,7 +459,6 @@ export class PostgresSql implements Sql {
     throw this.#unknown(failure)
   }
 
-  /** Returns the outcome of a lost commit. */
   async #outcome({ verb, entered: [entered] }: Scope, token: string): Promise<Outcome> {
     if (entered === undefined) return 'unknown'
     const { family, number, id, before, isForgotten } = entered
@@ -482,7 +480,6 @@ export class PostgresSql implements Sql {
     await release(scope)
   }
 
-  /** Enters a session whose address isn't known. */
   async #find(scope: Scope, id: string): Promise<void> {
     scope.session = null
     const found = await this.#lookUp(scope, id)
@@ -535,7 +532,6 @@ export class PostgresSql implements Sql {
     return entered
   }
 
-  /** Sends a statement of the verb. */
   #run(text: string, values: unknown[], writes = !/^\s*select\b/i.test(text)): Promise<PostgresResult> {
     const scope = this.#current()
     if (writes) scope.hasWritten = true
@@ -631,7 +627,6 @@ function* waitFor<T>(answer: Promise<PostgresResult>, pick: (result: PostgresRes
   return pick((yield answer) as PostgresResult)
 }
 
-/** Returns a random number below 2^53. */
 function randomFamily(): number {
   const bytes = randomBytes(7)
   return bytes.readUIntBE(0, 6) * 32 + (bytes[6]! >> 3)

@@ -173,7 +173,6 @@ class PoolConnection implements PostgresConnection {
 
 /** Statements of migrations, which get the longest timeout: they may be slow, or wait for the migration of another process. */
 const UNLIMITED = /^(?:create|alter|drop|select pg_advisory_xact_lock)\b/i
-/** The maximum timeout of Node. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 
 type Answered = (

@@ -4,7 +4,6 @@ import type { PostgresConnection } from './port.ts'
 
 /* Whether the database itself protects the history, by triggers or because the role may not change it. */
 
-/** A trigger of the migrations. */
 type Guard = {
   /** Its SQL as printed by the server, without the schema. */
   readonly text: string
@@ -53,7 +52,6 @@ export type GuardReport = {
   readonly problems: PostgresGuardProblems
 }
 
-/** The part of a connection that queries need. */
 type Asked = Pick<PostgresConnection, 'query'>
 
 /** Compares the triggers of the store's tables with those of the migrations, by their SQL and by the SQL of their function. */

@@ -5,7 +5,6 @@ import type { PostgresConnection } from './port.ts'
 
 /* The state of one attempt of a transaction, and whether another attempt may follow. */
 
-/** The maximum pause before a retry, in milliseconds. */
 const LONGEST_PAUSE_MS = 200
 
 /** The location of a session's rows. */

@@ -15,7 +15,6 @@ const WORDS: { readonly [name: string]: string } = {
   newest: 'added desc, family desc, no desc',
 }
 
-/** A statement for PostgreSQL. */
 export type Translated = {
   readonly text: string
   /** Whether the family is the last parameter. */

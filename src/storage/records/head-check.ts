@@ -12,7 +12,6 @@ import {
 } from './records.ts'
 import { Hiding } from './row-fields.ts'
 
-/** The order of the kinds of records. */
 const ORDER = Object.keys(HEAD_LISTS)
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer R)[] ? R[] : T[K] }

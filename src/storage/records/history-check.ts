@@ -181,7 +181,6 @@ export class HistoryCheck {
     return this.#head && { head: this.#head, hiding: this.#hiding! }
   }
 
-  /** Whether the end record was read. */
   get isDone(): boolean {
     return this.#isDone
   }

@@ -182,7 +182,6 @@ const operation = z.strictObject({
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
 
-/** A text of requests, or a part of one. */
 const piece = z.strictObject({ type: z.literal('piece'), sha256, text: z.string() })
 
 const request = z.strictObject({

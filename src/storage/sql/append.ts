@@ -35,7 +35,6 @@ import { reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M } from './view.ts'
 import { begun, Done, mapped, type Step, type Work } from './work.ts'
 
-/** A message with the values of its rows. */
 type Prepared = {
   readonly message: NewMessage
   readonly encoded: EncodedContent
@@ -509,7 +508,6 @@ function rowOf(
   ]
 }
 
-/** Inserts messages after a position with two statements. */
 function* insertMany(
   sql: Sql,
   head: Head,

@@ -62,7 +62,6 @@ function bytesOf({ event, run, actor, detail }: NewEntry): number {
   return Buffer.byteLength(`${event}${run ?? ''}${actor ?? ''}${json}`)
 }
 
-/** Returns the detail with lists short enough for the row. */
 function withShorterLists(entry: NewEntry): JsonObject {
   let detail = entry.detail!
   while (bytesOf({ ...entry, detail }) > MAX_BYTES) {

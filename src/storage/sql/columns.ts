@@ -91,7 +91,6 @@ const json: Codec<JsonObject | undefined> = {
   read: (value, row) => (value === null ? undefined : parseStoredObject(value, 'record', row)),
   write: (value) => (value === undefined ? null : stringifyJson(value)),
 }
-/** A text stored as JSON. */
 const jsonText: Codec<string> = {
   read: (value, row) => parseStoredText(value, 'record', row),
   write: (value) => stringifyJson(value),

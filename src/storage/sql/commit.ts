@@ -66,12 +66,10 @@ export function* placesIn(
     yield ['{family} session = ? and position is null and ordinal = ?', session, ordinal]
 }
 
-/** Returns the column with the hiding parent for a kind of compaction. */
 function parentColumn(kind: CompactionKind): 'condense_parent' | 'truncation_parent' {
   return isCondensing(kind) ? 'condense_parent' : 'truncation_parent'
 }
 
-/** Returns the counter of the rows that a kind of compaction hides. */
 function hiddenCounter(kind: CompactionKind): 'hidden_condensed' | 'hidden_truncated' | 'hidden_manual' {
   if (isCondensing(kind)) return 'hidden_condensed'
   return kind === 'manual' ? 'hidden_manual' : 'hidden_truncated'
@@ -120,7 +118,6 @@ export function* figuresOfSet(sql: Sql, session: number, set: RowSet): Work<RowF
   return { sent, sizes: sum.value }
 }
 
-/** A change of a session's counters. */
 type CounterChange = {
   /** The number of appended messages. */
   readonly messages?: number

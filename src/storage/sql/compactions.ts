@@ -358,7 +358,6 @@ function* requiredParts(
     })
 }
 
-/** The index of the first figure in a row. */
 const FIGURES = 15
 const PARTS_REPLACED = FIGURES + COMPACTION_FIGURES.names.indexOf('parts_replaced')
 

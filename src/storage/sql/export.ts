@@ -103,7 +103,6 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
   return { head, background, within: { no, ids, pinned: new Set(pinned), hiding } satisfies ExportedWithin }
 }
 
-/** Returns the jobs of a session and its circuit. */
 function* readBackground(sql: Sql, no: number, references: References): Work<Background> {
   const jobs = yield* sql.all(
     `select ${JOB.names.join(', ')} from undertext_jobs where {family} session = ? order by no`,

@@ -54,7 +54,6 @@ const STATES = {
   restored: 2,
 } as const
 
-/** A compaction to copy. */
 type Copied = {
   readonly no: number
   readonly newNo: number
@@ -62,7 +61,6 @@ type Copied = {
   readonly row: Row
 }
 
-/** A session to fork, and where. */
 type Forking = {
   readonly origin: StoredSession
   readonly fork: StoredSession
@@ -243,7 +241,6 @@ const INSERT_AUDIT = insertInto('undertext_audit', [
   ...['no', 'session', 'event', 'compaction', 'run', 'at', 'actor', 'detail', 'position'],
 ])
 
-/** Copies compactions and their entries of the audit. */
 function* copyCompactions(sql: Sql, forking: Forking, keys: NewKeys): Work<void> {
   const { fork, copied } = forking
   if (copied.length === 0) return
@@ -379,7 +376,6 @@ type Turned = { readonly lifted: readonly number[]; readonly restored: readonly 
 /** Reconstructs from the audit how compactions were undone and redone up to a moment, because the rows have only the current state. */
 class Turnings {
   readonly #withRun = new Map<number, number>()
-  /** The rewinds, by id. */
   readonly #rewinds: ReadonlyMap<string, { readonly no: number; readonly lifts: ReadonlySet<number> }>
   /** The compactions that each rewind undid and redid when it was last in force. */
   readonly #turned = new Map<number, { lifted: number[]; restored: number[]; isOver: boolean }>()

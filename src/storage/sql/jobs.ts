@@ -253,7 +253,6 @@ export const readWaiting = outside('whenIdle', function* (sql: Sql, limit: numbe
   return (yield* sql.all(statement, limit)).map((row) => row[0] as string)
 })
 
-/** Returns the first job that meets a condition. */
 function* findJob(sql: Sql, where: string, value: string | number): Work<StoredJob | undefined> {
   const row = yield* sql.get(`${SELECT} where ${where}`, value)
   return row && decode(row)

@@ -294,12 +294,10 @@ export function* readViewAt(
   return yield* decodeView(sql, session, rows, withProvenance, texts)
 }
 
-/** A text that a row showed in place of a part. */
 type ShownThen = {
   readonly key: number
   readonly part: number
   readonly compaction: number
-  /** The text as stored. */
   readonly text: string
 }
 
@@ -468,7 +466,6 @@ export const readPastMessages = reading(
   },
 )
 
-/** Returns the rows that are in both sets. */
 function sharedRows(a: RowSet, b: RowSet): RowSet {
   return withoutRows(a, [withoutRows(a, [b])])
 }
@@ -587,7 +584,6 @@ function narrowRow(session: SessionHead, row: Row): Omit<ViewChange, 'change'> {
   }
 }
 
-/** Reads the data of one point that a diff needs. */
 function* sideOf(sql: Sql, session: SessionHead, point: Point) {
   const inForce = yield* inForceAt(sql, session, point)
   const set = rowsAt(inForce, point.position)

@@ -56,7 +56,6 @@ const LEARNED = {
   limits: { key: ['provider', 'model', 'kind'], values: ['tokens', 'at'] },
 } as const
 const RECEIPT = ['event', 'run', 'at', 'actor', 'detail'] as const
-/** The maximum number of receipts that are read together. */
 const MOST_RECEIPTS = 500
 
 export function* readStoreRecords(

@@ -71,7 +71,6 @@ export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship:
   })
 }
 
-/** Returns whether a note equals the current one of its key. */
 function isSame(former: Note, { text, metadata, source }: NewNote): boolean {
   const facts = (note: Pick<Note, 'text' | 'metadata' | 'source'>): string =>
     canonicalJson([note.text, note.metadata ?? null, note.source ?? null])

@@ -166,7 +166,6 @@ function entities(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** Returns the text of a message as HTML. */
 export function messageHtml(text: string): string {
   const lines = visibleText(text).split('\n')
   const blocks: string[] = []

@@ -85,10 +85,8 @@ function adopt(nodes: Map<string, JsonObject>, child: unknown, parent: string): 
   if (node !== undefined && typeof node.parent !== 'string') nodes.set(child as string, { ...node, parent })
 }
 
-/** The name of ChatGPT's metadata. */
 const CHATGPT = 'chatgpt' satisfies UnsentSource
 
-/** The content of a ChatGPT message. */
 type ChatgptContent = {
   readonly parts: readonly (TextPart | ReasoningPart | ProviderPart)[]
   /** The parts as one text. */
@@ -234,10 +232,8 @@ function without(content: JsonObject, names: readonly string[]): JsonObject {
 
 const ROLES: ReadonlySet<unknown> = new Set<Role>(['system', 'user', 'assistant', 'tool'])
 
-/** An open call: its tool and its id. */
 type OpenCall = { readonly tool: string; readonly id: string }
 
-/** Reads the messages of one branch, in order. */
 class ChatgptMessages implements BranchReader {
   readonly #at: Place
   #count = 0
@@ -359,7 +355,6 @@ function contentPart(part: Part): Extract<Part, { type: 'text' | 'provider' }> {
   return { type: 'text', text: part.type === 'reasoning' ? part.text : '' }
 }
 
-/** Returns the key, the time and the remaining fields of a message. */
 function about(id: string, message: JsonObject, content: ChatgptContent): Partial<NewMessage> {
   const { id: own, author, content: _, ...rest } = message
   const { role: __, ...speaker } = author as JsonObject

@@ -113,7 +113,6 @@ const INCOMPLETE: { readonly [type: string]: string } = {
   'marble-origami-commit': 'messages that Claude Code had collapsed are shown in full',
 }
 
-/** Yields the events of entries, one after the other. */
 class Telling {
   readonly branches = new Branches()
   readonly #undone: ReadonlySet<string>
@@ -270,10 +269,8 @@ const TITLES = { 'custom-title': 'customTitle', 'ai-title': 'aiTitle' } as const
 /** Fields of entries that describe the session. The last value counts. */
 const KEPT = ['cwd', 'gitBranch', 'version', 'sessionId', 'agentId'] as const
 
-/** The maximum number of titles in memory. */
 const MOST_TITLES = 1_000
 
-/** Collects the fields of a Claude Code session from its entries. */
 class SessionFields {
   readonly #titles = new Map<string, string>()
   /** Titles by the uuid of their entry. Earlier versions of Claude Code also wrote those of other sessions. */
@@ -282,7 +279,6 @@ class SessionFields {
   /** The last custom and generated titles. */
   readonly #seenTitles = new Set<string>()
   #createdAt: number | undefined
-  /** The title from the first typed prompt. */
   #prompted: string | undefined
   #model: string | undefined
 
@@ -321,7 +317,6 @@ class SessionFields {
     return this.#createdAt
   }
 
-  /** The last value of a field. */
   of(field: (typeof KEPT)[number]): string | undefined {
     return this.#metadata.get(field)
   }

@@ -107,10 +107,8 @@ export function treeOf(given: { readonly [field: string]: unknown }, at: Place):
   return { tree: messageTree(nodes, given.current_leaf_message_uuid, timeOf), notes: items }
 }
 
-/** A message with its number in its conversation, from 1. */
 type PlacedGiven = { readonly element: number; readonly given: JsonObject }
 
-/** Returns the message of a node with its number. */
 function placedOf(message: unknown): PlacedGiven {
   return message as PlacedGiven
 }
@@ -267,7 +265,6 @@ const BUDGET = 'token_budget'
 /** Messages made from one message of the export, because results must be in separate messages. */
 type Piece = { readonly role: Role; readonly parts: Part[] }
 
-/** Reads the messages of one branch, in order. */
 class ClaudeMessages implements BranchReader {
   readonly #at: Place
   readonly #calls = new ClaudeCalls()
@@ -388,7 +385,6 @@ function objectsIn(value: Json | undefined): readonly JsonObject[] {
   return Array.isArray(value) && value.every(isObject) ? (value as readonly JsonObject[]) : []
 }
 
-/** Returns the remaining fields of a message. */
 function about(id: string, given: JsonObject, isMore: boolean): JsonObject {
   const names = ['content', 'sender']
   if (!isMore) names.push('text')

@@ -46,7 +46,6 @@ export function silentEntry(entry: JsonObject): Message {
   return { role: 'tool', content: [], metadata: { [PI]: entry } }
 }
 
-/** Returns the text for an abandoned branch. */
 function branchSummaryText(summary: string): string {
   return `Summary of another branch of this conversation, which was left:\n\n${summary}`
 }
@@ -152,7 +151,6 @@ function simplePartOf(block: Json): TextPart | ImagePart | ProviderPart {
   return { type: 'provider', provider: PI, data: block }
 }
 
-/** Returns the text for a command that the user ran. */
 function bashText({ command, output, exitCode, cancelled, truncated, fullOutputPath }: JsonObject): string {
   const lines = [`I ran \`${String(command)}\`:`, '', '```', ...(output ? [String(output)] : []), '```']
   if (cancelled === true) lines.push('', 'It was cancelled.')

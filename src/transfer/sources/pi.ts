@@ -52,7 +52,6 @@ type PiCompaction = {
 /** The types of conversation entries. Other entries alone don't make a branch. */
 const SPEAKING = new Set(['message', 'custom_message', 'branch_summary', 'compaction'])
 
-/** All types of entries. */
 const TYPES = new Set([
   ...SPEAKING,
   'model_change',
@@ -215,7 +214,6 @@ async function* read(input: Input, options: ReadOptions): AsyncGenerator<SourceE
   }
 }
 
-/** The result of a first reading. */
 type Survey = {
   readonly id: string
   readonly header: JsonObject

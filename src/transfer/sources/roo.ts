@@ -31,7 +31,6 @@ import { planOfRoo, type RooCompaction, type RooPlan } from './roo-plan.ts'
 /** The agents with this form of file. Roo Code is a fork of Cline. */
 type Agent = Extract<UnsentSource, 'roo' | 'cline'>
 
-/** The names of tools by the ids of their calls so far. */
 type ToolNames = Map<string, string>
 
 /** The blocks of Anthropic's API. Other blocks in such a file are for other providers, and must not be sent to Anthropic. */
@@ -351,7 +350,6 @@ async function lastModel(input: Input): Promise<ModelInfo | undefined> {
   return isObject(last) ? last : undefined
 }
 
-/** The result of a first reading. */
 type Survey = {
   /** The model of the last message that names its model. */
   readonly modelInfo: ModelInfo | undefined
@@ -400,7 +398,6 @@ async function isShown(input: Input): Promise<boolean> {
   return false
 }
 
-/** Returns why a value isn't an element of a history. */
 function problemOf(value: unknown): string | undefined {
   if (!isObject(value)) return 'a message must be an object'
   const problem = jsonProblem(value, DEPTH_KEPT)

@@ -234,7 +234,6 @@ function* events(
   }
 }
 
-/** Returns a message with its key and its time. */
 function stored(message: NewMessage, { value, ordinal }: Given, form: TranscriptForm): NewMessage {
   const createdAt = isObject(message) ? (message.createdAt ?? momentOf(value)) : undefined
   if (!isObject(message)) return message

@@ -56,7 +56,6 @@ export async function* readTrees(
 /** A conversation of the file, with other problems at the same place. */
 type Given = { readonly value: unknown; readonly bad?: readonly SourceEvent[] }
 
-/** Reads a file with one conversation. */
 async function objectIn(input: Input): Promise<Given> {
   const fields: (readonly [key: string, value: unknown])[] = []
   const bad: SourceEvent[] = []
@@ -102,7 +101,6 @@ function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** Yields the fields and the messages of one branch. */
 function* session(
   given: Fields,
   tree: MessageTree,
