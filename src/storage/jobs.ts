@@ -64,7 +64,7 @@ export type JobEnd = {
   readonly error: string | undefined
   /** For `queued`: the earliest start, milliseconds since 1970. */
   readonly notBefore?: number
-  /** For `queued`: whether the attempt is not counted. */
+  /** For `queued`: whether the attempt isn't counted. */
   readonly isUncounted?: boolean
 }
 

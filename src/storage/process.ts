@@ -72,8 +72,8 @@ export function isHeld(held: Held, byClock = false): boolean {
 }
 
 /**
- * Returns whether what a holder left can be removed: the holder is known to be dead, or it can't be observed and has renewed nothing for
- * `silentMs`.
+ * Returns whether the remains of a holder can be removed: the holder is known to be dead, or it can't be observed and has renewed nothing
+ * for `silentMs`.
  */
 export function isGivenUp(held: Held, silentMs: number): boolean {
   const seen = whereabouts(held)
@@ -96,8 +96,8 @@ function unchangedFor({ holder, run, expiresAt }: Held): number {
 }
 
 /**
- * `live`: running in this thread. `gone`: no such run, or no such process. `there`: its process exists, or may exist on this machine.
- * `elsewhere`: it cannot be observed.
+ * `live`: running in this thread. `gone`: the run or its process no longer exists. `there`: its process exists, or may exist, on this
+ * machine. `elsewhere`: it can't be observed.
  */
 function whereabouts({ holder, run }: Held): 'live' | 'gone' | 'there' | 'elsewhere' {
   if (holder === LEASE_HOLDER) return liveRuns.has(run) ? 'live' : 'gone'

@@ -34,7 +34,6 @@ type WrittenView = {
   readonly messages: readonly unknown[]
 }
 
-/** A message of the view or of the log, or a rendered one. */
 type Writable = Message & Partial<Pick<ViewMessage, 'id' | 'createdAt' | 'kind'>>
 
 type FormatWriter = {

@@ -10,7 +10,6 @@ const HEAD_BYTES = 256 * 1024
 /** The number of bytes that are searched for an object's messages, because its system prompt and tools may precede them. */
 const LISTS_WITHIN_BYTES = 64 * 1024 * 1024
 
-/** The maximum number of values of a head. */
 const HEAD_VALUES = 200
 
 /** The head of a file; for a file without JSON, a description without its text. */
@@ -87,7 +86,7 @@ async function firstBytes(input: Input): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, HEAD_BYTES)
 }
 
-/** The first bytes of files that are not text. */
+/** The first bytes of files that aren't text. */
 const SIGNATURES: readonly (readonly [signature: string, looks: string])[] = [
   ['SQLite format 3\0', 'a SQLite database (a store is opened with --db)'],
   ['\x1f\x8b', 'a gzip file (unpack it first)'],

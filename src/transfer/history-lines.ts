@@ -25,7 +25,7 @@ export type HistoryLines = AsyncIterable<HistoryLine | string> | Iterable<Histor
 /** The problem of a line: field and rule, never content. */
 export type HistoryProblem = { readonly line: number; readonly why: string }
 
-/** Errors of a single history that do not affect the others. */
+/** Errors of a single history that don't affect the others. */
 const OF_HISTORY = ['HISTORY_REFUSED', 'SESSION_EXISTS', 'ESTIMATOR_UNKNOWN'] as const
 
 /** Why a history isn't restored: a problem of its content, or a conflict with the store. */
@@ -41,7 +41,6 @@ class HistoryCursor {
   #own: unknown
   #isWhole = true
 
-  /** The number of lines received. */
   #count = 0
 
   /** Throws `INVALID_INPUT`. */

@@ -69,7 +69,7 @@ export class StoredEvents {
   }
 }
 
-/** Errors of a single conversation that do not affect the others. */
+/** Errors of a single conversation that don't affect the others. */
 const OF_CONVERSATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'INVALID_INPUT',
   'SESSION_EXISTS',

@@ -89,7 +89,6 @@ class JsonSplitter {
     return this.#pieces
   }
 
-  /** Processes one byte between values. */
   #step(chunk: Buffer, at: number): number {
     const byte = chunk[at]!
     if (byte === LINE_FEED) this.#line += 1
@@ -262,7 +261,7 @@ export type JsonElement = { readonly line: number } & (
   | {
       readonly type: 'problem'
       readonly element?: number
-      /** Whether it is an unreadable field that does not affect the rest. */
+      /** Whether it is an unreadable field that doesn't affect the rest. */
       readonly isField?: true
       readonly why: string
     }

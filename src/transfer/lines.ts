@@ -282,7 +282,6 @@ class OpenLine {
     } else if (piece.length > 0) this.#pieces.push(piece)
   }
 
-  /** Counts a skipped line. */
   pass(): void {
     this.#number += 1
   }

@@ -77,7 +77,7 @@ export function otherName(
   return newNameSchema.safeParse(prefix + otherwise).data
 }
 
-/** Why a conversation cannot have an id. */
+/** Returns why a conversation can't have an id. */
 export function nameTaken(sessionId: string): string {
   return `There is a session ${JSON.stringify(sessionId)} already, and it is another conversation, belongs to another owner, or says other things by now. Call this one something else, with session or prefix.`
 }

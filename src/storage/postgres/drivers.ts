@@ -5,7 +5,7 @@ import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.
 
 /** The used part of a pool of `pg`. It is declared here so that a project doesn't need the driver's types. */
 export interface Pool {
-  /** Calls back with a client that is exclusively used until it is released. */
+  /** Calls back with a client for exclusive use until it is released. */
   connect(done: (error: Error | undefined, client: PoolClient | undefined) => void): void
 }
 

@@ -5,7 +5,7 @@
 
 /** A pool of connections to one database. */
 export interface PostgresDriver {
-  /** Takes a connection that is exclusively used until it is released. */
+  /** Takes a connection for exclusive use until it is released. */
   acquire(): Promise<PostgresConnection>
   /** Closes all connections. */
   end(): Promise<void>

@@ -39,7 +39,7 @@ export class HeadCheck {
   readonly #unused = new Set<string>()
   #phase = 0
 
-  /** Returns the problem of the next record; `undefined` if it has none. */
+  /** Returns the problem of the next record; `undefined` if it is valid. */
   add(record: HeadRecord): string | undefined {
     const phase = ORDER.indexOf(record.type)
     if (record.type === 'session') {

@@ -165,7 +165,7 @@ export class HistoryCheck {
   #hiding: Hiding | undefined
   #isDone = false
 
-  /** Returns the problem of the next record; `undefined` if it has none. */
+  /** Returns the problem of the next record; `undefined` if it is valid. */
   take(value: unknown): string | undefined {
     const problem = this.#isDone ? 'the history has ended' : (versionProblem(value) ?? formProblem(value))
     return problem ?? this.#next(value as HistoryRecord)

@@ -402,7 +402,7 @@ export const RECORD_SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodObjec
   end,
 }
 
-/** Returns the problem of a record's form; `undefined` if it has none. It names fields, never content. */
+/** Returns the problem of a record's form; `undefined` if it is valid. The problem names fields, never content. */
 export function formProblem(record: unknown): string | undefined {
   if (typeof record !== 'object' || record === null) return 'a record must be an object'
   const { type } = record as { readonly type?: unknown }

@@ -272,7 +272,7 @@ export function placeOf(anchor: unknown, ordinal: unknown): Place | undefined {
 
 type Decoded = Omit<Compaction, 'replaced' | 'requires'>
 
-/** Returns a function that replaces the numbers of what rewinds undid and redid with ids, using one query for all of them. */
+/** Returns a function that replaces numbers with ids in the lists of compactions that rewinds undid and redid, using one query for all. */
 function* turnedIds(
   sql: Sql,
   { no: session }: StoredSession,

@@ -186,8 +186,7 @@ function* compactionsAt(sql: Sql, session: { readonly no: number }, point: Point
 }
 
 /**
- * Returns the previews with messages up to the point that are recorded after it. There is at most one: that of the append of its last
- * message.
+ * Returns the preview that is recorded after a point but has messages before it, if any: that of the append of the point's last message.
  */
 function* previewsWritten(
   sql: Sql,

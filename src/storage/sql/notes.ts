@@ -194,7 +194,6 @@ const wasPurged = outside('forget', function* (sql: Sql, noteId: string): Work<b
   return rows.some(([text]) => purgedBy(text).includes(noteId))
 })
 
-/** Returns the ids that an entry of the audit lists as purged. */
 function purgedBy(detail: unknown): string[] {
   const { noteId, removed, versions } = parseStoredObject(detail, 'detail', 'audit entry of a note')
   if (removed === undefined) return []

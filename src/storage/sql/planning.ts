@@ -32,7 +32,6 @@ import type { Work } from './work.ts'
 /** The approximate number of rows per page, because the length of texts in SQLite and strings in JavaScript is limited. */
 const PAGE = 20_000
 
-/** The columns that every row has. */
 const COLUMNS = [
   'm.key',
   'm.anchor',
@@ -138,7 +137,6 @@ type Rare = readonly [
   largeImages: number,
 ]
 
-/** Throws `STORE_CORRUPT`. */
 function appendPage(
   rows: IndexedRow[],
   columns: readonly unknown[],

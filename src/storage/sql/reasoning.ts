@@ -12,7 +12,6 @@ import { mapped, type Work } from './work.ts'
  * redone.
  */
 
-/** The name of the stage in the parameters of its compactions. */
 const DROP_REASONING = 'drop_reasoning'
 const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
 /** The maximum number of requests without a stored answer that are read. They are turns that ended without an answer. */
@@ -52,7 +51,7 @@ export const readReasoning = reading(
   },
 )
 
-/** Returns the first places of the compactions whose state differs from the one before these turnings. */
+/** Returns the first place of each compaction whose state these turnings changed on balance. */
 function changedPlaces({ turnings, touches }: Pick<ReasoningRecord, 'turnings' | 'touches'>): number[] {
   const first = new Map(
     turnings.toReversed().map(({ compaction, inForce }) => [compaction, inForce] as const),
@@ -157,7 +156,7 @@ function* firstReplaced(
   return new Map(rows.map(([no, anchor]) => [no as number, anchor as number]))
 }
 
-/** Returns the position up to which requests weren't recorded: imported messages, and those of a fork whose origin is gone. */
+/** Returns the last position without recorded requests: that of an imported message, or of a message of a fork whose origin is gone. */
 function* unknownTo(sql: Sql, session: Pick<StoredSession, 'no'>): Work<number> {
   let unknown = 0
   for (const { no, last, origin } of yield* lineOf(sql, session)) {

@@ -19,7 +19,6 @@ import type { Step, Work } from './work.ts'
 /** The number of rows whose contents are read at a time, because a large session needn't fit into memory. */
 const BATCH = 1_000
 
-/** The recounted savings of a replacement. */
 type RecountedReplacement = {
   readonly compaction: number
   readonly part: number

@@ -132,7 +132,7 @@ function* visibleTotals(
   return savedSizes(row!)
 }
 
-/** Up to this number of other compactions in force, whether they replace parts of the same rows isn't checked. */
+/** If at most this many other compactions are in force, there is no check of whether they replace parts of the same rows. */
 const FEW_OTHERS = 16
 
 /**

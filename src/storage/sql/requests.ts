@@ -349,7 +349,6 @@ function hex(value: unknown): string {
   return Buffer.from(value as Uint8Array).toString('hex')
 }
 
-/** Returns the hashes in a column, in hexadecimal. */
 function hashesIn(value: unknown, row: string): string[] | undefined {
   if (value === null) return undefined
   const bytes = bytesOf(value, row)

@@ -175,7 +175,6 @@ function* firstReplaced(sql: Sql, session: StoredSession, compaction: number): W
   return lowest
 }
 
-/** Returns the index of the first row of a view that a rewind hides. */
 function indexIn(view: View, { position, key }: Point): number {
   const index = key === undefined ? undefined : view.indexOf(key)
   if (index !== undefined) return index
@@ -282,7 +281,6 @@ type ShownPart = {
   readonly preview: { readonly text: string; readonly saved: Sizes } | undefined
 }
 
-/** Returns the replaced parts of a row and the shown texts. */
 function* shownParts(sql: Sql, session: StoredSession, row: ViewRow): Work<ShownPart[]> {
   const replacements = (yield* sql.all(
     `select r.compaction, r.part, ${TEXT_OF_R}, c.id, c.kind, c.requires, c.rows_inserted,

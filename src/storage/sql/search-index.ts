@@ -54,7 +54,6 @@ export const countUnindexed = reading('search', function* (sql: Sql, session?: s
   return Number(row?.[0] ?? 0)
 })
 
-/** The progress of a session in the index. */
 type Progress = {
   readonly no: number
   readonly incarnation: string
@@ -62,7 +61,6 @@ type Progress = {
   readonly ordinals: number
 }
 
-/** The next rows of a session to index. */
 type IndexPage = {
   readonly id: string
   readonly before: Progress

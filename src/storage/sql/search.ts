@@ -197,7 +197,7 @@ function* readPool(
   return { places: orderPlaces(found, isQuestion), collection, counts: [documents, ...counts] }
 }
 
-/** Returns all pairs of the least common words, and larger and larger combinations of them. */
+/** Returns combinations of common words: all pairs of the least common ones, and increasingly large groups of them. */
 function combinations(common: readonly number[]): number[][] {
   const first = common.slice(0, MOST_PAIRED)
   const pairs = first.flatMap((a, at) => first.slice(at + 1).map((b) => [a, b]))
@@ -205,7 +205,6 @@ function combinations(common: readonly number[]): number[][] {
   return [...pairs, ...more]
 }
 
-/** A row that was read to be ranked. */
 type FoundRow = Candidate & {
   readonly place: Place
   readonly row: Row
@@ -268,7 +267,6 @@ function nameOf({ family, session, place }: Place): string {
   return `${family} ${session} ${place}`
 }
 
-/** Returns the places of the messages around a message. */
 function neighboursOf({ family, session, place }: Place): Place[] {
   if (place % 2 === 1) return []
   const near: Place[] = []
@@ -413,7 +411,7 @@ function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boo
 /** The length of the text, in UTF-16 units, in which the passage of a hit is searched for. */
 const MAX_PASSAGE = 200_000
 
-/** Returns a passage of the row's own words, or if only those have words of the query, of what a user attached. */
+/** Returns a passage of the row's own text; if only the text that a user attached has words of the query, a passage of that. */
 function passageOf({ text, own }: SearchedRow, query: SearchQuery): SearchHit['snippet'] {
   const typed = snippetOf(text.slice(0, Math.min(own, MAX_PASSAGE)), query)
   if (typed.marks.length > 0 || own === text.length) return typed

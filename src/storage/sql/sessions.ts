@@ -28,7 +28,6 @@ export type StoredSession = Session & {
   readonly retired: number
 }
 
-/** The columns that stats need. */
 const FIGURES = `provider, model, config, estimator, messages, visible, ${SIZE_COLUMNS.join(', ')}, hidden_condensed, hidden_truncated, hidden_manual, active_compactions, view_epoch, undone_automatic`
 const FIGURE_NAMES = FIGURES.split(',').map((name) => name.trim())
 /** The columns that stats need, of the alias `s`. */
@@ -202,7 +201,6 @@ const INSERT = insertInto('undertext_sessions', [
   ...FIELDS,
 ])
 
-/** Returns the values of the columns `FIELDS`. */
 function encodeFields(fields: SessionFields): (string | null)[] {
   return FIELDS.map((name) => {
     const value = fields[name] ?? null

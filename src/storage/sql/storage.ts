@@ -134,7 +134,6 @@ export function storageOver(engine: Engine): Storage {
   }
 }
 
-/** Returns the audit of a session, oldest first. */
 const readAudit = reading(
   'getAuditLog',
   function* (sql: Sql, id: string, query: { after: number; limit: number }): Work<AuditEntry[]> {

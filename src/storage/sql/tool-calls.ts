@@ -25,7 +25,6 @@ import { mapped, type Work } from './work.ts'
  * read only for the status of a call and for a requested output.
  */
 
-/** The number of rows on the first page. */
 const PAGE = 200
 
 const TOOL_ROWS = `select m.key, m.position, m.id, m.tools, m.shown, ${M_VISIBLE},

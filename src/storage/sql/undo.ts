@@ -28,7 +28,6 @@ import { type Sql, writing } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
 import { begun, Done, type Step, type Work } from './work.ts'
 
-/** Triggers of automatic runs. */
 const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])
 
 /**

@@ -375,7 +375,6 @@ export function pageOf(
   return from > to ? undefined : [from, to]
 }
 
-/** The ids of compactions by number. */
 type CompactionIds = ReadonlyMap<unknown, string>
 const NO_IDS: CompactionIds = new Map()
 
@@ -430,7 +429,6 @@ function decodeStored(session: SessionHead, row: Row, ids: CompactionIds, blobs:
 }
 
 const CONTENTS_AT_ONCE = 1_000
-/** SQL: rows by their keys. */
 const KEYED = '{list ?} k {cross} undertext_messages m on {family m} m.key = k.value'
 
 /** Returns the original parts of rows, by key. */

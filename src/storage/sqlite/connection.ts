@@ -47,7 +47,6 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   #checkedAt = 0
   readonly #statements = new Map<string, Statement>()
   #closed = false
-  /** Whether a transaction couldn't be rolled back. */
   #isStuck = false
   /** Removed data that may still be in the files, see residue.ts. */
   readonly residue: { retry: (() => void) | undefined; endedAt: number; tookMs: number } = {
@@ -89,7 +88,6 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
 
   // The next five methods don't share their `try`, because another function per call would cost an append half a microsecond.
 
-  /** Runs a statement that returns nothing. */
   run(sql: string, ...parameters: unknown[]): Done<void> {
     try {
       this.#statement(sql, false).run(...parameters)
@@ -117,7 +115,6 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     }
   }
 
-  /** Returns the first row, or `undefined`. */
   get(sql: string, ...parameters: unknown[]): Done<Row | undefined> {
     try {
       return new Done(this.#statement(sql, true).get(...parameters) as Row | undefined)
@@ -145,7 +142,6 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     return this.#driver(() => this.database.pragma(sql) as Record<string, unknown>[])
   }
 
-  /** Returns the value of a pragma as text. */
   readPragma(name: string): string {
     return String(Object.values(this.pragma(name)[0] ?? {})[0])
   }

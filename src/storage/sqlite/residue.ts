@@ -119,7 +119,7 @@ function replaceMark(connection: Connection, found: Residue, stage: Stage | unde
 
 /**
  * Writes all rows to new pages, and merges the search index, which otherwise keeps words of removed rows. VACUUM is three times as fast as
- * copying, but may change the rowids of other programs' tables.
+ * copying, but may change the rowids of another program's tables.
  */
 function rewrite(connection: Connection): void {
   const began = performance.now()

@@ -27,7 +27,6 @@ export class SqliteSql extends Connection implements Sql {
   }
 }
 
-/** Verbs that return synchronously. */
 type Synchronous<T> = {
   readonly [K in keyof T]: T[K] extends (...parameters: infer P) => Awaitable<infer R>
     ? (...parameters: P) => R

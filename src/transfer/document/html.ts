@@ -330,7 +330,6 @@ function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}`
 }
 
-/** Returns the page up to the table of turns. */
 function pageHead(document: SessionDocument, settings: DocumentSettings): string {
   const title = escapedLine(headingOf(document, settings))
   const facts = sessionFacts(document, settings.exportedAt)

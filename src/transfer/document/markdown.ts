@@ -283,7 +283,6 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 
 /* Fenced code in a message. Source: CommonMark 0.31, section 4.5. An unclosed fence ends with the text. */
 
-/** A block of code between fences. */
 type CodeBlock = {
   /** The number of columns before the fence. */
   readonly indent: number

@@ -93,7 +93,7 @@ async function* printedPieces(
   }
   for await (const row of rows()) {
     if (!isShown(row)) {
-      // Hidden summaries and markers are not counted, because they are not messages.
+      // Hidden summaries and markers aren't counted, because they aren't messages.
       if (row.kind === 'message') left++
       continue
     }

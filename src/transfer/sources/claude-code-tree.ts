@@ -63,7 +63,6 @@ export class EntryTree {
     return this.#leaf
   }
 
-  /** Returns whether any entry of an answer is on the path. */
   isAnswerOn(messageId: string): boolean {
     return (this.#answers.get(messageId) ?? 0) > 0
   }

@@ -63,7 +63,7 @@ const TYPES = new Set([
 
 class PiTree {
   readonly entries: PiEntry[] = []
-  /** The indexes of entries whose parent is not before them in the file. */
+  /** The indexes of entries whose parent doesn't precede them in the file. */
   readonly orphans = new Set<number>()
   readonly #byId = new Map<string, number>()
   /** Whether the file has version 1, which has no ids: each entry follows the one before it. */
