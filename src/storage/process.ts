@@ -59,8 +59,8 @@ const sights = new Map<string, { readonly expiresAt: number; readonly at: number
 /**
  * Returns whether a lease is valid. If the holder can be observed, its state decides. Otherwise the clock decides, and because the clock
  * may be wrong, a lease without renewals is valid for `LEASE_MS` after it was first seen, whatever its end; a lease that ended long ago, of
- * a process that may be alive, is invalid only after no renewal was seen. With `byClock`, only the database's clock counts, for a holder on
- * any machine.
+ * a process that may be alive, is invalid only after no renewal was seen. With `byClock`, the database's clock alone decides about any
+ * other holder.
  */
 export function isHeld(held: Held, byClock = false): boolean {
   if (byClock && held.holder !== LEASE_HOLDER) return Date.now() < held.expiresAt

@@ -186,7 +186,8 @@ function* compactionsAt(sql: Sql, session: { readonly no: number }, point: Point
 }
 
 /**
- * Returns the preview that is recorded after a point but has messages before it, if any: that of the append of the point's last message.
+ * Returns the preview that is recorded after a point but has messages up to it, if any. It belongs to the append of the point's last
+ * message.
  */
 function* previewsWritten(
   sql: Sql,

@@ -263,7 +263,7 @@ export const listSessions = reading('listSessions', function* (sql: Sql, query: 
   return rows.map((row) => ({ ...decodeSession(row), newestAt: row.at(-1) as number }))
 })
 
-/** Returns some columns of the sessions of a query and their `newestAt`, newest first. Enters the session `after`. */
+/** Returns some columns of the sessions of a query and their `newestAt`, newest first. The session `after` must have been entered. */
 function* page(
   sql: Sql,
   columns: string,
