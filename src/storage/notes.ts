@@ -2,14 +2,14 @@ import type { JsonObject } from '../core/messages/json.ts'
 import type { Awaitable } from './jobs.ts'
 import type { Authorship } from './sessions.ts'
 
-/** Whose notes: those of a session, or those of an owner, which apply to all of its sessions. */
+/** The scope of a note: a session, or an owner, whose notes apply to all of the owner's sessions. */
 export type NoteScope = { readonly session: string } | { readonly owner: string }
 
 export const NOTE_STATES = ['current', 'replaced', 'forgotten'] as const
-/** Whether a note is recalled: not when a later one of the same key replaced it, and not when it was forgotten. */
+/** Whether a note is recalled. A note that was forgotten, or replaced by a later one with the same key, is not. */
 export type NoteState = (typeof NOTE_STATES)[number]
 
-/** The message that a note is from. */
+/** The message that a note was taken from. */
 export type NoteSource = { readonly sessionId: string; readonly messageId: string }
 
 /** A note. It has either `sessionId` or `owner`. */
@@ -20,7 +20,7 @@ export type Note = {
   readonly key?: string
   readonly text: string
   readonly metadata?: JsonObject
-  /** Its session may have been purged since. */
+  /** The message that it was taken from; its session may have been purged since. */
   readonly source?: NoteSource
   readonly actor?: string
   /** Milliseconds since 1970. */
@@ -28,7 +28,7 @@ export type Note = {
   readonly state: NoteState
 }
 
-/** Sorts notes of several scopes. Of one millisecond and process, their ids are in the order of their creation. */
+/** Sorts notes of several scopes, newest first. Within a millisecond of one process, the order of ids is the order of creation. */
 export function newestFirst(notes: Note[]): Note[] {
   return notes.sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1))
 }
@@ -42,20 +42,20 @@ export type NewNote = {
 }
 
 export type NoteQuery = {
-  /** The newest so many of the session, and as many of its owner. */
+  /** At most this many notes of the session, and as many of its owner; the newest are returned. */
   readonly limit: number
-  /** Whether replaced and forgotten ones are included. */
+  /** Whether replaced and forgotten notes are included. */
   readonly all: boolean
   readonly key: string | undefined
 }
 
-/** What `forget` did. */
+/** The result of `forget`. */
 export type ForgottenNote = {
-  /** Whether the note was in use, or stored in the case of `purge`. */
+  /** Whether the note was in use; with `purge`, whether it was stored. */
   readonly changed: boolean
-  /** The number of notes whose text was removed for good: of the note, and of those that it replaced. */
+  /** The number of notes whose text was removed for good: the note and those that it replaced. */
   readonly removed: number
-  /** Present when the removed text can still be found in the files: they are cleared later. */
+  /** Present if the removed text can still be found in the store's files, which are cleared later. */
   readonly filesCleared?: false
 }
 
@@ -64,12 +64,12 @@ export type ForgetRequest = Authorship & { readonly purge: boolean }
 /** Notes. Each method is one transaction, or two. */
 export interface Notes {
   /**
-   * Stores a note; the current one of the same key is replaced. One that equals it is not written again. Throws `SESSION_NOT_FOUND`,
-   * and `MESSAGE_NOT_FOUND` for an unknown source.
+   * Stores a note, which replaces the current note with the same key. An equal note isn't written again. Throws `SESSION_NOT_FOUND`, and
+   * `MESSAGE_NOT_FOUND` for an unknown source.
    */
   remember(scope: NoteScope, note: NewNote, authorship: Authorship): Awaitable<Note>
-  /** Newest first; those of a session together with those of its owner. Throws `SESSION_NOT_FOUND`. */
+  /** Returns notes, newest first; those of a session together with those of its owner. Throws `SESSION_NOT_FOUND`. */
   list(scope: NoteScope, query: NoteQuery): Awaitable<Note[]>
-  /** Takes a note out of use, or removes its text for good. One that was purged stays so. Throws `NOTE_NOT_FOUND` for an unknown one. */
+  /** Takes a note out of use, or removes its text for good. A purged note stays purged. Throws `NOTE_NOT_FOUND` for an unknown note. */
   forget(noteId: string, request: ForgetRequest): Awaitable<ForgottenNote>
 }

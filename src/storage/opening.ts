@@ -1,9 +1,9 @@
 import { UndertextError } from '../core/errors.ts'
 import type { GuardProblems } from './sql/sql.ts'
 
-/* What opening a store checks in both engines: the version of its schema, and the triggers that keep the history. */
+/* The checks of both engines when a store is opened: the version of its schema, and the triggers that protect the history. */
 
-/** The version of a schema, from its row; 0 without one. */
+/** Returns the schema version in a row; 0 without a row. */
 export function versionIn(row: readonly unknown[] | undefined): number {
   if (row === undefined) return 0
   const version = Number(row[0])
@@ -15,7 +15,7 @@ export function refuseNewer(found: number, supported: number): void {
   if (found > supported) throw new UndertextError('STORE_TOO_NEW', { found, supported })
 }
 
-/** The error of a read-only store that is not up to date. */
+/** The error for a read-only store that isn't up to date. */
 export function outdated(location: string, found: number, supported: number): UndertextError {
   if (found > 0) return new UndertextError('STORE_TOO_OLD', { found, supported })
   return notAStore(location, 'it holds no tables of undertext, and a read-only store makes none.')
@@ -25,7 +25,7 @@ export function notAStore(location: string, detail: string, advice?: 'ADOPT'): U
   return new UndertextError('NOT_A_STORE', { location, detail, ...(advice !== undefined && { advice }) })
 }
 
-/** Throws `NOT_A_STORE` when triggers of the migrations do not keep the history. */
+/** Throws `NOT_A_STORE` if triggers of the migrations are missing or changed. */
 export function refuseUnguarded(
   location: string,
   { missing, changed, disabled = [] }: GuardProblems & { readonly disabled?: readonly string[] },
@@ -40,7 +40,7 @@ export function refuseUnguarded(
 
 const warned = new Set<string>()
 
-/** Triggers of others may be intended, so they are only reported, once each. */
+/** Reports each foreign trigger once. They may be intended, so they aren't an error. */
 export function warnOfForeign(location: string, { foreign }: GuardProblems): void {
   for (const name of foreign) {
     const what = `undertext: ${JSON.stringify(location)} has the trigger ${JSON.stringify(name)} on a table of undertext, which did not make it`

@@ -10,7 +10,7 @@ export type PastFigures = Pick<
   'messageCount' | 'visibleCount' | 'visibleSizes' | 'hidden' | 'activeCompactions'
 >
 
-/** What past stats are computed from. */
+/** The input of stats for a moment of the past. */
 export type PastStats = {
   readonly point: Point
   readonly figures: SessionFigures
@@ -19,21 +19,23 @@ export type PastStats = {
 
 /** A row that two views of a session show differently. */
 export type ViewChange = {
-  /** Whether only the second view has the row, only the first has it, or both with other texts. */
+  /** Whether only the second view has the row, only the first has it, or both have it with different texts. */
   readonly change: 'appeared' | 'disappeared' | 'changed'
   readonly id: string
   readonly kind: RowKind
   readonly role: Role
-  /** Place in the log; absent on summaries and markers. */
+  /** The position in the log; absent for summaries and markers. */
   readonly position?: number
   /** Milliseconds since 1970. */
   readonly createdAt: number
   /**
-   * The compaction that hides the row in the view without it, or that inserted it and was not in force then. Absent for a message that
-   * was not stored yet, and for changed rows.
+   * The compaction that hides the row in the view without it, or that inserted the row and wasn't in force at that point. Absent for
+   * changed rows, and for a message that wasn't stored yet.
    */
   readonly compactionId?: string
-  /** The parts with other texts: the compactions whose texts they show, `null` for the original. Absent unless the row changed. */
+  /**
+   * The parts whose texts differ, with the compactions that these texts come from, `null` for the original. Absent unless the row changed.
+   */
   readonly parts?: readonly {
     readonly part: number
     readonly before: string | null
@@ -41,7 +43,7 @@ export type ViewChange = {
   }[]
 }
 
-/** Two points of a session, the figures of their views, and the rows that differ, in the order of the view. */
+/** Two points of a session, the figures of their views, and the rows that differ, in view order. */
 export type PastDiff = {
   readonly from: Point
   readonly to: Point
@@ -51,21 +53,21 @@ export type PastDiff = {
 }
 
 /**
- * The past of sessions. Every method throws `SESSION_NOT_FOUND`, and for a moment `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND` and
- * `INVALID_INPUT`; `undefined` as a moment is the present.
+ * The past of sessions. `undefined` as a moment means the present. Every method throws `SESSION_NOT_FOUND`; a moment can cause
+ * `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND` or `INVALID_INPUT`.
  */
 export interface Past {
-  /** The point that a moment names, and the time of its last event. */
+  /** Returns the point that a moment refers to, and the time of its last event. */
   point(id: string, moment: Moment | undefined): Awaitable<Point & { readonly time: number | undefined }>
-  /** The effective history at a moment. */
+  /** Returns the view at a moment. */
   view(
     id: string,
     moment: Moment,
     provenance: boolean,
   ): Awaitable<{ readonly point: Point; readonly messages: ViewMessage[] }>
-  /** Stored rows with the tags that they had at a moment. */
+  /** Returns stored rows with their tags at a moment. */
   messages(id: string, query: MessageQuery, moment: Moment): Awaitable<StoredMessage[]>
-  /** The figures at a moment, without a report of a provider; `undefined` for an unknown session. */
+  /** Returns the figures at a moment, without a provider's report; `undefined` for an unknown session. */
   stats(id: string, provider: string, model: string, moment: Moment): Awaitable<PastStats | undefined>
   diff(id: string, from: Moment, to: Moment | undefined): Awaitable<PastDiff>
 }

@@ -4,19 +4,19 @@ import { hostname } from 'node:os'
 import { threadId } from 'node:worker_threads'
 
 /**
- * The duration of a lease or a claim without renewal, and the interval of renewals, milliseconds. A user's turn may wait for the lease of a
- * dead process, so it is short; a live one keeps it unless its event loop is blocked for twelve seconds.
+ * The duration of a lease or a claim without renewal, and the interval of renewals, in milliseconds. The duration is short because a user's
+ * turn may wait for the lease of a dead process; a live process loses its lease only if its event loop is blocked for twelve seconds.
  */
 export const LEASE_MS = 15_000
 export const RENEW_MS = 3_000
-/** How long a possibly live holder is watched for a renewal when by the clock its lease ended long ago, milliseconds. */
+/** How long to watch for a renewal, in milliseconds, if the holder may be alive but its lease ended long ago by the clock. */
 const WATCH_MS = 20_000
-/** The possible difference between two threads' figures of the start of their process, milliseconds. */
+/** The possible difference, in milliseconds, between the process start times that two threads compute. */
 const START_TOLERANCE_MS = 2_000
-/** The most leases whose first sight is remembered. */
+/** The maximum number of leases whose first sight is remembered. */
 const MOST_SIGHTS = 10_000
 
-/** The start of this process by the clock since boot, which no user sets. */
+/** The start of this process by the clock since boot, which can't be set back. */
 const STARTED = Math.round(monotonicMs() - process.uptime() * 1000)
 
 /** The scope of process ids: a boot of a machine, and a namespace in it. */
@@ -29,8 +29,8 @@ const SHARED_KEY = Symbol.for('undertext.holder')
 const shared = sharedOf(globalThis as Realm)
 
 /**
- * The identity of this thread: boot, namespace of process ids, realm, process, thread, and start of the process. Two containers may have
- * the same host name and process ids, and a restarted process may have the id of the one that died.
+ * The identity of this thread: boot, namespace of process ids, realm, process, thread, and start of the process. The start and the
+ * namespace are needed because a restarted process may reuse the id of a dead one, and two containers may share host name and process ids.
  */
 export const LEASE_HOLDER = shared.holder
 
@@ -45,21 +45,22 @@ function sharedOf(realm: Realm): Shared {
   return realm[SHARED_KEY]
 }
 
-/** The name of a job's run among the live ones: its claim outlives the lease of the run. */
+/** The name of a job's run among the live runs. It differs from the run's own name because a claim outlives the lease of its run. */
 export function claimName(runId: string): string {
   return `job/${runId}`
 }
 
-/** The holder of a lease: `run` is its name among the live runs of its thread. */
+/** The holder of a lease. `run` is its name among the live runs of its thread. */
 export type Held = { readonly holder: string; readonly run: string; readonly expiresAt: number }
 
-/** The time at which a value of a lease was first seen, by a monotonic clock. */
+/** When each end of a lease was first seen, by a monotonic clock. */
 const sights = new Map<string, { readonly expiresAt: number; readonly at: number }>()
 
 /**
- * Whether a lease is valid. The visible state of its holder decides first. Otherwise the clock decides, which may be wrong: a lease without
- * renewals is valid for `LEASE_MS` after it was first seen, whatever its end, and one that ended long ago, of a process that may be alive,
- * ends only when no renewal is seen. `byClock`: by the clock of a database only, of a holder on any machine.
+ * Returns whether a lease is valid. If the holder can be observed, its state decides. Otherwise the clock decides, and because the clock
+ * may be wrong, a lease without renewals is valid for `LEASE_MS` after it was first seen, whatever its end; a lease that ended long ago, of
+ * a process that may be alive, is invalid only after no renewal was seen. With `byClock`, the database's clock alone decides about any
+ * other holder.
  */
 export function isHeld(held: Held, byClock = false): boolean {
   if (byClock && held.holder !== LEASE_HOLDER) return Date.now() < held.expiresAt
@@ -71,7 +72,7 @@ export function isHeld(held: Held, byClock = false): boolean {
 }
 
 /**
- * Whether the remains of a holder can be removed: when it is known to be dead, or, when it cannot be observed, when it has renewed nothing
+ * Returns whether the remains of a holder can be removed: the holder is known to be dead, or it can't be observed and has renewed nothing
  * for `silentMs`.
  */
 export function isGivenUp(held: Held, silentMs: number): boolean {
@@ -82,7 +83,7 @@ export function isGivenUp(held: Held, silentMs: number): boolean {
   return seen === 'elsewhere' || unchangedFor(held) >= WATCH_MS
 }
 
-/** How long a lease has had this end, milliseconds. */
+/** Returns how long the end of a lease has been unchanged, in milliseconds. */
 function unchangedFor({ holder, run, expiresAt }: Held): number {
   const key = `${holder} ${run}`
   const now = monotonicMs()
@@ -95,8 +96,8 @@ function unchangedFor({ holder, run, expiresAt }: Held): number {
 }
 
 /**
- * `live`: running in this thread. `gone`: no such run, or no such process. `there`: its process exists, or may exist on this machine.
- * `elsewhere`: it cannot be observed.
+ * `live`: running in this thread. `gone`: the run or its process no longer exists. `there`: its process exists, or may exist, on this
+ * machine. `elsewhere`: it can't be observed.
  */
 function whereabouts({ holder, run }: Held): 'live' | 'gone' | 'there' | 'elsewhere' {
   if (holder === LEASE_HOLDER) return liveRuns.has(run) ? 'live' : 'gone'
@@ -104,20 +105,20 @@ function whereabouts({ holder, run }: Held): 'live' | 'gone' | 'there' | 'elsewh
   if (parts === undefined) return 'elsewhere'
   if (!parts.isHere) return parts.isThisBoot ? 'there' : 'elsewhere'
   if (parts.pid !== process.pid) return processExists(parts.pid) ? 'there' : 'gone'
-  // Another thread or realm of this process, or a dead process with this id.
+  // This is another thread or realm of this process, or a dead process with the same id.
   return Math.abs(parts.startedBefore) <= START_TOLERANCE_MS ? 'there' : 'gone'
 }
 
 type Parts = {
   readonly pid: number
-  /** How much later its process started than this one, milliseconds. */
+  /** How much later its process started than this one, in milliseconds. */
   readonly startedBefore: number
-  /** Whether its process ids have the scope of this process. */
+  /** Whether its process ids have the same scope as those of this process. */
   readonly isHere: boolean
   readonly isThisBoot: boolean
 }
 
-/** The parsed identity of a holder; `undefined` for an unknown format. */
+/** Returns the parsed identity of a holder; `undefined` for an unknown format. */
 function partsOf(holder: string): Parts | undefined {
   const all = holder.split('/')
   if (all.length !== 6) return undefined
@@ -131,7 +132,7 @@ function partsOf(holder: string): Parts | undefined {
   }
 }
 
-/** Without namespaces of process ids the scope is the machine. An unknown scope equals no other. */
+/** Without namespaces of process ids, the scope is the machine. An unknown scope equals no other scope. */
 function placeOf(): Place {
   if (process.platform !== 'linux') return { boot: encodeURIComponent(hostname()), namespace: 'all' }
   try {

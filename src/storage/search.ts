@@ -2,35 +2,35 @@ import type { Role, RowKind } from '../core/messages/message.ts'
 import type { SearchQuery } from '../core/search/query.ts'
 import type { Awaitable } from './jobs.ts'
 
-/* The part of the storage interface for the search. */
+/* The part of the storage interface for search. */
 
-/** Which rows may be hits; `undefined` does not restrict. */
+/** Restricts which rows may be hits; an `undefined` field doesn't restrict. */
 export type SearchFilter = {
   readonly owner?: string | undefined
   readonly roles?: readonly Role[] | undefined
-  /** Names of tools; rows that call one of them or hold a result of it. */
+  /** Names of tools: only rows that call one of them or hold one of their results. */
   readonly tools?: readonly string[] | undefined
-  /** The first and the last time, milliseconds since 1970. */
+  /** The earliest and the latest time, in milliseconds since 1970. */
   readonly from?: number | undefined
   readonly to?: number | undefined
   /** `true`: only rows that a compaction hides; `false`: only rows of the view. */
   readonly hidden?: boolean | undefined
 }
 
-/** A place in the list of hits: blocks of candidates are read and ranked one after another. */
+/** A place in the list of hits. Candidates are read and ranked block by block. */
 export type SearchPlace = {
   readonly block: number
-  /** Hits of the block that come before. */
+  /** The number of the block's hits that come before. */
   readonly skip: number
-  /** Rows that were stored later are no hits, so that the list stays the same. */
+  /** Rows stored after this moment aren't hits, so that the list doesn't change between pages. */
   readonly moment: number
-  /** The number of rows, and of rows with each word of the query, by which the first page was ordered; without, those of now. */
+  /** The number of rows, and of rows with each word of the query, that ordered the first page; if absent, the current numbers. */
   readonly counts?: readonly number[]
 }
 
 export type SearchRequest = {
   readonly query: SearchQuery
-  /** Whether messages without words of the query are hits when they are next to messages that have them: the answer to a question. */
+  /** Whether a message without words of the query is a hit if it is next to a message that has them: the answer to a question. */
   readonly isQuestion: boolean
   /** Only rows of this session; an unknown one throws `SESSION_NOT_FOUND`. */
   readonly session: string | undefined
@@ -39,7 +39,7 @@ export type SearchRequest = {
   readonly after: SearchPlace | undefined
 }
 
-/** A stored row with words of a query. */
+/** A stored row that contains words of the query. */
 export type SearchHit = {
   readonly sessionId: string
   readonly messageId: string
@@ -47,13 +47,13 @@ export type SearchHit = {
   readonly role: Role
   /** The position of a message; absent for a summary. */
   readonly position?: number
-  /** The position of a message; of a summary, the last position that it covers. */
+  /** The position of a message; for a summary, the last position that it covers. */
   readonly anchor: number
   /** Milliseconds since 1970. */
   readonly createdAt: number
-  /** Higher is better, among the candidates of a search that are ranked together (40). */
+  /** Higher is better. Scores compare only within one block of (at most 40) candidates that are ranked together. */
   readonly score: number
-  /** A passage of the stored text; `marks` are the places of words of the query in it, UTF-16 units. */
+  /** A passage of the stored text. `marks` are the places of the query's words in it, in UTF-16 units. */
   readonly snippet: {
     readonly text: string
     readonly marks: readonly (readonly [start: number, end: number])[]
@@ -68,22 +68,25 @@ export type SearchPage = {
   readonly next: SearchPlace | undefined
 }
 
-/** What one transaction added to the index. */
+/** The result of one transaction of indexing. */
 export type Indexed = {
-  /** How many of the sessions, from the first, need no more. */
+  /** The number of sessions, from the first of `ids`, that are fully indexed. */
   readonly sessions: number
   readonly rows: number
 }
 
-/** The search and its index. */
+/** Search and its index. */
 export interface Searching {
-  /** Ids of sessions with rows that are not in the index, at most `limit`. With `onlyIfUsed`, none if the index was never used. */
+  /**
+   * Returns the ids of at most `limit` sessions with rows that aren't in the index. With `onlyIfUsed`, returns none if the index was never
+   * used.
+   */
   unindexed(limit: number, onlyIfUsed?: boolean): Awaitable<string[]>
-  /** How many rows are not in the index, of one session or of all. */
+  /** Returns the number of rows that aren't in the index, of one session or of all. */
   countUnindexed(session?: string): Awaitable<number>
   /**
-   * Adds rows of sessions to the index, as many as a short transaction holds. Several processes may do this at once. With
-   * `isPatient: false` a lock of SQLite is not waited for: `STORE_BUSY`.
+   * Adds rows of sessions to the index, as many as fit into a short transaction. Several processes may do this at once. With `isPatient:
+   * false`, doesn't wait for a lock of SQLite, but throws `STORE_BUSY`.
    */
   index(ids: readonly string[], isPatient?: boolean): Awaitable<Indexed>
   /** Finds rows that are in the index. */

@@ -17,7 +17,7 @@ export type Trigger = (typeof TRIGGERS)[number]
 /** A session with its counters. */
 export type Session = {
   readonly id: string
-  /** New at each creation, so that a purged and recreated id is another session. */
+  /** New for each created session, so that a purged and recreated id is a different session. */
   readonly incarnation: string
   readonly owner: string | undefined
   readonly title: string | undefined
@@ -30,44 +30,44 @@ export type Session = {
   readonly createdAt: number
   readonly updatedAt: number
   readonly archivedAt: number | undefined
-  /** The length of the log, silent messages included, which is also the last position. */
+  /** The length of the log, including silent messages. It is also the last position. */
   readonly messageCount: number
-  /** Rows of the view that are sent: inserted ones are included, silent ones are not. */
+  /** The number of rows of the view that are sent: inserted rows are included, silent ones are not. */
   readonly visibleCount: number
-  /** Sizes of the visible rows, replacements applied. */
+  /** Sizes of the visible rows, after replacements. */
   readonly visibleSizes: Sizes
   readonly hidden: { readonly condensed: number; readonly truncated: number; readonly manual: number }
   readonly activeCompactions: number
-  /** Automatic compactions that a user undid since the last one was made. */
+  /** The number of automatic compactions that a user has undone since the last one was made. */
   readonly undoneAutomatic: number
   readonly version: number
   readonly viewEpoch: number
-  /** The session that it is a fork of, and the last position that it copied; absent for any other. */
+  /** The session that it was forked from, and the last position that was copied; absent if it isn't a fork. */
   readonly forkedFrom?: ForkOrigin
 }
 
 /** Where a session was forked. */
 export type ForkOrigin = { readonly sessionId: string; readonly position: number }
 
-/** A fork of a session, see `Storage.fork`. */
+/** The request for a fork, see `Storage.fork`. */
 export type ForkRequest = {
-  /** Its id. */
+  /** The id of the fork. */
   readonly id: string
-  /** `undefined`: that of the original. */
+  /** The title of the fork; `undefined`: the original's. */
   readonly title: string | undefined
-  /** `undefined`: now. */
+  /** The moment to fork at; `undefined`: now. */
   readonly at: Moment | undefined
-  /** Who made it, for the audit of both sessions. */
+  /** The actor, for the audit of both sessions. */
   readonly actor: string | undefined
 }
 
-/** Numbers of rows of a session. */
+/** The numbers of a session's rows. */
 export type MessageCounts = {
-  /** Messages of the log that are not silent, hidden ones included. */
+  /** Messages of the log that aren't silent, including hidden ones. */
   readonly messages: number
-  /** Silent messages, which are never sent: an agent's bookkeeping, and messages of which an import keeps only what was shown. */
+  /** Silent messages, which are never sent: an agent's bookkeeping, and imported messages of which only the displayed text is known. */
   readonly bookkeeping: number
-  /** Rows of the view that are sent, inserted ones included. */
+  /** Rows of the view that are sent, including inserted ones. */
   readonly visible: number
 }
 
@@ -96,31 +96,31 @@ export type SessionFields = {
   readonly metadata?: JsonObject | null | undefined
 }
 
-/** A session of a list. */
+/** A session in a list. */
 export type ListedSession = Session & {
   /**
-   * The time of its newest message, milliseconds since 1970; a later time than that of the last change counts as the last change. 0
-   * without messages. Lists are in this order.
+   * The time of its newest message or of its last change, whichever is earlier, in milliseconds since 1970; 0 without messages. Lists are
+   * sorted by it.
    */
   readonly newestAt: number
 }
 
-/** A session to import: written in batches, listed when it is complete. */
+/** A session to import. It is written in batches, and listed once it is complete. */
 export type NewImport = ImportFields & {
   /** Its temporary name, which is unique. */
   readonly id: string
-  /** The importer, see `LEASE_HOLDER`, and the end of its lease unless it is renewed, milliseconds since 1970. */
+  /** The importer, see `LEASE_HOLDER`, and the end of its lease unless renewed, in milliseconds since 1970. */
   readonly holder: string
   readonly expiresAt: number
 }
 
-/** The fields of such a session. */
+/** The fields of a session to import. */
 export type ImportFields = {
   readonly fields: SessionFields
   readonly estimator: string
-  /** Candidates of its incarnation, when it comes from a store: the first unused one is taken. */
+  /** Candidates for the incarnation, if the session comes from a store: the first unused one is taken. */
   readonly incarnations?: readonly string[] | undefined
-  /** Its incarnation, also when another session has it: that of the original, or of the copy that it will replace. */
+  /** The incarnation, even if another session has it: that of the original, or of the copy that will be replaced. */
   readonly incarnation?: string | undefined
 }
 
@@ -128,17 +128,17 @@ export type ImportFields = {
 export type ImportInProgress = {
   readonly id: string
   readonly holder: string
-  /** The end of its lease; without one, the time of its last write. Milliseconds since 1970. */
+  /** The end of its lease, or if it has no lease, the time of its last write, in milliseconds since 1970. */
   readonly expiresAt: number
 }
 
-/** The fields that an imported session gets with its name. */
+/** The fields that an imported session receives together with its name. */
 export type FinishedImport = {
   readonly fields?: SessionFields | undefined
   /** Milliseconds since 1970; unchanged when absent. */
   readonly createdAt?: number | undefined
   readonly updatedAt?: number | undefined
-  /** A row of the audit. */
+  /** An entry of the audit. */
   readonly audit?: {
     readonly event: string
     readonly actor?: string | undefined
@@ -146,9 +146,7 @@ export type FinishedImport = {
   }
 }
 
-/**
- * The message of a session with an idempotency key, and whether it is equal: by role and content, without content also by its metadata.
- */
+/** The message of a session with an idempotency key, and whether it is equal in role and content; without content, in metadata too. */
 export type KnownMessage = { readonly position: number; readonly same: boolean }
 
 /** A session in a list. */
@@ -158,13 +156,13 @@ export type SessionQuery = {
   readonly owner: string | undefined
   readonly archived: boolean
   readonly limit: number
-  /** The session after which to continue, and its place when it was listed; without it, its place now. */
+  /** The session to continue after, and its place when it was listed; if absent, its current place. */
   readonly after: SessionPlace | undefined
-  /** A text that the id or the title contains, ignoring case. */
+  /** A text that the id or the title must contain, ignoring case. */
   readonly search: string | undefined
 }
 
-/** A message that was appended, or that was stored before under the same idempotency key. */
+/** An appended message, or one that was stored before under the same idempotency key. */
 export type AppendedMessage = {
   readonly id: string
   readonly position: number
@@ -172,38 +170,38 @@ export type AppendedMessage = {
   readonly existing: boolean
 }
 
-/** The compaction of kind `preview` with which an append shows large tool outputs head and tail. */
+/** The compaction of kind `preview` by which an append shortens large tool outputs to their head and tail. */
 export type AppendPreview = {
   readonly compactionId: string
   readonly runId: string
-  /** The number of outputs. */
+  /** The number of shortened outputs. */
   readonly parts: number
-  /** The saved tokens of history, by the session's estimator for its provider. */
+  /** The tokens saved in the history, by the session's estimator for its provider. */
   readonly savedTokens: number
 }
 
 export type Appended = {
   /** One entry per message, in order. */
   readonly messages: AppendedMessage[]
-  /** Absent when no written output was large. */
+  /** Absent if no written output was large. */
   readonly preview?: AppendPreview
 }
 
 /** The fields of a session that its settings depend on. */
 export type SessionSettings = Pick<Session, 'config' | 'provider' | 'model'>
 
-/** The ids of an append's compaction, and the provider of its tokens. */
+/** The ids of an append's compaction, and the provider that its tokens are counted for. */
 export type PreviewRun = RunStart & { readonly id: string; readonly provider: string }
 
-/** How an append shows large tool outputs. */
+/** How an append shortens large tool outputs. */
 export type Previewing = {
-  /** The limits for a session with this config; `undefined` when its outputs are shown whole. */
+  /** Returns the limits for a session with this config; `undefined` if its outputs are shown in full. */
   limitsFor(config: JsonObject | undefined): ToolOutputLimits | undefined
-  /** Called when there is a large output. */
+  /** Called if there is a large output. */
   begin(session: SessionSettings): PreviewRun
 }
 
-/** The start of a rewind: the first message, a row by its id or position, or the end. */
+/** The point that a rewind starts from: the first message, a row by its id or position, or the end. */
 export type RewindPoint = 'start' | 'end' | { readonly beforeMessage: string | number }
 
 /** An operation id of the caller, with a digest of the operation. */
@@ -212,28 +210,28 @@ export type RewindOperation = { readonly id: string; readonly digest: string }
 /** A rewind and its preconditions. */
 export type RewindRequest = {
   readonly from: RewindPoint
-  /** Whether compactions that lie entirely before the point stay as they are. */
+  /** Whether compactions that lie entirely before the point are kept. */
   readonly keepCompactions: boolean
   readonly append: readonly NewMessage[]
   readonly expectedPosition: number | undefined
-  /** The session that `from` and `append` were computed for, `null` when there was none; absent when they apply to any state. */
+  /** The session that `from` and `append` were computed for, `null` if it didn't exist; absent if any state is accepted. */
   readonly madeFor: Pick<Session, 'incarnation' | 'version'> | null | undefined
   readonly operation: RewindOperation | undefined
   /** The id of the compaction that hides the rows. */
   readonly compactionId: string
   readonly run: RunStart
-  /** Parameters of the compaction, besides those of a rewind. */
+  /** Additional parameters of the compaction. */
   readonly params?: { readonly by: string; readonly why: string } | undefined
-  /** The provider of its tokens. */
+  /** The provider that its tokens are counted for. */
   readonly provider: string
 }
 
-/** What a rewind did. */
+/** The result of a rewind. */
 export type Rewound = Appended & {
-  /** The compaction that hides the rows; absent when nothing was hidden. */
+  /** The compaction that hides the rows; absent if nothing was hidden. */
   readonly compactionId?: string
   readonly rowsHidden: number
-  /** Whether the operation was known, so that nothing was done. */
+  /** Whether the operation was known, so that nothing was written. */
   readonly existing: boolean
 }
 
@@ -242,30 +240,30 @@ export type MessageQuery = {
   readonly after: number | undefined
   /** Only positions before this one. */
   readonly before: number | undefined
-  /** The most messages of the log. */
+  /** The maximum number of messages of the log. */
   readonly limit: number | undefined
   readonly order: 'forward' | 'backward'
-  /** Whether rows include the texts that they show in place of parts. */
+  /** Whether rows include the texts that replace their parts in the view. */
   readonly shown?: boolean | undefined
-  /** Only rows of the view. A page covers the same positions, and hidden rows among them are not read. */
+  /** Only rows of the view. A page covers the same positions, but the hidden rows among them aren't read. */
   readonly visible?: boolean | undefined
 }
 
 export type ToolCallQuery = {
   /** Only calls after this position. */
   readonly after: number
-  /** A page ends with the message in which this number of calls is reached. */
+  /** A page ends with the message that reaches this number of calls. */
   readonly limit: number
 }
 
 export type SourceQuery = {
   /** Only messages after this position. */
   readonly after: number
-  /** The most messages. */
+  /** The maximum number of messages. */
   readonly limit: number | undefined
 }
 
-/** The planning index of a view at one moment, with the versions that a commit checks. */
+/** The planning index of a view at one moment, with the versions that the commit checks. */
 export type Snapshot = {
   readonly session: Session
   readonly view: View
@@ -273,10 +271,10 @@ export type Snapshot = {
   readonly nextOrdinal: number
 }
 
-/** Which messages of a fork a conclusion is of: those after a position up to another. */
+/** The messages of a fork that a conclusion is about: those after one position, up to another. */
 export type BroughtBack = Authorship & {
   readonly fork: string
-  /** The incarnation of the fork that the conclusion is of. */
+  /** The incarnation of the fork. */
   readonly incarnation: string
   readonly from: number
   readonly to: number
@@ -285,21 +283,27 @@ export type BroughtBack = Authorship & {
 /** The actor and the reason of an action. */
 export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
 
-/** With `clearFiles: false` the files are cleared later: by the next purge that clears them, or when the store is closed. */
+/** A purge. With `clearFiles: false` the files are cleared later: by the next purge that clears them, or when the store is closed. */
 export type PurgeRequest = Authorship & {
   readonly clearFiles: boolean
-  /** What happens to forks: `keep` them with what they need, or `purge` them too, with their own; `undefined`: the purge is refused. */
+  /**
+   * What happens to forks: `keep` them with the rows they need, or `purge` them and their own forks too; if `undefined`, a session with
+   * forks isn't purged.
+   */
   readonly forks: 'keep' | 'purge' | undefined
 }
 
-/** What a purge removed. */
+/** The result of a purge. */
 export type Purged = {
-  /** Ids of the forks that were purged too; absent for none. */
+  /** Ids of the forks that were purged too; absent if there are none. */
   readonly forks?: readonly string[]
   readonly messages: number
   readonly compactions: number
   readonly blobs: number
-  /** Present only when parts of the session may still be readable in the files, because of another connection or a full disk. */
+  /**
+   * Present only if another connection or a full disk prevented the clearing of the files, so that parts of the session may still be
+   * readable in them.
+   */
   readonly filesCleared?: false
 }
 
@@ -311,5 +315,5 @@ export type RunStart = Authorship & {
   readonly job?: RunOfJob | undefined
 }
 
-/** What stats are computed from, read at one moment. */
+/** The input of stats, read at one moment. */
 export type SessionStats = { readonly figures: SessionFigures; readonly readings: Readings }

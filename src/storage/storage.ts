@@ -61,9 +61,9 @@ export * from './search.ts'
 export * from './sessions.ts'
 
 /*
- * The storage interface: whole methods, each one transaction. SQLite returns values, other databases return promises; callers await
- * both. Arguments have been checked and belong to the caller: a method reads all it needs of them before its first await. Every method
- * throws `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT` and the like; other errors are listed at each.
+ * The storage interface. Each method is one transaction. SQLite returns values, other databases return promises, and callers await both.
+ * Arguments have been checked and belong to the caller, so a method reads them before its first await. Every method may throw
+ * `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT` and similar errors; other errors are listed at each method.
  */
 
 /** The recorded facts of a summary. */
@@ -83,15 +83,15 @@ export type CommitStep = PlannedStep & {
   readonly summary?: SummaryRecord | undefined
 }
 
-/** An attempt at a summary that ended without one. */
+/** An attempt that ended without a summary. */
 export type FailedAttempt = {
   readonly id: string
   readonly status: 'failed' | 'rejected' | 'aborted'
   readonly error: string
-  /** Of the history, which the attempt did not change. */
+  /** The tokens of the history, which the attempt didn't change. */
   readonly tokens: number
   readonly summary: SummaryRecord
-  /** `false` for one that ended before its model was called: it is not recorded. */
+  /** `false` if the attempt ended before its model was called; then it isn't recorded. */
   readonly wasAsked?: false
 }
 
@@ -118,22 +118,22 @@ export type Compaction = {
   readonly actor: string | undefined
   readonly reason: string | undefined
   readonly params: { readonly [name: string]: Json | undefined }
-  /** The hidden rows, exactly; replacing compactions hide none. */
+  /** The exact set of hidden rows; compactions that replace parts hide none. */
   readonly coverage: Coverage
-  /** Ids of the compactions that a rewind undoes; its undo redoes them. */
+  /** The ids of the compactions that a rewind undoes; undoing the rewind redoes them. */
   readonly lifts?: readonly string[]
-  /** Ids of the undone compactions that a rewind redoes; its undo undoes them again. */
+  /** The ids of the undone compactions that a rewind redoes; undoing the rewind undoes them again. */
   readonly restores?: readonly string[]
   readonly rowsHidden: number
   readonly partsReplaced: number
   readonly rowsInserted: number
-  /** The replaced parts, in the order of the log; the originals are kept. */
+  /** The replaced parts, in log order; their originals are kept. */
   readonly replaced: readonly { readonly messageId: string; readonly part: number }[]
-  /** The parts that it points to, such as the copy that survives a deduplication. */
+  /** The parts that it points to, such as the copy kept by a deduplication. */
   readonly requires: readonly { readonly messageId: string; readonly part: number }[]
-  /** Ids of the inserted rows. */
+  /** The ids of the inserted rows. */
   readonly insertedIds: readonly string[]
-  /** Tokens of the history before and after it, by the session's estimator, for the provider of the run. */
+  /** The tokens of the history before and after the compaction, by the session's estimator, for the provider of the run. */
   readonly tokensBefore: number
   readonly tokensAfter: number
   readonly summarizer: string | undefined
@@ -146,7 +146,7 @@ export type Compaction = {
   readonly error: string | undefined
   readonly createdAt: number
   readonly changedAt: number
-  /** In a fork: the id of the compaction that it is a copy of; absent for others. */
+  /** The id of the compaction that a fork copied; absent if it isn't a copy. */
   readonly copiedFrom?: string
 }
 
@@ -163,84 +163,84 @@ export type AuditEntry = {
 
 export type UndoRequest = Authorship & {
   readonly cascade: boolean
-  /** Whether a rewind is undone although messages were appended after it. */
+  /** Whether a rewind is undone even if messages were appended after it. */
   readonly both: boolean
-  /** Set by an import whose source did the same; recorded in the audit. */
+  /** The action in the source that an import repeats; recorded in the audit. */
   readonly source?: string
 }
 
-/** What an undo or a redo did. */
+/** The result of an undo or a redo. */
 export type UndoOutcome = {
   /** Whether anything was changed; a second undo changes nothing. */
   readonly changed: boolean
-  /** Ids of the undone or redone compactions, in order. */
+  /** The ids of the undone or redone compactions, in order. */
   readonly compactionIds: readonly string[]
   readonly rows: number
   readonly parts: number
-  /** Ids of the compactions that rewinds among them undid or redid, in order; absent for none. */
+  /** The ids of the compactions that rewinds among them undid or redid, in order; absent if there are none. */
   readonly alsoChanged?: readonly string[]
   /**
-   * Members that the verb could not undo or redo, with their status: attempts that were never in force, and for a redo of a run the
-   * members that its last undo did not undo. Absent for none.
+   * Members that couldn't be undone or redone, with their status: attempts that were never in force and, when a run is redone, the members
+   * that its last undo didn't undo. Absent if there are none.
    */
   readonly unchanged?: readonly { readonly compactionId: string; readonly status: CompactionStatus }[]
 }
 
-/** The kinds that may be undone, and the model of the figures. */
+/** The kinds that may be undone, and the provider and model of the figures. */
 export type UndoWhileRequest = Authorship & {
   readonly kinds: readonly CompactionKind[]
   readonly provider: string
   readonly model: string
 }
 
-/** Whether a session would still meet a condition. */
+/** Returns whether a session with these figures would still meet a condition. */
 export type SessionTest = (figures: SessionFigures, readings: Readings) => boolean
 
 export type UndoWhileOutcome = UndoOutcome & {
   readonly readings: Readings
   readonly before: SessionFigures
   readonly after: SessionFigures
-  /** The next one, which did not pass, with the figures that the session would have had. */
+  /** The next compaction, whose undo failed the test, with the figures that the session would have had. */
   readonly refused: { readonly compactionId: string; readonly figures: SessionFigures } | undefined
-  /** Those of the requested kinds that compactions of other kinds build on. */
+  /** The ids of compactions of the requested kinds that compactions of other kinds build on. */
   readonly blocked: readonly string[]
 }
 
 /** A claim on a session, so that no other process requests the same summary from a model. */
 export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
 
-/** A limit in a provider's error, tokens: of input and output together, or of the input alone. */
+/** A limit in a provider's error, in tokens. */
 export type NamedLimit = { readonly tokens: number; readonly kind: LimitKind }
 export const LIMIT_KINDS = ['window', 'input'] as const
 /** The kind of a limit: the whole context window (input and output), or the input alone. */
 export type LimitKind = (typeof LIMIT_KINDS)[number]
 
-/** A provider's report of a request. Providers have their canonical names; "no model" is the empty text. */
+/** A provider's report of a request. Providers have their canonical names; if there is no model, its name is empty. */
 export type UsageReport = {
   readonly provider: string
   readonly model: string
-  /** The whole input, tokens. */
+  /** The tokens of the whole input. */
   readonly tokens: number
-  /** The last position in the request; `undefined`: all but the assistant's messages at the end. */
+  /** The last position in the request; `undefined`: all messages except the trailing assistant messages. */
   readonly position: number | undefined
-  /** The view of the request; `undefined`: the current one. */
+  /** The epoch of the view that was sent; `undefined`: the current one. */
   readonly viewEpoch: number | undefined
-  /** Whether the request succeeded: only then it shows that a learned limit is wrong. */
+  /** Whether the request succeeded. Only then can it disprove a learned limit. */
   readonly wentThrough: boolean
-  /** A limit in the same error, to learn with it. */
+  /** A limit from the same error, to be learned. */
   readonly limit: NamedLimit | undefined
-  /** Estimates of the rest of the request besides the history, tokens. */
+  /** Estimates, in tokens, of the parts of the request other than the history. */
   readonly standing: number
   readonly pending: number
   /** The billed tokens; `undefined` for a failed request. */
   readonly billed: BilledTokens | undefined
-  /** When the provider reported it, milliseconds since 1970. Default: now. */
+  /** The time of the provider's report, in milliseconds since 1970. Default: now. */
   readonly at?: number | undefined
-  /** What was sent, to be recorded with it. */
+  /** The request as sent, to be recorded with the report. */
   readonly request?: NewRequest | undefined
 }
 
-/** The billed tokens of a provider's model in a session: sums. */
+/** The billed tokens of a provider's model in a session, as sums. */
 export type ModelUsage = {
   readonly provider: string
   readonly model?: string
@@ -249,10 +249,10 @@ export type ModelUsage = {
   readonly cacheReadTokens: number
   readonly cacheCreationTokens: number
   readonly outputTokens: number
-  /** The cached tokens of the last request of the view at that time, if reported. */
+  /** The cached tokens of the last request, for its view, if reported. */
   readonly lastCacheReadTokens?: number
   readonly lastCacheCreationTokens?: number
-  /** The time of the last report, milliseconds since 1970. */
+  /** The time of the last report, in milliseconds since 1970. */
   readonly at: number
 }
 
@@ -264,13 +264,13 @@ export type RecordedUsage = {
 
 /** The result of a report. */
 export type UsageOutcome = {
-  /** False when the view has changed or is empty: then only the billed tokens count. */
+  /** `false` if the view has changed or is empty; then only the billed tokens count. */
   readonly recorded: boolean
   /** The estimate of the same request. */
   readonly estimate: Estimate | undefined
   readonly before: Readings
   readonly after: Readings
-  /** Of the recorded request, if there was one. */
+  /** The id of the recorded request, if there was one. */
   readonly requestId?: string | undefined
 }
 
@@ -282,36 +282,40 @@ export type LearnedLimit = NamedLimit & {
   readonly at: number
 }
 
-/**
- * A storage. Every method reads its arguments before its first `await`: callers may change them afterwards.
- */
+/** A storage. Every method reads its arguments before its first `await`, so callers may change them afterwards. */
 export interface Storage {
   /** Creates a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
   session(id: string): Awaitable<Session | undefined>
-  /** The figures of a session, and its readings for a model; `undefined` for an unknown session. */
+  /** Returns the figures of a session and its readings for a model; `undefined` for an unknown session. */
   stats(id: string, provider: string, model: string): Awaitable<SessionStats | undefined>
-  /** Throws `SESSION_NOT_FOUND`. */
+  /** Returns the numbers of a session's rows. Throws `SESSION_NOT_FOUND`. */
   countMessages(id: string): Awaitable<MessageCounts>
   /**
-   * In the order of `ListedSession.newestAt`, newest first; among equal ones the last inserted first. Throws `SESSION_NOT_FOUND` for an
-   * unknown `after`, also of another owner.
+   * Returns sessions in the order of `ListedSession.newestAt`, newest first; of equal ones, the last inserted comes first. Throws
+   * `SESSION_NOT_FOUND` if `after` is unknown or belongs to another owner.
    */
   listSessions(query: SessionQuery): Awaitable<ListedSession[]>
-  /** The names of the estimators that sessions were counted with. */
+  /** Returns the names of the estimators that sessions were counted with. */
   estimatorNames(): Awaitable<string[]>
-  /** The id of the first session of the list of the archived ones or the others. */
+  /** Returns the id of the first session in the list of archived or of other sessions. */
   newestSession(archived: boolean): Awaitable<string | undefined>
   /** Creates a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
   beginImport(request: NewImport): Awaitable<Session>
-  /** Names an imported session, which lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
+  /** Gives an imported session its name, which lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
   finishImport(importId: string, id: string, finished: FinishedImport): Awaitable<Session>
-  /** Removes some rows of an unfinished import; returns whether nothing of it is left. */
+  /** Removes some rows of an unfinished import; returns whether nothing is left of it. */
   discardImport(importId: string, rows: number): Awaitable<boolean>
   importsInProgress(): Awaitable<ImportInProgress[]>
-  /** The newest message for each idempotency key, hidden or not; `undefined` for an unknown key and a message without one. Throws `SESSION_NOT_FOUND`. */
+  /**
+   * Returns the newest message for each idempotency key, hidden or not; `undefined` for an unknown key, and for a message without a key.
+   * Throws `SESSION_NOT_FOUND`.
+   */
   knownMessages(id: string, messages: readonly NewMessage[]): Awaitable<(KnownMessage | undefined)[]>
-  /** `undefined` fields keep their values, `null` clears. `updatedAt`: the time of the last change, default now. Throws `SESSION_NOT_FOUND`, also when the session is not open to `owner`. */
+  /**
+   * Updates the fields of a session: `undefined` keeps a value, `null` clears it. `updatedAt` is the time of the last change (default:
+   * now). Throws `SESSION_NOT_FOUND`, also if the session isn't open to `owner`.
+   */
   updateSession(
     id: string,
     fields: SessionFields & { readonly updatedAt?: number },
@@ -319,21 +323,21 @@ export interface Storage {
   ): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
   /**
-   * Copies a session at a moment: its rows and the compactions that exist then, without contents. Afterwards neither session sees
-   * changes of the other. Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`.
+   * Copies a session as of a moment: its rows and the compactions that exist then, without contents. Later changes to one session don't
+   * affect the other. Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`.
    */
   fork(id: string, request: ForkRequest): Awaitable<Session>
   /** Appends the conclusion of a fork to a session, and records it in its audit. Throws `SESSION_NOT_FOUND`. */
   bringBack(id: string, message: NewMessage, how: BroughtBack): Awaitable<AppendedMessage>
-  /** The direct forks of a session, oldest first. Throws `SESSION_NOT_FOUND`. */
+  /** Returns the direct forks of a session, oldest first. Throws `SESSION_NOT_FOUND`. */
   forks(id: string): Awaitable<Session[]>
-  /** Removes a session permanently, also from the files, leaving a receipt. Throws `SESSION_NOT_FOUND`, `HAS_FORKS`. */
+  /** Removes a session permanently, including from the files, and leaves a receipt. Throws `SESSION_NOT_FOUND`, `HAS_FORKS`. */
   purgeSession(id: string, request: PurgeRequest): Awaitable<Purged>
 
   /**
-   * Adds messages at the end, all or none; creates the session if necessary. With `previewing` large tool outputs among them are
-   * shortened in the same transaction; the view epoch stays. Throws
-   * `POSITION_CONFLICT`, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `ESTIMATOR_UNKNOWN`.
+   * Appends messages, all or none; creates the session if necessary. With `previewing`, large tool outputs among them are shortened in the
+   * same transaction, which doesn't change the view epoch. Throws `POSITION_CONFLICT`, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`,
+   * `ESTIMATOR_UNKNOWN`.
    */
   append(
     id: string,
@@ -342,63 +346,64 @@ export interface Storage {
     previewing?: Previewing,
   ): Awaitable<Appended>
   /**
-   * Hides the end of the view from a row on, as one compaction of kind `manual`, and appends messages, in one transaction. Creates the
-   * session when there is something to append. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`,
-   * `STALE_PLAN` (the row is not visible, or the version has changed), `OPERATION_CONFLICT`, and what `append` throws.
+   * Hides the end of the view, from a row on, as one compaction of kind `manual`, and appends messages, in one transaction. Creates the
+   * session if there is something to append. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `STALE_PLAN` (the row isn't visible, or the
+   * version has changed), `OPERATION_CONFLICT`, and the errors of `append`.
    */
   rewind(id: string, request: RewindRequest, previewing?: Previewing): Awaitable<Rewound>
-  /** The result of the rewind with this operation id; `undefined` when there was none. Throws `OPERATION_CONFLICT`. */
+  /** Returns the result of the rewind with this operation id; `undefined` if there was none. Throws `OPERATION_CONFLICT`. */
   rewound(id: string, operation: RewindOperation): Awaitable<Rewound | undefined>
-  /** Stored rows with their tags. Throws `SESSION_NOT_FOUND`. */
+  /** Returns stored rows with their tags. Throws `SESSION_NOT_FOUND`. */
   messages(id: string, query: MessageQuery): Awaitable<StoredMessage[]>
-  /** The effective history, without the rows of these keys. Throws `SESSION_NOT_FOUND`. */
+  /** Returns the view, without the rows with the given keys. Throws `SESSION_NOT_FOUND`. */
   view(id: string, provenance: boolean, without?: readonly number[]): Awaitable<ViewMessage[]>
-  /** A call by its id, at a position or the newest; `undefined` for an unknown one. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+  /**
+   * Returns a call by its id, the one at a position or the newest; `undefined` if it is unknown. Throws `SESSION_NOT_FOUND`,
+   * `ESTIMATOR_UNKNOWN`.
+   */
   toolOutput(id: string, callId: string, position: number | undefined): Awaitable<ToolOutput | undefined>
-  /** Calls in the order of the log. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+  /** Returns calls in log order. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
   toolCalls(id: string, query: ToolCallQuery): Awaitable<ToolCall[]>
   /**
-   * A summary, opened so many levels deep. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `ESTIMATOR_UNKNOWN`, and
-   * `INVALID_INPUT` for a row that is not a summary.
+   * Returns a summary, expanded `depth` levels deep. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `ESTIMATOR_UNKNOWN`, and
+   * `INVALID_INPUT` for a row that isn't a summary.
    */
   expand(id: string, summaryId: string, depth: number): Awaitable<ExpandedSummary>
-  /** The messages of the log that a summary represents, in order. Throws like `expand`, except for the estimator. */
+  /** Returns the messages of the log that a summary represents, in order. Throws the errors of `expand`, except for the estimator's. */
   sources(id: string, summaryId: string, query: SourceQuery): Awaitable<StoredMessage[]>
-  /** Pins or unpins; returns how many changed. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
+  /** Pins or unpins rows; returns the number of changed rows. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
   pin(id: string, messageIds: readonly string[], pinned: boolean, authorship: Authorship): Awaitable<number>
 
   /** Throws `MESSAGE_NOT_FOUND` for the first id without a row in the session. */
   requireMessages(id: string, messageIds: readonly string[]): Awaitable<void>
 
-  /** The input of planning, or `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
+  /** Returns the input of planning; `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
   snapshot(id: string, provider: string): Awaitable<Snapshot | undefined>
-  /** The parts of rows of a snapshot, originals, by key. */
+  /** Returns the original parts of rows of a snapshot, by key. */
   contents(id: string, keys: readonly number[]): Awaitable<ReadonlyMap<number, readonly Part[]>>
-  /** The metadata of rows of a snapshot, by key. */
+  /** Returns the metadata of rows of a snapshot, by key. */
   metadata(id: string, keys: readonly number[]): Awaitable<ReadonlyMap<number, JsonObject>>
-  /** The texts shown in place of parts, by key and part, of rows of a snapshot. */
+  /** Returns the texts that rows of a snapshot show in place of their parts, by key and part. */
   shownTexts(id: string, keys: readonly number[]): Awaitable<ReadonlyMap<number, ReadonlyMap<number, string>>>
   /**
-   * Commits a run, all or nothing, and ends its job. Throws `STALE_PLAN`, also when its plans no longer obey the laws, and `ABORTED`
-   * when the job no longer belongs to the run.
+   * Commits a run, all or nothing, and ends its job. Throws `STALE_PLAN`, also if its plans no longer obey the laws, and `ABORTED` if the
+   * job no longer belongs to the run.
    */
   commit(snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Awaitable<void>
 
-  /** The valid lease on a session, if there is one. */
+  /** Returns the valid lease on a session, if any. */
   leaseInTheWay(id: string): Awaitable<Lease | undefined>
-  /** Claims a session; returns the lease that prevents it, if there is one. */
+  /** Claims a session; returns the lease that prevents it, if any. */
   takeLease(id: string, lease: Lease): Awaitable<Lease | undefined>
-  /** Extends a lease; `false` when it is no longer held. */
+  /** Extends a lease; returns `false` if it is no longer held. */
   renewLease(id: string, lease: Lease): Awaitable<boolean>
   /** Releases a lease. */
   releaseLease(id: string, lease: Lease): Awaitable<void>
   /** Records that a summary is being requested. */
   noteAttempt(snapshot: Snapshot, run: RunStart, attempt: Attempt): Awaitable<void>
-  /**
-   * Records the cost of an attempt so far, and its model; does nothing when the attempt no longer exists or was ended by its run.
-   */
+  /** Records the cost of an attempt so far, and its model. Does nothing if the attempt no longer exists or its run has ended it. */
   noteAnswer(id: string, attemptId: string, summary: SummaryRecord): Awaitable<void>
-  /** Records attempts that ended without a summary; does nothing when their session was purged. */
+  /** Records attempts that ended without a summary; does nothing if their session was purged. */
   endAttempts(snapshot: Snapshot, run: RunStart, ended: readonly FailedAttempt[]): Awaitable<void>
 
   /** Undoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`. */
@@ -406,8 +411,8 @@ export interface Storage {
   /** Redoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `INPUT_NOT_VISIBLE`. */
   redo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
   /**
-   * Undoes compactions, newest first, as long as the session meets a condition afterwards; in one transaction, so that a step that does
-   * not meet it is never visible. Throws `SESSION_NOT_FOUND`.
+   * Undoes compactions, newest first, while the session meets a condition afterwards. All of this is one transaction, so a step that fails
+   * the condition is never visible. Throws `SESSION_NOT_FOUND`.
    */
   undoWhile(id: string, request: UndoWhileRequest, passes: SessionTest): Awaitable<UndoWhileOutcome>
   compactions(
@@ -416,42 +421,40 @@ export interface Storage {
   ): Awaitable<Compaction[]>
   auditLog(id: string, query: { after: number; limit: number }): Awaitable<AuditEntry[]>
 
-  /** The reports and the calibration of a model for a session; empty for an unknown one. */
+  /** Returns the reports and the calibration of a model for a session; empty for an unknown session. */
   readings(id: string, provider: string, model: string): Awaitable<Readings>
   /** Records the size of a request and its billed tokens. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
   recordUsage(id: string, usage: UsageReport): Awaitable<UsageOutcome>
-  /** The last entry of the audit, read at one moment with the version of the session; `undefined` for an unknown session. */
+  /** Returns the number of the audit's last entry, read together with the version of the session; `undefined` for an unknown session. */
   present(id: string): Awaitable<SessionPoint | undefined>
-  /**
-   * Records a request; returns its id, or `undefined` when its moment is not of this session. Throws `SESSION_NOT_FOUND`.
-   */
+  /** Records a request; returns its id, or `undefined` if its moment isn't in this session. Throws `SESSION_NOT_FOUND`. */
   recordRequest(id: string, request: NewRequest): Awaitable<string | undefined>
   /**
-   * Records the positions of the answer of a request that has none; returns whether it did. Positions that are not in the log, or not after
-   * the moment of the request, are not recorded. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`.
+   * Records the positions of a request's answer, if it has none yet; returns whether it did. Positions that aren't in the log, or not after
+   * the moment of the request, aren't recorded. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`.
    */
   recordAnswer(id: string, request: string, answer: PositionRange): Awaitable<boolean>
-  /** Oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` for an `after` that is not of this session. */
+  /** Returns requests, oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` if `after` isn't in this session. */
   requests(id: string, query: RequestQuery): Awaitable<StoredRequest[]>
-  /** A request and what it was made of. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
+  /** Returns a request with its texts, messages and view. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
   request(id: string, key: RequestKey): Awaitable<FoundRequest>
   /**
-   * The newest answer whose request was recorded, and what happened since; with `whole`, or when there is none, all of them. Throws
-   * `SESSION_NOT_FOUND`.
+   * Returns the newest answer whose request was recorded, and the events since; all answers and events with `whole` or if there is no such
+   * answer. Throws `SESSION_NOT_FOUND`.
    */
   reasoning(id: string, whole: boolean): Awaitable<ReasoningRecord>
-  /** The parts that the stage `cut` shortened in the view, by the positions of their messages. Throws `SESSION_NOT_FOUND`. */
+  /** Returns the parts that the stage `cut` shortened in the view, by the positions of their messages. Throws `SESSION_NOT_FOUND`. */
   cutParts(id: string): Awaitable<ReadonlyMap<number, readonly number[]>>
-  /** The billed tokens so far, by provider and model. Throws `SESSION_NOT_FOUND`. */
+  /** Returns the billed tokens so far, by provider and model. Throws `SESSION_NOT_FOUND`. */
   usage(id: string): Awaitable<RecordedUsage>
   /**
-   * Tokens of the last request in its provider's cache, from its report; `undefined` without one, for another model, and when the view
-   * has changed since by anything but appends.
+   * Returns the number of tokens that the last request left in the provider's cache, from its report. Returns `undefined` without a report,
+   * for another model, and if the view has changed since other than by appends.
    */
   cachedTokens(id: string, provider: string, model: string): Awaitable<number | undefined>
-  /** Records a limit; returns the lowest of its kind, which applies. */
+  /** Records a limit; returns the lowest one of its kind, which applies. */
   learnLimit(provider: string, model: string, limit: NamedLimit): Awaitable<number>
-  /** Returns whether there was one. */
+  /** Removes the learned limits of a model; returns whether there were any. */
   forgetLimit(provider: string, model: string): Awaitable<boolean>
   limits(): Awaitable<LearnedLimit[]>
 
@@ -464,17 +467,17 @@ export interface Storage {
   readonly searching: Searching
   readonly notes: Notes
 
-  /** Whole sessions as records: export and restore. */
+  /** Export and restore of whole sessions as records. */
   readonly histories: Histories
 
-  /** Sessions as they were. */
+  /** Sessions at moments of the past. */
   readonly past: Past
 
   verify(id: string, repair: boolean): Awaitable<{ findings: Finding[]; repaired: boolean }>
-  /** Counts all rows again. Throws `SESSION_NOT_FOUND`. */
+  /** Recounts all rows with an estimator. Throws `SESSION_NOT_FOUND`. */
   reestimate(id: string, estimator: Estimator): Awaitable<Session>
   close(): Awaitable<void>
 }
 
-/** The estimators of a store by name, and the one of new sessions. */
+/** The estimators of a store by name, and the one for new sessions. */
 export type Estimators = { readonly standard: Estimator; readonly byName: Map<string, Estimator> }

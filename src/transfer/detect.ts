@@ -8,7 +8,7 @@ import { pi } from './sources/pi.ts'
 import { cline, roo } from './sources/roo.ts'
 import { anthropic, messages, openai } from './sources/transcript.ts'
 
-/** The sources in the order of detection: those with distinctive marks first, plain messages last. */
+/** The sources in the order of detection: first those with distinctive marks, last plain messages. */
 export const SOURCES: readonly Source[] = [
   claudeCode,
   pi,
@@ -22,14 +22,14 @@ export const SOURCES: readonly Source[] = [
 ]
 
 /**
- * The source that reads a file; `history` for undertext's own histories, which no source reads; or a description of an unrecognized file,
- * without any of its text.
+ * The source that reads a file; `history` for undertext's own histories, which aren't read by a source; or a description of an unrecognized
+ * file, without its text.
  */
 type Detected = { readonly source: Source } | { readonly source: 'history' } | { readonly looks: string }
 
 /**
- * Finds the first source that recognizes the first 256 KB of a file. A given source is used for any text file without detection; with
- * `isAsked` it must recognize the file, even if another source precedes it.
+ * Returns the first source that recognizes the first 256 KB of a file. If a source is named, it is used for any text file without
+ * detection; with `isAsked` it must recognize the file, even if another source precedes it.
  */
 export async function detectSource(input: Input, named?: SourceName, isAsked = false): Promise<Detected> {
   const read = await readHead(input)
@@ -47,7 +47,7 @@ function sourceNamed(named: SourceName): Detected {
   return { source: SOURCES.find(({ name }) => name === named)! }
 }
 
-/** The first source that recognizes a head, of all or only the given one. */
+/** Returns the first source that recognizes a head, among all sources or only the named one. */
 function sourceKnowing(head: Head, named: SourceName | undefined): Detected | undefined {
   if (recognizeHistory(head))
     return named === undefined || named === 'undertext' ? { source: 'history' } : undefined

@@ -25,24 +25,23 @@ import { VIEW_FORMATS, type ViewFormat } from './view-formats.ts'
 
 /** Messages in a format: a list, and the fields beside it. */
 type WrittenView = {
-  /** The list's field in its document; `undefined` if the document is the list. */
+  /** The field of the list in its document; `undefined` if the document is the list. */
   readonly list?: string
-  /** The fields beside the list (a system prompt). */
+  /** The fields beside the list, such as a system prompt. */
   readonly beside?: object
-  /** The same as a line of its own, for a file with one message per line. */
+  /** The fields beside the list as a separate line, for a file with one message per line. */
   readonly line?: object
   readonly messages: readonly unknown[]
 }
 
-/** A message of the view or of the log, or a rendered one. */
 type Writable = Message & Partial<Pick<ViewMessage, 'id' | 'createdAt' | 'kind'>>
 
 type FormatWriter = {
-  /** The default provider of a rendering in this format; `undefined`: the session's own. */
+  /** The default provider of a rendering in this format; `undefined`: the session's. */
   readonly provider: string | undefined
-  /** Parts of other providers that a rendering keeps because this format writes them. */
+  /** Other providers whose parts a rendering keeps, because this format can hold them. */
   readonly alsoReads: readonly string[]
-  /** The rows of the full history in this format: all with their tags, or the messages alone. */
+  /** The rows of the full history in this format: all rows with their tags, or only messages. */
   readonly full: 'rows' | 'messages'
   write(messages: readonly Writable[], options: ConversionOptions): WrittenView
 }
@@ -96,7 +95,7 @@ const WRITERS: { readonly [F in ViewFormat]: FormatWriter } = {
   'openai-agents': listOf(toAgentItems, { provider: 'openai', alsoReads: [AGENTS] }),
 }
 
-/** An argument of `append`: a message with its id and time. */
+/** Returns an argument of `append`: a message with its id and time. */
 function neutralOf(message: Writable | StoredMessage): object {
   if ('anchor' in message) return message
   const { id, role, content, metadata, createdAt } = message
@@ -117,22 +116,22 @@ const functionSchema = <F>(): z.ZodType<F, F> =>
 
 export const viewSchema = z
   .strictObject({
-    /** The form of the messages. Default: `neutral`, that of this package. */
+    /** The form of the messages. Default: `neutral`, the form of this package. */
     format: z.enum(VIEW_FORMATS).default('neutral'),
-    /** One JSON value per line instead of one document. Default: a document. */
+    /** Whether each JSON value is written on its own line. Default: false, one document. */
     lines: z.boolean().default(false),
     /**
-     * Renders the view for a provider: the given one, or with `true` that of the format (the session's own for formats of several
+     * Renders the view for a provider: the given one or, with `true`, the format's (the session's, if the format supports several
      * providers). Default: the raw view.
      */
     rendered: z.union([z.boolean(), nameSchema]).default(false),
-    /** All messages of the log, including hidden ones, with their original content; not together with `rendered`. */
+    /** All messages of the log, including hidden ones, with their original content. Can't be combined with `rendered`. */
     full: z.boolean().default(false),
     /** The moment of the view or the log (docs/moments.md). Default: now. */
     at: momentSchema.optional(),
-    /** Receives what the format cannot hold, changes or stores separately: places, never content. */
+    /** Receives what the format can't hold, changes or stores separately, as places, never content. */
     onNote: functionSchema<(note: ConversionNote) => void>().optional(),
-    /** Receives what a rendering changed. */
+    /** Receives the changes made by a rendering. */
     onMend: functionSchema<(mend: Mend) => void>().optional(),
   })
   .refine(({ rendered, full }) => rendered === false || !full, 'rendered and full exclude each other')
@@ -141,13 +140,13 @@ export const viewSchema = z
 export type ExportViewOptions = z.input<typeof viewSchema>
 
 /**
- * Yields what a model would be sent now, in any format of this package, as JSON in pieces to write in sequence. A document is the list of
- * messages, or the object of its API (`{ system, messages }`, `{ systemInstruction, contents }`); with `lines` each message is a line, and
- * a system prompt beside the list is the first one. Bytes are base64.
+ * Yields the messages that a model would receive now, in any format of this package, as JSON in pieces to write in sequence. A document is
+ * the list of messages, or the object of its API (`{ system, messages }`, `{ systemInstruction, contents }`). With `lines`, each message is
+ * a line, and a system prompt beside the list is the first line. Bytes are base64.
  *
- * With `full` it is the whole log: `neutral` has every row with its tags, `flat` and `ui` every row as far as they have a place for it, the
- * other formats the messages alone, without summaries and markers. The view or the log is in memory, except for the full log in the
- * neutral format, which is read by pages.
+ * With `full`, the whole log is written: `neutral` has every row with its tags, `flat` and `ui` have every row as far as they can represent
+ * it, and the other formats have only the messages, without summaries and markers. The view or the log is held in memory, except that the
+ * full log in the neutral format is read in pages.
  *
  * The first piece throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for invalid options.
  */
@@ -226,7 +225,7 @@ async function* documentOf(
   yield* jsonLines(messages, false, '\n}\n')
 }
 
-/** One value per line: alone, or as the elements of a list. */
+/** Yields one value per line: a single value, or the elements of a list. */
 async function* jsonLines(
   values: Iterable<unknown> | AsyncIterable<unknown>,
   lines: boolean,
@@ -244,7 +243,7 @@ function bareJson(value: unknown): string {
   return stringifyJson(withoutBytes(value))
 }
 
-/** A value with base64 in place of its bytes, which every format accepts; a value without bytes is returned itself. */
+/** Returns a value with base64 in place of bytes, which every format accepts; a value without bytes is returned unchanged. */
 function withoutBytes(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Uint8Array)

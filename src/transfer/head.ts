@@ -4,16 +4,15 @@ import { readFilledLines, valuesInLine } from './lines.ts'
 import type { Head, Input } from './source.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS } from './sources/transcript-shape.ts'
 
-/** The bytes of a file that are used for detection. */
+/** The number of a file's first bytes that are used for detection. */
 const HEAD_BYTES = 256 * 1024
 
-/** The bytes that are searched for the messages of an object: its system prompt and tools may precede them. */
+/** The number of bytes that are searched for an object's messages, because its system prompt and tools may precede them. */
 const LISTS_WITHIN_BYTES = 64 * 1024 * 1024
 
-/** The maximum number of values of a head. */
 const HEAD_VALUES = 200
 
-/** A file's head; or, for a file without JSON, a description without any of its text. */
+/** The head of a file; for a file without JSON, a description without its text. */
 type HeadRead = { readonly head: Head } | { readonly looks: string; readonly isText: boolean }
 
 /** Reads the beginning of a file. */
@@ -47,7 +46,7 @@ export async function readHead(input: Input): Promise<HeadRead> {
 
 const LISTS = [...MESSAGE_LISTS, CONVERSATION_LIST, 'chat_messages']
 
-/** The first object of a file with the beginning of its messages, when they begin after the first bytes. */
+/** Returns the first object of a file together with the beginning of its messages, if they begin after the first bytes. */
 async function withMessages(
   value: { readonly [field: string]: unknown },
   input: Input,
@@ -64,7 +63,7 @@ async function withMessages(
   }
   const lists: { [name: string]: unknown[] } = {}
   for await (const piece of readElements(bytes(), { lists: LISTS, fields: () => false })) {
-    // After the first line's object.
+    // The position after the first line's object.
     if (piece.type === 'problem' && piece.element === undefined) break
     if (piece.type !== 'element' || piece.list === undefined) continue
     const list = lists[piece.list] ?? []
@@ -87,7 +86,7 @@ async function firstBytes(input: Input): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, HEAD_BYTES)
 }
 
-/** The first bytes of files that are not text. */
+/** The first bytes of files that aren't text. */
 const SIGNATURES: readonly (readonly [signature: string, looks: string])[] = [
   ['SQLite format 3\0', 'a SQLite database (a store is opened with --db)'],
   ['\x1f\x8b', 'a gzip file (unpack it first)'],
@@ -100,7 +99,7 @@ const SIGNATURES: readonly (readonly [signature: string, looks: string])[] = [
   ['\xfe\xff', 'text in UTF-16 (save it as UTF-8 first)'],
 ]
 
-/** A crashed machine leaves zeros in a file that was being written: bad lines of an otherwise readable file. */
+/** If a machine crashes, it may leave zeros in a file that was being written. They are bad lines of an otherwise readable file. */
 const BEGINS_AS_JSON = /^(?:\xef\xbb\xbf)?[ \t\r\n]*[[{][^\0]/
 
 function looksBinary(bytes: Buffer): string | undefined {
@@ -112,7 +111,7 @@ function looksBinary(bytes: Buffer): string | undefined {
 
 const IS_LINES = /\.(?:jsonl|ndjson|jsonlines)$/i
 
-/** The values of a head whose lines are JSON values; `undefined` for one value over several lines, or no JSON. */
+/** Returns the values of a head whose lines are JSON values; `undefined` for one value over several lines, or if there is no JSON. */
 async function valuesOfLines(bytes: Buffer, isCut: boolean, name: string): Promise<unknown[] | undefined> {
   const values: unknown[] = []
   let lines = 0
@@ -127,7 +126,7 @@ async function valuesOfLines(bytes: Buffer, isCut: boolean, name: string): Promi
     lines += 1
     const pieces = valuesInLine(text, true)
     const found = pieces.flatMap((piece) => ('value' in piece ? [piece.value] : []))
-    // A line of JSON that is printed over several lines can hold a value and half of another.
+    // If JSON is printed over several lines, a line can hold a value and half of another one.
     if (found.length < pieces.length || found.some((value) => typeof value !== 'object' || value === null))
       continue
     if (lines === 1) isFirstWhole = true
@@ -145,12 +144,12 @@ async function valuesOfLines(bytes: Buffer, isCut: boolean, name: string): Promi
   return isNamed || isFirstWhole || wholeLines * 2 >= lines ? values : undefined
 }
 
-/** Whether a single line of input without a file name is a line of a JSONL file: a message, or an entry of an agent. */
+/** Returns whether the only line of input without a file name is a line of a JSONL file: a message, or an entry of an agent. */
 function isEntry(value: unknown): boolean {
   return isObject(value) && (typeof value.role === 'string' || typeof value.type === 'string')
 }
 
-/** The first elements of a list; the available beginning of the first one if it is longer than the head. */
+/** Returns the first elements of a list. If the first one is longer than the head, its available beginning is returned. */
 async function elementsOf(bytes: Buffer, text: string): Promise<unknown[]> {
   const values: unknown[] = []
   for await (const piece of readElements(onceOf(bytes))) {
@@ -167,8 +166,8 @@ async function* onceOf(bytes: Buffer): AsyncGenerator<Uint8Array, void, undefine
 }
 
 /**
- * The value of a truncated JSON text, up to the last place where it can be closed. A truncated string is kept as far as it goes.
- * `undefined` when no part of it is JSON.
+ * Returns the value of a truncated JSON text, up to the last place where it can be closed. A truncated string is kept up to its end.
+ * Returns `undefined` if no part of the text is JSON.
  */
 export function partialJson(text: string): unknown {
   const { closers, isString, safeEnd } = scan(text)
@@ -184,8 +183,8 @@ export function partialJson(text: string): unknown {
 }
 
 /**
- * The brackets that would close a text, and the end of the last complete value. Every opening and closing bracket is such a place, so both
- * ends have the same closers.
+ * Returns the brackets that would close a text, and the end of the last complete value. Every bracket is such an end, so both ends have the
+ * same closers.
  */
 function scan(text: string): { closers: string; isString: boolean; safeEnd: number } {
   const open: string[] = []

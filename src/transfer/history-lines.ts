@@ -14,34 +14,33 @@ import type { Store } from '../store/store.ts'
 import { ENDS_WITHIN } from './lines.ts'
 import type { Head } from './source.ts'
 
-/** A line without its end, or why it cannot be read. Numbers count from 1. */
+/** A line without its end, or the reason why it can't be read. Numbers count from 1. */
 export type HistoryLine = { readonly number: number } & (
   | { readonly text: string }
   | { readonly problem: string }
 )
-/** The lines of a file of histories: as `readLines` yields them, or their texts. */
+/** The lines of a file of histories: as yielded by `readLines`, or as texts. */
 export type HistoryLines = AsyncIterable<HistoryLine | string> | Iterable<HistoryLine | string>
 
 /** The problem of a line: field and rule, never content. */
 export type HistoryProblem = { readonly line: number; readonly why: string }
 
-/** Errors of a single history that do not affect the others. */
+/** Errors of a single history that don't affect the others. */
 const OF_HISTORY = ['HISTORY_REFUSED', 'SESSION_EXISTS', 'ESTIMATOR_UNKNOWN'] as const
 
-/** Why a history is not restored: a problem of its content, or a conflict with the store. */
+/** Why a history isn't restored: a problem of its content, or a conflict with the store. */
 export type RefusedHistory = HistoryProblem & { readonly code: (typeof OF_HISTORY)[number] }
 
 /** A position in the lines, from which histories are read one after the other. */
 class HistoryCursor {
   readonly #lines: AsyncIterator<unknown> | Iterator<unknown>
-  /** A line that was read and belongs to the next record. */
+  /** A line that was read ahead and belongs to the next record. */
   #kept: HistoryLine | undefined
   /** The number of the last line read. */
   last = 0
   #own: unknown
   #isWhole = true
 
-  /** Lines that came. */
   #count = 0
 
   /** Throws `INVALID_INPUT`. */
@@ -53,7 +52,7 @@ class HistoryCursor {
     this.#lines = Symbol.asyncIterator in lines ? lines[Symbol.asyncIterator]() : lines[Symbol.iterator]()
   }
 
-  /** The number of the first line of the next history, or `undefined` after the last one. Blank lines between them are ignored. */
+  /** Returns the number of the first line of the next history; `undefined` after the last one. Blank lines in between are ignored. */
   async begin(): Promise<number | undefined> {
     for (;;) {
       const line = await this.#next()
@@ -64,7 +63,9 @@ class HistoryCursor {
     }
   }
 
-  /** The records of the history that begins here. Throws `HISTORY_REFUSED` for an invalid line, and at the end for a wrong checksum. */
+  /**
+   * Yields the records of the history that begins here. Throws `HISTORY_REFUSED` for an invalid line, and at the end for a wrong checksum.
+   */
   async *records(): AsyncGenerator<unknown, void, undefined> {
     this.#isWhole = false
     const sum = createHash('sha256')
@@ -96,7 +97,7 @@ class HistoryCursor {
     }
   }
 
-  /** Why a history is rejected, and where in the file; `undefined` for other errors. */
+  /** Returns why a history is rejected, and where in the file; `undefined` for other errors. */
   refusal(error: unknown, first: number): RefusedHistory | undefined {
     if (!isUndertextError(error)) return undefined
     if (isUndertextError(error, 'HISTORY_REFUSED')) {
@@ -115,7 +116,7 @@ class HistoryCursor {
     return line
   }
 
-  /** A text is the next line, with its line feed or without. */
+  /** A text is the next line, with or without its line feed. */
   #line(given: unknown): HistoryLine | undefined {
     if (given === undefined) return undefined
     this.#count++
@@ -131,7 +132,7 @@ class HistoryCursor {
     this.last = line.number - 1
   }
 
-  /** Another history begins before the end of this one. */
+  /** Returns the error for a history that begins before the end of this one. */
   #cutBy(line: HistoryLine): UndertextError<'HISTORY_REFUSED'> {
     const error = this.#refused('another history begins before its end')
     this.#keep(line)
@@ -153,7 +154,7 @@ class HistoryCursor {
   }
 }
 
-/** The messages of `JSON.parse` quote content, so they are not used. */
+/** The messages of `JSON.parse` quote content, so they aren't used. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
@@ -171,11 +172,11 @@ function isEnd(value: unknown): value is EndRecord {
 }
 
 /*
- * Histories as lines of text, one JSON object per line (docs/history-format.md). A file may contain several in sequence.
+ * Histories as lines of text, one JSON object per line (docs/history-format.md). A file may contain several histories in sequence.
  *
- * - `historyLines(store.sessions.export(id))` yields the lines of one, each with its line feed, to write in sequence.
+ * - `historyLines(store.sessions.export(id))` yields the lines of one history, each with its line feed, to write in sequence.
  * - `checkHistory(lines)` checks a file without a store and yields one result per history.
- * - `restoreFrom(store, lines)` restores them and yields one result per history.
+ * - `restoreFrom(store, lines)` restores the histories and yields one result per history.
  *
  * `readLines` produces the lines. The checksum in the last line detects a truncated file or a changed byte.
  */
@@ -185,10 +186,10 @@ export type CheckedHistory = {
   /** Its first and its last line. */
   readonly line: number
   readonly lastLine: number
-  /** Absent when an earlier line is invalid. */
+  /** Absent if an earlier line is invalid. */
   readonly session?: { readonly id: string; readonly title?: string }
   readonly counts: HistoryCounts
-  /** Its first problem; it is then not restored. */
+  /** Its first problem. A history with a problem isn't restored. */
   readonly problem?: HistoryProblem
 }
 
@@ -204,7 +205,10 @@ export type RestoreFromOptions = Pick<RestoreOptions, 'owner' | 'signal'> & {
   readonly ids?: readonly (string | undefined)[]
 }
 
-/** Whether a file begins like a history, or like one without its header, which is rejected instead of being treated as a foreign file. */
+/**
+ * Returns whether a file begins like a history, or like a history without its header; the latter is rejected, instead of being treated as a
+ * foreign file.
+ */
 export function recognizeHistory({ values }: Head): boolean {
   const [first] = values
   if (!isObject(first)) return false
@@ -212,7 +216,7 @@ export function recognizeHistory({ values }: Head): boolean {
   return first.type === 'header' && first.format === HISTORY_FORMAT
 }
 
-/** Yields the lines of records, with the checksum in the last one. Passes on errors of the records. */
+/** Yields the lines of records, with the checksum in the last one. Errors of the records are passed on. */
 export async function* historyLines(
   records: AsyncIterable<HistoryRecord> | Iterable<HistoryRecord>,
 ): AsyncGenerator<string, void, undefined> {
@@ -225,7 +229,10 @@ export async function* historyLines(
   }
 }
 
-/** Checks the histories of a file and yields for each its contents and its first problem. Writes nothing. Throws `INVALID_INPUT` for what is not lines. */
+/**
+ * Checks the histories of a file, and yields the contents and the first problem of each. Writes nothing. Throws `INVALID_INPUT` if `lines`
+ * isn't a sequence of lines.
+ */
 export function checkHistory(lines: HistoryLines): AsyncGenerator<CheckedHistory, void, undefined> {
   return checked(new HistoryCursor(lines, 'checkHistory'))
 }
@@ -264,8 +271,9 @@ async function problemIn(cursor: HistoryCursor, check: HistoryCheck): Promise<Hi
 }
 
 /**
- * Restores the histories of a file, one after the other, and yields a result for each: nothing of a rejected one is stored, and the others are
- * restored. Throws `INVALID_INPUT` for what is not lines, and the other errors of `sessions.import` (`STORE_FULL`, `ABORTED` …); histories with a result stay restored.
+ * Restores the histories of a file one after the other, and yields a result for each. Nothing of a rejected history is stored, and the
+ * others are restored. Throws `INVALID_INPUT` if `lines` isn't a sequence of lines, and the other errors of `sessions.import`
+ * (`STORE_FULL`, `ABORTED` …); histories whose result was yielded stay restored.
  */
 export function restoreFrom(
   store: Pick<Store, 'sessions'>,

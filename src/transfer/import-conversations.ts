@@ -26,8 +26,8 @@ import type { ConversationEvent, FileInput, PlacedMessage, Source, SourceEvent }
 import { titleOf } from './sources/fields.ts'
 
 /**
- * Yields the events of one conversation that are stored: without notes, problems and messages that the store would reject. The coverage of
- * compactions is renumbered without the latter.
+ * Yields the events of one conversation that are stored, that is, without notes, problems and messages that the store would reject. The
+ * coverage of compactions is renumbered to skip the latter.
  */
 export class StoredEvents {
   /** Ordinals of the omitted messages, in order. */
@@ -61,7 +61,7 @@ export class StoredEvents {
     return { ...event, ...after, compaction: { ...event.compaction, covers } }
   }
 
-  /** The number of omitted messages before an ordinal. */
+  /** Returns the number of omitted messages before an ordinal. */
   #leftBefore(ordinal: number): number {
     let count = 0
     while (count < this.#left.length && this.#left[count]! < ordinal) count += 1
@@ -69,7 +69,7 @@ export class StoredEvents {
   }
 }
 
-/** Errors of a single conversation that do not affect the others. */
+/** Errors of a single conversation that don't affect the others. */
 const OF_CONVERSATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'INVALID_INPUT',
   'SESSION_EXISTS',
@@ -79,15 +79,14 @@ const OF_CONVERSATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'POSITION_CONFLICT',
 ])
 
-/** Events that can be read once, or several times. */
 type Events = AsyncIterable<ImportEvent> | (() => AsyncIterable<ImportEvent> | readonly ImportEvent[])
 
-/** The maximum number of events in memory, so that the store can check them before it extends a session. */
+/** The maximum number of events held in memory so that the store can check them before it extends a session. */
 const HELD_EVENTS = 20_000
 
 /**
- * Imports the conversations of a file: checks all of it, then reads it again and stores them in order. Throws `FILE_CHANGED` when the second
- * reading differs from the first; the conversation it was storing is not stored then.
+ * Imports the conversations of a file: checks all of it, then reads it again and stores them in order. Throws `FILE_CHANGED` if the second
+ * reading differs from the first; the current conversation isn't stored then.
  */
 export async function importConversations(
   source: Source,
@@ -153,7 +152,7 @@ class FileWriter {
     }
   }
 
-  /** The numbers of messages and bookkeeping rows. Existing ones precede new ones. */
+  /** Returns the numbers of messages and bookkeeping rows. Existing ones precede new ones. */
   #countsOf({ messages, existing }: SessionImport): {
     readonly messages: number
     readonly existing: number
@@ -169,7 +168,7 @@ class FileWriter {
     return this.#cursor.close()
   }
 
-  /** Stores it under its id, or under its alternative id if the first belongs to another conversation. */
+  /** Stores the conversation under its id, or under its alternative id if the first belongs to another conversation. */
   async #importAs(name: string, checked: CheckedConversation, events: Events): Promise<SessionImport> {
     const other = otherName(checked, this.#importing.options)
     try {
@@ -195,7 +194,7 @@ class FileWriter {
     })
   }
 
-  /** The only conversation of a file, from its beginning. */
+  /** Yields the only conversation of a file, from its beginning. */
   async *#afresh(): AsyncGenerator<ImportEvent, void, undefined> {
     const cursor = this.#open()
     try {
@@ -207,7 +206,7 @@ class FileWriter {
     }
   }
 
-  /** One of several conversations: all of its events, or for a long one the events as they are read. */
+  /** Returns one of several conversations: all of its events or, for a long conversation, the events as they are read. */
   async #held(): Promise<AsyncIterable<ImportEvent> | (() => readonly ImportEvent[])> {
     await this.#next()
     const rest = this.#stored(this.#cursor.rest())
@@ -255,7 +254,6 @@ class FileWriter {
   }
 }
 
-/** A title from a message that a user typed. */
 function titleOfMessage(message: NewMessage): string | undefined {
   if (message.role !== 'user') return undefined
   for (const part of partsOf(message)) {
@@ -281,7 +279,7 @@ type Open = {
   readonly notes: ImportNote[]
 }
 
-/** Reads a file to its end and collects what is in it, by conversation. */
+/** Reads a file to its end and collects its contents by conversation. */
 export async function checkFile(
   source: Source,
   { input, options, onMessages }: Importing,
@@ -366,7 +364,7 @@ class Conversations {
   }
 }
 
-/** A description of a file of which no message can be read; `undefined` for any other. */
+/** Returns a description of a file without any readable message; `undefined` for any other file. */
 function unreadableLook(
   { title }: Pick<Source, 'title'>,
   conversations: readonly CheckedConversation[],
@@ -377,14 +375,14 @@ function unreadableLook(
   return `${title}, but none of its messages can be read${fields}`
 }
 
-/** Why the store would reject a message, or `undefined`. */
+/** Returns why the store would reject a message, or `undefined`. */
 function storable({ message }: MessageEvent): string | undefined {
   const problem = messageProblem(message)
   if (problem === undefined) return undefined
   return problem.startsWith('.') ? `message${problem}` : `message ${problem}`
 }
 
-/** The events of a file, conversation by conversation. */
+/** Reads the events of a file conversation by conversation. */
 class EventCursor {
   readonly #events: AsyncIterator<SourceEvent>
   /** The event after the current conversation: the beginning of the next one. */
@@ -395,7 +393,7 @@ class EventCursor {
     this.#events = inConversations(events)[Symbol.asyncIterator]()
   }
 
-  /** Moves to the next conversation, skipping the rest of the current one; false when there is none. */
+  /** Moves to the next conversation, skipping the rest of the current one; returns `false` if there is none. */
   async next(): Promise<boolean> {
     while (this.#ahead === undefined && !this.#isOver) await this.#read()
     const isThere = this.#ahead !== undefined
@@ -403,7 +401,6 @@ class EventCursor {
     return isThere
   }
 
-  /** The remaining events of the current conversation. */
   async *rest(): AsyncGenerator<SourceEvent, void, undefined> {
     for (;;) {
       const event = await this.#read()
@@ -412,12 +409,10 @@ class EventCursor {
     }
   }
 
-  /** Ends the reading. */
   async close(): Promise<void> {
     await this.#events.return?.()
   }
 
-  /** The next event of the current conversation. */
   async #read(): Promise<SourceEvent | undefined> {
     if (this.#ahead !== undefined || this.#isOver) return undefined
     const { done, value } = await this.#events.next()
@@ -428,7 +423,7 @@ class EventCursor {
   }
 }
 
-/** Events that begin with a conversation: earlier events belong to it. */
+/** Yields events, starting with a conversation, because earlier events belong to it. */
 async function* inConversations(
   events: AsyncIterable<SourceEvent>,
 ): AsyncGenerator<SourceEvent, void, undefined> {

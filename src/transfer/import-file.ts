@@ -32,10 +32,10 @@ type SpoolOptions = {
 }
 
 /**
- * Writes a stream to a private temporary file. Its name is removed as soon as it is open, so that nothing is left however the process ends; on
- * systems that keep the names of open files, `remove` removes it.
+ * Writes a stream to a private temporary file. The name of the file is removed once it is open, so that nothing is left however the process
+ * ends; on systems that keep the names of open files, `remove` removes it.
  *
- * Throws `IMPORT_ABORTED`, and `FILE_UNREADABLE` when there is no room or the stream fails. `called` is its name in errors.
+ * Throws `IMPORT_ABORTED`, and `FILE_UNREADABLE` if there is no room or the stream fails. `called` is its name in errors.
  */
 async function spool(stream: Readable, called: string, { signal, onBytes }: SpoolOptions): Promise<Spooled> {
   const folder = await mkdtemp(join(tmpdir(), 'undertext-import-')).catch((error: unknown) => {
@@ -78,17 +78,18 @@ function unkept(file: string, error: unknown): UndertextError<'FILE_UNREADABLE'>
 
 /** Options of `importStream`. */
 export type ImportStreamOptions = ImportFileOptions & {
-  /** Its name in errors and the report. Default: `stream`. */
+  /** The name of the stream in errors and in the report. Default: `stream`. */
   readonly called?: string
   /** Receives the number of bytes read so far. */
   readonly onBytes?: (bytes: number) => void
 }
 
 /**
- * Imports a stream as `importFile` imports a file. Because a file is read twice, the stream is first written to a private temporary file, which is
- * removed at the end. Stored data does not depend on its path: conversations without an id are named `name`, else `called`.
+ * Imports a stream in the same way as `importFile` imports a file. Because a file is read twice, the stream is first written to a private
+ * temporary file, which is removed at the end. Stored data doesn't depend on its path: conversations without an id are named after `name`
+ * or, if absent, `called`.
  *
- * Throws what `importFile` throws; `FILE_UNREADABLE` also when there is no room for the temporary file or the stream fails.
+ * Throws the errors of `importFile`. `FILE_UNREADABLE` also means that there is no room for the temporary file, or that the stream failed.
  */
 export async function importStream(
   store: ImportStore,
@@ -105,12 +106,11 @@ export async function importStream(
   }
 }
 
-/** The minimum bytes between two reports: about ten per second at 40 MB per second. */
+/** The minimum number of bytes between two reports; at 40 MB per second, about ten reports per second. */
 const STEP_BYTES = 4 * 1024 * 1024
-/** The maximum number of reports per phase. */
 const MOST_STEPS = 200
 
-/** Reports the progress of an import by bytes: the same calls at any speed. */
+/** Reports the progress of an import by bytes, so that the calls don't depend on its speed. */
 class Progress {
   readonly #onProgress: (progress: ImportProgress) => void
   readonly #size: number
@@ -133,7 +133,7 @@ class Progress {
     this.#report()
   }
 
-  /** The position of a reading; a repeated reading counts once it passes the last one. */
+  /** Records the position of a reading. A repeated reading counts only once it passes the previous one. */
   reached(bytes: number): void {
     this.#bytes = Math.max(this.#bytes, bytes)
     if (this.#bytes - this.#reported >= this.#step) this.#report()
@@ -157,15 +157,16 @@ class Progress {
 const importStoreSchema = storeSchema<ImportStore>('sessions')
 
 /**
- * Imports the conversations of a file into a store: sessions of agents, chat exports, transcripts. The kind of file is detected from its content.
+ * Imports the conversations of a file into a store: sessions of agents, chat exports, transcripts. The kind of file is detected from its
+ * content.
  *
- * The file is read twice, in bounded memory: once to check all of it, once to store it, conversation by conversation. A conversation with an
- * unreadable place is not stored, or with `skipBad` stored without that place; the others are stored. Importing the same file again adds
- * nothing, a longer one adds its new messages. `docs/imports.md` lists the recognized files and their mapping.
+ * The file is read twice, in bounded memory: once to check all of it, and once to store it, conversation by conversation. A conversation
+ * with an unreadable place isn't stored, or with `skipBad` is stored without that place; the others are stored. Importing the same file
+ * again adds nothing; importing a longer version adds its new messages. `docs/imports.md` lists the recognized files and their mapping.
  *
- * Throws `FILE_UNREADABLE`, `FILE_UNRECOGNIZED` for a file of an unknown kind, `FILE_CHANGED` when it is rewritten meanwhile (appended text is
- * left for the next import), `IMPORT_ABORTED`, `INVALID_INPUT` for invalid options, and the store's own errors (`STORE_BUSY`, `STORE_FULL` …).
- * Conversations that were stored before stay; another import continues there.
+ * Throws `FILE_UNREADABLE`, `FILE_UNRECOGNIZED` for a file of an unknown kind, `FILE_CHANGED` if the file is rewritten meanwhile (appended
+ * text is left for the next import), `IMPORT_ABORTED`, `INVALID_INPUT` for invalid options, and the store's own errors (`STORE_BUSY`,
+ * `STORE_FULL` …). Conversations that were already stored remain, and another import continues there.
  */
 export async function importFile(
   store: ImportStore,
@@ -177,7 +178,7 @@ export async function importFile(
   return importInput(store, path, await FileInput.open(path, checked.followLinks), checked)
 }
 
-/** Imports an open file and closes it. Errors and the report call it `path`. Throws what `importFile` throws. */
+/** Imports an open file and closes it. Errors and the report call it `path`. Throws the errors of `importFile`. */
 async function importInput(
   store: ImportStore,
   path: string,
@@ -186,7 +187,7 @@ async function importInput(
 ): Promise<ImportReport> {
   const { signal, dryRun } = options
   const progress = new Progress(input.size, options.onProgress)
-  // Of the check, which reads all that decides the result.
+  // The check reads everything that determines the result.
   let digest: string | undefined
   input.onBlock = (bytes) => {
     if (signal?.aborted) throw new UndertextError('IMPORT_ABORTED', { file: path, imported: 0 })

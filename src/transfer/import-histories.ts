@@ -17,7 +17,7 @@ import { type Line, readLines } from './lines.ts'
 import { historyTaken, sessionNames } from './session-rows.ts'
 import type { FileInput } from './source.ts'
 
-/** Imports a file of histories: checks all of them, then restores the valid ones in order, each by itself. */
+/** Imports a file of histories: checks all of them, then restores the valid ones in order, each separately. */
 export async function importHistories(importing: Importing): Promise<ImportedConversation[]> {
   const { store, path, input, options, onMessages, onWrite } = importing
   const histories: CheckedHistory[] = []
@@ -54,7 +54,7 @@ export async function importHistories(importing: Importing): Promise<ImportedCon
   }
 }
 
-/** Why the check refused a history. `skipBad` cannot restore a part of one. */
+/** Returns why the check rejected a history. `skipBad` doesn't apply, because a part of a history can't be restored. */
 function refusalOf({ problem, counts }: CheckedHistory): Done | undefined {
   const why = refused({ messages: counts.messages, problemCount: problem === undefined ? 0 : 1 }, false)
   return why === undefined ? undefined : { status: 'refused', why }
@@ -95,7 +95,7 @@ async function restoreOrFind(
   const before = await existing(store, id)
   const done = await restore(id, lines.until(history.lastLine), importing)
   if (done.status !== 'refused' || done.code !== 'SESSION_EXISTS') return done
-  // Another process created the session in the meantime, perhaps from the same history.
+  // Another process created the session meanwhile, perhaps from the same history.
   const found = before === undefined ? await restore(id, linesOfHistory(input, history), importing) : done
   return 'code' in found && found.code === 'SESSION_EXISTS' ? { ...found, why: historyTaken(id) } : found
 }
@@ -109,7 +109,6 @@ async function existing(store: ImportStore, id: string): Promise<Session | undef
   }
 }
 
-/** Reads the lines of one history again. */
 async function* linesOfHistory(
   input: FileInput,
   { line, lastLine }: CheckedHistory,
@@ -152,7 +151,6 @@ function doneOf({ existing, messages, compactions }: SessionRestore): Done {
   }
 }
 
-/** The lines of a file, read in parts. */
 class LineCursor {
   readonly #lines: AsyncGenerator<Line, void, undefined>
   #number = 0
@@ -161,7 +159,7 @@ class LineCursor {
     this.#lines = lines
   }
 
-  /** The remaining lines up to and including `last`; the next call continues after it. */
+  /** Yields the remaining lines up to and including `last`; the next call continues after it. */
   async *until(last: number): AsyncGenerator<Line, void, undefined> {
     while (this.#number < last) {
       const { done, value } = await this.#lines.next()

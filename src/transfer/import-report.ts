@@ -9,7 +9,7 @@ import { type FileInput, type NoteEvent, type Place, SOURCE_NAMES, type SourceNa
 /** The reason for rejecting a conversation without any readable place. */
 export const NOTHING_READ = 'nothing of it can be read'
 
-/** Why a checked conversation is not stored; `undefined` when it is. */
+/** Returns why a checked conversation isn't stored; `undefined` if it is. */
 export function refused(
   { messages, problemCount }: Pick<CheckedConversation, 'messages' | 'problemCount'>,
   skipBad: boolean,
@@ -20,12 +20,12 @@ export function refused(
   return problemCount === 1 ? 'one place cannot be read' : `${problemCount} places cannot be read`
 }
 
-/** What became of a conversation. */
+/** The result for a conversation. */
 export type Done = Pick<ImportedConversation, 'status'> &
   Partial<Pick<ImportedConversation, 'messages' | 'existing' | 'bookkeeping' | 'visible' | 'why' | 'code'>> &
   Partial<Pick<SessionImport, 'compactions'>>
 
-/** An entry of the report. */
+/** Returns an entry of the report. */
 export function outcomeOf(
   sessionId: string,
   checked: Omit<CheckedConversation, 'mark' | 'id' | 'otherwise' | 'sent' | 'unread'>,
@@ -64,12 +64,12 @@ function compactionsOf(outcomes: SessionImport['compactions']): ImportedCompacti
 
 /** The progress of an import. */
 export type ImportProgress = {
-  /** A file is read twice: to check it, and to store its contents. */
+  /** A file is read twice: first to check it, then to store its contents. */
   readonly phase: 'check' | 'write'
-  /** Bytes of the file that were read in this phase, of `size`. */
+  /** The number of the file's `size` bytes that were read in this phase. */
   readonly bytes: number
   readonly size: number
-  /** Messages that were read in this phase. */
+  /** The number of messages read in this phase. */
   readonly messages: number
 }
 
@@ -84,15 +84,17 @@ export const importFileSchema = z.strictObject({
   source: z.enum(SOURCE_NAMES).optional(),
   /** Whether the file must be recognized as `source`; any other is rejected. Default: false. */
   checkSource: z.boolean().default(false),
-  /** The id of the session, for a file with one conversation. Default: the conversation's own id, else the file's name. */
+  /** The id of the session, for a file with one conversation. Default: the conversation's own id or, if absent, the file's name. */
   session: nameSchema.optional(),
-  /** The name of conversations without an id, with an ordinal when there are several. Default: the file's name without its extension. */
+  /**
+   * The name of conversations without an id, followed by an ordinal if there are several. Default: the file's name without its extension.
+   */
   name: nameSchema.optional(),
   /** A prefix for the ids of sessions. */
   prefix: labelSchema.default(''),
-  /** Whether a conversation is stored without its unreadable places. Default: it is not stored. */
+  /** Whether a conversation with unreadable places is stored without them. Default: false, the conversation isn't stored. */
   skipBad: z.boolean().default(false),
-  /** Whether other branches become sessions of their own. Default: they are counted. */
+  /** Whether other branches become separate sessions. Default: false, they are only counted. */
   branches: z.boolean().default(false),
   /** Whether the file may be a symbolic link; if false, a link throws `FILE_UNREADABLE`. */
   followLinks: z.boolean().default(true),
@@ -105,7 +107,7 @@ export const importFileSchema = z.strictObject({
   /** The reason, for the audit log. */
   reason: labelSchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
-  /** Receives the progress: at the beginning and the end of each phase, and every few megabytes. */
+  /** Receives the progress at the beginning and the end of each phase, and every few megabytes. */
   onProgress: progressSchema.optional(),
 })
 
@@ -113,10 +115,10 @@ export const importFileSchema = z.strictObject({
 export type ImportFileOptions = z.input<typeof importFileSchema>
 export type CheckedImportFile = z.output<typeof importFileSchema>
 
-/** The most problems, and the most notes, of one file that a report lists; all are counted. */
+/** The maximum number of problems, and of notes, that a report lists for a file; all of them are counted. */
 export const MAX_LISTED = 20
 
-/** What an import needs from a store. */
+/** The methods of a store that an import needs. */
 export type ImportStore = Pick<Store, 'sessions'>
 
 /** The result of checking one conversation. */
@@ -124,7 +126,7 @@ export type CheckedConversation = {
   readonly id: string | undefined
   readonly otherwise: string | undefined
   readonly branchOf: string | undefined
-  /** Messages that can be stored, and those of them that are sent to a model. */
+  /** The number of messages that can be stored; `sent` counts those that are sent to a model. */
   readonly messages: number
   readonly sent: number
   /** The fields of the first message of an unknown form. */
@@ -153,17 +155,18 @@ export type Importing = {
 /**
  * The result of a conversation.
  *
- * - `imported`: it is a session now. `extended`: its new messages were appended to an existing session. `unchanged`: all of it was there.
+ * - `imported`: it is now a session. `extended`: its new messages were appended to an existing session. `unchanged`: all of it was already
+ *   stored.
  * - `refused`: nothing of it was stored; `why` is the reason.
  * - `empty`: it has no messages, so there is nothing to store.
- * - `checked`: it could be stored, and was not because of `dryRun`.
+ * - `checked`: it could be stored, but wasn't because of `dryRun`.
  */
 export type ImportStatus = 'imported' | 'extended' | 'unchanged' | 'refused' | 'empty' | 'checked'
 
-/** An unreadable place and the reason. Lines and elements count from 1. */
+/** An unreadable place, and the reason. Lines and elements count from 1. */
 export type ImportProblem = Place & { readonly why: string }
 
-/** Something that was repaired, left out or stored unread. */
+/** Something that was repaired, omitted, or stored without being interpreted. */
 export type ImportNote = Place & { readonly kind: NoteEvent['kind']; readonly why: string }
 
 /** The imported compactions of a conversation. */
@@ -172,33 +175,33 @@ export type ImportedCompactions = {
   /** Compactions that were imported before. */
   readonly known: number
   readonly refused: number
-  /** The reasons of rejections, by the compactions' ids in their own system. */
+  /** The reasons for rejections, by the compactions' ids in their own system. */
   readonly refusals: readonly { readonly id: string; readonly why: string }[]
 }
 
 /** A conversation in the report of an import. */
 export type ImportedConversation = {
   readonly sessionId: string
-  /** For a branch: the id of the conversation that it left, in its own system. */
+  /** For a branch, the id of the conversation that it branched from, in its own system. */
   readonly branchOf?: string
   readonly status: ImportStatus
-  /** Messages that were stored now; with `dryRun` those that would be. Bookkeeping rows are not included. */
+  /** The number of messages that were stored by this import; with `dryRun`, that would be. Bookkeeping rows aren't included. */
   readonly messages: number
-  /** Messages of it that were stored before. */
+  /** The number of its messages that were stored before. */
   readonly existing: number
-  /** Lines of an agent's bookkeeping that were stored now, or would be: rows that are never sent. */
+  /** The number of bookkeeping lines of an agent that were stored by this import, or would be. They become rows that are never sent. */
   readonly bookkeeping: number
-  /** Messages, summaries and markers in the session's view, for an imported or extended one. */
+  /** The number of messages, summaries and markers in the session's view, if the conversation was imported or extended. */
   readonly visible?: number
   readonly compactions: ImportedCompactions
-  /** Unreadable places that were left out (`skipBad`). */
+  /** The number of unreadable places that were omitted (`skipBad`). */
   readonly skipped: number
   readonly problemCount: number
   readonly noteCount: number
-  /** The first ones; at most 20 of each for all conversations of a file. */
+  /** The first problems, as `notes` has the first notes: at most 20 of each for all conversations of a file. */
   readonly problems: readonly ImportProblem[]
   readonly notes: readonly ImportNote[]
-  /** Why it was rejected, and the store's error code; without a code it has unreadable places. */
+  /** Why it was rejected, and the store's error code; if there is no code, it has unreadable places. */
   readonly why?: string
   readonly code?: ErrorCode
 }
@@ -226,9 +229,9 @@ export type ImportTotals = {
 export type ImportReport = {
   /** The file's name, without its folder. */
   readonly file: string
-  /** The bytes that were read. */
+  /** The number of bytes that were read. */
   readonly size: number
-  /** Their SHA-256, hexadecimal: the same for a file that has not changed. */
+  /** The SHA-256 of these bytes, in hexadecimal. It is the same for an unchanged file. */
   readonly digest: string
   readonly source: SourceName
   readonly dryRun: boolean
@@ -262,7 +265,7 @@ export function reportOf(about: Omit<ImportReport, 'totals'>): ImportReport {
   return { ...about, totals }
 }
 
-/** The error that ends an import, with the number of conversations stored so far. */
+/** Returns the error that ends an import, with the number of conversations stored so far. */
 export function withCount(
   error: unknown,
   file: string,

@@ -1,6 +1,4 @@
-/*
- * Conversations from files and into files: the entry `undertext/transfer`.
- */
+/* Conversations from files and into files: the entry point `undertext/transfer`. */
 
 export { exportHtml } from './document/html.ts'
 export { exportMarkdown } from './document/markdown.ts'

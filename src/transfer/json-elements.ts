@@ -3,8 +3,8 @@ import { ENDS_WITHIN, MAX_LINE_BYTES, placeOfLine, readJson, readJsonLines } fro
 import type { Head, Input, Place } from './source.ts'
 
 /*
- * Finds where the values of one JSON list, or the fields of one JSON object, begin and end, from brackets and strings alone. Values are not
- * parsed: an invalid value does not hide later ones, as long as its brackets are balanced.
+ * Finds the beginning and end of the values of one JSON list, or of the fields of one JSON object, from brackets and strings alone. Values
+ * aren't parsed: an invalid value doesn't hide later ones, as long as its brackets are balanced.
  */
 
 /** A piece of the file. The bytes of a value are unchanged, without leading white space. */
@@ -19,7 +19,7 @@ type Piece = { readonly line: number } & (
   | { readonly kind: 'problem'; readonly element?: number; readonly why: string }
 )
 
-/** Bytes from several chunks; `undefined` when there are more than the limit. */
+/** Bytes from several chunks; `undefined` if they exceed the limit. */
 type Raw = Buffer | undefined
 
 type Mode = 'start' | 'value' | 'key' | 'field' | 'next' | 'after' | 'lost'
@@ -35,15 +35,15 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 type SplitterOptions = {
-  /** Whether a field of the root object is a list whose elements are reported one by one. */
+  /** Returns whether a field of the root object is a list whose elements are reported one by one. */
   isList(key: Raw): boolean
-  /** Whether the value of another field is reported. */
+  /** Returns whether the value of another field is reported. */
   isWanted(key: Raw): boolean
-  /** The maximum bytes of one value. */
+  /** The maximum size of one value in bytes. */
   readonly maxBytes: number
 }
 
-/** Divides the chunks of one file into pieces. Holds chunks while a value extends over them. */
+/** Divides the chunks of one file into pieces. Keeps chunks while a value extends over them. */
 class JsonSplitter {
   readonly #options: SplitterOptions
   #mode: Mode = 'start'
@@ -70,7 +70,7 @@ class JsonSplitter {
     this.#options = options
   }
 
-  /** The pieces that end within a chunk. */
+  /** Returns the pieces that end within a chunk. */
   push(chunk: Buffer): Piece[] {
     this.#pieces = []
     let at = 0
@@ -79,7 +79,7 @@ class JsonSplitter {
     return this.#pieces
   }
 
-  /** The problem of the end, if any. */
+  /** Returns the problem at the end, if any. */
   finish(why: string): Piece[] {
     this.#pieces = []
     if (this.#mode === 'after' || this.#mode === 'lost' || this.#mode === 'start') return []
@@ -89,7 +89,6 @@ class JsonSplitter {
     return this.#pieces
   }
 
-  /** One byte between values. */
   #step(chunk: Buffer, at: number): number {
     const byte = chunk[at]!
     if (byte === LINE_FEED) this.#line += 1
@@ -98,7 +97,7 @@ class JsonSplitter {
       case 'start':
         return this.#open(byte, at)
       case 'after':
-        // A crashed machine leaves zeros at the end of a file.
+        // If a machine crashes, it may leave zeros at the end of a file.
         if (byte === 0) return at + 1
         return this.#lose('text follows its end', at)
       case 'next':
@@ -130,7 +129,7 @@ class JsonSplitter {
     return at + 1
   }
 
-  /** Whether a closing bracket ends an empty list or object. */
+  /** Returns whether a closing bracket ends an empty list or object. */
   #isEmptyEnd(byte: number): boolean {
     return this.#mode === 'key' ? byte === CLOSE_OBJECT : byte === CLOSE_LIST && this.#element === 0
   }
@@ -168,7 +167,7 @@ class JsonSplitter {
     this.#isEscaped = false
   }
 
-  /** Continues the current value, to its end or that of the chunk. */
+  /** Continues the current value, up to its end or the end of the chunk. */
   #take(chunk: Buffer, from: number): number {
     let at = from
     let depth = this.#depth
@@ -197,7 +196,7 @@ class JsonSplitter {
     return at
   }
 
-  /** Continues a string, to its end or that of the chunk. A line feed in it is invalid, and does not end it. */
+  /** Continues a string, up to its end or the end of the chunk. A line feed in it is invalid, but doesn't end it. */
   #takeString(chunk: Buffer, from: number): number {
     const { length } = chunk
     let at = from
@@ -224,7 +223,7 @@ class JsonSplitter {
     else if (this.#holds && to > from) this.#taken.push(chunk.subarray(from, to))
   }
 
-  /** A value or a key has ended at this byte. */
+  /** Ends a value or a key at this byte. */
   #end(byte: number, at: number): number {
     this.#isTaking = false
     const bytes = this.#bytes()
@@ -253,8 +252,8 @@ class JsonSplitter {
 }
 
 /**
- * A piece of a file with one JSON value: an element of its list, a field of its object, or a problem at a place. `list` is the field with
- * the list, absent for the list at the root. Elements and lines count from 1.
+ * A piece of a file: one JSON value (an element of its list, or a field of its object), or a problem at a place. `list` is the field that
+ * contains the list, absent for a list at the root. Elements and lines count from 1.
  */
 export type JsonElement = { readonly line: number } & (
   | { readonly type: 'element'; readonly list?: string; readonly element: number; readonly value: unknown }
@@ -262,7 +261,7 @@ export type JsonElement = { readonly line: number } & (
   | {
       readonly type: 'problem'
       readonly element?: number
-      /** Whether it is an unreadable field that does not affect the rest. */
+      /** Whether it is an unreadable field that doesn't affect the rest. */
       readonly isField?: true
       readonly why: string
     }
@@ -273,14 +272,14 @@ export type ElementOptions = {
   readonly lists?: readonly string[]
   /** The other fields to report. Default: all. */
   readonly fields?: (key: string) => boolean
-  /** The maximum bytes of one element or field. Default: the maximum length of a JavaScript string. */
+  /** The maximum size of one element or field, in bytes. Default: the maximum length of a JavaScript string. */
   readonly maxBytes?: number
 }
 
 /**
- * Yields the elements of one JSON list, or the fields of one object and the elements of its lists, each parsed separately, for any division
- * into chunks. Only the current piece is held. Invalid JSON or UTF-8, text after the end, and an end within a piece are problems; a bad
- * piece does not hide later ones while its brackets are balanced.
+ * Yields the elements of one JSON list, or the fields of one object and the elements of its lists, each parsed separately. The division of
+ * the file into chunks doesn't matter, and only the current piece is held in memory. Invalid JSON or UTF-8, text after the end, and an end
+ * within a piece are problems. A bad piece doesn't hide later ones, as long as its brackets are balanced.
  */
 export async function* readElements(
   bytes: AsyncIterable<Uint8Array>,
@@ -325,15 +324,15 @@ function elementOf(piece: Piece, maxBytes: number): JsonElement {
   }
 }
 
-/** The place of a piece in its file. */
+/** Returns the place of a piece in its file. */
 export function placeOf(piece: JsonElement): Place {
   return { line: piece.line, ...elementIn(piece) }
 }
 
-/** A value of a file, or why it is unreadable. */
+/** A value of a file, or the reason why it is unreadable. */
 export type Unit = { readonly at: Place } & ({ readonly value: unknown } | { readonly problem: string })
 
-/** The values of a file one by one: those of its lines, or the elements of its list, or of these lists of its object. */
+/** Yields the values of a file one by one: those of its lines, the elements of its list, or those of the given lists of its object. */
 export async function* unitsIn(
   input: Input,
   shape: Head['shape'],
@@ -358,13 +357,12 @@ function readPiece(bytes: Raw, maxBytes: number): { readonly value: unknown } | 
   return isUtf8(bytes) ? readJson(bytes.toString('utf8'), true) : { problem: 'it is no UTF-8' }
 }
 
-/** A field's name from its JSON. */
 function keyOf(bytes: Raw): string | undefined {
   const read = bytes === undefined ? undefined : readPiece(bytes, MAX_LINE_BYTES)
   return read !== undefined && 'value' in read && typeof read.value === 'string' ? read.value : undefined
 }
 
-/** The chunks without the byte order mark of the first three bytes. */
+/** Yields the chunks without the byte order mark in the first three bytes. */
 async function* withoutMark(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void, undefined> {
   let head: Buffer | undefined = Buffer.alloc(0)
   for await (const given of bytes) {

@@ -3,9 +3,9 @@ import { MAX_JSON_DEPTH } from '../core/messages/json.ts'
 import type { NoteEvent, Place, ProblemEvent } from './source.ts'
 
 /**
- * One line of a file without its end, or why it cannot be read.
+ * A line of a file without its end, or the reason why it can't be read.
  *
- * - `number`: counts from 1, blank lines too.
+ * - `number`: counts from 1, including blank lines.
  * - `ended`: whether a line feed follows. The last line of a file that is being written may be incomplete.
  */
 export type Line = {
@@ -13,21 +13,21 @@ export type Line = {
   readonly ended: boolean
 } & ({ readonly text: string } | { readonly problem: string })
 
-/** A JSON value of a line, or why a piece of it is not one. Columns are characters and count from 1. */
+/** A JSON value in a line, or the reason why a piece of the line isn't one. Columns are characters and count from 1. */
 export type JsonLine = {
   readonly line: number
-  /** Where it begins, unless it is the whole line. */
+  /** The column where it begins; absent if it is the whole line. */
   readonly column?: number
   readonly ended: boolean
 } & ({ readonly value: unknown; readonly text: string } | Unread)
 
-/** Why a piece of a line is no value. `isTorn`: it is no whole JSON, as a crash of the writer leaves it. */
+/** The reason why a piece of a line isn't a value. `isTorn`: it isn't complete JSON, as left by a crash of the writer. */
 export type Unread = { readonly problem: string; readonly isTorn: boolean }
 
 /** A piece of a line: a JSON value with its text, or a problem. */
 type LinePiece = { readonly at: number } & ({ readonly value: unknown; readonly text: string } | Unread)
 
-/** The maximum length of a line, bytes: no JavaScript string can hold more characters. */
+/** The maximum length of a line in bytes: the maximum number of characters in a JavaScript string. */
 export const MAX_LINE_BYTES: number = constants.MAX_STRING_LENGTH
 
 const LINE_FEED = 0x0a
@@ -36,17 +36,16 @@ const RETURN = 0x0d
 /** The descriptions of a truncated piece. */
 export const ENDS_WITHIN = 'the file ends within it'
 
-/** Why the incomplete last line of an agent's file is not read. */
+/** Why the incomplete last line of an agent's file isn't read. */
 const UNFINISHED = 'the last line is not finished: it waits for the next import'
 
-/** The place of a piece of a line. */
 export function placeOfLine({ line, column }: Pick<JsonLine, 'line' | 'column'>): Place {
   return { line, ...(column !== undefined && { column }) }
 }
 
 /**
- * The event for an unread piece of an agent's own file. Agents skip a line that is no JSON, as a crash leaves it, and so do imports; the last line
- * may still be written.
+ * Returns the event for an unread piece of an agent's own file. Agents skip a line that isn't JSON, as left by a crash, and so do imports.
+ * The last line may still be being written.
  */
 export function unreadEvent(read: JsonLine & Unread): NoteEvent | ProblemEvent {
   const { problem: why, isTorn, ended } = read
@@ -57,9 +56,9 @@ export function unreadEvent(read: JsonLine & Unread): NoteEvent | ProblemEvent {
 }
 
 /**
- * Yields the lines of bytes, for any division into chunks. A line ends only at a line feed (a carriage return before it is part of the end;
- * U+2028 is text), a byte order mark is skipped, and only the current line is held. Invalid UTF-8, or a line longer than `maxBytes` (default
- * `MAX_LINE_BYTES`), is a problem; the rest of a too long line is not held.
+ * Yields the lines of bytes, however they are divided into chunks. A line ends only at a line feed (a carriage return before it is part of
+ * the end; U+2028 is text). A byte order mark is skipped, and only the current line is held in memory. Invalid UTF-8, or a line longer than
+ * `maxBytes` (default `MAX_LINE_BYTES`), is a problem; the rest of a line that is too long isn't held.
  */
 export function readLines(
   bytes: AsyncIterable<Uint8Array>,
@@ -68,7 +67,7 @@ export function readLines(
   return cutLines(bytes, maxBytes, true)
 }
 
-/** The same without blank lines, of which a file may have millions: they are counted and skipped. */
+/** Like `readLines`, but blank lines are skipped and only counted, because a file may have millions of them. */
 export function readFilledLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number = MAX_LINE_BYTES,
@@ -76,7 +75,6 @@ export function readFilledLines(
   return cutLines(bytes, maxBytes, false)
 }
 
-/** Whether a range contains only white space. */
 function isBlankBytes(chunk: Buffer, from: number, to: number): boolean {
   for (let at = from; at < to; at++) {
     const byte = chunk[at]!
@@ -111,8 +109,8 @@ async function* cutLines(
 }
 
 /**
- * Yields the JSON values of lines. A line may hold several, because agents sometimes write two without a line feed between them. Blank lines are
- * counted and skipped; invalid JSON is a problem.
+ * Yields the JSON values of lines. A line may hold several, because agents sometimes write two without a line feed in between. Blank lines
+ * are counted and skipped; invalid JSON is a problem.
  */
 export async function* readJsonLines(
   bytes: AsyncIterable<Uint8Array>,
@@ -131,12 +129,12 @@ export async function* readJsonLines(
   }
 }
 
-/** Like white space between values: zeros that a crashed machine leaves, and the byte order marks of joined texts. */
+/** Treated like white space between values: the zeros left by a machine that crashed, and the byte order marks of concatenated texts. */
 const BETWEEN_VALUES = /[\s\0\ufeff]/
 
 /**
- * The JSON values of a line, in order, and the pieces between them that are not JSON. `isEnded`: no more of the line can follow. Takes linear time:
- * brackets and strings divide the line from its beginning, and after a torn piece, which leaves them open, from its end.
+ * Returns the JSON values of a line in order, and the pieces between them that aren't JSON. `isEnded`: the line is complete. Takes linear
+ * time: brackets and strings divide the line from its beginning and, after a torn piece that leaves them open, from its end.
  */
 export function valuesInLine(line: string, isEnded: boolean): LinePiece[] {
   const whole = readJson(line, isEnded)
@@ -153,10 +151,9 @@ export function valuesInLine(line: string, isEnded: boolean): LinePiece[] {
   return [{ at: 0, problem: isEnded ? 'it is no JSON, but zeros' : ENDS_WITHIN, isTorn: true }]
 }
 
-/** After so many pieces that are no JSON, the rest is one: each costs an exception. */
+/** The maximum number of pieces that aren't JSON. The rest of the line then becomes one piece, because each one costs an exception. */
 const MOST_UNREAD = 100
 
-/** Adds the pieces of a range of a line. */
 function addPieces(
   pieces: LinePiece[],
   line: string,
@@ -190,7 +187,7 @@ function addPieces(
   for (const piece of last ?? []) pieces.push(piece)
 }
 
-/** The values with which a part of a line ends. */
+/** Returns the values at the end of a part of a line. */
 function valuesAtEnd(line: string, from: number, to: number): LinePiece[] {
   const values: LinePiece[] = []
   let end = to
@@ -205,7 +202,7 @@ function valuesAtEnd(line: string, from: number, to: number): LinePiece[] {
   }
 }
 
-/** The end of the object or list that begins at a character; `undefined` if it does not end, or none begins there. */
+/** Returns the end of the object or list that begins at a character; `undefined` if none begins there, or it doesn't end. */
 function closingAfter(line: string, at: number, to: number): number | undefined {
   let depth = 0
   let isString = false
@@ -222,7 +219,7 @@ function closingAfter(line: string, at: number, to: number): number | undefined 
   return undefined
 }
 
-/** The beginning of the object or list that ends before a character; `undefined` if it does not begin, or none ends there. */
+/** Returns the beginning of the object or list that ends before a character; `undefined` if none ends there, or it doesn't begin. */
 function openingBefore(line: string, from: number, end: number): number | undefined {
   let depth = 0
   let isString = false
@@ -241,12 +238,12 @@ function openingBefore(line: string, from: number, end: number): number | undefi
   return undefined
 }
 
-/** A text as JSON, or why it is invalid. */
+/** A text as JSON, or the reason why it is invalid. */
 type JsonRead = { readonly value: unknown } | (Unread & { readonly isOpen: boolean })
 
 /**
- * A text as JSON, or why it is invalid. `whole`: no more of it can follow. `at`: where it begins in its line, characters. `isOpen`: it is the
- * beginning of a value. The text is not quoted.
+ * Parses a text as JSON, or returns the reason why it is invalid, without quoting the text. `whole`: the text is complete. `at`: where it
+ * begins in its line, in characters. `isOpen`: it is the beginning of a value.
  */
 export function readJson(text: string, whole: boolean, at = 0): JsonRead {
   try {
@@ -263,13 +260,13 @@ export function readJson(text: string, whole: boolean, at = 0): JsonRead {
   }
 }
 
-/** The current incomplete line: its pieces from several chunks. */
+/** The current incomplete line, as pieces from several chunks. */
 class OpenLine {
   readonly #maxBytes: number
   #pieces: Buffer[] = []
   #number = 1
   #isLong = false
-  /** Bytes of it so far. */
+  /** The number of its bytes so far. */
   size = 0
 
   constructor(maxBytes: number) {
@@ -278,14 +275,13 @@ class OpenLine {
 
   add(piece: Buffer): void {
     this.size += piece.length
-    // One more than the limit, for a carriage return.
+    // One more than the limit, because of a carriage return.
     if (this.size > this.#maxBytes + 1) {
       this.#isLong = true
       this.#pieces = []
     } else if (piece.length > 0) this.#pieces.push(piece)
   }
 
-  /** Counts a skipped line. */
   pass(): void {
     this.#number += 1
   }
@@ -312,7 +308,6 @@ class OpenLine {
   }
 }
 
-/** Whether bytes begin with the byte order mark of UTF-8. */
 function startsWithMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }

@@ -22,7 +22,7 @@ const callback = <T>() =>
 
 const moveSchema = z.strictObject({
   signal: z.instanceof(AbortSignal).optional(),
-  /** Called with the number of messages, each time that some were copied. */
+  /** Called with a number of messages each time they have been copied. */
   onMessages: callback<number>(),
   /** Called after each session. */
   onSession: callback<MovedSession>(),
@@ -31,15 +31,15 @@ const moveSchema = z.strictObject({
 export type MoveOptions = z.input<typeof moveSchema>
 
 /**
- * Copies a store to another one, of SQLite or PostgreSQL: all sessions with everything that is stored of them, their jobs, what was
- * learned of models, and the receipts of purges. `from` is only read, so it may be open for reading only, and its readers and writers go
- * on meanwhile. Each session is copied as it is at one moment, is read again and compared, and appears complete or not at all.
+ * Copies a store to another one, in SQLite or PostgreSQL: all sessions with all of their data and jobs, the calibrations and limits of
+ * models, notes of owners, and receipts of purges. `from` is only read, so it may be open read-only, and it can be used meanwhile. Each
+ * session is copied as of one moment, read again and compared, and it becomes visible only when it is complete.
  *
- * The same call again continues one that ended early: it copies what is missing, and replaces copies whose original has changed. A session
- * that would have to be overwritten otherwise is not copied: another one of the same id, or a copy that was changed or purged. The report
- * names those, and the ones that cannot be copied, such as those of an unknown estimator.
+ * The same call continues a move that ended early: it copies missing sessions, and replaces copies whose original has changed. Nothing else
+ * is overwritten: if the target has another session with the same id, or the copy was changed or purged there, the session isn't copied.
+ * The report names these sessions, and those that can't be copied, for example because their estimator is unknown.
  *
- * A queued or running job becomes a queued one of the copy. Throws `ABORTED`, and what the two stores throw when they cannot be used.
+ * A queued or running job is queued in the copy. Throws `ABORTED`, and the errors of the two stores if they can't be used.
  */
 export async function moveStore(from: Store, to: Store, options: MoveOptions = {}): Promise<MoveReport> {
   if (!(from instanceof Store && to instanceof Store)) throw invalid('moveStore: from and to must be stores')
@@ -47,60 +47,58 @@ export async function moveStore(from: Store, to: Store, options: MoveOptions = {
 }
 
 /*
- * A copy of a whole store: each session as export and restore copy it, under its own id and ids, with its jobs. A mark in the copy's store
- * has the digest of what was copied, so that a later run knows whether the copy has changed since.
+ * A copy of a whole store. Each session is copied by export and restore, with its id, the ids of its rows and its jobs. A mark in the
+ * target stores the digest of the copied data, so that a later move can see whether the copy has changed.
  */
 
-/** Why a session was not copied, besides the codes of errors. */
+/** Why a session wasn't copied, apart from error codes. */
 const MOVE_PROBLEMS = [
-  /** Another conversation has its id. */
+  /** Another conversation has the session's id. */
   'OTHER_SESSION',
-  /** The copy was changed since, or another program made it. */
+  /** The copy was changed, or wasn't made by a move. */
   'CHANGED_THERE',
   /** The copy was purged. */
   'PURGED_THERE',
-  /** `sessions.verify` finds something in it. */
+  /** `sessions.verify` reports a problem in the session. */
   'UNSOUND',
-  /** The copy is not equal. */
+  /** The copy differs from the original. */
   'MISMATCH',
 ] as const
 
-/** Why a session was not copied. */
+/** Why a session wasn't copied. */
 export type MoveCode = (typeof MOVE_PROBLEMS)[number] | ErrorCode
 
-/** A session that was not copied: `code` is one of `MOVE_PROBLEMS` or of an error. Without text of the conversation. */
+/** A session that wasn't copied, with a `detail` for people that contains no text of the conversation. */
 export type MoveProblem = { readonly sessionId: string; readonly code: MoveCode; readonly detail: string }
 
-/** What became of a session. */
+/** The result for a session. */
 export type MovedSession = {
   readonly sessionId: string
-  /** `copied`; `replaced`: an older copy; `unchanged`: it was there; `gone`: it was purged meanwhile. */
+  /** `replaced`: an older copy was replaced. `unchanged`: an equal copy was there. `gone`: the session was purged meanwhile. */
   readonly outcome: 'copied' | 'replaced' | 'unchanged' | 'gone' | 'refused'
   readonly messages: number
 }
 
-/** What a move did. */
+/** The result of a move. */
 export type MoveReport = {
-  /** Sessions that were copied, that replaced older copies, and that were there already. */
+  /** The numbers of sessions that were copied, that replaced older copies, and that were already there. */
   readonly copied: number
   readonly replaced: number
   readonly unchanged: number
-  /** Sessions that were not copied, and the first of them with the reason. */
+  /** The number of sessions that weren't copied, and the first of them with the reason. */
   readonly refused: number
   readonly problems: readonly MoveProblem[]
-  /** Messages in the sessions that were copied. */
+  /** The number of messages in the copied sessions. */
   readonly messages: number
-  /** Rows that were written: calibrations and limits of models, receipts of purges. */
+  /** The numbers of rows written: calibrations and limits of models, and receipts of purges. */
   readonly calibrations: number
   readonly limits: number
   readonly receipts: number
-  /** Notes of owners that were written; those of sessions are copied with them. */
+  /** The number of owners' notes written. Notes of sessions are copied with their sessions. */
   readonly notes: number
 }
 
-/** Problems that a report names. */
 const MOST_PROBLEMS = 1_000
-/** Sessions that are listed together. */
 const PAGE = 500
 
 /** See `moveStore` of undertext/transfer. */
@@ -136,7 +134,7 @@ export async function moveStorage(from: Storage, to: Storage, hooks: MoveOptions
   }
 }
 
-/** The sessions of a store, oldest first: lists show the copies in the same order. */
+/** Yields the sessions of a store, oldest first, so that lists show the copies in the same order. */
 async function* sessionsOf({ histories }: Storage): AsyncGenerator<SessionPage['sessions'][number]> {
   let after: SessionPage['next']
   do {
@@ -146,7 +144,6 @@ async function* sessionsOf({ histories }: Storage): AsyncGenerator<SessionPage['
   } while (after !== undefined)
 }
 
-/** A session that is not copied. */
 class Unmovable extends Error {
   readonly code: (typeof MOVE_PROBLEMS)[number]
 
@@ -156,7 +153,7 @@ class Unmovable extends Error {
   }
 }
 
-/** Errors that concern one session; after any other the next would fail too. */
+/** Errors that concern one session; after any other error, the next session would fail too. */
 const OF_ONE_SESSION = new Set([
   ...['ESTIMATOR_UNKNOWN', 'HISTORY_REFUSED', 'INVALID_INPUT', 'MESSAGE_ID_TAKEN'],
   ...['SESSION_EXISTS', 'SESSION_NOT_FOUND', 'STORE_CORRUPT'],
@@ -172,7 +169,7 @@ function refuseAborted({ signal }: MoveOptions, sessionId: string): void {
   if (signal?.aborted === true) throw new UndertextError('ABORTED', { sessionId })
 }
 
-/** A session at one moment, and the digest of everything but its rows. */
+/** A session as of one moment, and the digest of everything except its rows. */
 type Standing = ExportedHead & { readonly digest: string }
 
 async function standingOf({ histories }: Storage, id: string): Promise<Standing> {
@@ -187,12 +184,12 @@ function digestOf(exported: ExportedHead): string {
     .digest('base64url')
 }
 
-/** The head that a copy has: attempts that run here have no process there. */
+/** Returns the head of a copy, in which running attempts are ended, because their processes belong to another store. */
 function headOfCopy({ head }: ExportedHead): HistoryHead {
   return new Renaming(head, ownNames(head)).head(head, head.session.id)
 }
 
-/** The mark of a copy. It names no session, because it stays when the copy is purged. */
+/** Returns the key of the mark of a copy. It doesn't contain the session's id, because the mark stays when the copy is purged. */
 function markOf({ head: { session } }: Standing): string {
   const name = createHash('sha256').update(session.id).digest('base64url').slice(0, 22)
   return `copied/${session.incarnation}/${name}`
@@ -226,8 +223,8 @@ function changedThere(): Unmovable {
 }
 
 /**
- * Copies a session, and compares the copy before it can be seen. `former` is the digest of an older copy, which it replaces in one
- * transaction; that one is then removed.
+ * Copies a session, and compares the copy before it becomes visible. `former` is the digest of an older copy, which is replaced in one
+ * transaction and then removed.
  */
 async function copySession(
   from: Storage,
@@ -262,7 +259,7 @@ async function copySession(
   if (former !== undefined) await discard(to, aside.id)
 }
 
-/** The rows as a restore writes them; each is also added to the hash, with which the copy is compared. */
+/** Yields the rows in the form that a restore writes, and adds each to the hash by which the copy is compared. */
 async function* numberedRecords(
   from: Storage,
   exported: ExportedHead,
@@ -275,7 +272,7 @@ async function* numberedRecords(
   }
 }
 
-/** An import gets its id and its times with its name. */
+/** An import receives its id and its times together with its name. */
 function isSameHead(copy: HistoryHead, { session, ...rest }: HistoryHead): boolean {
   const { id, createdAt, updatedAt } = session
   return (
@@ -284,7 +281,10 @@ function isSameHead(copy: HistoryHead, { session, ...rest }: HistoryHead): boole
   )
 }
 
-/** The most messages of a session that is verified, which takes 1.5 KB of memory for each. A larger one is compared only. */
+/**
+ * The maximum number of messages of a session that is verified, which takes 1.5 KB of memory per message. A larger session is only
+ * compared.
+ */
 const MOST_VERIFIED = 200_000
 
 async function requireSound(storage: Storage, { session }: HistoryHead, id: string): Promise<void> {
@@ -294,7 +294,7 @@ async function requireSound(storage: Storage, { session }: HistoryHead, id: stri
     throw new Unmovable('UNSOUND', `verifySession finds ${codes.join(', ')} in it; repair it first`)
 }
 
-/** Copies the rows of a table that belong to no session; returns how many were written. */
+/** Copies the rows of a table that belong to no session; returns the number of rows written. */
 async function copyRecords(from: Storage, to: Storage, table: StoreTable): Promise<number> {
   let written = 0
   let after: readonly number[] | undefined

@@ -6,24 +6,23 @@ import type { Session } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
 import type { CheckedConversation, CheckedImportFile } from './import-report.ts'
 
-/** The number of messages per read. */
 const PAGE = 100
 
 type SessionRowsOptions = {
-  /** With the texts that replace parts. */
+  /** Whether rows include the texts that replace their parts. */
   readonly shown?: boolean
-  /** Only rows of the view. */
+  /** Whether only rows of the view are returned. */
   readonly visible?: boolean
-  /** First and last position; default: all. */
+  /** The first and last position. Default: all. */
   readonly from?: number | undefined
   readonly to?: number | undefined
-  /** The moment of the rows; default: now. */
+  /** The moment of the rows. Default: now. */
   readonly at?: Moment | undefined
-  /** `backward`: the last first. */
+  /** `backward`: last row first. */
   readonly order?: 'forward' | 'backward'
 }
 
-/** Yields the rows of a session at the first read, in order and by pages. Later appends are not included. */
+/** Yields the rows that a session has at the first read, in order and in pages. Later appends aren't included. */
 export async function* sessionRows(
   store: Pick<Store, 'getMessages'>,
   { id, messageCount }: Pick<Session, 'id' | 'messageCount'>,
@@ -37,14 +36,14 @@ export async function* sessionRows(
   }
 }
 
-/** The rows without an agent's bookkeeping, which is never sent. */
+/** Yields the rows without an agent's bookkeeping, which is never sent. */
 export async function* spokenRows(rows: AsyncIterable<StoredMessage>): AsyncGenerator<StoredMessage> {
   for await (const row of rows) if (!isSilent(row)) yield row
 }
 
 /**
- * The ids of a file's conversations, in order: their own, else `name`, else the file's name without its extension, with an ordinal when there are
- * several. Throws `INVALID_INPUT` when one id is given for several conversations.
+ * Returns the ids of a file's conversations, in order: their own ids, otherwise `name`, otherwise the file's name without its extension,
+ * followed by an ordinal if there are several. Throws `INVALID_INPUT` if one id is given for several conversations.
  */
 export function sessionNames(
   conversations: readonly Pick<CheckedConversation, 'id'>[],
@@ -61,12 +60,15 @@ export function sessionNames(
   })
 }
 
-/** A file's name, or its path, without its extension. */
+/** Returns a file's name, or its path, without its extension. */
 export function stemOf(path: string): string {
   return path.replace(/(?<=[^/])\.[^./]*$/, '')
 }
 
-/** The alternative id of a conversation whose id is taken; none when an id was requested, or when it would be invalid. */
+/**
+ * Returns the alternative id of a conversation whose id is taken; `undefined` if an id was requested, or if the alternative would be
+ * invalid.
+ */
 export function otherName(
   { otherwise }: Pick<CheckedConversation, 'otherwise'>,
   { session, prefix }: Pick<CheckedImportFile, 'session' | 'prefix'>,
@@ -75,12 +77,12 @@ export function otherName(
   return newNameSchema.safeParse(prefix + otherwise).data
 }
 
-/** Why a conversation cannot have an id. */
+/** Returns why a conversation can't have an id. */
 export function nameTaken(sessionId: string): string {
   return `There is a session ${JSON.stringify(sessionId)} already, and it is another conversation, belongs to another owner, or says other things by now. Call this one something else, with session or prefix.`
 }
 
-/** Why a history cannot have an id: it is restored completely or not at all, and never continued. */
+/** Why a history can't have an id: it is restored completely or not at all, and never extended. */
 export function historyTaken(sessionId: string): string {
   return `There is a session ${JSON.stringify(sessionId)} already, and it is not this history: it is another session, or this one in an older or newer state. Call this one something else, with session or prefix.`
 }

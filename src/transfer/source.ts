@@ -5,13 +5,13 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { UndertextError } from '../core/errors.ts'
 import type { CompactionEvent, FieldsEvent, MessageEvent } from '../store/history/import/import-types.ts'
 
-/** The bytes per read. Blocks are always complete, so that every reading is divided at the same places. */
+/** The number of bytes per read. Blocks are always complete, so that every reading is divided at the same places. */
 const BLOCK_BYTES = 256 * 1024
 
 /** Opening a pipe without a writer would block forever before it can be recognized as a pipe. */
 const READ_AT_ONCE = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
-/** A file that is read more than once, up to its size at opening, with a hash of what was read. */
+/** A file that is read more than once, up to its size when it was opened, with a hash of the bytes read. */
 export class FileInput implements Input {
   readonly name: string
   readonly folder: string
@@ -20,7 +20,7 @@ export class FileInput implements Input {
   readonly #handle: FileHandle
   /** Called before each block, with its end. */
   onBlock: (bytes: number) => void = () => undefined
-  // The newest reading.
+  // State of the newest reading.
   #offset = 0
   #hash: Hash = createHash('sha256')
 
@@ -32,7 +32,7 @@ export class FileInput implements Input {
     this.size = size
   }
 
-  /** An open file without a meaningful name; `called` is its name in errors. It is closed with this object. */
+  /** Returns an open file without a meaningful name; `called` is its name in errors. The file is closed with the returned object. */
   static async nameless(handle: FileHandle, called: string): Promise<FileInput> {
     const { size } = await handle.stat()
     return new FileInput(called, handle, size, '')
@@ -54,7 +54,7 @@ export class FileInput implements Input {
     }
   }
 
-  /** Throws `FILE_UNREADABLE`, and `FILE_CHANGED` when the file has become shorter. */
+  /** Throws `FILE_UNREADABLE`, and `FILE_CHANGED` if the file has become shorter. */
   async *bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     const hash = createHash('sha256')
     this.#hash = hash
@@ -85,12 +85,12 @@ export class FileInput implements Input {
     }
   }
 
-  /** The SHA-256 of the newest reading so far, hexadecimal. */
+  /** Returns the SHA-256, in hexadecimal, of what the newest reading has read so far. */
   digest(): string {
     return this.#hash.copy().digest('hex')
   }
 
-  /** The bytes of the newest reading so far: equal for equal ones. */
+  /** Returns a mark for what the newest reading has read so far. Equal bytes have equal marks. */
   mark(): string {
     return `${this.#offset}:${this.digest()}`
   }
@@ -127,7 +127,7 @@ const REASONS: ReadonlyMap<unknown, string> = new Map([
   ['EACCES', 'it is not allowed.'],
   ['EPERM', 'it is not allowed.'],
   ['EISDIR', 'it is a folder.'],
-  // It became a link between the check and the opening.
+  // The path became a link between the check and the opening.
   ['ELOOP', IS_LINK],
 ])
 
@@ -141,9 +141,9 @@ function unreadable(file: string, detail: string): UndertextError<'FILE_UNREADAB
 }
 
 /*
- * A source reads one kind of foreign files. It reads the bytes of one file and yields its contents in order: conversations, their import events
- * (src/store/history/import/import-types.ts), each with its place, and problems. It writes nothing, has bounded memory, and yields the same events for
- * the same bytes: an import reads a file twice, once to check it and once to write.
+ * A source reads one kind of foreign files. It reads the bytes of one file and yields its contents in order: conversations, their import
+ * events (src/store/history/import/import-types.ts), each with its place, and problems. It writes nothing, has bounded memory, and yields
+ * the same events for the same bytes, because an import reads a file twice, once to check it and once to store it.
  */
 
 /** The recognized kinds of files. */
@@ -165,37 +165,37 @@ export type SourceName = (typeof SOURCE_NAMES)[number]
 /** A place in a file. Lines, columns and elements count from 1. */
 export type Place = {
   readonly line?: number
-  /** The character of the line where it begins, for one of several values of a line. */
+  /** The column in the line where it begins, if the line holds several values. */
   readonly column?: number
   /** The element of the file's outermost list, or the message of its conversation. */
   readonly element?: number
 }
 
-/** The beginning of a conversation; the following events belong to it, up to the next one. */
+/** The beginning of a conversation. The events up to the next conversation belong to it. */
 export type ConversationEvent = {
   readonly type: 'conversation'
   readonly at: Place
-  /** Its id in its own system. Absent: it is named after its file. */
+  /** The id in its own system; if absent, the conversation is named after its file. */
   readonly id?: string
-  /** Its alternative id when another conversation has the id: for short ids, or ids from file names. */
+  /** An alternative id if another conversation has the id. It is given for short ids, and for ids from file names. */
   readonly otherwise?: string
-  /** For an abandoned branch: the id of the conversation that it left. */
+  /** For an abandoned branch, the id of the conversation that it branched from. */
   readonly branchOf?: string
 }
 
-/** A message of the file. In a new session the nth message event of a conversation becomes position n. */
+/** A message of the file. In a new session, the nth message event of a conversation becomes position n. */
 export type PlacedMessage = MessageEvent & {
   readonly at: Place
-  /** For a message of an unknown form, stored and never sent: the names of its fields. */
+  /** For a message of an unknown form, which is stored and never sent: the names of its fields. */
   readonly unread?: readonly string[]
-  /** Whether an agent added it with the role of the user, who did not type it. */
+  /** Whether an agent added it with the user's role, so that the user didn't type it. */
   readonly added?: boolean
 }
 
-/** The note for a message that is stored and never sent, because it cannot be read. */
+/** The note for a message that can't be read, and is therefore stored but never sent. */
 export const UNKNOWN_FORM = 'a message of a form that is not known here'
 
-/** The names of an object's fields that describe its form: identifiers, so that no text of a conversation is among them. */
+/** Returns the names of an object's fields that describe its form. They are identifiers, so they contain no text of a conversation. */
 export function fieldNames(value: unknown): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
   return Object.keys(value)
@@ -206,19 +206,22 @@ export function fieldNames(value: unknown): string[] {
 /** A compaction of the file. */
 export type PlacedCompaction = CompactionEvent & { readonly at: Place }
 
-/** Something that was repaired, left out or stored unread; the import continues. Has places and rules, never content. */
+/**
+ * Something that was repaired, omitted, or stored without being interpreted; the import continues. It contains places and rules, never
+ * content.
+ */
 export type NoteEvent = {
   readonly type: 'note'
   readonly at: Place
   /**
-   * What happened to it: `mended` (repaired), `left-out`, `torn` (a line that the agent did not finish, left out), `kept` (stored, never sent),
-   * `branch` (a branch that is not the current one).
+   * What happened: `mended` (repaired), `left-out`, `torn` (a line that the agent didn't finish, omitted), `kept` (stored, never sent),
+   * `branch` (a branch other than the current one).
    */
   readonly kind: 'mended' | 'left-out' | 'torn' | 'kept' | 'branch'
   readonly why: string
 }
 
-/** An unreadable place. The source continues after it; the import decides whether the conversation is stored. */
+/** An unreadable place. The source continues after it, and the import decides whether to store the conversation. */
 export type ProblemEvent = { readonly type: 'problem'; readonly at: Place; readonly why: string }
 
 export type SourceEvent =
@@ -232,30 +235,30 @@ export type SourceEvent =
 /** The bytes of a file, which can be read from the beginning several times. */
 export type Input = {
   /**
-   * The file's name without its folder, and the folder's own name: in some systems they are the id of a conversation. Both are empty for
-   * bytes without a file.
+   * The file's name without its folder, and the name of the folder. In some systems they are the id of a conversation. Both are empty for
+   * bytes that don't come from a file.
    */
   readonly name: string
   readonly folder: string
   /** The number of bytes to read. */
   readonly size: number
-  /** From byte 0 to `size`. */
+  /** Yields the bytes from 0 to `size`. */
   bytes(): AsyncIterable<Uint8Array>
-  /** The text of another file in its folder; `undefined` if it cannot be read, is a link, or is larger than `maxBytes`. */
+  /** Returns the text of another file in the same folder; `undefined` if it can't be read, is a link, or is larger than `maxBytes`. */
   beside?(name: string, maxBytes: number): Promise<string | undefined>
 }
 
 export type ReadOptions = {
-  /** Whether other branches are conversations of their own (with `branchOf`), or a note. */
+  /** Whether other branches become separate conversations (with `branchOf`), or only a note. */
   readonly branches: boolean
 }
 
 /**
- * The beginning of a file, for detection: the JSON values that are complete within the first 256 KB, and the beginning of an object's messages if
- * they begin after that.
+ * The beginning of a file, for detection: the JSON values that are complete within the first 256 KB, and the beginning of an object's
+ * messages if they begin later.
  */
 export type Head = {
-  /** The file's name without its folder; empty for bytes without a file. */
+  /** The file's name without its folder; empty for bytes that don't come from a file. */
   readonly name: string
   /** `lines`: one JSON value per line. `list`: one list. `object`: one object. */
   readonly shape: 'lines' | 'list' | 'object'
@@ -265,10 +268,10 @@ export type Head = {
 
 export type Source = {
   readonly name: SourceName
-  /** For people: "a session of Claude Code". */
+  /** The name for people: "a session of Claude Code". */
   readonly title: string
   recognizes(head: Head): boolean
-  /** A description of a file of the same system without a conversation; `undefined` for any other file. */
+  /** Returns a description of a file from the same system that contains no conversation; `undefined` for any other file. */
   isBeside?(head: Head): string | undefined
   read(input: Input, options: ReadOptions): AsyncIterable<SourceEvent>
 }

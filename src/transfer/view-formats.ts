@@ -1,4 +1,4 @@
-/** The formats of an exported view. In a separate file, because the help of the command lists them without loading the writers. */
+/** The formats of an exported view. They are in a separate file, because the command's help lists them without loading the writers. */
 export const VIEW_FORMATS = [
   'neutral',
   'flat',

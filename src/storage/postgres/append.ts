@@ -2,19 +2,19 @@ import { SIZE_COLUMNS, SIZES, sizeColumns } from '../sql/columns.ts'
 import type { AppendCall } from '../sql/sql.ts'
 
 /*
- * An append of plain messages as one statement, in one round trip. It writes nothing when the session has another estimator or position,
- * or one of the keys.
+ * Appends plain messages with one statement, in one round trip. If the session has another estimator or position, or one of the keys,
+ * nothing is written.
  */
 
 /** A statement that stores a token in `last_write` of its session, and returns `messages` and `incarnation`. */
 export type OnceStatement = {
   readonly text: string
   readonly values: (session: number, token: string, lockTimeoutMs: number) => unknown[]
-  /** Whether it depends on rows besides that of the session. */
+  /** Whether it reads rows other than the session's own. */
   readonly readsRows: boolean
 }
 
-/** The keys and numbers of a family that belong to one of its sessions: the first has those from 0 on. */
+/** The number of keys, and of row numbers, that each session of a family owns; the first session owns those from 0. */
 export const KEYS_OF_SESSION = 2 ** 34
 
 /** The columns of a message in `AppendCall.texts`. */
@@ -41,7 +41,7 @@ export function appendStatement(batch: AppendCall): OnceStatement {
   }
 }
 
-/** The texts, which are long, by their parameters. */
+/** The texts by their parameters. They are kept because they are long. */
 const keptTexts = new Map<string, string>()
 
 function textFor(...shape: Parameters<typeof writeText>): string {
@@ -51,7 +51,9 @@ function textFor(...shape: Parameters<typeof writeText>): string {
   return kept
 }
 
-/** Its numbers are one list, because a driver takes longer for a parameter than the server for an element. */
+/**
+ * Returns the statement. Its numbers are passed as one list, because each parameter costs the driver more than an element costs the server.
+ */
 function writeText(count: number, isExpected: boolean, isUsed: readonly boolean[]): string {
   const number = (at: number): string => `(cast(?2 as bigint[]))[${at}]`
   const ofSession = 5 + SIZES.length

@@ -6,11 +6,10 @@ import { MIGRATIONS } from './migrations.ts'
 import type { PostgresConnection, PostgresDriver } from './port.ts'
 
 /*
- * A cluster of Citus. A new schema in a database with its extension is distributed: the rows of a family are together on one worker, the
- * ids of sessions are spread by their hash, and what belongs to no session stays on the coordinator.
+ * A cluster of Citus. If the database has the extension, a new schema is distributed: the rows of a family share a worker, the ids of
+ * sessions are spread by hash, and rows that belong to no session stay on the coordinator.
  */
 
-/** A connection, as far as questions need it. */
 type Asked = Pick<PostgresConnection, 'query'>
 
 export async function hasCitus(connection: Asked): Promise<boolean> {
@@ -24,7 +23,7 @@ const WITH_FAMILY = MIGRATIONS.flat()
   .map((table) => `'${table}'`)
   .join(', ')
 
-/** The tables of a schema that are, or could be, distributed. */
+/** Returns the tables of a schema that are, or could be, distributed. */
 export async function tablesOf(
   connection: Asked,
   schema: string,
@@ -41,7 +40,7 @@ export async function tablesOf(
   return { distributed: named(1), local: named(0) }
 }
 
-/** Whether the tables of a schema are distributed over a cluster. */
+/** Returns whether the tables of a schema are distributed over a cluster. */
 export async function isDistributed(driver: PostgresDriver, schema: string): Promise<boolean> {
   const connection = await driver.acquire()
   let isDone = false
@@ -54,7 +53,7 @@ export async function isDistributed(driver: PostgresDriver, schema: string): Pro
   }
 }
 
-/** Where a schema is, its name as an identifier, and how errors name the store. */
+/** The location of a schema, its name as an identifier, and the name of the store in errors. */
 type Target = {
   readonly connection: Asked
   readonly schema: string
@@ -67,7 +66,7 @@ export async function beginChanges({
   connection,
   location,
 }: Pick<Target, 'connection' | 'location'>): Promise<void> {
-  // Otherwise a statement about all shards, after one about another table, is refused.
+  // Otherwise a statement that reaches all shards is rejected after a statement about another table.
   await connection.query("set local citus.multi_shard_modify_mode = 'sequential'", [])
   await connection.query(
     `select set_config('citus.enable_unsafe_triggers', 'on', true) from pg_catalog.pg_roles
@@ -81,7 +80,7 @@ export async function beginChanges({
   throw new UndertextError('STORE_UNAVAILABLE', { location, detail })
 }
 
-/** Distributes the tables of a schema that are not yet, within the caller's transaction. */
+/** Distributes the tables of a schema that aren't distributed yet, within the caller's transaction. */
 export async function distribute({ connection, schema, identifier }: Target): Promise<void> {
   const run = (text: string, ...values: unknown[]) => connection.query(text, values)
   const { local } = await tablesOf(connection, schema)
@@ -106,7 +105,6 @@ export async function distribute({ connection, schema, identifier }: Target): Pr
   )
 }
 
-/** The arguments of the function, and their types. */
 const ARGUMENTS = [
   ['of_family', 'bigint'],
   ['of_session', 'bigint'],
@@ -123,13 +121,13 @@ const ARGUMENTS = [
   ['texts', 'text[]'],
 ] as const
 
-/** Values of each message in `texts`, and in `numbers`: role, flags, its sizes and the time. */
+/** The number of values of each message: in `texts`, and in `numbers` (role, flags, sizes and time). */
 const TEXTS = 4
 const NUMBERS = 3 + SIZE_COLUMNS.length
 
 /**
- * Appends messages on the worker that has the session, in one call: the coordinator takes a statement with several inserts apart. It does
- * what the statement of append.ts does, and its parts see what others wrote while it waited for the session.
+ * Appends messages on the session's worker in one call; the coordinator would split a statement with several inserts. It does the same as
+ * the statement of append.ts, but its parts see rows that others wrote while it waited for the session.
  */
 const APPEND = `create or replace function {schema}.append(${ARGUMENTS.map((one) => one.join(' ')).join(', ')})
 returns table (last bigint, incarnation text) language plpgsql as $$
@@ -167,7 +165,7 @@ const CALL = `select last, incarnation from {schema}.append({?,} ${ARGUMENTS.sli
   .map(([, type]) => `cast(? as ${type})`)
   .join(', ')})`
 
-/** The call of the function, which goes to the worker as a whole. */
+/** Returns the call of the function, which is sent to the worker as a whole. */
 export function appendCall({
   id,
   estimator,
@@ -190,7 +188,7 @@ export function appendCall({
   }
 }
 
-/** A list as PostgreSQL writes it: drivers differ in how they pass an array. */
+/** Returns a list as an array literal of PostgreSQL, because drivers differ in how they pass arrays. */
 function arrayOf(values: readonly (number | string | null)[]): string {
   const elements = values.map((value) =>
     typeof value === 'string' ? `"${value.replaceAll(/["\\]/g, '\\$&')}"` : String(value),

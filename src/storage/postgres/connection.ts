@@ -17,28 +17,27 @@ import { words } from './words.ts'
 export type PostgresOptions = {
   readonly estimators: Estimators
   readonly schema: string
-  /** The name of the store in messages, without a password. */
+  /** The name of the store in messages; it contains no password. */
   readonly location: string
-  /** How long a call waits for locks and repeats itself. */
+  /** How long a call waits for locks and retries, in milliseconds. */
   readonly busyTimeoutMs: number
   readonly readonly: boolean
-  /** Whether statements are prepared by name, which a pooler in transaction mode does not allow. */
+  /** Whether statements are prepared by name. A pooler in transaction mode doesn't support this. */
   readonly prepare: boolean
-  /** Whether the tables are on several machines (citus.ts). */
+  /** Whether the tables are distributed over several machines (citus.ts). */
   readonly isDistributed?: boolean
 }
 
-/** The most addresses that are kept. */
 const KEPT_ADDRESSES = 10_000
-/** The most statements that are sent before an answer is waited for. */
+/** The maximum number of statements sent before an answer is awaited. */
 const MOST_SENT = 256
 
-/** A database: a pool of connections, and what is kept for all of them. */
+/** A database: a pool of connections, and the state that they share. */
 export class PostgresDatabase {
   readonly driver: PostgresDriver
   readonly options: PostgresOptions
   readonly #statements = new Map<string, Translated & { readonly name: string | undefined }>()
-  /** The least recently used is first. A stale address does no harm: `enter` checks it. */
+  /** Least recently used first. A stale address does no harm, because `enter` checks it. */
   readonly #addresses = new Map<string, Address>()
   #closed = false
 
@@ -51,7 +50,7 @@ export class PostgresDatabase {
     return this.#closed
   }
 
-  /** Runs a verb. Its code up to its first step is run at once. */
+  /** Runs a verb. The code before its first step runs at once. */
   async perform<T>(work: (sql: PostgresSql) => Step<T>): Promise<T> {
     try {
       return await drive(work(new PostgresSql(this))[Symbol.iterator]())
@@ -71,7 +70,7 @@ export class PostgresDatabase {
     const kept = this.#statements.get(text)
     if (kept !== undefined) return kept
     const translated = translate(text, this.options.schema)
-    // Two stores may share a connection, so the name depends on the text alone.
+    // Two stores may share a connection, so the name must depend on the text alone.
     const hash = createHash('sha256').update(translated.text).digest('base64url').slice(0, 22)
     const statement = { ...translated, name: this.options.prepare ? `undertext_${hash}` : undefined }
     this.#statements.set(text, statement)
@@ -91,7 +90,7 @@ export class PostgresDatabase {
   }
 }
 
-/** One verb: the connection that its statements use, and its transaction. */
+/** One call of a verb: the connection that its statements use, and its transaction. */
 export class PostgresSql implements Sql {
   readonly isShared = true
   readonly isRemote = true
@@ -101,9 +100,9 @@ export class PostgresSql implements Sql {
   readonly estimators: Estimators
   readonly isDistributed: boolean
   #clockOffset = 0
-  /** How many numbers of sessions the next fork skips: those that row-level security hides are taken. */
+  /** The number of session numbers that the next fork skips: they belong to sessions that row-level security hides. */
   #skipped = 0
-  /** The last answer that the clock was read from. */
+  /** The last result that the clock was read from. */
   #look: Promise<boolean> | undefined
   readonly #database: PostgresDatabase
   #scope: Scope | undefined
@@ -115,7 +114,7 @@ export class PostgresSql implements Sql {
     this.isDistributed = database.options.isDistributed === true
   }
 
-  // A statement is sent at once, and its answer is waited for at its `yield*`; except for those that return nothing.
+  // A statement is sent at once, and awaited at its `yield*`, unless it returns nothing.
 
   get(text: string, ...values: unknown[]): Step<Row | undefined> {
     return waitFor(this.#run(text, values), ({ rows }) => rows[0])
@@ -128,7 +127,7 @@ export class PostgresSql implements Sql {
   *run(text: string, ...values: unknown[]): Work<void> {
     const scope = this.#current()
     const answer = this.#run(text, values, true)
-    // Outside of a transaction no later step would fail because of it.
+    // Outside of a transaction, its failure would not make a later step fail.
     if (scope.kind !== 'write' || ++scope.sent % MOST_SENT === 0) yield answer
   }
 
@@ -147,7 +146,7 @@ export class PostgresSql implements Sql {
     const known = scope.entered.find((one) => one.id === id && !one.isForgotten)
     const kept = this.#database.addressOf(id)
     if (known !== undefined) scope.session = known
-    // The next statements do not wait for a session that is at a kept address: all is repeated if it is not there.
+    // With a kept address, the following statements don't wait for the session; if it isn't there, everything is repeated.
     else if (kept !== undefined) void this.#lookFor(scope, id, kept, true)
     else yield this.#find(scope, id)
   }
@@ -163,7 +162,7 @@ export class PostgresSql implements Sql {
     yield* this.enter(id)
   }
 
-  /** No row is locked: two writers who take the same number of a note collide, and one repeats its work. */
+  /** Enters an owner without a lock: if two writers take the same number for a note, one of them retries. */
   enterOwner(owner: string): Step<void> {
     const counters = { undertext_compactions: 0, undertext_audit: 0, undertext_jobs: 0 }
     const state = { before: undefined, counters, look: undefined, counted: new Set<Numbered>() }
@@ -171,7 +170,7 @@ export class PostgresSql implements Sql {
     return new Done(undefined)
   }
 
-  /** Makes the address of a new session, and enters the session; its row is for the caller to insert. */
+  /** Chooses the address of a new session and enters the session. The caller inserts its row. */
   *admit(id: string, isFork = false): Work<number> {
     const scope = this.#current()
     const address = isFork
@@ -182,7 +181,7 @@ export class PostgresSql implements Sql {
       : { family: randomFamily(), number: 1 }
     scope.hasWritten = true
     const held = this.#ask(scope, INSERT_NAME, [id, address.family, address.number])
-    // Before the commit it must be known that the transaction has the name.
+    // The transaction must have the name before it commits.
     this.#take(scope, id, address).look = held
     return address.number
   }
@@ -190,7 +189,7 @@ export class PostgresSql implements Sql {
   *rename(id: string, newId: string): Work<void> {
     const scope = this.#current()
     const { family, number } = scope.entered.find((one) => one.id === id)!
-    // Not an update: on a cluster, the id says on which machine the row is.
+    // An insert, not an update: on a cluster, the id determines the machine of the row.
     yield* this.run('delete from undertext_names where id = ?', id)
     yield* this.run(INSERT_NAME, newId, family, number)
     this.#database.keepAddress(id, undefined)
@@ -198,7 +197,7 @@ export class PostgresSql implements Sql {
     scope.session = scope.entered.at(-1) ?? null
   }
 
-  /** The session stays the one that the work is about. */
+  /** Removes the address of a session. It stays the current session of the work. */
   *leave(id: string): Work<void> {
     const scope = this.#current()
     const { number } = scope.entered.find((one) => one.id === id)!
@@ -220,13 +219,13 @@ export class PostgresSql implements Sql {
 
   *nextNo(table: Numbered, session: number, count = 1): Work<number> {
     const scope = this.#current()
-    // The receipt of a purge belongs to no session, so no row counts it.
+    // The receipt of a purge belongs to no session, so no session counts it.
     if (session === 0) return -randomFamily()
     const family = scope.session?.family
     const entered = scope.entered.findLast((one) => one.family === family && one.number === session)
     if (entered === undefined) throw new Error('A session gets numbers after it was entered.')
     if (entered.look !== undefined) yield entered.look
-    // The counters are written with the commit.
+    // The counters are written at the commit.
     scope.hasWritten = true
     entered.counted.add(table)
     const first = entered.counters[table] + 1
@@ -239,8 +238,8 @@ export class PostgresSql implements Sql {
   }
 
   /**
-   * One writing statement as a transaction of its own, in one round trip. `undefined` when it returned no row, or the session was not used
-   * here before.
+   * Runs one writing statement as its own transaction, in one round trip. Returns `undefined` if nothing was written and the caller must
+   * run an ordinary transaction: the session has no kept address, the statement returned no row, or a retry may help.
    */
   *once(verb: string, id: string, statement: OnceStatement): Work<Row | undefined> {
     return (yield this.#once(verb, id, statement)) as Row | undefined
@@ -262,7 +261,7 @@ export class PostgresSql implements Sql {
     return this.write(verb, work)
   }
 
-  /** Removed rows stay in the server's files until it vacuums, and in its backups: neither is ours to do. */
+  /** Does nothing: removed rows stay in the server's files until it vacuums, and in its backups, which a client can't change. */
   clearFiles(): Step<boolean> {
     return new Done(false)
   }
@@ -307,7 +306,7 @@ export class PostgresSql implements Sql {
     }
   }
 
-  /** Runs a transaction, and repeats it while that may help. */
+  /** Runs a transaction, and retries it while that may help. */
   async #transact<T>(kind: 'read' | 'write', verb: string, work: () => Work<T>): Promise<T> {
     this.#check(kind, verb)
     const around = this.#scope
@@ -336,7 +335,7 @@ export class PostgresSql implements Sql {
       const result = await drive(work())
       if (await this.#isStale(scope)) throw new Error('a session is at another address')
       if (scope.failure !== undefined) throw scope.failure.error
-      // What was read is true, whatever becomes of the transaction.
+      // A read result is valid even if the end of the transaction fails.
       if (scope.hasWritten && scope.kind === 'write') await this.#commit(scope)
       else void this.#end(scope, 'commit').catch(ignore)
       return result
@@ -349,16 +348,16 @@ export class PostgresSql implements Sql {
 
   #begin(scope: Scope, deadline: number): void {
     this.#send(scope, 'begin isolation level read committed')
-    // The workers wait for locks and look for the permit of a purge, so they receive these settings too.
+    // The workers wait for locks and look for the permit of a purge, so they need these settings too.
     if (this.isDistributed) this.#send(scope, "set local citus.propagate_set_commands = 'local'")
-    // Zero would be no limit.
+    // Zero would mean no limit.
     const left = Math.max(1, Math.ceil(deadline - performance.now()))
     this.#send(scope, `set local lock_timeout = ${left}`)
   }
 
   /**
-   * The server begins and commits for a single statement. One that reads rows must see those of the writer that it waited for, so it comes
-   * after a lock, in the same flush. What may pass is left to a transaction that repeats itself.
+   * For a single statement, the server begins and commits the transaction. A statement that reads rows must see those of the writer that it
+   * waited for, so it follows a lock in the same flush.
    */
   async #once(
     verb: string,
@@ -387,7 +386,7 @@ export class PostgresSql implements Sql {
     if (failure === undefined) return row
     if (failure.isPassing || failure.isRefused || !scope.hasConnected) return undefined
     if (!failure.isLost) throw failure.error
-    // Without the token the server may still have to read the statement, so trying again might store it twice.
+    // If the row lacks the token, the statement may still reach the server, so a retry might store the messages twice.
     const { rows } = (await this.#askAnew(verb, (anew) =>
       this.#ask(anew, LOCK_LAST, [address.family, address.number]),
     )) ?? { rows: [] }
@@ -396,7 +395,7 @@ export class PostgresSql implements Sql {
     throw this.#unknown(failure)
   }
 
-  /** Asks on new connections, until one answers; waits for the end of a lost transaction. */
+  /** Asks on new connections until one answers, which includes waiting for the end of a lost transaction. */
   async #askAnew<T>(verb: string, ask: (scope: Scope) => Promise<T>): Promise<T | undefined> {
     const deadline = this.#deadline()
     for (let attempt = 0; ; attempt++) {
@@ -419,14 +418,14 @@ export class PostgresSql implements Sql {
     return new UndertextError('STORE_UNAVAILABLE', { location, detail, outcome: 'unknown' })
   }
 
-  /** Commits what was written. A connection that is lost meanwhile leaves a question, which the session's row answers. */
+  /** Commits the transaction. If the connection is lost meanwhile, the session's row shows whether the commit succeeded. */
   async #commit(scope: Scope): Promise<void> {
     const token = randomUUID()
     const sent = scope.entered.map(({ family, number, counters, counted }) => {
       const counts = COUNTED.map((table) => (counted.has(table) ? counters[table] : null))
       return this.#ask(scope, UPDATE_SESSION, [token, ...counts, family, number])
     })
-    // The answer to the commit of a failed transaction is no error, but an earlier answer is.
+    // The answer to the commit of a failed transaction isn't an error, but an earlier answer is.
     await Promise.allSettled([...sent, this.#send(scope, 'commit')])
     const { failure } = scope
     if (failure === undefined) {
@@ -442,12 +441,11 @@ export class PostgresSql implements Sql {
     throw this.#unknown(failure)
   }
 
-  /** What became of a lost commit. */
   async #outcome({ verb, entered: [entered] }: Scope, token: string): Promise<Outcome> {
     if (entered === undefined) return 'unknown'
     const { family, number, id, before, isForgotten } = entered
     const outcome = await this.#askAnew(verb, async (scope): Promise<Outcome> => {
-      // The lost transaction may still be at work. Both statements wait for its end: it holds the name or the row.
+      // The lost transaction may still be running. Both statements wait for its end, because it holds the name or the row.
       if (before === undefined)
         await this.#ask(scope, `${INSERT_NAME} on conflict do nothing`, [id, family, number])
       const now = (await this.#ask(scope, LOCK_WRITE, [family, number])).rows[0]
@@ -464,7 +462,6 @@ export class PostgresSql implements Sql {
     await release(scope)
   }
 
-  /** Enters a session whose address is not known. */
   async #find(scope: Scope, id: string): Promise<void> {
     scope.session = null
     const found = await this.#lookUp(scope, id)
@@ -476,7 +473,7 @@ export class PostgresSql implements Sql {
     return rows[0] && { family: rows[0][0] as number, number: rows[0][1] as number }
   }
 
-  /** Enters a session at an address, and locks its row while writing; returns whether it is there. */
+  /** Enters a session at an address, and for a write locks its row; returns whether it is there. */
   #lookFor(scope: Scope, id: string, address: Address, isKept: boolean): Promise<boolean> {
     const entered = this.#take(scope, id, address)
     const sentAt = Date.now()
@@ -487,7 +484,7 @@ export class PostgresSql implements Sql {
         this.#database.keepAddress(id, undefined)
         return false
       }
-      // The time at which the statement arrived: the lock may have been waited for since.
+      // `row[0]` is when the statement arrived at the server, however long it then waited for the lock.
       this.#clockOffset = (row[0] as number) - sentAt
       if (!isKept) this.#database.keepAddress(id, address)
       if (scope.kind !== 'write') return true
@@ -502,7 +499,7 @@ export class PostgresSql implements Sql {
     return look
   }
 
-  /** Whether a scope was about a session that was not there. */
+  /** Returns whether a scope entered a session that wasn't there. */
   async #isStale(scope: Scope): Promise<boolean> {
     for (const { look } of scope.entered) await look?.catch(ignore)
     return scope.isStale
@@ -517,14 +514,13 @@ export class PostgresSql implements Sql {
     return entered
   }
 
-  /** Sends a statement of the verb. */
   #run(text: string, values: unknown[], writes = !/^\s*select\b/i.test(text)): Promise<PostgresResult> {
     const scope = this.#current()
     if (writes) scope.hasWritten = true
     return this.#ask(scope, text, values)
   }
 
-  /** Sends a statement of our SQL. The promise may be left alone. */
+  /** Sends a statement in the common SQL. The promise may be ignored. */
   #ask(scope: Scope, text: string, values: unknown[]): Promise<PostgresResult> {
     const statement = this.#database.statement(text)
     if (values.length !== statement.parameters)
@@ -533,12 +529,12 @@ export class PostgresSql implements Sql {
       throw new Error('A session is entered before the statements about it.')
     if (scope.session === null && text.includes('{?,}'))
       throw new Error('A row is inserted into a session that exists.')
-    // No family is -1.
+    // -1 stands for no family.
     const all = statement.usesFamily ? [...values, scope.session?.family ?? -1] : values
     return this.#send(scope, statement.text, all, statement.name)
   }
 
-  /** Sends a statement of PostgreSQL's SQL. The promise may be left alone. */
+  /** Sends a statement in PostgreSQL's SQL. The promise may be ignored. */
   #send(scope: Scope, text: string, values: unknown[] = [], name?: string): Promise<PostgresResult> {
     const answer = this.#answer(scope, text, values, name)
     answer.catch(ignore)
@@ -604,7 +600,7 @@ const LOCK_WRITE = `select last_write, version ${ROW} for no key update`
 const LOCK_FAMILY = 'select pg_advisory_xact_lock(cast(? as bigint))'
 const UPDATE_SESSION = `update undertext_sessions set last_write = ?, compacted = coalesce(?, compacted),
   audited = coalesce(?, audited), jobbed = coalesce(?, jobbed) where family = ? and no = ?`
-/** Two forks that take the same number at once: one is repeated. */
+/** If two forks take the same number at once, one of them is retried. */
 const NEXT_SESSION = 'select 1 + max(greatest(no, purged_no)) from undertext_sessions where {family} true'
 const KEEP_NUMBER = 'update undertext_sessions set purged_no = greatest(purged_no, ?) where {family} no <> ?'
 const INSERT_NAME = 'insert into undertext_names (id, family, session) values (?, ?, ?)'
@@ -613,13 +609,15 @@ function* waitFor<T>(answer: Promise<PostgresResult>, pick: (result: PostgresRes
   return pick((yield answer) as PostgresResult)
 }
 
-/** A random number below 2^53. */
 function randomFamily(): number {
   const bytes = randomBytes(7)
   return bytes.readUIntBE(0, 6) * 32 + (bytes[6]! >> 3)
 }
 
-/** The family of an owner's notes: negative, so that it is that of no session. Owners may share one: their rows name them. */
+/**
+ * Returns the family of an owner's notes. It is negative, so that no session has it. Owners may share a family, because their rows name
+ * them.
+ */
 function familyOf(owner: string): number {
   return -2 - createHash('sha256').update(owner).digest().readUIntBE(0, 6)
 }

@@ -3,15 +3,15 @@ import { isNotFound, UndertextError } from '../../core/errors.ts'
 import { isStalePlan } from './failure.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
 
-/** The used part of a pool of `pg`. Declared here, so that a project needs no types of the driver. */
+/** The used part of a pool of `pg`. It is declared here so that a project doesn't need the driver's types. */
 export interface Pool {
-  /** Calls back with a client that no one else uses until it is released. */
+  /** Calls back with a client for exclusive use until it is released. */
   connect(done: (error: Error | undefined, client: PoolClient | undefined) => void): void
 }
 
 /** The used part of a client of such a pool. */
 export interface PoolClient {
-  /** Whether statements are sent without waiting for the answer to the last: an option of `pg` 8.23 and later. */
+  /** Whether a statement is sent before the previous one is answered: an option of `pg` 8.23 and later. */
   readonly pipeline?: boolean
   /** Runs a statement and calls back; rows are arrays. */
   query(query: {
@@ -32,7 +32,7 @@ export interface PoolClient {
   release(isBroken?: boolean): void
 }
 
-/** The used part of a PGlite. */
+/** The used part of a PGlite instance. */
 export interface Pglite {
   /** Runs a statement; rows are arrays. */
   query(
@@ -43,17 +43,17 @@ export interface Pglite {
 }
 
 export type UrlOptions = {
-  /** The most connections. Default: 10. */
+  /** The maximum number of connections. Default: 10. */
   readonly connections?: number
-  /** How long to wait for a connection, and for the server to close one, milliseconds. Default: 10 seconds. */
+  /** How long to wait for a connection, and for the server to close one, in milliseconds. Default: 10 seconds. */
   readonly connectTimeoutMs?: number
-  /** How long to wait for the answer to a statement, milliseconds. `query_timeout` in the URL overrides it. Default: a minute. */
+  /** How long to wait for the answer to a statement, in milliseconds. `query_timeout` in the URL takes precedence. Default: one minute. */
   readonly answerTimeoutMs?: number
 }
 
-/** Makes a driver of a pool of `pg`. The pool stays the application's: its settings, its `error` events and its end. */
+/** Returns a driver for a pool of `pg`. The application keeps control of the pool: its settings, its `error` events and its end. */
 export function fromPool(pool: Pool): PostgresDriver {
-  // A promise would be too late: the server may end a connection in the packet that opens it.
+  // A callback, because a promise would be too late: the server may end a connection in the same packet that opens it.
   const take = (resolve: (connection: PoolConnection) => void, reject: (error: unknown) => void): void =>
     pool.connect((error, client) => {
       if (client === undefined) return reject(error)
@@ -66,8 +66,8 @@ export function fromPool(pool: Pool): PostgresDriver {
 }
 
 /**
- * Makes a driver of a PGlite, which stays the application's. It has one connection, so our transactions take turns; a statement that the
- * application runs meanwhile becomes part of one.
+ * Returns a driver for a PGlite instance, which the application still has to close. The instance has one connection, so transactions take
+ * turns, and a statement that the application runs meanwhile becomes part of one.
  */
 export function fromPglite(instance: Pglite): PostgresDriver {
   return {
@@ -82,7 +82,7 @@ export function fromPglite(instance: Pglite): PostgresDriver {
   }
 }
 
-/** Makes a driver of a URL, with a pool of its own. Throws `DRIVER_UNAVAILABLE` when `pg` is not installed. */
+/** Returns a driver for a URL, with its own pool. Throws `DRIVER_UNAVAILABLE` if `pg` isn't installed. */
 export async function fromUrl(url: string, options: UrlOptions = {}): Promise<PostgresDriver> {
   const { connections = 10, connectTimeoutMs = 10_000, answerTimeoutMs = 60_000 } = options
   const { Pool } = await loadPg()
@@ -94,7 +94,7 @@ export async function fromUrl(url: string, options: UrlOptions = {}): Promise<Po
     query_timeout: answerTimeoutMs,
     fallback_application_name: 'undertext',
     keepAlive: true,
-    // The system would wait two hours before it asks whether a silent server is still there.
+    // By default, the operating system waits two hours before it checks whether a silent server is still there.
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
     stream: () => {
@@ -103,13 +103,13 @@ export async function fromUrl(url: string, options: UrlOptions = {}): Promise<Po
       return socket.once('close', () => sockets.delete(socket))
     },
   })
-  // A lost idle connection is replaced when it is next needed.
+  // A lost idle connection is replaced on its next use.
   pool.on('error', () => {})
-  // The pool stops listening to a client that it ends, and the server may end it at the same time.
+  // The pool stops listening to a client that it ends, and the server may end that client at the same time.
   pool.on('connect', (client) => client.on('error', () => {}))
   const end = async (): Promise<void> => {
     await pool.end()
-    // A server that no longer answers does not close its side, and an open socket keeps the process alive.
+    // A server that no longer answers doesn't close its side, and an open socket keeps the process alive.
     setTimeout(() => sockets.forEach((socket) => void socket.destroy()), connectTimeoutMs).unref()
   }
   return { ...fromPool(pool), end }
@@ -120,14 +120,14 @@ const connections = new WeakMap<PoolClient, PoolConnection>()
 function connectionOf(client: PoolClient): PoolConnection {
   const known = connections.get(client)
   if (known !== undefined) return known
-  // A pool does not listen to a client in use, and an `error` without a listener ends the process. The query fails too.
+  // The pool doesn't listen to a client in use, and an `error` event without a listener ends the process. The query fails too.
   client.on('error', ignore)
   const connection = new PoolConnection(client)
   connections.set(client, connection)
   return connection
 }
 
-/** How often prepared statements no longer fitted their tables. Connections from before may have such statements. */
+/** How many times prepared statements no longer matched their tables. Older connections may still have such statements. */
 let changes = 0
 
 class PoolConnection implements PostgresConnection {
@@ -144,7 +144,7 @@ class PoolConnection implements PostgresConnection {
   }
 
   query(text: string, values: readonly unknown[], name?: string): Promise<PostgresResult> {
-    // A client without a pipeline complains about queries that have to wait.
+    // A client without a pipeline warns about queries that have to wait.
     if (this.#client.pipeline === true) return this.#send(text, values, name)
     const answer = (this.#last ?? Promise.resolve()).then(() => this.#send(text, values, name))
     this.#last = answer.catch(ignore)
@@ -171,9 +171,8 @@ class PoolConnection implements PostgresConnection {
   }
 }
 
-/** Statements of migrations: they may take as long as they need, or wait for the migration of another process. */
+/** Statements of migrations, which get the longest timeout: they may be slow, or wait for the migration of another process. */
 const UNLIMITED = /^(?:create|alter|drop|select pg_advisory_xact_lock)\b/i
-/** The longest timeout of Node. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 
 type Answered = (
@@ -181,7 +180,7 @@ type Answered = (
   result: { readonly rows: unknown[][]; readonly rowCount: number | null } | undefined,
 ) => void
 
-/** A statement for `pg`, which copies the properties of each; those of its prototype stay. */
+/** A statement for `pg`. `rowMode` and `types` are on the prototype, because `pg` copies the own properties of every statement. */
 class Query {
   declare readonly rowMode: 'array'
   declare readonly types: typeof TYPES
@@ -200,7 +199,7 @@ class Query {
   }
 }
 
-/** The last transaction that waits for a PGlite, whichever driver it belongs to. */
+/** The last transaction that waits for each PGlite instance, shared by all of its drivers. */
 const turns = new WeakMap<Pglite, Promise<void>>()
 
 async function queryPglite(
@@ -226,7 +225,7 @@ function bytesOf(value: string): Uint8Array {
 
 const text = (value: string): string => value
 
-/** The parsers of our types, by the numbers that PostgreSQL gives to types. Truth values are 1 and 0, as in SQLite. */
+/** The parsers of the used types, by PostgreSQL's type numbers. Booleans are 1 and 0, as in SQLite. */
 const PARSERS: Record<number, (value: string) => unknown> = {
   16: (value) => (value === 't' ? 1 : 0),
   17: bytesOf,

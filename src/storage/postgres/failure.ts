@@ -1,25 +1,25 @@
 import { type Failures, isUndertextError, UndertextError } from '../../core/errors.ts'
 import { TABLES } from './guards.ts'
 
-/** An error of the driver, read. */
+/** The relevant facts of a driver's error. */
 export type Failure = {
-  /** The server's code of five characters, a code of the system, or `undefined`. */
+  /** The server's five-character code, a code of the operating system, or `undefined`. */
   readonly code: string | undefined
   /** The violated constraint or unique index. */
   readonly constraint: string | undefined
-  /** Whether the transaction may succeed when it is repeated. */
+  /** Whether the transaction may succeed if it is repeated. */
   readonly isPassing: boolean
   /** Whether the connection was lost. */
   readonly isLost: boolean
-  /** Whether a machine of a cluster was not even reached, so that nothing was written there. */
+  /** Whether a machine of a cluster couldn't be reached at all, so that nothing was written there. */
   readonly isRefused: boolean
-  /** The error of this package. */
+  /** The error to throw. */
   readonly error: UndertextError
 }
 
 export type Where = { readonly location: string; readonly busyTimeoutMs: number; readonly verb: string }
 
-/** Too many connections. */
+/** The server's code for too many connections. */
 export const NO_CONNECTION_FREE = '53300'
 
 const LOST =
@@ -27,10 +27,7 @@ const LOST =
 const LOST_WORDS = /connection terminated|connection error|timeout|timed out|closed by/i
 const CLOSED_WORDS = /calling end on the pool|client was closed|pglite is clos/i
 
-/**
- * Reads an error of the driver. The server's messages and details quote values, so neither they nor the error itself become part of ours:
- * only the code does.
- */
+/** Reads an error of the driver. Only the code is used in the resulting error: the server's messages and details quote values. */
 export function readFailure(error: unknown, where: Where): Failure {
   const { code, constraint: named } = factsOf(error)
   const message = error instanceof Error ? error.message : ''
@@ -46,27 +43,30 @@ export function readFailure(error: unknown, where: Where): Failure {
   }
 }
 
-/** A worker of Citus names a constraint in its message only, with the number of the shard at its end. */
+/** A worker of Citus names a constraint only in its message, with the number of the shard at the end. */
 const SHARD_CONSTRAINT = /\b(\w+_(?:pkey\d*|id|open))_\d+\b/
 
-/** Whether a prepared statement no longer fits its tables, because another process changed their types. A new connection prepares it anew. */
+/**
+ * Returns whether a prepared statement no longer matches its tables, because another process changed their types. On a new connection it is
+ * prepared again.
+ */
 export function isStalePlan(error: unknown): boolean {
   const { code, routine } = (error ?? {}) as { code?: unknown; routine?: unknown }
   return code === '0A000' && routine === 'RevalidateCachedQuery'
 }
 
-/** Everything but an answer of the server and an error of our own values. */
+/** Returns whether the connection was lost: true unless the server answered or a value was invalid. */
 function isLost(code: string | undefined, error: unknown): boolean {
   if (isUndertextError(error) || error instanceof RangeError) return false
   return code === undefined || !isServers(code) || LOST.test(code)
 }
 
-/** Whether a code is the server's; those of the system begin with an E. */
+/** Returns whether a code is the server's; codes of the operating system begin with an E. */
 function isServers(code: string): boolean {
   return /^(?!E)[0-9A-Z]{5}$/.test(code)
 }
 
-/** Whether a text was too long for JavaScript. */
+/** Returns whether a text was too long for JavaScript. */
 export function isTooLarge(error: unknown): boolean {
   return error instanceof RangeError && /string length|too large/i.test(error.message)
 }
@@ -77,7 +77,7 @@ export function tooLarge(): UndertextError {
   })
 }
 
-/** The code and the constraint of an error. An error of several attempts to connect has those of its first. */
+/** Returns the code and the constraint of an error. If several attempts to connect failed, those of the first. */
 function factsOf(error: unknown): { code?: string; constraint?: string } {
   if (!(error instanceof Error) || isUndertextError(error)) return {}
   const { code, constraint, errors } = error as { code?: unknown; constraint?: unknown; errors?: unknown }
@@ -119,13 +119,13 @@ function errorOf(
   const [, detail, advice] = DETAILS.find(([pattern]) => pattern.test(code)) ?? []
   if (detail !== undefined) return unavailable(detail(code), advice)
   if (isMistake(code, message)) return new UndertextError('INTERNAL_ERROR', { detail: `${code}, ${verb}` })
-  // Errors that our statements can cause only in a database that others changed, and those of our triggers.
+  // Errors that occur only if another program changed the database, and errors of the triggers.
   return new UndertextError('STORE_CORRUPT', { detail: code })
 }
 
 /**
- * Whether a statement itself is wrong: its syntax, a name or a type. A table that the migrations make is missing only where another
- * program dropped it.
+ * Returns whether the statement itself is wrong: its syntax, a name or a type. If a table of the migrations is missing, another program has
+ * dropped it.
  */
 function isMistake(code: string, message: string): boolean {
   if (code !== '42P01') return code.startsWith('42')
@@ -142,7 +142,7 @@ function wrongCredentials(code: string): string {
 
 type Advice = NonNullable<Failures['STORE_UNAVAILABLE']['advice']>
 
-/** What happened and what to do, by the server's codes. */
+/** The cause and the remedy, by the server's codes. */
 const DETAILS: readonly (readonly [RegExp, (code: string) => string, Advice?])[] = [
   [/^57P03$/, (code) => `the server is starting or stopping (${code}). Try again.`],
   [LOST, (code) => `the connection was lost (${code}). Try again.`],

@@ -2,19 +2,18 @@ import type { GuardProblems } from '../sql/sql.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { PostgresConnection } from './port.ts'
 
-/* Whether the database keeps the history itself: by our triggers, or because the role may not change it. */
+/* Whether the database itself protects the history, by triggers or because the role may not change it. */
 
-/** A trigger of the migrations. */
 type Guard = {
-  /** Its SQL as the server prints it, without the schema. */
+  /** Its SQL as printed by the server, without the schema. */
   readonly text: string
   readonly table: string
   readonly event: 'UPDATE' | 'DELETE' | 'TRUNCATE'
-  /** The columns whose update it refuses; `undefined` for all. */
+  /** The columns whose update it rejects; `undefined` for all. */
   readonly columns: readonly string[] | undefined
 }
 
-/** The triggers by name. A later migration may replace one. */
+/** The triggers by name. A later migration may replace a trigger. */
 const GUARDS: ReadonlyMap<string, Guard> = new Map(
   MIGRATIONS.flat().flatMap((statement) => {
     const text = statement.replace(/;$/, '').replaceAll('{schema}.', '')
@@ -35,7 +34,7 @@ const GUARDS: ReadonlyMap<string, Guard> = new Map(
 
 const GUARDED = [...new Set([...GUARDS.values()].map(({ table }) => table))]
 
-/** The body of the function that all of them call. */
+/** The body of the function that all triggers call. */
 const REFUSE = bodyOf(
   MIGRATIONS.flat().findLast((statement) => statement.includes('{schema}.refuse() RETURNS trigger'))!,
 )
@@ -44,19 +43,18 @@ function bodyOf(statement: string): string {
   return statement.split('$$')[1]!
 }
 
-/** The problems of all engines, and triggers of ours that do not fire. */
+/** The problems that all engines can have, and triggers that are disabled. */
 type PostgresGuardProblems = GuardProblems & { readonly disabled: readonly string[] }
 
 export type GuardReport = {
-  /** What keeps the history: triggers; the rights of the role, where there are no triggers; or nothing. */
+  /** What protects the history: triggers, the limited rights of the role if there are no triggers, or nothing. */
   readonly kind: 'triggers' | 'privileges' | 'none'
   readonly problems: PostgresGuardProblems
 }
 
-/** A connection, as far as questions need it. */
 type Asked = Pick<PostgresConnection, 'query'>
 
-/** Compares the triggers of our tables with those of the migrations, by their SQL and that of their function. */
+/** Compares the triggers of the store's tables with those of the migrations, by their SQL and by the SQL of their function. */
 export async function guardProblems(connection: Asked, schema: string): Promise<PostgresGuardProblems> {
   const { rows } = await connection.query(
     `select t.tgname::text, t.tgenabled::text, pg_catalog.pg_get_triggerdef(t.oid), pg_catalog.quote_ident(n.nspname),
@@ -71,7 +69,7 @@ export async function guardProblems(connection: Asked, schema: string): Promise<
       name,
       {
         isFired: enabled === 'O' || enabled === 'A',
-        // The server omits the schema of a function where the search_path finds it without.
+        // The server omits the schema of a function that the search_path finds without it.
         text: ['ON', 'FUNCTION'].reduce((rest, word) => rest.replace(`${word} ${prefix}.`, `${word} `), text),
         body,
       },
@@ -91,22 +89,22 @@ export async function guardProblems(connection: Asked, schema: string): Promise<
   }
 }
 
-/** The tables of the migrations. */
+/** The tables created by the migrations. */
 export const TABLES: readonly string[] = MIGRATIONS.flat().flatMap(
   (text) => /^CREATE TABLE \{schema\}\."(\w+)"/.exec(text)?.[1] ?? [],
 )
 
-/** What keeps the history, as the role of this connection sees it. */
+/** Returns what protects the history, as seen by the role of this connection. */
 export async function guardReport(connection: Asked, schema: string): Promise<GuardReport> {
   const problems = await guardProblems(connection, schema)
   const { missing, changed, disabled } = problems
   if (missing.length + changed.length + disabled.length === 0) return { kind: 'triggers', problems }
-  // With some of the triggers someone meant to have all of them.
+  // If some of the triggers exist, all of them were intended.
   const isWithout = missing.length === GUARDS.size
   return { kind: isWithout && !(await mayChange(connection, schema)) ? 'privileges' : 'none', problems }
 }
 
-/** Whether the role may do anything that a trigger would refuse. An owner can grant itself every right. */
+/** Returns whether the role may do anything that a trigger would reject. An owner can grant itself every right. */
 async function mayChange(connection: Asked, schema: string): Promise<boolean> {
   const { rows } = await connection.query(
     `select c.relname::text, a.attname::text,

@@ -5,47 +5,47 @@ import { guardReport } from './guards.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { PostgresConnection, PostgresDriver } from './port.ts'
 
-/** The schema version of this version of the package. */
+/** The schema version that this version of the package needs. */
 const supported = (): number => MIGRATIONS.length
 
-/** The number of the lock that one migration at a time holds in a database: the bytes of "undert". */
+/** The number of the lock that a migration holds, one per database: the bytes of "undert". */
 const LOCK = 0x756e_6465_7274
 
 export type MigrateOptions = {
   /** The name of the schema. */
   readonly schema: string
-  /** The database as errors name it; default the schema. */
+  /** The name of the database in errors. Default: the schema. */
   readonly location?: string
   readonly readonly: boolean
-  /** Whether to add the tables to a schema that has tables of others. */
+  /** Whether to add the tables to a schema that contains other tables. */
   readonly adopt?: boolean
 }
 
-/** Where to look, and how errors name it. */
+/** The location of the store, and its name in errors. */
 type Place = { readonly connection: PostgresConnection; readonly schema: string; readonly location: string }
 
-/** The name of a schema as an identifier of SQL. */
+/** Returns the name of a schema as an identifier of SQL. */
 export function schemaIdentifier(schema: string): string {
-  // The server cuts longer names off with a notice; then two stores could share a schema.
+  // The server truncates longer names with a notice only, and then two stores could share a schema.
   if (schema === '' || schema.includes('\0') || !schema.isWellFormed() || Buffer.byteLength(schema) > 63)
     throw invalid('schema: expected a name of 1 to 63 bytes.')
   return `"${schema.replaceAll('"', '""')}"`
 }
 
-/** The statements of one or all migrations for a schema. */
+/** Returns the statements of some or all migrations for a schema. */
 export function statementsFor(schema: string, migrations = MIGRATIONS): string[] {
   const identifier = schemaIdentifier(schema)
   return migrations.flat().map((statement) => statement.replaceAll('{schema}', () => identifier))
 }
 
 /**
- * Migrates a schema to this version's, and creates it if necessary.
+ * Migrates a schema to the version of this package, and creates it if necessary.
  *
- * As for SQLite, one lock covers check and work, so that several processes can open a new database at once. The lock ends with its
- * transaction, so it works through a pooler too. A complete schema is only read: its user needs no right to create anything.
+ * As in SQLite, one lock covers the check and the work, so that several processes can open a new database at once. The lock ends with its
+ * transaction, so it works through a pooler too. An up-to-date schema is only read, so its user needs no right to create anything.
  *
- * A read-only store is only checked: `NOT_A_STORE` or `STORE_TOO_OLD` when it is not up to date. Without `adopt`, a schema with tables
- * of another program is also `NOT_A_STORE`. Errors of the driver without a code of ours are passed on: the caller reads them.
+ * A read-only store is only checked: `NOT_A_STORE` or `STORE_TOO_OLD` if it isn't up to date. Without `adopt`, also throws `NOT_A_STORE`
+ * for a schema that contains tables of another program. Errors of the driver that aren't translated are rethrown for the caller to read.
  */
 export async function migrate(driver: PostgresDriver, options: MigrateOptions): Promise<void> {
   const { schema, location = `schema ${schema}`, readonly, adopt = false } = options
@@ -70,7 +70,7 @@ export async function migrate(driver: PostgresDriver, options: MigrateOptions): 
 async function bringUp(place: Place, adopt: boolean): Promise<void> {
   const { connection, schema } = place
   const run = (text: string, ...values: unknown[]) => connection.query(text, values)
-  // Not the default of the session: in a repeatable read, the version would be read as of before the lock.
+  // The session's default may be repeatable read, which would read the version as of before the lock.
   await run('begin isolation level read committed')
   try {
     await run('select pg_advisory_xact_lock($1)', LOCK)
@@ -83,11 +83,11 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
         place.location,
         'this is a worker of a cluster. Name the coordinator, which has all tables.',
       )
-    // A schema that was made without Citus stays as it is: to move its rows takes long, and is the administrator's to start.
+    // A schema that was created without Citus isn't distributed here: moving its rows takes long, so the administrator decides when.
     const isCluster = isDistributed || (citus !== undefined && locked === 0)
     if (locked === 0 && !adopt) await refuseOthers(place)
     if (locked < supported()) {
-      // Not "if not exists": that needs the right to create in the database even when there is nothing to create.
+      // Not "if not exists", which needs the right to create in the database even if the schema exists.
       const { count } = await run('select 1 from pg_catalog.pg_namespace where nspname = $1', schema)
       if (count === 0) await run(`create schema ${schemaIdentifier(schema)}`)
       if (isCluster) await beginChanges(place)
@@ -105,14 +105,14 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
   }
 }
 
-/** The error that a statement met says more than that of a rollback on a lost connection. */
+/** A rollback may fail on a lost connection; the error of the statement that failed first is the useful one. */
 async function rollBack(connection: PostgresConnection): Promise<void> {
   try {
     await connection.query('rollback', [])
   } catch {}
 }
 
-/** The schema version of a schema, 0 when it has no store. */
+/** Returns the schema version of a schema; 0 if it has no store. */
 export async function schemaVersion({
   connection,
   schema,
@@ -123,7 +123,7 @@ export async function schemaVersion({
      where n.nspname = $1 and c.relname = 'meta' and a.attname in ('key', 'value') and a.atttypid = 'pg_catalog.text'::regtype`,
     [schema],
   )
-  // A table "meta" of another program may have other columns.
+  // Another program's "meta" table may have other columns.
   if (columns.rows.length < 2) return 0
   const text = `select value from ${schemaIdentifier(schema)}.meta where key = 'schema'`
   const [row] = (await connection.query(text, [])).rows
@@ -136,7 +136,7 @@ async function refuseOthers(place: Place): Promise<void> {
   throw notAStore(place.location, detail, 'ADOPT')
 }
 
-/** Whether a schema has tables or the like, of whatever program. */
+/** Returns whether a schema contains tables or similar objects, of any program. */
 export async function hasTables({
   connection,
   schema,
@@ -149,7 +149,7 @@ export async function hasTables({
   return rows.length > 0
 }
 
-/** The server's words may quote values, so none of them becomes part of an error. */
+/** Returns an error without the server's words, which may quote values. */
 function translated(error: unknown, place: Place): unknown {
   switch ((error as { code?: unknown } | null)?.code) {
     case '42501': // insufficient_privilege

@@ -7,9 +7,9 @@ import type { Scope } from './scope.ts'
 /** The longest pause before a repetition, milliseconds. */
 const LONGEST_PAUSE_MS = 200
 
-/** The most repetitions after a connection was lost: a call may be what ends it. */
+/** The maximum number of retries after a lost connection, because the call itself may be the cause of the loss. */
 const MOST_LOSSES = 3
-/** The most repetitions after an id was taken by a session that is not there. */
+/** The maximum number of retries if an id was taken by a session that isn't there. */
 const MOST_TAKEN = 3
 
 /** Runs attempts of a transaction until one succeeds or another could not help. */
@@ -25,7 +25,7 @@ export async function retried<T>(
     } catch (error) {
       if (scope.isStale) continue
       if (scope.failure?.isLost) losses++
-      // Row-level security hides the session that has the id, so no repetition finds it.
+      // Row-level security hides the session with this id, so a retry can't find it either.
       if (count >= MOST_TAKEN && scope.failure?.constraint?.startsWith('names_pkey'))
         throw new UndertextError('SESSION_EXISTS', { sessionId: scope.entered.at(-1)?.id ?? '' })
       if (!isRepeatable(scope) || losses > MOST_LOSSES || !(await pause(count, deadline))) throw error
@@ -33,15 +33,15 @@ export async function retried<T>(
   }
 }
 
-/** Whether nothing of a failed transaction remains, so that another attempt is the first. */
+/** Whether a failed transaction left nothing behind, so that it can be repeated. */
 function isRepeatable({ kind, failure, hasConnected, hasAnswered, outcome }: Scope): boolean {
   if (failure === undefined || !hasConnected || outcome === 'unknown') return false
-  // The work of a read may have been seen, so it is repeated only if the connection was dead from the start.
+  // The caller may have seen rows of a read, so it is repeated only if the connection was dead from the start.
   if (kind === 'read') return failure.isLost && !hasAnswered
   return failure.isPassing || failure.isLost
 }
 
-/** Waits before another attempt; `false` when there is no time for one. */
+/** Waits before another attempt; returns `false` if the deadline leaves no time for one. */
 export async function pause(attempt: number, deadline: number): Promise<boolean> {
   const ms = (0.5 + Math.random() / 2) * Math.min(LONGEST_PAUSE_MS, 5 * 2 ** attempt)
   if (performance.now() + ms >= deadline) return false

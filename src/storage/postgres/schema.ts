@@ -13,24 +13,24 @@ import {
 } from 'drizzle-orm/pg-core'
 
 /*
- * The tables in PostgreSQL: those of SQLite (sqlite/schema.ts explains the columns), without prefix in a schema of their own, whose
- * name an application may change.
+ * The tables in PostgreSQL. They are the tables of SQLite (sqlite/schema.ts explains the columns) without their prefix, in their own
+ * schema, whose name an application may change.
  *
- * A family is to PostgreSQL what a file is to SQLite. It is first in every key, so that the tables can be distributed by it, and the
- * client makes the numbers within it: there are no sequences and no foreign keys. JSON is text: jsonb refuses some strings and
- * rewrites numbers. Primary keys have the names that the server gives them by default, so that all are alike.
+ * A family corresponds to a file of SQLite. It is the first column of every key, so that the tables can be distributed by it. The client
+ * chooses the numbers within a family, so there are no sequences and no foreign keys. JSON is stored as text, because jsonb rejects some
+ * strings and rewrites numbers. Primary keys have the server's default names.
  */
 
-/** Not exported, so that drizzle-kit does not create it: the runner does, unless it is there. */
+/** Not exported, so that drizzle-kit doesn't create it; `migrate` creates the schema if it doesn't exist. */
 const undertext = pgSchema('undertext')
 
-/** A 64-bit integer; all of ours are below 2^53. */
+/** A 64-bit integer; all stored integers are below 2^53. */
 const long = (name = '') => bigint(name, { mode: 'number' })
 const tsvector = customType<{ data: string }>({ dataType: () => 'tsvector' })
 const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' })
 const family = () => long('family').notNull()
 
-/** The one table by the caller's id: where a session is. */
+/** The address of each session. This is the only table that is keyed by the caller's id. */
 export const names = undertext.table('names', {
   id: text().primaryKey(),
   family: family(),
@@ -64,9 +64,9 @@ export const sessions = undertext.table(
     sizeResults: long('size_results').notNull().default(0),
     sizeMedia: long('size_media').notNull().default(0),
     sizeImages: long('size_images').notNull().default(0),
-    /** Of images and files, in base64. */
+    /** The size of images and files, in base64. */
     sizeBytes: long('size_bytes').notNull().default(0),
-    /** Images with a side above 2,000 pixels. */
+    /** The number of images with a side above 2,000 pixels. */
     sizeLarge: long('size_large').notNull().default(0),
     hiddenCondensed: long('hidden_condensed').notNull().default(0),
     hiddenTruncated: long('hidden_truncated').notNull().default(0),
@@ -79,18 +79,20 @@ export const sessions = undertext.table(
     leaseRun: text('lease_run'),
     leaseHolder: text('lease_holder'),
     leaseExpires: long('lease_expires'),
-    /** The last numbers of its compactions, entries of the audit and jobs. */
+    /** The last numbers of the session's compactions, audit entries and jobs. */
     compacted: long().notNull().default(0),
     audited: long().notNull().default(0),
     jobbed: long().notNull().default(0),
-    /** When the row was inserted, microseconds since 1970: lists are in this order. An import has the times of its source. */
+    /**
+     * When the row was inserted, in microseconds since 1970. Lists are in this order; `created_at` of an imported session is the source's.
+     */
     added: long().notNull().default(sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`),
-    /** A token of the last write: tells a writer that lost its connection whether its commit was done. */
+    /** The token of the last write. It shows a writer that lost its connection whether its commit succeeded. */
     lastWrite: text('last_write'),
     stagedBy: text('staged_by'),
     forkedFrom: long('forked_from'),
     forkedAt: long('forked_at'),
-    /** The highest number that a purged session of the family had: numbers are not used again. */
+    /** The highest number of a purged session of the family; numbers aren't reused. */
     purgedNo: long('purged_no').notNull().default(0),
   },
   (table) => [
@@ -98,7 +100,7 @@ export const sessions = undertext.table(
     uniqueIndex('sessions_id').on(table.family, table.id),
     index('sessions_forks').on(table.family, table.forkedFrom).where(sql`forked_at is not null`),
     index('sessions_staged').on(table.family, table.stagedBy).where(sql`staged_by is not null`),
-    // The next three are for questions about all families.
+    // The next three indexes serve queries over all families.
     index('sessions_incarnation').on(table.incarnation),
     index('sessions_added').on(table.added, table.family, table.no),
     index('sessions_owner')
@@ -107,7 +109,7 @@ export const sessions = undertext.table(
   ],
 )
 
-/** The rows of all sessions, with their tags: messages of the log, and rows that compactions inserted. */
+/** The rows of all sessions, with their tags: messages of the log, and rows inserted by compactions. */
 export const messages = undertext.table(
   'messages',
   {
@@ -127,9 +129,9 @@ export const messages = undertext.table(
     sizeResults: long('size_results').notNull(),
     sizeMedia: long('size_media').notNull(),
     sizeImages: long('size_images').notNull().default(0),
-    /** Of images and files, in base64. */
+    /** The size of images and files, in base64. */
     sizeBytes: long('size_bytes').notNull().default(0),
-    /** Images with a side above 2,000 pixels. */
+    /** The number of images with a side above 2,000 pixels. */
     sizeLarge: long('size_large').notNull().default(0),
     tools: text(),
     createdAt: long('created_at').notNull(),
@@ -152,13 +154,13 @@ export const messages = undertext.table(
     index('messages_idempotency')
       .on(table.family, table.session, table.idempotencyKey)
       .where(sql`idempotency_key is not null`),
-    /** The row that a compaction inserted. */
+    /** Finds the row that a compaction inserted. */
     index('messages_inserted').on(table.family, table.insertedBy).where(sql`inserted_by is not null`),
     index('messages_source').on(table.family, table.session, table.source).where(sql`source is not null`),
   ],
 )
 
-/** Contents, by the key of their row. Written once; a trigger refuses changes. */
+/** Contents, by the key of their row. They are written once; a trigger rejects changes. */
 export const contents = undertext.table(
   'contents',
   {
@@ -171,7 +173,7 @@ export const contents = undertext.table(
   (table) => [primaryKey({ name: 'contents_pkey', columns: [table.family, table.key] })],
 )
 
-/** Compactions, in order of creation (`no`), with author, reason and status. */
+/** Compactions in the order of creation (`no`), with author, reason and status. */
 export const compactions = undertext.table(
   'compactions',
   {
@@ -205,13 +207,13 @@ export const compactions = undertext.table(
     undoneWithRun: long('undone_with_run'),
     turned: text(),
     copiedFrom: text('copied_from'),
-    /** Anchors of the first and the last hidden row; null for none. The functions are in the first migration. */
+    /** Anchors of the first and the last hidden row; null if no row is hidden. The functions are defined in the first migration. */
     firstAnchor: long('first_anchor').generatedAlwaysAs(sql`"undertext".first_anchor(coverage)`),
     lastAnchor: long('last_anchor').generatedAlwaysAs(sql`"undertext".last_anchor(coverage)`),
   },
   (table) => [
     primaryKey({ name: 'compactions_pkey', columns: [table.family, table.no] }),
-    /** By status and by the span of the hidden rows: active ones, and those that may build on each other. */
+    /** Compactions by status and span of the hidden rows: active ones, and those that may build on each other. */
     index('compactions_spans').on(
       table.family,
       table.session,
@@ -220,7 +222,7 @@ export const compactions = undertext.table(
       table.lastAnchor,
       table.rank,
     ),
-    /** Active ones that replace parts. */
+    /** Active compactions that replace parts. */
     index('compactions_replacing')
       .on(table.family, table.session)
       .where(sql`status = 'active' and parts_replaced > 0`),
@@ -230,14 +232,17 @@ export const compactions = undertext.table(
     uniqueIndex('compactions_id').on(table.family, table.id, table.session),
     index('compactions_session').on(table.family, table.session, table.no),
     index('compactions_run').on(table.family, table.run),
-    /** The cost of summaries of all families in a window of time. */
+    /** The cost of summaries of all families within a window of time. */
     index('compactions_summaries').on(table.createdAt).where(sql`summarizer is not null`),
-    /** Attempts that are running, or whose process died. */
+    /** Running attempts, including those whose process died. */
     index('compactions_running').on(table.family, table.session).where(sql`status = 'running'`),
   ],
 )
 
-/** Texts shown in place of parts, empty for reasoning and providers' parts. Its rows are the coverage of replacing compactions. */
+/**
+ * Texts that the view shows in place of parts; empty for reasoning and for providers' parts. The rows of a compaction are its coverage if
+ * it replaces parts.
+ */
 export const replacements = undertext.table(
   'replacements',
   {
@@ -263,7 +268,7 @@ export const replacements = undertext.table(
   ],
 )
 
-/** The audit, append-only: ids and numbers, never content. */
+/** The append-only audit: ids and numbers, never content. */
 export const audit = undertext.table(
   'audit',
   {
@@ -287,7 +292,7 @@ export const audit = undertext.table(
   ],
 )
 
-/** The last size that a provider reported for a session, by model; valid until the view changes. */
+/** The last size that a provider reported for a session, by model. It is valid until the view changes. */
 export const measurements = undertext.table(
   'measurements',
   {
@@ -336,7 +341,7 @@ export const usage = undertext.table(
   ],
 )
 
-/** Background compactions, their holders and states. */
+/** Background compactions with their holders and states. */
 export const jobs = undertext.table(
   'jobs',
   {
@@ -365,7 +370,7 @@ export const jobs = undertext.table(
   ],
 )
 
-/** Sessions whose automatic summaries failed in a row; a row is valid for its view and model. */
+/** Sessions whose automatic summaries failed consecutively. A row is valid for its view and model. */
 export const circuits = undertext.table(
   'circuits',
   {
@@ -381,7 +386,7 @@ export const circuits = undertext.table(
   (table) => [primaryKey({ name: 'circuits_pkey', columns: [table.family, table.session] })],
 )
 
-/** Rewinds with an id of the caller, so that a repeated one is recognized. */
+/** Rewinds with an operation id of the caller, so that a repeated rewind is recognized. */
 export const operations = undertext.table(
   'operations',
   {
@@ -395,7 +400,7 @@ export const operations = undertext.table(
   (table) => [primaryKey({ name: 'operations_pkey', columns: [table.family, table.session, table.id] })],
 )
 
-/** Requests to models, with what they were made of: a moment of the view, and blobs for what the log does not hold. */
+/** Requests to models and their ingredients: a moment of the view, and blobs for texts that aren't in the log. */
 export const requests = undertext.table(
   'requests',
   {
@@ -431,7 +436,7 @@ export const requests = undertext.table(
   ],
 )
 
-/** Notes of sessions and of owners. The family of an owner's notes follows from the owner's name, and is negative. */
+/** Notes of sessions and owners. The family of an owner's notes is negative, and computed from the owner's name. */
 export const notes = undertext.table(
   'notes',
   {
@@ -452,7 +457,7 @@ export const notes = undertext.table(
   },
   (table) => [
     primaryKey({ name: 'notes_pkey', columns: [table.family, table.session, table.owner, table.no] }),
-    /** Across families: a note is named by its id alone. */
+    /** Across families, because callers refer to a note by its id alone. */
     index('notes_id').on(table.id),
     index('notes_key').on(table.family, table.session, table.owner, table.key).where(sql`key is not null`),
     index('notes_current')
@@ -461,7 +466,7 @@ export const notes = undertext.table(
   ],
 )
 
-/** The ratio of a model's tokens to estimated ones: sums over all sessions; older reports count less. */
+/** The ratio of a model's tokens to the estimate, as sums over all sessions in which older reports weigh less. */
 export const calibrations = undertext.table(
   'calibrations',
   {
@@ -481,7 +486,7 @@ export const calibrations = undertext.table(
   ],
 )
 
-/** Limits in overflow errors, by model. */
+/** Limits reported in overflow errors, by model. */
 export const limits = undertext.table(
   'limits',
   {
@@ -494,7 +499,7 @@ export const limits = undertext.table(
   (table) => [primaryKey({ name: 'limits_pkey', columns: [table.provider, table.model, table.kind] })],
 )
 
-/** Images, files, other large binary parts, and texts of requests, by content hash, stored once. */
+/** Images, files, other large binary parts and texts of requests, by content hash, each stored once. */
 export const blobs = undertext.table(
   'blobs',
   {
@@ -506,25 +511,25 @@ export const blobs = undertext.table(
   (table) => [primaryKey({ name: 'blobs_pkey', columns: [table.family, table.hash] })],
 )
 
-/** How far each session is in the index of the search. */
+/** The progress of each session in the search index. */
 export const searched = undertext.table(
   'searched',
   { family: family(), session: long().notNull(), positions: long().notNull(), ordinals: long().notNull() },
   (table) => [primaryKey({ name: 'searched_pkey', columns: [table.family, table.session] })],
 )
 
-/** The index of the search: the distinct words of each row. */
+/** The search index: the distinct words of each row. */
 export const words = undertext.table(
   'words',
   {
     family: family(),
     session: long().notNull(),
-    /** Twice the position of a message; twice the ordinal of an inserted row, plus one. */
+    /** Twice the position of a message; for an inserted row, twice its ordinal plus one. */
     place: long().notNull(),
-    /** The words of a long text are in several rows: a tsvector holds less than 1 MB. */
+    /** The words of a long text are spread over several rows, because a tsvector holds less than 1 MB. */
     part: smallint().notNull(),
     words: tsvector().notNull(),
-    /** When it was indexed, microseconds since 1970. */
+    /** When it was indexed, in microseconds since 1970. */
     added: long().notNull().default(sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`),
   },
   (table) => [

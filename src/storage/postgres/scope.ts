@@ -2,28 +2,28 @@ import type { Numbered, Row } from '../sql/sql.ts'
 import type { Failure } from './failure.ts'
 import type { PostgresConnection } from './port.ts'
 
-/* What one attempt of a transaction knows. */
+/* The state of one attempt of a transaction. */
 
-/** Where the rows of a session are. */
+/** The location of a session's rows. */
 export type Address = { readonly family: number; readonly number: number }
 
-/** A session that a transaction entered. While writing, its row is locked. */
+/** A session that a transaction has entered. For a write, its row is locked. */
 export type Entered = Address & {
   readonly id: string
-  /** `last_write` and `version` before the transaction; nothing for a session that it creates. */
+  /** `last_write` and `version` before the transaction; `undefined` for a session that it creates. */
   before: Row | undefined
-  /** The last numbers of its compactions, entries of the audit and jobs. */
+  /** The last numbers of its compactions, audit entries and jobs. */
   readonly counters: Record<Numbered, number>
-  /** The answer of its row, which `before` and the counters come from, if it was not waited for. */
+  /** The query of the session's row, from which `before` and the counters are read; for a new session, the insertion of its name. */
   look: Promise<unknown> | undefined
-  /** The tables of which it has new numbers. */
+  /** The tables in which it has used new numbers. */
   readonly counted: Set<Numbered>
   isForgotten: boolean
 }
 
 export type Outcome = 'done' | 'undone' | 'unknown'
 
-/** What `read`, `write` and `outside` run in. */
+/** The state that `read`, `write` and `outside` run with. */
 export type Scope = {
   readonly kind: 'read' | 'write' | 'outside'
   readonly verb: string
@@ -32,16 +32,16 @@ export type Scope = {
   hasAnswered: boolean
   hasWritten: boolean
   isBroken: boolean
-  /** What became of a commit whose connection was lost. */
+  /** The outcome of a commit whose connection was lost. */
   outcome: Outcome | undefined
-  /** The first failure of a transaction: the statements after it fail because of it, and its commit answers without an error. */
+  /** The first failure of a transaction. Later statements fail because of it, and the commit is answered without an error. */
   failure: Failure | undefined
-  /** The session that the statements are about: `null` for one that does not exist. */
+  /** The session that the statements are about; `null` if it doesn't exist. */
   session: Entered | null | undefined
   entered: Entered[]
-  /** Whether a session that was entered by a kept address was not there. */
+  /** Whether a session wasn't found at its kept address. */
   isStale: boolean
-  /** Statements since the last answer that was waited for. */
+  /** The number of statements since the last awaited answer. */
   sent: number
 }
 

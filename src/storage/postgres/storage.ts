@@ -8,7 +8,7 @@ import { readFailure } from './failure.ts'
 import { migrate, schemaIdentifier } from './migrate.ts'
 import type { PostgresDriver } from './port.ts'
 
-/** Where a store in PostgreSQL is: a URL, a pool of `pg`, an instance of PGlite, or a driver of the application. */
+/** The location of a store in PostgreSQL: a URL, a pool of `pg`, an instance of PGlite, or a driver of the application. */
 export type PostgresSource = string | Pool | Pglite | PostgresDriver
 
 /** Options of a store in PostgreSQL. */
@@ -20,7 +20,7 @@ export type PostgresStoreOptions = {
   readonly busyTimeoutMs: number
 }
 
-/** Whether a value is one of the sources that are objects. */
+/** Returns whether a value is one of the sources that are objects. */
 export function isPostgresSource(value: unknown): value is Exclude<PostgresSource, string> {
   return typeof value === 'object' && value !== null && kindOf(value) !== undefined
 }
@@ -33,7 +33,7 @@ function kindOf(value: object): 'driver' | 'pglite' | 'pool' | undefined {
 }
 
 /**
- * Opens a store in PostgreSQL: migrates its schema. Connections that were passed in stay open when it is closed. Throws
+ * Opens a store in PostgreSQL and migrates its schema. Closing the store doesn't close connections that were passed in. Throws
  * `DRIVER_UNAVAILABLE`, `STORE_UNAVAILABLE`, `NOT_A_STORE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`.
  */
 export async function openPostgres(
@@ -57,7 +57,7 @@ export async function openPostgres(
   return storageOver(database)
 }
 
-/** How long the server may take for a statement, without the time that it waits for locks. */
+/** How long the server may take for a statement, apart from waiting for locks. */
 const ANSWER_TIMEOUT_MS = 60_000
 
 async function driverOf(source: PostgresSource, busyTimeoutMs: number): Promise<PostgresDriver> {

@@ -1,4 +1,4 @@
-/** Fragments that are a word, or nothing. */
+/** Fragments that become a word, or nothing. */
 const WORDS: { readonly [name: string]: string } = {
   index: '',
   cross: 'join',
@@ -15,7 +15,6 @@ const WORDS: { readonly [name: string]: string } = {
   newest: 'added desc, family desc, no desc',
 }
 
-/** A statement for PostgreSQL. */
 export type Translated = {
   readonly text: string
   /** Whether the family is the last parameter. */
@@ -24,18 +23,18 @@ export type Translated = {
   readonly parameters: number
 }
 
-/** Texts, quoted names and comments, which stay as they are; then fragments, parameters, and the names of our tables. */
+/** Matches texts, quoted names and comments, which are kept; then fragments, parameters, and the names of the store's tables. */
 const TOKEN =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\{(?<fragment>[^{}]*)\}|\?(?<number>\d*)|(?<![\w.])undertext_(?<table>\w+)(?!\w|\s*\.)/gi
 
-/** What may follow a table or a list in place of an alias. */
+/** Words that may follow a table or a list where an alias could stand. */
 const AFTER =
   /^(?:where|join|inner|left|right|full|cross|natural|on|using|order|group|having|limit|offset|union|intersect|except|set|values|select|default|returning|window|for|do|and|or|when|then|else|end)$/i
 
 const ALIAS = /^\s+(?:as\s+)?([a-z_]\w*)/i
 
 /**
- * Translates a statement of our common SQL (../sql/sql.ts) for the tables of a schema. A table keeps its name as its alias, so
+ * Translates a statement in the common SQL (../sql/sql.ts) for the tables of a schema. A table's name becomes its alias, so that
  * `undertext_messages.key` is a column in both engines: `from undertext_messages` becomes `from "schema".messages as undertext_messages`.
  */
 export function translate(text: string, schema: string): Translated {
@@ -59,7 +58,7 @@ export function translate(text: string, schema: string): Translated {
     if (name === 'family,') return argument === '' ? withFamily('family,') : `${argument}.family,`
     if (name === '?,') return withFamily(`${family},`)
     if (name === 'schema') return quoted
-    // The server cannot know how many rows there are: without `offset 0` it would read all of the table.
+    // Without `offset 0`, the server would read the whole table, because it can't know the number of rows.
     if (name === 'found') return `offset 0) ${argument}`
     if (name === 'latest') return `${argument}.compaction`
     if (name === 'same') return `${argument}.family = ${second}.family and`
@@ -90,7 +89,7 @@ export function translate(text: string, schema: string): Translated {
   return { text: translated, usesFamily, parameters }
 }
 
-/** The number of parameters of a statement: they are all plain or all numbered. */
+/** Returns the number of parameters of a statement. Either all of them are numbered, or none. */
 function parametersOf(text: string): number {
   const numbers: string[] = []
   for (const { groups } of text.matchAll(TOKEN)) {

@@ -1,15 +1,15 @@
 import type { WordIndex } from '../sql/sql.ts'
 import { expressionOf, FOUND, FOUND_IN, MOST_COUNTED } from '../sql/word-index.ts'
 
-/* The index of the search in PostgreSQL: a tsvector for each row, or several, because one holds less than 1 MB. */
+/* The search index in PostgreSQL: one tsvector for each row, or several for a long one, because a tsvector holds less than 1 MB. */
 
-/** Words of a tsvector, units of text. */
+/** The maximum length of the words in a tsvector, in UTF-16 units. */
 const MOST_PART = 200_000
 
 const OF_PLACE = `m.family = {int k 0} and m.session = {int k 1} and m.key = ({int k 1} - 1) * ${2 ** 34} + {int k 2}`
 const [ROWS, CITUS_ROWS] = [
   `cross join lateral (select * from undertext_messages m where ${OF_PLACE} offset 0) m`,
-  // Each worker looks for the rows that it has.
+  // Each worker searches its own rows.
   `join undertext_messages m on ${OF_PLACE}`,
 ].map(
   (joined) => `select m.family, ${FOUND},
@@ -18,7 +18,7 @@ const [ROWS, CITUS_ROWS] = [
 ) as [string, string]
 
 export const words: WordIndex = {
-  /** Each session is locked meanwhile. */
+  /** One, because each session is locked meanwhile. */
   sessionsAtOnce: 1,
   hasRanges: false,
 
@@ -72,7 +72,7 @@ export const words: WordIndex = {
     return row![0] as number
   },
 
-  /** Those of all sessions are of now. */
+  /** For all sessions, the current numbers. */
   *documents(sql, session, moment) {
     const row =
       session === undefined

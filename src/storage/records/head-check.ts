@@ -12,22 +12,21 @@ import {
 } from './records.ts'
 import { Hiding } from './row-fields.ts'
 
-/** The order of the kinds of records. */
 const ORDER = Object.keys(HEAD_LISTS)
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer R)[] ? R[] : T[K] }
 
-/** The maximum bytes of an audit record as JSON, which bounds a row of any file. */
+/** The maximum size of an audit record as JSON, in bytes; it bounds a row of any file. */
 const MAX_AUDIT_BYTES = 16_384
 
 const BILLED = ['cacheReadTokens', 'cacheCreationTokens', 'outputTokens'] as const
 
-/** Statuses of attempts that never changed a row. */
+/** Attempts never changed a row. */
 const isAttempt = ({ status }: CompactionRecord): boolean => status !== 'active' && status !== 'undone'
 
 /**
- * Checks the records before the rows against each other: references exist, and active compactions hide every row at most once. `add` receives
- * them in order, `close` checks the whole.
+ * Checks the records before the rows against each other: references exist, and active compactions hide every row at most once. `add`
+ * receives the records in order; `close` checks the whole.
  */
 export class HeadCheck {
   session: SessionRecord | undefined
@@ -35,12 +34,12 @@ export class HeadCheck {
     Object.values(HEAD_LISTS).map((list) => [list, [] as HeadRecord[]]),
   ) as unknown as Writable<Omit<HistoryHead, 'session'>>
   readonly #compactions = new Map<string, CompactionRecord>()
-  /** Unique names: compactions, models of figures, operations, notes and their keys. */
+  /** Names that must be unique: of compactions, models of figures, operations, and notes and their keys. */
   readonly #names = new Set<string>()
   readonly #unused = new Set<string>()
   #phase = 0
 
-  /** Returns the problem of the next record, or `undefined`. */
+  /** Returns the problem of the next record; `undefined` if it is valid. */
   add(record: HeadRecord): string | undefined {
     const phase = ORDER.indexOf(record.type)
     if (record.type === 'session') {
@@ -56,7 +55,7 @@ export class HeadCheck {
     return problem
   }
 
-  /** Returns the problem of all of them together, or the head. */
+  /** Returns the first problem of the whole, or the head. */
   close(): string | { readonly head: HistoryHead; readonly hiding: Hiding } {
     const { session } = this
     if (session === undefined) return 'the session is missing'
@@ -150,7 +149,7 @@ export class HeadCheck {
     return undefined
   }
 
-  /** Every ordinal is inserted by one compaction, and a row is covered only by later compactions. */
+  /** Checks that one compaction inserts each ordinal, and that only later compactions cover the inserted row. */
   #insertions(session: SessionRecord): string | undefined {
     const inserters = new Map<number, CompactionRecord>()
     for (const record of this.#lists.compactions) {
@@ -195,7 +194,7 @@ export class HeadCheck {
     return undefined
   }
 
-  /** A rewind turns only earlier compactions. */
+  /** Checks that a rewind undoes and redoes only earlier compactions. */
   #turned(): string | undefined {
     for (const record of this.#lists.compactions) {
       const { lifts, restores, turned, rewinds, rank } = record
@@ -219,7 +218,7 @@ function attemptProblem(record: CompactionRecord): string | undefined {
   return isBare ? undefined : 'one that was never in force inserts and replaces nothing'
 }
 
-/** An attempt may name rows that its run did not insert. */
+/** Checks that the rows exist. An attempt may also name rows that its run would have inserted. */
 function isWithin(
   { positions = [], inserted = [] }: RowSetRecord,
   session: SessionRecord,

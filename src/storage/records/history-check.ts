@@ -21,24 +21,23 @@ import {
 } from './records.ts'
 import { type Hiding, namedTags, withBytes } from './row-fields.ts'
 
-/** The fields of a row that later records are checked against. */
+/** The fields of the last row that later records are checked against. */
 type LastRow = {
   readonly id: string
   readonly content: NewMessage['content']
-  /** Its last replacement: part, and the compaction's index in the list. */
+  /** The last replacement of the row: the part, and the index of the compaction in the list. */
   part: number
   by: number
 }
 
 /**
- * Checks the rows and their replacements one after the other: without gaps, in the order of the view, with the tags that follow from coverage and
- * statuses.
+ * Checks rows and replacements one after the other: without gaps, in view order, and with the tags that follow from coverage and statuses.
  */
 class RowCheck {
   readonly #head: HistoryHead
   readonly #hiding: Hiding
   readonly #indexes: ReadonlyMap<string, number>
-  /** The highest part that compactions depend on, by row id. Removed when the row is checked. */
+  /** The highest part that compactions depend on, by row id. An entry is removed once its row is checked. */
   readonly #required = new Map<string, number>()
   readonly #replaced: number[]
   readonly counts = { messages: 0, inserted: 0, replacements: 0 }
@@ -142,7 +141,7 @@ class RowCheck {
     return mayShow(original, text) ? undefined : 'no text may be shown in place of that part'
   }
 
-  /** Returns what is missing at the end. */
+  /** Returns the problem at the end, such as missing rows. */
   close(): string | undefined {
     const { session, compactions } = this.#head
     if (this.counts.messages !== session.messages) return 'there are fewer messages than the session says'
@@ -155,8 +154,8 @@ class RowCheck {
 }
 
 /**
- * Checks the records of one history one after the other, keeping only the records before the rows. Problems have field and rule, never content.
- * After a problem it must not be used again.
+ * Checks the records of one history one after the other, keeping only those before the rows. A problem names field and rule, never content.
+ * After a problem, the check can't be used again.
  */
 export class HistoryCheck {
   #hasHeader = false
@@ -166,13 +165,13 @@ export class HistoryCheck {
   #hiding: Hiding | undefined
   #isDone = false
 
-  /** Returns the problem of the next record, or `undefined`. */
+  /** Returns the problem of the next record; `undefined` if it is valid. */
   take(value: unknown): string | undefined {
     const problem = this.#isDone ? 'the history has ended' : (versionProblem(value) ?? formProblem(value))
     return problem ?? this.#next(value as HistoryRecord)
   }
 
-  /** Its session, once it is known. */
+  /** The session, once it is known. */
   get session(): HistoryHead['session'] | undefined {
     return this.#headCheck.session
   }
@@ -182,7 +181,6 @@ export class HistoryCheck {
     return this.#head && { head: this.#head, hiding: this.#hiding! }
   }
 
-  /** Whether the end record was read. */
   get isDone(): boolean {
     return this.#isDone
   }

@@ -13,17 +13,15 @@ import { COMPACTION_STATUSES } from '../../core/model/coverage.ts'
 import { COMPACTION_KINDS } from '../../core/model/plan.ts'
 
 /*
- * A session as a list of records, from which the same session can be restored: docs/history-format.md. Every record is plain JSON. Small and
- * changing data come first (session, compactions, audit, figures), then the rows in the order of the view, each followed by its replacements,
- * then a record with the counts. State of a machine is not included: leases, jobs, circuits, calibrations, limits.
+ * A session as a list of records, from which it can be restored: docs/history-format.md. Every record is plain JSON. Small and changing
+ * data come first (session, compactions, audit, figures), then the rows in view order, each followed by its replacements, then a record
+ * with the counts. The state of a machine isn't included: leases, jobs, circuits, calibrations, limits.
  */
 
 export const HISTORY_FORMAT = 'undertext history'
 export const HISTORY_VERSION = 1
 
-/*
- * The schema of each record. Records are checked and never copied, because zod's copies would drop a `__proto__` key of a content.
- */
+/* The schemas of the records. Records are checked but never copied, because zod's copies would drop a `__proto__` key in a content. */
 
 /** The maximum of counts and sums, so that additions stay exact. */
 const MAX_COUNT = 1_000_000_000_000_000
@@ -31,11 +29,11 @@ const count = z.int().nonnegative().max(MAX_COUNT)
 const ordinal = z.int().positive()
 const time = z.int()
 const flag = z.literal(true).optional()
-/** The maximum length of other texts, such as an error or a model's name, UTF-16 units. */
+/** The maximum length of other texts, such as an error or the name of a model, in UTF-16 units. */
 const MAX_NOTE_LENGTH = 10_000
 const note = z.string().max(MAX_NOTE_LENGTH).refine(isStorableText, 'must not contain NUL or lone surrogates')
 
-/** An incarnation: 96 random bits in base64url, the prefix of ids of messages. */
+/** An incarnation: 96 random bits in base64url. It is the prefix of the ids of messages. */
 const incarnation = z.string().regex(/^[\w-]{16}$/, 'must be 16 characters of base64url')
 
 const range = z.tuple([ordinal, ordinal]).refine(([from, to]) => from <= to, 'must not end before it begins')
@@ -57,7 +55,7 @@ const header = z.strictObject({
   type: z.literal('header'),
   format: z.literal(HISTORY_FORMAT),
   version: z.literal(HISTORY_VERSION),
-  /** Version of the package that wrote it. */
+  /** The version of the package that wrote the file. */
   package: labelSchema,
   /** Milliseconds since 1970, like all times. */
   exportedAt: time,
@@ -77,12 +75,12 @@ const session = z.strictObject({
   createdAt: time,
   updatedAt: time,
   archivedAt: time.optional(),
-  /** The numbers of messages in the log and of inserted rows. */
+  /** The number of messages in the log; `inserted` is the number of inserted rows. */
   messages: count,
   inserted: count,
   version: count,
   viewEpoch: count,
-  /** Automatic compactions that a user undid since one was made last. */
+  /** The number of automatic compactions that a user has undone since the last one was made. */
   undoneAutomatic: count.optional(),
 })
 
@@ -105,10 +103,10 @@ const compaction = z.strictObject({
   inserts: place.optional(),
   openCalls: flag,
   rewinds: flag,
-  /** Ids of the compactions that it undoes, and of those that it redoes. */
+  /** The ids of the compactions that a rewind undoes; `restores` holds those that it redoes. */
   lifts: z.array(nameSchema).optional(),
   restores: z.array(nameSchema).optional(),
-  /** Those of them that it turned at its last activation. */
+  /** Those that it actually undid and redid when it was last activated. */
   turned: z.strictObject({ lifted: z.array(nameSchema), restored: z.array(nameSchema) }).optional(),
   requires: z.array(required).optional(),
   rowsHidden: count,
@@ -125,9 +123,9 @@ const compaction = z.strictObject({
   changedAt: time,
   /** Its position in the order of activation. */
   rank: count,
-  /** The number of the audit record, from 1, of the undo of a whole run (its own or one it depends on) that undid it. */
+  /** The number, from 1, of the audit record in which undoing a whole run (its own, or one it depends on) undid it. */
   undoneWithRun: ordinal.optional(),
-  /** A fork copied it: its usage and cost are those of the original. */
+  /** Whether a fork copied it; its usage and cost are then the original's. */
   copied: flag,
 })
 
@@ -184,26 +182,28 @@ const operation = z.strictObject({
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
 
-/** A text of requests, or a part of one. */
 const piece = z.strictObject({ type: z.literal('piece'), sha256, text: z.string() })
 
 const request = z.strictObject({
   type: z.literal('request'),
-  /** The moment of its view: the log's last position, and the number of an audit record, from 1; 0 for none. */
+  /** The moment of its view: the log's last position, and the number of an audit record, from 1; 0 if there is none. */
   position: count,
   audit: count,
   provider: nameSchema,
   model: labelSchema,
   rendering: jsonObjectSchema.optional(),
   renderer: count,
-  /** Of what was sent. */
+  /** The hash of the request as sent. */
   sha256,
-  /** The pieces that are together the JSON of the system prompt, of the tools, of the messages that are not in the log, and of the files. */
+  /**
+   * The pieces of each text, whose concatenation is the JSON of the system prompt, the tools, the messages that aren't in the log, and the
+   * files.
+   */
   system: z.array(sha256).min(1).optional(),
   tools: z.array(sha256).min(1).optional(),
   prompt: z.array(sha256).min(1).optional(),
   files: z.array(sha256).min(1).optional(),
-  /** Positions, first and last. */
+  /** First and last position. */
   promptRange: range.optional(),
   answer: range.optional(),
   inputTokens: count.optional(),
@@ -221,7 +221,7 @@ const noteRecord = z.strictObject({
   key: newNameSchema.optional(),
   text: z.string().max(MAX_NOTE_LENGTH * 2),
   metadata: jsonObjectSchema.optional(),
-  /** The message that it is from, and its session. */
+  /** The message that it was taken from, and the session of that message. */
   sourceSession: nameSchema.optional(),
   source: nameSchema.optional(),
   actor: nameSchema.optional(),
@@ -231,7 +231,7 @@ const noteRecord = z.strictObject({
   forgottenAt: time.optional(),
 })
 
-/** The places of base64 bytes in a content: the part, and the entry of a tool result's content or −1. */
+/** A place of base64 bytes in a content: the part, and the entry of a tool result's content or −1. */
 const bytesPlace = z.tuple([count, z.int().min(-1)])
 
 /** Content and metadata are checked separately, part by part. */
@@ -243,7 +243,7 @@ const rowFields = {
   metadata: z.custom<JsonObject>().optional(),
   createdAt: time,
   pinned: flag,
-  /** The compaction that hides it, for readers: it must agree with coverage and statuses. */
+  /** The compaction that hides the row. It is for readers of the file, and must agree with coverage and statuses. */
   condenseParent: nameSchema.optional(),
   truncationParent: nameSchema.optional(),
 }
@@ -251,7 +251,7 @@ const rowFields = {
 const message = z.strictObject({
   type: z.literal('message'),
   position: ordinal,
-  /** The caller's own. */
+  /** The caller's id, if given. */
   id: nameSchema.optional(),
   idempotencyKey: nameSchema.optional(),
   ...rowFields,
@@ -283,11 +283,11 @@ const end = z.strictObject({
   messages: count,
   inserted: count,
   replacements: count,
-  /** Of all lines before it, in hexadecimal, when the records are lines of a file. */
+  /** The hash of all previous lines in hexadecimal, if the records are lines of a file. */
   sha256: sha256.optional(),
 })
 
-/** A record as it is read: immutable, with absent fields missing. */
+/** A record as it is read: immutable, and without absent fields. */
 type RecordOf<S extends z.ZodType> = Read<z.output<S>>
 type Read<T> = unknown extends T
   ? T
@@ -297,24 +297,24 @@ type Read<T> = unknown extends T
       ? { readonly [K in keyof T]: Read<Exclude<T[K], undefined>> }
       : T
 
-/** The first record: the version of the format. */
+/** The first record, with the version of the format. */
 export type HeaderRecord = RecordOf<typeof header>
 /** The session and its settings. */
 export type SessionRecord = RecordOf<typeof session>
-/** A set of rows; empty fields are left out. */
+/** A set of rows; empty fields are omitted. */
 export type RowSetRecord = RecordOf<typeof rowSet>
 export type RequiredRecord = RecordOf<typeof required>
-/** A compaction. Compactions are in the order of their recording. */
+/** A compaction. Compactions are listed in the order in which they were recorded. */
 export type CompactionRecord = RecordOf<typeof compaction>
 /** An entry of the audit log. */
 export type AuditRecord = RecordOf<typeof audit>
-/** The sums that a provider billed. */
+/** The tokens that a provider billed, as sums. */
 export type UsageRecord = RecordOf<typeof usage>
 /** The last size that a provider reported. */
 export type MeasurementRecord = RecordOf<typeof measurement>
 /** A rewind with an operation id of the caller. */
 export type OperationRecord = RecordOf<typeof operation>
-/** A text of requests, stored once. */
+/** A text of requests, or a part of one, stored once. */
 export type PieceRecord = RecordOf<typeof piece>
 /** A request to a model. */
 export type RequestRecord = RecordOf<typeof request>
@@ -327,11 +327,11 @@ export type MessageRecord = RecordOf<typeof message>
 export type InsertedRecord = RecordOf<typeof summary> | RecordOf<typeof marker>
 /** A record of a row: a message, or an inserted summary or marker. */
 export type RowRecord = MessageRecord | InsertedRecord
-/** A text that replaces a part of the preceding row, or its original (`null`). */
+/** A text that replaces a part of the preceding row; `null` shows the original again. */
 export type ReplacementRecord = RecordOf<typeof replacement>
-/** The last record: the number of records and their checksum. */
+/** The last record: the number of records of each kind, and the checksum. */
 export type EndRecord = RecordOf<typeof end>
-/** The numbers of records of each kind. */
+/** The number of records of each kind. */
 export type HistoryCounts = Omit<EndRecord, 'type' | 'sha256'>
 
 /** A record between the header and the rows. */
@@ -349,7 +349,7 @@ export type HeadRecord =
 /** A record of an exported history. */
 export type HistoryRecord = HeaderRecord | HeadRecord | RowRecord | ReplacementRecord | EndRecord
 
-/** The kinds of records before the rows, in their order, and the lists of a head that hold them. The session comes first. */
+/** The kinds of records before the rows in order, except the session, which comes first, and the lists of a head that hold them. */
 export const HEAD_LISTS = {
   compaction: 'compactions',
   audit: 'audit',
@@ -362,12 +362,12 @@ export const HEAD_LISTS = {
 } as const
 type HeadLists = typeof HEAD_LISTS
 
-/** The small and changing data of a session at one moment. */
+/** The small and changing data of a session as of one moment. */
 export type HistoryHead = { readonly session: SessionRecord } & {
   readonly [T in keyof HeadLists as HeadLists[T]]: readonly Extract<HeadRecord, { type: T }>[]
 }
 
-/** The records of a head, in their order. */
+/** Returns the records of a head in order. */
 export function* headRecords(head: HistoryHead): Generator<HeadRecord> {
   yield head.session
   for (const list of Object.values(HEAD_LISTS)) yield* head[list]
@@ -377,7 +377,7 @@ export function isRow(record: HistoryRecord): record is RowRecord {
   return record.type === 'message' || record.type === 'summary' || record.type === 'marker'
 }
 
-/** The id of a record's row, in a session of this incarnation. */
+/** Returns the id of a record's row in a session of this incarnation. */
 export function recordId(incarnation: string, row: RowRecord): string {
   if (row.type === 'message') return row.id ?? `${incarnation}:${row.position}`
   return `${incarnation}:s${row.ordinal}`
@@ -402,7 +402,7 @@ export const RECORD_SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodObjec
   end,
 }
 
-/** The problem of a record's form, or `undefined`. Has fields, never content. */
+/** Returns the problem of a record's form; `undefined` if it is valid. The problem names fields, never content. */
 export function formProblem(record: unknown): string | undefined {
   if (typeof record !== 'object' || record === null) return 'a record must be an object'
   const { type } = record as { readonly type?: unknown }

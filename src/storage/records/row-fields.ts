@@ -3,7 +3,7 @@ import type { Part, ToolResultContent } from '../../core/messages/message.ts'
 import { isCondensing } from '../../core/model/plan.ts'
 import type { BytesPlace, CompactionRecord, MessageRecord, RowRecord } from './records.ts'
 
-/** The tags of a row: indexes into the list of compactions. */
+/** The tags of a row, as indexes into the list of compactions. */
 export type RowTags = {
   readonly condenseParent?: number
   readonly truncationParent?: number
@@ -14,8 +14,8 @@ export type RowTags = {
 type HiddenRange = { readonly from: number; readonly to: number; readonly by: number }
 
 /**
- * The tags of any row by its place, from coverage and statuses. Active compactions hide every row at most once, so the ranges are disjoint and a
- * row is found by bisection.
+ * Computes the tags of a row by its place, from coverage and statuses. Active compactions hide every row at most once, so their ranges are
+ * disjoint and a bisection finds the row.
  */
 export class Hiding {
   readonly #compactions: readonly CompactionRecord[]
@@ -35,12 +35,12 @@ export class Hiding {
     this.#ranges = ranges.sort((a, b) => a.from - b.from)
   }
 
-  /** Whether two active ranges overlap; then no tag can be right. */
+  /** Whether two active ranges overlap, in which case the tags can't be right. */
   get isTwice(): boolean {
     return this.#ranges.some(({ from }, index) => index > 0 && this.#ranges[index - 1]!.to >= from)
   }
 
-  /** The index of the compaction that inserted the row of an ordinal. */
+  /** Returns the index of the compaction that inserted the row with an ordinal. */
   inserterOf(ordinal: number): number | undefined {
     return this.#inserters.get(ordinal)
   }
@@ -65,7 +65,7 @@ export class Hiding {
 
 type InsertedPlace = Exclude<RowRecord, MessageRecord>
 
-/** The tags of a record as its row has them: ids of compactions. */
+/** Returns the tags of a record as ids of compactions, as they are stored with its row. */
 export function namedTags(
   { condenseParent, truncationParent, retiredBy }: RowTags,
   compactions: readonly CompactionRecord[],
@@ -78,13 +78,12 @@ export function namedTags(
 }
 
 /*
- * Bytes in a content, which JSON does not support: base64 in their place, and beside the content a list of the places, so that no text can be
- * mistaken for bytes.
+ * JSON has no bytes. A content has base64 in their place, and a list of these places beside it, so that no text can be mistaken for bytes.
  */
 
 type Media = Part | ToolResultContent
 
-/** A content with base64 in place of bytes, and the places. */
+/** Returns a content with base64 in place of bytes, and the places. */
 export function withoutBytes(content: string | readonly Part[]): {
   readonly content: string | readonly Part[]
   readonly bytes: readonly BytesPlace[]
@@ -99,7 +98,7 @@ export function withoutBytes(content: string | readonly Part[]): {
   return { content: bytes.length === 0 ? content : plain, bytes }
 }
 
-/** The original content, or `undefined` when a place is invalid or has no base64. */
+/** Returns the original content; `undefined` if a place is invalid or isn't base64. */
 export function withBytes(
   content: string | readonly Part[],
   bytes: readonly BytesPlace[],
@@ -117,7 +116,7 @@ export function withBytes(
   return isRight && wanted.size === 0 ? restored : undefined
 }
 
-/** Parts with other data in their images and files, those within tool results included. */
+/** Returns parts with other data in their images and files, including those within tool results. */
 export function mapMedia(
   content: readonly Part[],
   change: (data: string | Uint8Array, place: BytesPlace) => string | Uint8Array,

@@ -15,8 +15,8 @@ import type { Work } from './work.ts'
 export type RowPreview = PartPreview & { readonly key: number }
 
 /**
- * Applies the previews of an append after its rows and counters, within its transaction, so that no view ever has the full texts. The
- * view epoch stays: rows that others have read are unchanged.
+ * Applies the previews of an append after its rows and counters, within its transaction, so that no view ever has the full texts. The view
+ * epoch is kept, because rows that others have read don't change.
  */
 export function* commitPreviews(
   sql: Sql,

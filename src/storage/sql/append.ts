@@ -35,7 +35,6 @@ import { reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M } from './view.ts'
 import { begun, Done, mapped, type Step, type Work } from './work.ts'
 
-/** A message with the values of its rows. */
 type Prepared = {
   readonly message: NewMessage
   readonly encoded: EncodedContent
@@ -50,11 +49,11 @@ type Prepared = {
   readonly previews: readonly PartPreview[]
 }
 
-/** Messages prepared for a session as it was when it was last read. */
+/** Messages prepared for a session as it was last read. */
 type Batch = {
   readonly messages: readonly Prepared[]
   readonly estimator: Estimator
-  /** The limits that large outputs were shortened by; `undefined` when no output may be large. */
+  /** The limits that shortened large outputs; `undefined` if no output can be large. */
   readonly previewed: { readonly limits: ToolOutputLimits | undefined } | undefined
 }
 
@@ -67,10 +66,9 @@ type AppendRequest = {
 }
 
 /**
- * Adds messages at the end of a session, all or none, and creates the session if it does not exist.
+ * Appends messages to a session, all or none, and creates the session if it doesn't exist.
  *
- * A retry of an append that was written returns its rows, whatever position it expects, because that position dates from before the first attempt moved the
- * end.
+ * If an append is retried, its rows are returned whatever position the retry expects, because that position predates the first attempt.
  */
 export function* append(
   sql: Sql,
@@ -86,10 +84,13 @@ export function* append(
   return yield* writeMessages(sql, 'append', request, (write) => write(expectedPosition), batch)
 }
 
-/** The most messages of the one statement. */
+/** The maximum number of messages in one statement. */
 const MOST_AT_ONCE = 16
 
-/** Appends plain messages in one round trip, where the engine can: without own ids, blobs and previews, to a session that exists. */
+/**
+ * Appends plain messages in one round trip if the engine supports it. The session must exist, and the messages must have no own ids, blobs
+ * or previews.
+ */
 function* appendAtOnce(
   sql: Sql,
   id: string,
@@ -127,7 +128,7 @@ function* appendAtOnce(
   return { messages }
 }
 
-/** What messages add to the counters. */
+/** Returns what messages add to the counters. */
 function sumOf(rows: readonly Prepared[]): { readonly visible: number; readonly sizes: Sizes } {
   const sum = new SizesSum()
   let visible = 0
@@ -139,8 +140,8 @@ function sumOf(rows: readonly Prepared[]): { readonly visible: number; readonly 
 }
 
 /**
- * A write transaction that appends messages. They are encoded and counted before it begins, because others wait for the write lock. When
- * the session has another estimator or other limits by the time the lock is held, the transaction is rolled back and all is repeated.
+ * Runs a write transaction that appends messages. The messages are encoded and counted first, because other writers wait while it holds the
+ * lock. If the session turns out to have another estimator or other limits, the transaction is rolled back and everything is repeated.
  */
 export function* writeMessages<T>(
   sql: Sql,
@@ -163,12 +164,12 @@ export function* writeMessages<T>(
 
 class OutdatedBatch extends Error {}
 
-/** What a batch is prepared for. */
+/** The settings that a batch is prepared for. */
 type Seen = { readonly estimator: string; readonly config: SessionSettings['config'] }
 
 /**
- * Sessions whose estimator or limits are not those of the store, as they were last seen: an append need not read its session twice.
- * A missing or old entry costs a retry.
+ * The last known settings of sessions that don't use the store's, so that an append needn't read its session twice. A missing or old entry
+ * costs a retry.
  */
 const seenSessions = new WeakMap<Estimators, Map<string, Seen>>()
 const MOST_SESSIONS = 1_000
@@ -198,7 +199,7 @@ function prepare(message: NewMessage, estimator: Estimator): Prepared {
   const encoded = encodeContent(message.content)
   const index = indexMessage(message, estimator, encoded.inputJson)
   return {
-    // The caller may change its own object while the database works.
+    // A copy, because the caller may change the object while the database works.
     message: { ...message },
     encoded,
     metadata: message.metadata === undefined ? null : stringifyJson(message.metadata),
@@ -212,19 +213,19 @@ function prepare(message: NewMessage, estimator: Estimator): Prepared {
   }
 }
 
-/** The JSON of a text is not shorter than the text. */
+/** The JSON of a text is at least as long as the text, so no large output is missed. */
 function mayBeLarge({ results, encoded }: Prepared): boolean {
   return results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
 }
 
-/** Writes a batch within the caller's transaction. Throws `OutdatedBatch` when it was prepared for other settings. */
+/** Writes a batch within the caller's transaction. Throws `OutdatedBatch` if it was prepared for other settings. */
 function* writeBatch(
   sql: Sql,
   { sessionId, previewing }: AppendRequest,
   { messages: prepared, estimator, previewed }: Batch,
   expectedPosition: number | undefined,
 ): Work<Appended> {
-  // In SQLite the error of the row says so.
+  // SQLite reports a taken id when the row is inserted.
   const taking = sql.isRemote ? yield* beginTaking(sql, sessionId, prepared) : NOTHING_TAKEN
   const session = yield* headOf(sql, sessionId, previewed !== undefined)
   if (session.estimator !== estimator.name) {
@@ -266,7 +267,7 @@ type Head = {
   readonly incarnation: string
   readonly position: number
   readonly estimator: string
-  /** Read only when an output may be large. */
+  /** Read only if an output may be large. */
   readonly settings: SessionSettings
 }
 
@@ -291,10 +292,7 @@ function* headOf(sql: Sql, sessionId: string, withSettings: boolean): Work<Head>
   return { no, sessionId, incarnation, position, estimator, settings }
 }
 
-/**
- * Writes the messages in their order, and skips one whose idempotency key is stored already. A key may also repeat within
- * the array.
- */
+/** Writes the messages in order, and skips those whose idempotency key is already stored. A key may also occur twice in the array. */
 function* appendAll(
   sql: Sql,
   head: Head,
@@ -328,7 +326,7 @@ function* appendAll(
   return { messages, previews }
 }
 
-/** An earlier message of the array, compared to one with the same key. */
+/** Compares a message to an earlier message of the array with the same key. */
 function repeated(
   earlier: (StoredUnder & { readonly message: NewMessage }) | undefined,
   message: NewMessage,
@@ -336,7 +334,7 @@ function repeated(
   return earlier && { row: earlier.row, same: bodyOf(earlier.message) === bodyOf(message) }
 }
 
-/** The rows of messages, when all are stored with their keys and bodies. */
+/** Returns the rows of messages if all of them are stored with their keys and bodies. */
 function* repeatedRows(
   sql: Sql,
   head: Head,
@@ -351,7 +349,10 @@ function keyTaken(head: Head, idempotencyKey: string, messageId: string): Undert
   return new UndertextError('IDEMPOTENCY_CONFLICT', { sessionId, idempotencyKey, messageId })
 }
 
-/** SQL: whether a row `m` is rewound: a manual compaction hides it, or the summary or marker that replaces it, at any depth. */
+/**
+ * SQL: whether a row `m` is rewound, that is, whether a manual compaction hides it, or hides the summary or marker that replaces it, at any
+ * depth.
+ */
 const IS_REWOUND = `exists (
   with recursive hiding(no) as (
     select coalesce(m.condense_parent, m.truncation_parent)
@@ -361,7 +362,7 @@ const IS_REWOUND = `exists (
   )
   select 1 from hiding h join undertext_compactions c on {family c} c.no = h.no where c.kind = 'manual')`
 
-/** Finds stored messages by their keys, hidden and rewound ones included. */
+/** Finds stored messages by their keys, including hidden and rewound ones. */
 export const knownMessages = reading(
   'knownMessages',
   function* (
@@ -376,7 +377,7 @@ export const knownMessages = reading(
 )
 
 /**
- * The newest rows with the messages' keys that are not rewound, and whether each has the same body. A rewound row does not keep its key.
+ * Returns the newest rows with the messages' keys, and whether each has the same body. Rewound rows are ignored: their keys are free again.
  */
 function* keyedRows(sql: Sql, head: Head, prepared: readonly Prepared[]): Work<(StoredUnder | undefined)[]> {
   const messages = prepared.map(({ message }) => message)
@@ -392,12 +393,12 @@ function bodyOf({ role, content, metadata }: Body): string {
   return canonicalJson([role, content, metadata ?? null])
 }
 
-/** Without metadata, which grows with each import; except for a message that has only metadata. */
+/** Omits metadata, which grows with each import, unless the message has nothing else. */
 function bodyWithoutMetadata(body: Body): string {
   return body.content.length === 0 ? bodyOf(body) : canonicalJson([body.role, body.content])
 }
 
-/** For each message the newest row with its key that meets a condition on `m`, and whether `compared` returns the same for both. */
+/** Returns, for each message, the newest row with its key that meets a condition on `m`, and whether `compared` is equal for both. */
 function* storedUnder(
   sql: Sql,
   head: Pick<Head, 'no' | 'incarnation'>,
@@ -416,7 +417,7 @@ function* storedUnder(
           head.no,
           JSON.stringify(keys),
         )
-  // The newest of a key is the last.
+  // Later rows of a key overwrite earlier ones.
   const newest = new Map(rows.map((row) => [row[0] as string, row] as const))
   return yield* mapped(messages, function* (message) {
     const row = message.idempotencyKey === undefined ? undefined : newest.get(message.idempotencyKey)
@@ -471,7 +472,7 @@ function* insertMessages(
     )
     return previews
   }
-  // A generator for each message would cost a hundredth of an append.
+  // A generator per message would slow an append down by 1%.
   for (const one of written) {
     const { message, encoded } = one
     position++
@@ -507,7 +508,6 @@ function rowOf(
   ]
 }
 
-/** Inserts messages after a position by two statements. */
 function* insertMany(
   sql: Sql,
   head: Head,
@@ -528,10 +528,10 @@ function* insertMany(
   yield* contents
 }
 
-/** The most rows of one statement; with their parameters it stays far below the limit of PostgreSQL. */
+/** The maximum number of rows in one statement. Their parameters stay far below PostgreSQL's limit. */
 const MOST_ROWS = 64
 
-/** Parts of a list whose lengths are powers of two, so that there are few different statements. */
+/** Splits a list into parts whose lengths are powers of two, so that only a few different statements are prepared. */
 function* batchesOf<T>(list: readonly T[]): Generator<readonly T[]> {
   for (let from = 0, size = MOST_ROWS; from < list.length; from += size) {
     while (size > list.length - from) size /= 2
@@ -539,7 +539,7 @@ function* batchesOf<T>(list: readonly T[]): Generator<readonly T[]> {
   }
 }
 
-/** A row can exist with the same id, which is the caller's error, or at the same place, which is damage. */
+/** A conflict has two possible causes: a row with the same id, which is the caller's error, or a row at the same place, which is damage. */
 function explainConflict(
   sql: Sql,
   head: Head,
@@ -554,7 +554,9 @@ function explainConflict(
   return new UndertextError('STORE_CORRUPT', { detail })
 }
 
-/** Those of some ids that rows of a session have. An error of PostgreSQL names no row of several, so ids are looked up before. */
+/**
+ * Returns those of some ids that are in use in a session. They are looked up first, because an error of PostgreSQL doesn't name the row.
+ */
 export function* takenMessageIds(
   sql: Sql,
   sessionId: string,
@@ -573,7 +575,7 @@ export function* takenMessageIds(
 const NONE_TAKEN: ReadonlySet<unknown> = new Set()
 const NOTHING_TAKEN = new Done(NONE_TAKEN)
 
-/** Begins to look up the ids of messages; the rest waits together with what is read next. */
+/** Starts to look up the ids of messages; the returned step waits for the result. */
 function* beginTaking(
   sql: Sql,
   sessionId: string,
@@ -584,7 +586,7 @@ function* beginTaking(
   return begun(takenMessageIds(sql, sessionId, ids))
 }
 
-/** The first of some ids that is taken, or that is twice among them. */
+/** Returns the first id that is taken, or that occurs twice. */
 export function firstTaken(ids: readonly string[], taken: ReadonlySet<unknown>): string | undefined {
   const seen = new Set(taken)
   return ids.find((id) => seen.size === seen.add(id).size)

@@ -10,9 +10,11 @@ type NewEntry = {
   readonly detail?: JsonObject | undefined
 }
 
-/** Bytes of a row's texts. With its numbers and SQLite's overhead, a row fits into 4 KB. */
+/** The maximum size of a row's texts in bytes. With its numbers and SQLite's overhead, a row fits into 4 KB. */
 const MAX_BYTES = 3_900
-/** Bytes of each text of a row that is too large even without its ids. Three of them may have the maximum length of a name. */
+/**
+ * The maximum size in bytes of each text if a row is too large even without its ids. Three of the texts may be as long as a name can be.
+ */
 const MAX_TEXT_BYTES = 1_024
 
 /** Writes a row of the audit with the log's last position, within the caller's transaction; returns its number. */
@@ -35,10 +37,10 @@ export function* writeAudit(sql: Sql, session: number, entry: NewEntry): Work<nu
 const INTO =
   'insert into undertext_audit ({family,} no, session, event, compaction, run, at, actor, detail, position)'
 const INSERT = `${INTO} select {family, s} ?, ?, ?, ?, ?, ?, ?, ?, s.messages from undertext_sessions s where {family s} s.no = ?`
-/** For the receipt of a purge, which belongs to no session. */
+/** The receipt of a purge belongs to no session. */
 const INSERT_OF_NONE = `${INTO} values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, null)`
 
-/** Limits the size of a row: lists of ids are cut to those that fit (their number is in the row), then names and reasons to their beginning. */
+/** Limits the size of a row: first lists of ids are shortened (the row has their number), then names and reasons. */
 function bounded(entry: NewEntry): NewEntry {
   if (bytesOf(entry) <= MAX_BYTES) return entry
   const withoutLists = {
@@ -60,7 +62,6 @@ function bytesOf({ event, run, actor, detail }: NewEntry): number {
   return Buffer.byteLength(`${event}${run ?? ''}${actor ?? ''}${json}`)
 }
 
-/** The detail with lists so short that the row fits. */
 function withShorterLists(entry: NewEntry): JsonObject {
   let detail = entry.detail!
   while (bytesOf({ ...entry, detail }) > MAX_BYTES) {
@@ -72,7 +73,7 @@ function withShorterLists(entry: NewEntry): JsonObject {
 function shortened(text: string): string {
   if (jsonBytes(text) <= MAX_TEXT_BYTES) return text
   const characters = [...text]
-  // Cuts the excess until the text fits. No character is split.
+  // Cuts the excess until the text fits, without splitting a character.
   while (jsonBytes(`${characters.join('')}…`) > MAX_TEXT_BYTES) {
     const excess = jsonBytes(`${characters.join('')}…`) - MAX_TEXT_BYTES
     characters.length -= Math.ceil(excess / 12)

@@ -43,7 +43,7 @@ export const tryOnce = writing(
   function* (sql: Sql, id: string, openUntil: number, next: number): Work<boolean> {
     const { no } = yield* requireHead(sql, id)
     const now = Date.now()
-    // After the clock was set back, the wait is over (see dueAt).
+    // If the clock was set back, the wait is over (see dueAt).
     const statement = `update undertext_circuits set open_until = ?, changed_at = ?
       where {family} session = ? and (open_until = ? or changed_at > ?)`
     return (yield* sql.change(statement, next, now, no, openUntil, now + LEASE_MS)) === 1
@@ -61,9 +61,9 @@ export function* resetCircuit(sql: Sql, id: string): Work<Circuit | undefined> {
 }
 
 /**
- * Sums over the compactions for which a model was called: those of the given summarizer, those with a recorded model, usage or cost, and
- * attempts without a summary, since only summarizers with a model are recorded before they answer. Compactions with a time in the
- * future, because the clock was set back, are in no window.
+ * Returns sums over the compactions for which a model was called. These are the compactions of the given summarizer, those with a recorded
+ * model, usage or cost, and attempts without a summary, because only summarizers with a model are recorded before they answer. If the clock
+ * was set back, compactions with a time in the future are in no window.
  */
 export const readSpending = outside(
   'compactSession',
@@ -91,15 +91,15 @@ function decode(row: Row): Circuit {
 }
 
 /*
- * The billed tokens. A report for a view that has changed was billed too, so it counts; its cached tokens do not, because they are of
- * the former view.
+ * Billed tokens. A report for a view that has changed since was billed too, so its tokens count; its cached tokens don't, because they
+ * belong to the earlier view.
  */
 
 const INSERT_USAGE = insertInto('undertext_usage', ['session', ...USAGE.names])
-/** The columns of sums, and of the last request. */
+/** The columns with sums, and those of the last request. */
 const [ADDED, LAST] = [USAGE.names.slice(2, 7), USAGE.names.slice(7, 9)]
 
-/** Adds a request, or several, within the transaction of its report. A report without tokens is ignored. */
+/** Adds one or more requests within the transaction of their report. A report without tokens is ignored. */
 export function* addBilled(
   sql: Sql,
   session: number,
@@ -121,7 +121,7 @@ export function* addBilled(
   )
 }
 
-/** The billed tokens of a session, and the recorded facts of its summaries. Throws `SESSION_NOT_FOUND`. */
+/** Returns the billed tokens of a session, and the recorded facts of its summaries. Throws `SESSION_NOT_FOUND`. */
 export const readUsage = reading('getUsage', function* (sql: Sql, id: string): Work<RecordedUsage> {
   const { no } = yield* requireSession(sql, id)
   const models = (yield* sql.all(
@@ -147,7 +147,7 @@ function decodeSummary(row: Row): RecordedUsage['summaries'][number] {
   return { summarizer: summarizer ?? '', model, usage, cost: storedOptional(row[3], 'compaction') }
 }
 
-/** The tokens that the last request of the current view left in its provider's cache; `undefined` if unknown. */
+/** Returns the tokens that the last request of the current view left in the provider's cache; `undefined` if unknown. */
 export const readCachedTokens = outside('compactSession', cachedTokensOf)
 
 function* cachedTokensOf(sql: Sql, id: string, provider: string, model: string): Work<number | undefined> {

@@ -17,11 +17,11 @@ import type { Row } from './sql.ts'
 /** The columns of sizes, without their prefix, in the order of `sizeColumns`. */
 export const SIZES = ['text', 'reasoning', 'calls', 'results', 'media', 'images', 'bytes', 'large'] as const
 export const SIZE_COLUMNS = SIZES.map((size) => `size_${size}`)
-/** The sizes that a replacement changes, and their columns: calls are never replaced. */
+/** The sizes that a replacement changes: all but calls, which are never replaced. */
 export const SAVED_SIZES = SIZES.filter((size) => size !== 'calls')
 export const SAVED_COLUMNS = SAVED_SIZES.map((size) => `saved_${size}`)
 
-/** Sizes from the values of `SIZE_COLUMNS` that begin at an index. */
+/** Returns sizes from the values of `SIZE_COLUMNS`, starting at an index. */
 export function sizesOf(values: readonly unknown[], from = 0): Sizes {
   const at = (index: number): number => values[from + index] as number
   return {
@@ -36,19 +36,19 @@ export function sizesOf(values: readonly unknown[], from = 0): Sizes {
   }
 }
 
-/** The values of `SIZE_COLUMNS`. */
+/** Returns the values of `SIZE_COLUMNS`. */
 export function sizeColumns(sizes: Sizes): number[] {
   const { text, reasoning, toolCalls, toolResults, media, images, mediaBytes, largeImages } = sizes
   return [text, reasoning, toolCalls, toolResults, media, images, mediaBytes, largeImages]
 }
 
-/** Sizes from the values of `SAVED_COLUMNS` that begin at an index. */
+/** Returns sizes from the values of `SAVED_COLUMNS`, starting at an index. */
 export function savedSizes(values: readonly unknown[], from = 0): Sizes {
   const [text, reasoning, ...rest] = values.slice(from, from + SAVED_COLUMNS.length)
   return sizesOf([text, reasoning, 0, ...rest])
 }
 
-/** The values of `SAVED_COLUMNS`. */
+/** Returns the values of `SAVED_COLUMNS`. */
 export function savedColumns(saved: Sizes): number[] {
   const { text, reasoning, toolResults, media, images, mediaBytes, largeImages } = saved
   return [text, reasoning, toolResults, media, images, mediaBytes, largeImages]
@@ -60,13 +60,13 @@ export const SAVED_OF_R = SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')
 /** SQL that adds given sizes to the counters of a session. */
 export const ADD_SIZES = SIZE_COLUMNS.map((name) => `${name} = ${name} + ?`).join(', ')
 
-/** How the value of a field is stored in its column. `read` throws `STORE_CORRUPT`, naming the row. */
+/** How a field is stored in its column. `read` throws `STORE_CORRUPT`, naming the row. */
 type Codec<T> = {
   read(value: unknown, row: string, references: References): T
   write(value: T, references: References): unknown
 }
 
-/** Compactions: numbers in the database, ids in a file. */
+/** How compactions are referred to: by numbers in the database, by ids in a file. */
 export type References = {
   readonly ids: ReadonlyMap<number, string>
   readonly numbers: ReadonlyMap<string, number>
@@ -91,7 +91,6 @@ const json: Codec<JsonObject | undefined> = {
   read: (value, row) => (value === null ? undefined : parseStoredObject(value, 'record', row)),
   write: (value) => (value === undefined ? null : stringifyJson(value)),
 }
-/** A text that is stored as JSON. */
 const jsonText: Codec<string> = {
   read: (value, row) => parseStoredText(value, 'record', row),
   write: (value) => stringifyJson(value),
@@ -109,7 +108,7 @@ type Fields = { readonly [name: string]: Codec<unknown> }
 
 type All<R> = { readonly [K in keyof Required<R>]: R[K] }
 
-/** Fields of a record, each stored in the column of its name (`inputTokens` in `input_tokens`), in the order of the record. */
+/** The fields of a record in order, each stored in the column with its name (`inputTokens` in `input_tokens`). */
 export class Columns<R extends object> {
   readonly names: readonly string[]
   readonly #fields: readonly (readonly [string, Codec<unknown>])[]
@@ -119,12 +118,12 @@ export class Columns<R extends object> {
     this.names = this.#fields.map(([name]) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
   }
 
-  /** The columns of an alias. */
+  /** Returns the columns of an alias. */
   of(alias: string): string {
     return columnsOfAlias(alias, this.names)
   }
 
-  /** Fields from the columns of a row that begin at an index. Throws `STORE_CORRUPT`, naming the row. */
+  /** Returns the fields in the columns of a row, starting at an index. Throws `STORE_CORRUPT`, naming the row. */
   all(row: Row, from: number, name: string, references = NO_REFERENCES): All<R> {
     const values = this.#fields.map(([field, codec], at) => [
       field,
@@ -133,12 +132,12 @@ export class Columns<R extends object> {
     return Object.fromEntries(values) as All<R>
   }
 
-  /** The same without absent ones. */
+  /** Like `all`, without absent fields. */
   read(row: Row, from: number, name: string, references = NO_REFERENCES): R {
     return defined(this.all(row, from, name, references)) as object as R
   }
 
-  /** The values of the columns. */
+  /** Returns the values of the columns. */
   write(record: object, references = NO_REFERENCES): unknown[] {
     const values = record as { readonly [field: string]: unknown }
     return this.#fields.map(([field, codec]) => codec.write(values[field], references))
@@ -147,7 +146,7 @@ export class Columns<R extends object> {
 
 type Stored<T extends HistoryRecord['type']> = Omit<Extract<HistoryRecord, { type: T }>, 'type'>
 
-/** The columns of a kind of record: each field is stored as its schema says, except those with a codec of their own. */
+/** Returns the columns of a kind of record. Each field is stored according to its schema, unless it has its own codec. */
 function columnsOf<T extends HistoryRecord['type']>(type: T, own: Fields = {}): Columns<Stored<T>> {
   const { type: _, ...shape } = RECORD_SCHEMAS[type].shape
   const fields = Object.entries(shape).map(([name, schema]) => [name, own[name] ?? codecOf(schema)])
@@ -165,7 +164,7 @@ function codecOf(schema: z.core.$ZodType): Codec<unknown> {
 export const AUDIT = columnsOf('audit', { compaction })
 export const USAGE = columnsOf('usage')
 export const MEASUREMENT = columnsOf('measurement')
-/** Those of a measurement without its key. */
+/** The columns of a measurement, without its key. */
 export const MEASURED = new Columns<Omit<Stored<'measurement'>, 'provider' | 'model'>>({
   estimator: text,
   viewEpoch: number,
@@ -226,7 +225,7 @@ export const COMPACTION_ORIGIN = new Columns<OriginOfCompaction>({
   params: json,
 })
 
-/** Those after it. */
+/** The fields of a compaction after its coverage. */
 export const COMPACTION_FIGURES = new Columns<FiguresOfCompaction>({
   rowsHidden: number,
   partsReplaced: number,
@@ -246,30 +245,30 @@ export const COMPACTION_FIGURES = new Columns<FiguresOfCompaction>({
 /** Tables whose rows belong to no family. */
 const OF_NONE: ReadonlySet<string> = new Set(['undertext_calibrations', 'undertext_limits'])
 
-/** The SQL that inserts rows with values for some columns. */
+/** Returns the SQL that inserts rows with values for some columns. */
 export function insertInto(table: string, columns: readonly string[], rows = 1): string {
   const [family, ofFamily] = OF_NONE.has(table) ? ['', ''] : ['{family,} ', '{?,} ']
   const values = `(${ofFamily}${columns.map(() => '?').join(', ')})`
   return `insert into ${table} (${family}${columns.join(', ')}) values ${Array(rows).fill(values).join(', ')}`
 }
 
-/** The SQL that inserts a row, or sets the other columns of the one that has its key. */
+/** Returns the SQL that inserts a row, or updates the other columns of the row with its key. */
 export function upsertInto(table: string, key: readonly string[], columns: readonly string[]): string {
   const family = OF_NONE.has(table) ? '' : '{family,} '
   return `${insertInto(table, [...key, ...columns])} on conflict (${family}${key.join(', ')}) do update set ${setExcluded(columns)}`
 }
 
-/** SQL that sets columns to the values of a row that was not inserted. */
+/** Returns SQL that sets columns to the values of the row that wasn't inserted. */
 export function setExcluded(columns: readonly string[]): string {
   return columns.map((name) => `${name} = excluded.${name}`).join(', ')
 }
 
-/** SQL that sets columns to given values. */
+/** Returns SQL that sets columns to given values. */
 export function setColumns(columns: readonly string[]): string {
   return columns.map((name) => `${name} = ?`).join(', ')
 }
 
-/** SQL: columns of an alias. */
+/** Returns SQL: columns of an alias. */
 export function columnsOfAlias(alias: string, names: readonly string[]): string {
   return names.map((name) => `${alias}.${name}`).join(', ')
 }

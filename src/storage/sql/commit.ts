@@ -33,13 +33,13 @@ import { VISIBLE } from './view.ts'
 import { begun, type Step, type Work } from './work.ts'
 
 /*
- * Tags are set by ranges of positions: an update through the partial index of visible rows would change the index it scans, and lists
- * of rows are slow. The number of changed rows, compared to the number of rows in the set, shows whether anything else has changed them.
+ * Tags are set by ranges of positions, because an update through the partial index of visible rows would change the index it scans, and
+ * lists of rows are slow. If the number of changed rows differs from the size of the set, another writer has changed them.
  */
 
 /**
- * Conditions that together select the rows of a set, with their values: one for each range of positions and each inserted row; one
- * for all of a kind where each takes a round trip.
+ * Returns conditions that together select the rows of a set, with their values: one condition for each range of positions and each inserted
+ * row, or one for all of a kind if each costs a round trip.
  */
 export function* placesIn(
   { isRemote }: Sql,
@@ -47,7 +47,7 @@ export function* placesIn(
   { positions, inserted }: RowSet,
 ): Generator<readonly [where: string, ...values: unknown[]]> {
   if (isRemote && positions.length > 1) {
-    // An array, not a subquery: the server would guess how many positions there are, and might read them for each row.
+    // An array, because for a subquery the server would guess the number of positions and might read them again for each row.
     const among = '= any (array(select generate_series({int k 0}, {int k 1}) from {elements ?} k))'
     yield [`{family} session = ? and position ${among}`, session, JSON.stringify(positions)]
     positions = []
@@ -66,20 +66,18 @@ export function* placesIn(
     yield ['{family} session = ? and position is null and ordinal = ?', session, ordinal]
 }
 
-/** The column of the hiding parent for a kind of compaction. */
 function parentColumn(kind: CompactionKind): 'condense_parent' | 'truncation_parent' {
   return isCondensing(kind) ? 'condense_parent' : 'truncation_parent'
 }
 
-/** The counter of the rows that a kind of compaction hides. */
 function hiddenCounter(kind: CompactionKind): 'hidden_condensed' | 'hidden_truncated' | 'hidden_manual' {
   if (isCondensing(kind)) return 'hidden_condensed'
   return kind === 'manual' ? 'hidden_manual' : 'hidden_truncated'
 }
 
 /**
- * Hides or shows the rows of a compaction; returns whether all of them were visible and not pinned, or had its tag. A rewind hides
- * pinned rows too.
+ * Hides or shows the rows of a compaction. Returns whether all of them could be changed: they were visible and not pinned (a rewind hides
+ * pinned rows too), or had its tag.
  */
 export function* setTags(
   sql: Sql,
@@ -102,12 +100,12 @@ export function* setTags(
 /** The sums that `sizesOf` reads. */
 export const SIZE_TOTALS = SIZE_COLUMNS.map((name) => `coalesce(sum(${name}), 0)`).join(', ')
 
-/** The figures of some rows as they are shown now: how many are not silent, and their sizes. */
+/** The current figures of some rows: how many are sent, and their sizes as shown. */
 export type RowFigures = { readonly sent: number; readonly sizes: Sizes }
 
 export const NO_FIGURES: RowFigures = { sent: 0, sizes: NO_SIZES }
 
-/** The figures of all rows of a set. */
+/** Returns the figures of all rows of a set. */
 export function* figuresOfSet(sql: Sql, session: number, set: RowSet): Work<RowFigures> {
   let sent = 0
   const sum = new SizesSum()
@@ -120,11 +118,10 @@ export function* figuresOfSet(sql: Sql, session: number, set: RowSet): Work<RowF
   return { sent, sizes: sum.value }
 }
 
-/** A change of a session's counters. */
 type CounterChange = {
-  /** Messages that were appended. */
+  /** The number of appended messages. */
   readonly messages?: number
-  /** Of rows that are not silent. */
+  /** The number of rows that aren't silent. */
   readonly visible?: number
   readonly sizes: Sizes
   readonly hidden?: { readonly kind: CompactionKind; readonly rows: number }
@@ -134,7 +131,7 @@ type CounterChange = {
 }
 
 /**
- * Changes the counters, within the caller's transaction. Raises the version, and the view epoch unless rows that others have read are
+ * Changes the counters within the caller's transaction. Raises the version, and also the view epoch, unless rows that others have read are
  * unchanged.
  */
 export function moveCounters(sql: Sql, session: number, change: CounterChange, isSeen = true): Step<void> {
@@ -152,15 +149,15 @@ export function moveCounters(sql: Sql, session: number, change: CounterChange, i
 /**
  * Commits a run in one transaction, all steps or none.
  *
- * When the view epoch is that of the snapshot, there were only appends since, and the plans are valid. Otherwise they are checked
- * again, step by step, on the current view. Throws `STALE_PLAN`; then nothing is changed.
+ * If the view epoch is the snapshot's, only appends have happened since, and the plans are valid. Otherwise they are checked again, step by
+ * step, against the current view. Throws `STALE_PLAN`; nothing is changed then.
  */
 export const commitRun = writing(
   'compactSession',
   function* (sql: Sql, snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Work<void> {
     const sessionId = snapshot.session.id
     yield* sql.enter(sessionId)
-    // What is read does not depend on what is written, so it is begun before anything is waited for.
+    // These reads don't depend on what is written, so they are started before anything is awaited.
     const planned = begun(requirePlanned(sql, snapshot))
     const holding = begun(leaseOfId(sql, sessionId))
     const noting = begun(notedNumbers(sql, run.steps))
@@ -178,7 +175,7 @@ export const commitRun = writing(
     const checking = begun(requireKeys(sql, session, run.steps))
     const keys = new Map<number, number>()
     let ordinal = session.inserted
-    // Every step raises the version, so ranks are unique and in the order of commits.
+    // Every step raises the version, so ranks are unique and in commit order.
     let rank = session.version
     for (const step of run.steps) {
       if (step.plan.insert !== undefined) ordinal += 1
@@ -202,7 +199,7 @@ export const commitRun = writing(
   },
 )
 
-/** The numbers of steps that were recorded when their summaries were requested. */
+/** Returns the numbers of the steps that were recorded when their summaries were requested. */
 function* notedNumbers(sql: Sql, steps: readonly CommitStep[]): Work<ReadonlyMap<string, number>> {
   const rows = yield* sql.all(
     'select id, no from undertext_compactions where {family} id in (select value from {texts ?} k)',
@@ -211,15 +208,15 @@ function* notedNumbers(sql: Sql, steps: readonly CommitStep[]): Work<ReadonlyMap
   return new Map(rows as unknown as [string, number][])
 }
 
-/** Whether a run is a compaction by this package: not manual, imported, or recorded for a provider. */
+/** Returns whether a run is a compaction by this package: not manual, imported, or recorded for a provider. */
 function isCompacting({ trigger, steps }: RunCommit): boolean {
   if (trigger === 'import' || trigger === 'provider') return false
   return steps.some(({ plan }) => plan.kind !== 'manual')
 }
 
 /**
- * Replacements are stored by the keys of their rows. A session that was purged and restored since the plan has other keys, and the old
- * ones may belong to another session.
+ * Throws `STALE_PLAN` if rows have other keys. Replacements are stored by key; if the session was purged and restored since the plan, the
+ * old keys may belong to another session.
  */
 function* requireKeys(sql: Sql, session: StoredSession, steps: readonly CommitStep[]): Work<void> {
   const rows = new Map<number, readonly [key: number, anchor: number, ordinal: number]>()
@@ -238,8 +235,8 @@ function* requireKeys(sql: Sql, session: StoredSession, steps: readonly CommitSt
 }
 
 /**
- * The place of a step. `tokensBefore`: of the history, if they are not those of the view that it was planned on. `noted`: the numbers of
- * steps that have one already; without it PostgreSQL has to be asked.
+ * The context of a step. `tokensBefore`: the tokens of the history, if they differ from the planned view's. `noted`: the numbers of the
+ * steps that were already recorded; if absent, PostgreSQL has to be asked.
  */
 type StepPlace = {
   readonly coverage: Coverage
@@ -249,7 +246,7 @@ type StepPlace = {
   readonly noted?: ReadonlyMap<string, number>
 }
 
-/** Commits one step, within the caller's transaction; returns its number. `keys` collects the keys of the rows that steps insert. */
+/** Commits one step within the caller's transaction; returns its number. `keys` collects the keys of the rows that steps insert. */
 export function* commitStep(
   sql: Sql,
   session: StoredSession,
@@ -274,7 +271,7 @@ export function* commitStep(
     tokensBefore,
     tokensAfter: step.after.tokens,
     summary: step.summary,
-    // Imported compactions were made earlier.
+    // Imported compactions were made in the past.
     createdAt: run.trigger === 'import' ? step.createdAt : undefined,
     rank,
   }
@@ -317,8 +314,8 @@ export function* commitStep(
 }
 
 /**
- * A plan may hide a row that an earlier step of the same run inserts. Its ordinal was the next one when the view was read; rows that
- * were inserted since have increased it.
+ * Corrects ordinals: a plan may hide a row that an earlier step of the same run inserts. The plan used the next ordinal at the time of its
+ * snapshot, and rows inserted since have increased it.
  */
 function withRealOrdinals(set: RowSet, snapshot: Snapshot, insertedBefore: number): RowSet {
   const moved = insertedBefore + 1 - snapshot.nextOrdinal

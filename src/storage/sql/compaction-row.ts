@@ -22,13 +22,13 @@ export type CompactionRow = {
   readonly tokensAfter: number
   readonly summary?: SummaryRecord | undefined
   readonly error?: string
-  /** Default now; milliseconds since 1970. */
+  /** In milliseconds since 1970. Default: now. */
   readonly createdAt?: number | undefined
-  /** Compactions build on others of lower rank: it is the order in which they came into force. */
+  /** The order in which compactions came into force. A compaction builds only on those of lower rank. */
   readonly rank: number
 }
 
-/** What is not changed when an attempt ends. */
+/** The columns that the end of an attempt doesn't change. */
 const KEPT: ReadonlySet<string> = new Set(['parts_replaced', 'created_at'])
 const ENDED = COMPACTION_FIGURES.names.filter((name) => !KEPT.has(name))
 const WRITE = `${insertInto('undertext_compactions', [
@@ -39,9 +39,7 @@ const WRITE = `${insertInto('undertext_compactions', [
   where undertext_compactions.status in ('running', 'aborted', 'expired') and undertext_compactions.rows_inserted = 0
   returning no`
 
-/**
- * Inserts a compaction, or ends one that was recorded as running; returns its number. `next`: the number of a new one, from `nextNo`.
- */
+/** Inserts a compaction, or ends one that was recorded as running; returns its number. `next`: the number for a new one, from `nextNo`. */
 export function* writeCompaction(
   sql: Sql,
   session: StoredSession,
@@ -76,7 +74,7 @@ export function stale(
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds })
 }
 
-/** The values of the columns summarizer, model, prompt_version, usage, cost. */
+/** Returns the values of the columns summarizer, model, prompt_version, usage, cost. */
 export function recordColumns(summary: SummaryRecord | undefined): readonly (string | number | null)[] {
   return [
     summary?.summarizer ?? null,

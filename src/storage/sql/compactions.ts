@@ -29,27 +29,25 @@ export type StoredCompaction = {
   readonly partsReplaced: number
   readonly requires: readonly RequiredKey[]
   readonly undoneWithRun: number | undefined
-  /** Numbers of the compactions that a rewind undid and redid when it last came into force. */
+  /** The numbers of the compactions that a rewind undid and redid when it last came into force. */
   readonly turned: { readonly lifted: readonly number[]; readonly restored: readonly number[] }
 }
 
-/** Key of a row and index of a part that a compaction points to, and keys of the rows that show the pointer. */
+/** The key of a row and the index of a part that a compaction points to, and the keys of the rows that show the pointer. */
 type RequiredKey = readonly [key: number, part: number, by?: readonly number[]]
 
 const STORED = `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.coverage, c.rows_hidden, c.parts_replaced, c.requires,
     c.undone_with_run, c.turned, c.rank, m.anchor, m.ordinal
   from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no`
 
-/** All compactions of a session in order of creation, within the caller's transaction. Its cost grows with the session. */
+/** Returns all compactions of a session in order of creation, within the caller's transaction. The cost grows with the session. */
 export function* loadCompactions(sql: Sql, session: number): Work<StoredCompaction[]> {
   return onceEach(yield* sql.all(`${STORED} where {family c} c.session = ? order by c.no`, session)).map(
     decodeStored,
   )
 }
 
-/**
- * Some compactions of a session, by its number or its id, within the caller's transaction; `where` names columns of `c`.
- */
+/** Returns some compactions of a session, given its number or id, within the caller's transaction. `where` refers to columns of `c`. */
 export function* someCompactions(
   sql: Sql,
   session: number | string,
@@ -62,7 +60,7 @@ export function* someCompactions(
   return onceEach(yield* sql.all(text, session, ...parameters)).map(decodeStored)
 }
 
-/** Compactions by their numbers, in order of rank, within the caller's transaction. */
+/** Returns compactions by their numbers in order of rank, within the caller's transaction. */
 export function* compactionsNumbered(
   sql: Sql,
   session: number,
@@ -73,7 +71,7 @@ export function* compactionsNumbered(
   return yield* someCompactions(sql, session, where, JSON.stringify(numbers))
 }
 
-/** Each compaction once, by its number: a damaged store may have two rows that one compaction inserted. */
+/** Removes duplicates: in a damaged store, one compaction may have inserted two rows. */
 export function onceEach(rows: readonly Row[]): Row[] {
   return [...new Map(rows.map((row) => [row[0], row] as const)).values()]
 }
@@ -102,7 +100,7 @@ export function decodeTurned(id: string, turned: unknown): StoredCompaction['tur
   return { lifted, restored }
 }
 
-/** How the compactions of a session nest. Each method is one search in the index of spans. */
+/** Returns how the compactions of a session nest. Each method is one search in the index of spans. */
 export function storedNesting(sql: Sql, session: number): Nesting<StoredCompaction> {
   const within = function* (
     status: CompactionStatus,
@@ -130,7 +128,7 @@ export function storedNesting(sql: Sql, session: number): Nesting<StoredCompacti
   }
 }
 
-/** Decodes a coverage. The parser's error would quote the coverage; this one names the compaction. */
+/** Decodes a coverage. The error names the compaction and doesn't quote the coverage, as the parser's would. */
 export function coverageOf(id: string, text: unknown, inserted: Place | undefined): Coverage {
   try {
     return decodeCoverage(text as string, inserted)
@@ -145,7 +143,7 @@ export function requiredKeys(id: string, requires: unknown): readonly RequiredKe
     : (parseStoredLists(requires, 'list of required parts', `compaction ${id}`) as unknown as RequiredKey[])
 }
 
-/** The parts that active deduplications point to, within the caller's transaction. */
+/** Returns the parts that active deduplications point to, within the caller's transaction. */
 export function* loadPointerTargets(sql: Sql, session: number): Work<PointerTarget[]> {
   const rows = yield* sql.all(
     "select id, requires from undertext_compactions where {family} session = ? and status = 'active' and requires is not null",
@@ -156,7 +154,7 @@ export function* loadPointerTargets(sql: Sql, session: number): Work<PointerTarg
   )
 }
 
-/** The parts that active previews replace, within the caller's transaction. */
+/** Returns the parts that active previews replace, within the caller's transaction. */
 export function* loadPreviews(sql: Sql, session: number): Work<PreviewedPart[]> {
   const rows = yield* sql.all(
     `select r.message, r.part, r.compaction, ${SAVED_OF_R}
@@ -171,8 +169,8 @@ export function* loadPreviews(sql: Sql, session: number): Work<PreviewedPart[]> 
 }
 
 /**
- * Returns a function with the positions of the log that the row inserted by a compaction replaces: those that the compaction hid, and
- * those that inserted rows among them replace.
+ * Returns a function that computes which positions of the log the inserted row of a compaction stands for: those that the compaction hid,
+ * and those that the inserted rows among its hidden rows stand for.
  */
 export function* provenanceOf(
   sql: Sql,
@@ -203,14 +201,14 @@ export function* provenanceOf(
   return positionsOf
 }
 
-/** What an id names; for an undo also the later compactions in force within the spans of those. */
+/** The compactions that an id refers to; for an undo, also the later active compactions within their spans. */
 export type Targets = {
   readonly targets: readonly StoredCompaction[]
   readonly isRun: boolean
   readonly later: readonly StoredCompaction[] | undefined
 }
 
-/** The compaction with an id, or all of a run. Throws `COMPACTION_NOT_FOUND`. */
+/** Finds the compaction with an id, or all compactions of a run. Throws `COMPACTION_NOT_FOUND`. */
 export function* findTargets(sql: Sql, sessionId: string, id: string, isUndo = false): Work<Targets> {
   const naming = begun(someCompactions(sql, sessionId, 'c.id = ?', id))
   const ofRun = begun(someCompactions(sql, sessionId, 'c.run = ? order by {+}c.no', id))
@@ -228,7 +226,7 @@ const LATER_IN_FORCE = `select l.no from undertext_compactions t join undertext_
       and l.last_anchor >= t.first_anchor and l.rank > t.rank
   where {family t} t.id = ? or {family t} t.run = ?`
 
-/** Compactions in their public form, oldest first. */
+/** Returns compactions in their public form, oldest first. */
 export const readCompactions = reading(
   'listCompactions',
   function* (
@@ -258,7 +256,7 @@ export const readCompactions = reading(
   },
 )
 
-/** A filter of its own for each case, so that one compaction is found by its index. */
+/** Each case has its own filter, so that the index finds a single compaction. */
 function filterOf(
   run: string | undefined,
   id: string | undefined,
@@ -267,14 +265,14 @@ function filterOf(
   return run === undefined ? [''] : ['and c.run = ?', run]
 }
 
-/** The place of the row that a compaction inserted, from its columns. */
+/** Returns the place of the row that a compaction inserted, from its columns. */
 export function placeOf(anchor: unknown, ordinal: unknown): Place | undefined {
   return ordinal === null ? undefined : { anchor: anchor as number, ordinal: ordinal as number }
 }
 
 type Decoded = Omit<Compaction, 'replaced' | 'requires'>
 
-/** Returns a function that replaces the numbers of what rewinds undo and redo by ids: one query for all of them. */
+/** Returns a function that replaces numbers with ids in the lists of compactions that rewinds undid and redid, using one query for all. */
 function* turnedIds(
   sql: Sql,
   { no: session }: StoredSession,
@@ -307,7 +305,7 @@ function* turnedIds(
 
 type PartPlaces = Compaction['replaced']
 
-/** The parts that compactions replace, by number of the compaction: one query for all of them. */
+/** Returns the parts that compactions replace, by number of the compaction, using one query for all of them. */
 function* replacedParts(
   sql: Sql,
   session: StoredSession,
@@ -330,7 +328,7 @@ function* replacedParts(
   return byNo
 }
 
-/** The ids of rows by their keys. */
+/** Returns the ids of rows by key. */
 export function* idsOfKeys(
   sql: Sql,
   { incarnation }: Pick<StoredSession, 'incarnation'>,
@@ -343,7 +341,7 @@ export function* idsOfKeys(
   return new Map(rows.map(([key, id, position, ordinal]) => [key, rowId(incarnation, id, position, ordinal)]))
 }
 
-/** Returns a function with the parts that a compaction's row points to: one query for all of them. */
+/** Returns a function with the parts that the row of a compaction points to, using one query for all of them. */
 function* requiredParts(
   sql: Sql,
   session: StoredSession,
@@ -360,7 +358,6 @@ function* requiredParts(
     })
 }
 
-/** Where the figures begin in a row, and one of them. */
 const FIGURES = 15
 const PARTS_REPLACED = FIGURES + COMPACTION_FIGURES.names.indexOf('parts_replaced')
 

@@ -6,21 +6,24 @@ import { mapMedia } from '../records/row-fields.ts'
 import type { Row, Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
-/** Text data of at least this length, in UTF-16 units, is stored as a blob, once for all messages that have it. Bytes always are. */
+/**
+ * The minimum length of text data, in UTF-16 units, that is stored as a blob, once for all messages that contain it. Bytes are always
+ * stored as blobs.
+ */
 const BLOB_THRESHOLD = 4_096
 
-/** The form of a blob's data in the content: bytes, base64, or a text (UTF-8). */
+/** The form of a blob's data in the content: bytes, base64, or a text in UTF-8. */
 type Encoding = 'bytes' | 'base64' | 'text'
 
-/** The place of a blob: part index, index within a tool result's content or -1, hash in hex, encoding. */
+/** The place of a blob: part, entry of a tool result's content or -1, hash in hexadecimal, encoding. */
 type BlobPlace = readonly [part: number, item: number, hash: string, encoding: Encoding]
 
 export type EncodedContent = {
-  /** JSON of the content, with an empty text for data that is stored as a blob. */
+  /** The JSON of the content, with an empty text in place of data that is stored as a blob. */
   readonly content: string
   readonly blobs: string | null
   readonly bytes: readonly { readonly hash: Buffer; readonly bytes: Uint8Array }[]
-  /** The JSON of a tool call's input, by part, so that it is computed only once. */
+  /** Returns the JSON of a tool call's input, given its part. Kept so that it is computed only once. */
   readonly inputJson: (part: number) => string | undefined
 }
 
@@ -32,7 +35,7 @@ export function encodeContent(content: string | readonly Part[]): EncodedContent
   if (typeof content === 'string') {
     return { content: JSON.stringify(content), blobs: null, bytes: NO_BYTES, inputJson: NO_INPUT }
   }
-  // Most contents are encoded by one native call.
+  // One native call encodes most contents.
   if (!content.some(needsShaping))
     return { content: stringifyJson(content), blobs: null, bytes: NO_BYTES, inputJson: NO_INPUT }
   const inputs: (string | undefined)[] = []
@@ -55,7 +58,7 @@ export function encodeContent(content: string | readonly Part[]): EncodedContent
   }
 }
 
-/** The JSON of parts. The JSON of tool calls' inputs goes into `inputs`, by part. */
+/** Returns the JSON of parts, and adds the JSON of tool calls' inputs to `inputs`, by part. */
 function stringifyParts(parts: readonly Part[], inputs: (string | undefined)[]): string {
   const texts = parts.map((part, index) => {
     if (part.type !== 'tool-call') return stringifyJson(part)
@@ -66,7 +69,7 @@ function stringifyParts(parts: readonly Part[], inputs: (string | undefined)[]):
   return `[${texts.join(',')}]`
 }
 
-/** The JSON of an object, given the JSON of one value; keys keep their order. */
+/** Returns the JSON of an object, given the JSON of one value. The order of the keys is kept. */
 function stringifyEntry(object: object, key: string, json: string): string {
   let text = ''
   for (const name in object) {
@@ -77,7 +80,7 @@ function stringifyEntry(object: object, key: string, json: string): string {
   return `${text}}`
 }
 
-/** Whether a part may have data for a blob, or an input whose JSON is needed. */
+/** Returns whether a part may contain data for a blob, or an input whose JSON is needed. */
 function needsShaping(part: Part): boolean {
   return (
     part.type === 'tool-call' ||
@@ -92,13 +95,13 @@ function separate(data: string | Uint8Array): { bytes: Uint8Array; encoding: Enc
   if (data.length < BLOB_THRESHOLD) return undefined
   const decoded = Buffer.from(data, 'base64')
   if (decoded.toString('base64') === data) return { bytes: decoded, encoding: 'base64' }
-  // UTF-8 has no lone surrogates, so a text with one stays in the JSON.
+  // UTF-8 can't represent lone surrogates, so a text that contains one stays in the JSON.
   return data.isWellFormed() ? { bytes: Buffer.from(data, 'utf8'), encoding: 'text' } : undefined
 }
 
 /**
- * Parses stored JSON. Throws `STORE_CORRUPT` with the row's id or key. The error of `JSON.parse` is not its cause, because that quotes
- * the text, which is a conversation.
+ * Parses stored JSON. Throws `STORE_CORRUPT` with the row's id or key, and without the error of `JSON.parse`, which would quote the
+ * conversation.
  */
 export function parseStored(text: unknown, what: string, row: string | number): unknown {
   try {
@@ -115,7 +118,7 @@ export function parseStoredLists(text: unknown, what: string, row: string | numb
   return value
 }
 
-/** The text of a replacement; `null` when it shows the original. Throws `STORE_CORRUPT`. */
+/** Returns the text of a replacement; `null` if it shows the original. Throws `STORE_CORRUPT`. */
 export function parseReplacement(text: unknown, row: string | number): string | null {
   return text === ORIGINAL ? null : parseStoredText(text, 'replacement', row)
 }
@@ -123,20 +126,20 @@ export function parseReplacement(text: unknown, row: string | number): string | 
 /** The stored JSON of a replacement that shows the original. */
 export const ORIGINAL = 'null'
 
-/** The text of a nullable column. Throws `STORE_CORRUPT`, naming the row, for any other value. */
+/** Returns the text of a nullable column. Throws `STORE_CORRUPT`, naming the row, for any other value. */
 export function storedText(value: unknown, row: string): string | undefined {
   if (value === null) return undefined
   if (typeof value !== 'string') throw damaged('record', row)
   return value
 }
 
-/** The number of a column. Throws `STORE_CORRUPT`, naming the row, for any other value. */
+/** Returns the number of a column. Throws `STORE_CORRUPT`, naming the row, for any other value. */
 export function storedNumber(value: unknown, row: string): number {
   if (typeof value !== 'number') throw damaged('record', row)
   return value
 }
 
-/** The same of a nullable column. */
+/** Returns the number of a nullable column. Throws `STORE_CORRUPT`, naming the row, for any other value. */
 export function storedOptional(value: unknown, row: string): number | undefined {
   return value === null ? undefined : storedNumber(value, row)
 }
@@ -155,7 +158,7 @@ export function parseStoredObject(text: unknown, what: string, row: string | num
   return value as JsonObject
 }
 
-/** The error for a stored value that cannot be read. `row` is its key or id. */
+/** Returns the error for a stored value that can't be read. `row` is its key or id. */
 export function damaged(what: string, row: string | number): UndertextError<'STORE_CORRUPT'> {
   return new UndertextError('STORE_CORRUPT', { detail: `the ${what} of ${named(row)} cannot be read` })
 }
@@ -165,8 +168,8 @@ function named(row: string | number): string {
 }
 
 /**
- * Decodes a content to what was appended. `found` are at least its blobs. Throws `STORE_CORRUPT`, naming the row, for what cannot be
- * read and for missing bytes.
+ * Decodes a content to the appended value. `found` must include its blobs. Throws `STORE_CORRUPT`, naming the row, if a value can't be read
+ * or bytes are missing.
  */
 export function decodeContent(
   stored: string,
@@ -196,7 +199,7 @@ export function decodeContent(
   return content
 }
 
-/** Whether a part has the fields that its readers rely on. Cheap, because every part of every view is checked. */
+/** Returns whether a part has the fields that its readers rely on. Must be cheap, because every part of every view is checked. */
 function isPart(value: unknown): value is Part {
   if (typeof value !== 'object' || value === null) return false
   const part = value as { readonly [name: string]: unknown }
@@ -225,7 +228,7 @@ function isOutput(value: unknown): boolean {
   return (type === 'json' || type === 'error-json') && inner !== undefined
 }
 
-/** The places of a row's blobs. Throws `STORE_CORRUPT`. */
+/** Returns the places of a row's blobs. Throws `STORE_CORRUPT`. */
 export function blobPlaces(blobs: string, row: string | number): readonly BlobPlace[] {
   const places = parseStored(blobs, 'list of blobs', row)
   if (!Array.isArray(places) || !places.every(isPlace)) throw damaged('list of blobs', row)
@@ -244,14 +247,14 @@ function isPlace(value: unknown): value is BlobPlace {
 /** Stores bytes once each and counts references to them, within the caller's transaction. */
 export function* keepBlobs(sql: Sql, bytes: EncodedContent['bytes']): Work<void> {
   for (const { hash, bytes: data } of inOrder(bytes)) {
-    // Not "on conflict": the trigger against replacing a blob fires before conflicts are handled.
+    // Not "on conflict", because the trigger that protects blobs fires before conflicts are handled.
     const known = yield* sql.change(ADD_REFERENCE, hash)
     if (known > 0) continue
     yield* sql.run(INSERT_BLOB, hash, data)
   }
 }
 
-/** The same where it is known which bytes are there, by the hash in hex; adds those that it stores. */
+/** Like `keepBlobs`, but given the hashes (in hexadecimal) of bytes that are already stored; adds the hashes of those that it stores. */
 export function* keepPieces(sql: Sql, pieces: EncodedContent['bytes'], known: Set<string>): Work<void> {
   for (const { hash, bytes } of inOrder(pieces)) {
     const name = hash.toString('hex')
@@ -261,7 +264,7 @@ export function* keepPieces(sql: Sql, pieces: EncodedContent['bytes'], known: Se
   }
 }
 
-/** Sessions of a family share blobs: two writers who lock them in one order do not wait for each other. */
+/** Sorts bytes, so that two writers that lock shared blobs of a family can't deadlock. */
 function inOrder(bytes: EncodedContent['bytes']): EncodedContent['bytes'] {
   return bytes.length < 2 ? bytes : [...bytes].sort((a, b) => a.hash.compare(b.hash))
 }
@@ -271,11 +274,11 @@ const ADD_REFERENCE =
 const INSERT_BLOB =
   'insert into undertext_blobs ({family,} hash, reference_count, bytes) values ({?,} ?, 1, ?)'
 
-/** Bytes by the hash in hex; those that are missing are not in it. */
+/** Bytes by their hash in hexadecimal; missing bytes are absent. */
 export type Blobs = ReadonlyMap<string, Uint8Array>
 const NO_BLOBS: Blobs = new Map()
 
-/** Reads the blobs that lists of places name; each list with the id or key of its row. */
+/** Reads the blobs in lists of places. Each list comes with the id or key of its row. */
 export function* readBlobs(
   sql: Sql,
   lists: Iterable<readonly [blobs: string | null, row: string | number]>,
@@ -296,7 +299,7 @@ export function* readBlobs(
   return found ?? NO_BLOBS
 }
 
-/** How often the contents of a session's rows refer to each blob, by the hash in hex. */
+/** Returns how often the contents of a session's rows refer to each blob, by hash in hexadecimal. */
 export function* contentBlobs(sql: Sql, session: number): Work<Map<string, number>> {
   const rows = yield* sql.all(
     `select c.key, c.blobs from undertext_messages m join undertext_contents c on {family c} c.key = m.key
@@ -306,7 +309,7 @@ export function* contentBlobs(sql: Sql, session: number): Work<Map<string, numbe
   return referencesIn(rows)
 }
 
-/** The same of rows by key. */
+/** Returns how often the contents of some rows refer to each blob, by hash in hexadecimal. */
 export function* blobsOf(sql: Sql, keys: readonly number[]): Work<Map<string, number>> {
   const rows = yield* sql.all(
     `select key, blobs from undertext_contents where {family} key in (select value from {list ?} k) and blobs is not null`,
@@ -328,7 +331,7 @@ function referencesIn(rows: readonly Row[]): Map<string, number> {
   return counts
 }
 
-/** Removes references, by the hash in hex, and the blobs without references; returns the number of those. */
+/** Removes references, by hash in hexadecimal, and the blobs that have no references left; returns the number of removed blobs. */
 export function* dropReferences(sql: Sql, counts: ReadonlyMap<string, number>): Work<number> {
   for (const hash of [...counts.keys()].sort())
     yield* sql.run(

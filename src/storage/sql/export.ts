@@ -42,7 +42,7 @@ import { type Row, reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M, TEXT_OF_R } from './view.ts'
 import type { Work } from './work.ts'
 
-/** The state with which the rows of an export are read. */
+/** The state that the rows of an export are read with. */
 type ExportedWithin = {
   readonly no: number
   /** Ids of compactions by their numbers. */
@@ -52,10 +52,10 @@ type ExportedWithin = {
   readonly hiding: Hiding
 }
 
-/** Everything of a session that is small or changes, read at one moment. Throws `SESSION_NOT_FOUND`, `STORE_CORRUPT`. */
+/** Reads all data of a session that is small or changes, as of one moment. Throws `SESSION_NOT_FOUND`, `STORE_CORRUPT`. */
 export const exportHead = reading('exportSession', readHead)
 
-/** The same within the caller's transaction. */
+/** Like `exportHead`, within the caller's transaction. */
 export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
   const session = yield* requireSession(sql, id)
   const { no } = session
@@ -103,7 +103,6 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
   return { head, background, within: { no, ids, pinned: new Set(pinned), hiding } satisfies ExportedWithin }
 }
 
-/** The jobs of a session and its circuit. */
 function* readBackground(sql: Sql, no: number, references: References): Work<Background> {
   const jobs = yield* sql.all(
     `select ${JOB.names.join(', ')} from undertext_jobs where {family} session = ? order by no`,
@@ -122,7 +121,7 @@ function* readBackground(sql: Sql, no: number, references: References): Work<Bac
   }
 }
 
-/** Sorted here, because the order of texts in a database of PostgreSQL depends on its collation. */
+/** Sorted here, because PostgreSQL sorts texts by the database's collation. */
 function byModel<T extends { readonly provider: string; readonly model?: string | undefined }>(
   records: T[],
 ): T[] {
@@ -133,7 +132,7 @@ function order(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The last position and ordinal come from the rows: a wrong counter must not cost a message. */
+/** The last position and ordinal are taken from the rows, so that a wrong counter can't lose a message. */
 function* sessionRecord(sql: Sql, session: StoredSession): Work<SessionRecord> {
   const rows = (yield* sql.get(
     `select (select max(position) from undertext_messages where {family} session = ? and position is not null),
@@ -155,7 +154,7 @@ function* sessionRecord(sql: Sql, session: StoredSession): Work<SessionRecord> {
   }
 }
 
-/** The compactions of a session, oldest first. `entries`: the audit's entries by their numbers, counted from 1. Throws `STORE_CORRUPT`. */
+/** Returns the compactions of a session, oldest first. `entries`: the audit's entries by number, counted from 1. Throws `STORE_CORRUPT`. */
 function* exportCompactions(
   sql: Sql,
   session: StoredSession,
@@ -214,7 +213,7 @@ function rowSetRecord({ positions, inserted }: RowSet): RowSetRecord | undefined
   }
 }
 
-/** Returns a function for the parts that a compaction depends on, by ids: one query for all compactions. */
+/** Returns a function for the parts that a compaction depends on, by id, using one query for all compactions. */
 function* requirementsOf(
   sql: Sql,
   session: StoredSession,
@@ -238,13 +237,13 @@ function* requirementsOf(
   }
 }
 
-/** Maximum messages of a page, and bytes of their contents; a single message may be larger. */
+/** The maximum number of messages in a page, and of bytes of their contents. A single message may be larger. */
 const MAX_ROWS = 500
 const MAX_BYTES = 4_000_000
 
 /**
- * The rows after a position as they were when the head was read: pins and tags follow from the head, and all else is written once. Throws
- * `SESSION_NOT_FOUND` when the session was purged since, `STORE_CORRUPT`.
+ * Returns the rows after a position, as they were when the head was read: pins and tags follow from the head, and everything else is
+ * written once. Throws `STORE_CORRUPT`, and `SESSION_NOT_FOUND` if the session was purged since.
  */
 export const exportRows = reading(
   'exportSession',
@@ -284,7 +283,7 @@ function* requireSame(sql: Sql, { head, within }: ExportedHead): Work<void> {
     throw new UndertextError('STORE_CORRUPT', { detail: `messages of session ${id} are missing` })
 }
 
-/** The last position of a page. Sizes are computed without reading the contents. */
+/** Returns the last position of a page. Sizes are computed without reading the contents. */
 function* lastOfPage(sql: Sql, no: number, after: number, messages: number): Work<number> {
   const sizes = yield* sql.all(
     `select m.position, octet_length(c.content) + coalesce(octet_length(c.metadata), 0)
@@ -312,7 +311,7 @@ const COLUMNS = `m.key, m.kind, m.role, m.position, m.anchor, m.ordinal, m.id, m
   c.metadata, c.blobs, m.inserted_by`
 const ROWS = `select ${COLUMNS} from undertext_messages m join ${CONTENT_OF_M} where {family m} m.session = ?`
 
-/** The messages of a page and the inserted rows after them, in the order of the view. */
+/** Returns the messages of a page and the inserted rows after them, in view order. */
 function* readRows(sql: Sql, { head, within }: ExportedHead, after: number, to: number): Work<Row[]> {
   const { no } = within as ExportedWithin
   const ordinals = head.compactions.flatMap(({ inserts }) =>
@@ -376,7 +375,7 @@ function rowReader({ head, within }: ExportedHead, found: Blobs): (row: Row) => 
   }
 }
 
-/** The replacements of rows, by their keys, without those of later compactions. */
+/** Returns the replacements of rows by key, without those of later compactions. */
 function* readReplacements(
   sql: Sql,
   { within }: ExportedHead,

@@ -37,24 +37,23 @@ import { type Row, reading, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
 /*
- * A fork has copies of the narrow rows, at the same places, and of the compactions, under new numbers and ids. Contents and long texts
- * of replacements stay where they are: the copies name them. Tags, shown texts and counters are those of the moment.
+ * A fork has copies of the narrow rows at the same places, and of the compactions under new numbers and ids. Contents and long replacement
+ * texts aren't copied: the copies refer to them. Tags, shown texts and counters are those at the moment of the fork.
  */
 
-/** Longer replacements are not copied. A reference to one is shorter, so a fork of a fork copies the reference. */
+/** Longer replacements aren't copied. A reference is shorter than this, so a fork of a fork copies the reference. */
 const COPIED_BYTES = 64
 
-/** What the state of a compaction at a moment means for tags of today. */
+/** The state of a compaction at the moment of the fork, relative to the current tags. */
 const STATES = {
-  /** It was not in force. */
+  /** It wasn't in force. */
   undone: 0,
-  /** It was in force and is in force today. */
+  /** It was in force, and still is. */
   active: 1,
-  /** It was in force and is not today. */
+  /** It was in force, and no longer is. */
   restored: 2,
 } as const
 
-/** A compaction to copy. */
 type Copied = {
   readonly no: number
   readonly newNo: number
@@ -62,13 +61,12 @@ type Copied = {
   readonly row: Row
 }
 
-/** A session that is forked, and where. */
 type Forking = {
   readonly origin: StoredSession
   readonly fork: StoredSession
   /** The last position. */
   readonly position: number
-  /** `undefined` for now. */
+  /** The moment of the past; `undefined` for now. */
   readonly past: Point | undefined
   readonly copied: readonly Copied[]
 }
@@ -98,7 +96,7 @@ export const forkSession = writing(
   },
 )
 
-/** Appends the conclusion of a fork to the session that it is a fork of, and records it. See `Storage.bringBack`. */
+/** Appends the conclusion of a fork to the session that it was forked from, and records it. See `Storage.bringBack`. */
 export function* bringBack(
   sql: Sql,
   sessionId: string,
@@ -109,7 +107,7 @@ export function* bringBack(
   return yield* writeMessages(sql, 'bringBack', writing, function* (write): Work<AppendedMessage> {
     yield* sql.enterAlone(sessionId)
     const { no } = yield* requireSession(sql, sessionId)
-    // While its summary was written, the fork may have been purged, or the session that it is a fork of.
+    // The fork or its origin may have been purged while the summary was written.
     const branch = yield* readSession(sql, fork)
     const isSame = branch?.incarnation === incarnation && branch.forkedFrom?.sessionId === sessionId
     if (!isSame) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: fork })
@@ -121,13 +119,13 @@ export function* bringBack(
   })
 }
 
-/** The direct forks of a session, oldest first. */
+/** Returns the direct forks of a session, oldest first. */
 export const listForks = reading('listForks', function* (sql: Sql, id: string): Work<Session[]> {
   const { no } = yield* requireSession(sql, id)
   return yield* sessionsWhere(sql, `${FORKS_OF} and staged_by is null order by no`, no)
 })
 
-/** The columns of a compaction: those that a copy has in its own way, then the others. */
+/** The columns of a compaction: first those that differ in a copy, then the others. */
 const CHANGED = ['no', 'id', 'run', 'status', 'coverage', 'requires', 'undone_with_run', 'turned']
 const COMPACTION = [
   ...CHANGED,
@@ -136,7 +134,7 @@ const COMPACTION = [
   ),
 ]
 
-/** The compactions that exist at a moment, with their state; attempts without a result are ignored. */
+/** Returns the compactions that exist at a moment, with their state. Attempts without a result are ignored. */
 function* compactionsAt(
   sql: Sql,
   origin: StoredSession,
@@ -164,7 +162,7 @@ function stateNow(row: Row): number {
   return row[3] === 'active' ? STATES.active : STATES.undone
 }
 
-/** Returns a function for the state of a compaction at a moment, `undefined` before it was made. */
+/** Returns a function for the state of a compaction at a moment; `undefined` before it was made. */
 function* statesAt(sql: Sql, { no }: StoredSession, past: Point): Work<(row: Row) => number | undefined> {
   const inForce = new Set((yield* inForceAt(sql, { no }, past)).map((one) => one.no))
   const made = yield* sql.all(
@@ -179,9 +177,9 @@ function* statesAt(sql: Sql, { no }: StoredSession, past: Point): Work<(row: Row
   }
 }
 
-/** How the key of a copied row follows from its place. */
+/** How the key of a copied row is computed from its place. */
 type NewKeys = {
-  /** SQL for the new key of the row `m`, with these values. */
+  /** SQL for the new key of the row `m`, with its values. */
   readonly sql: string
   readonly values: readonly number[]
   of(position: number | null, ordinal: number): number
@@ -193,7 +191,7 @@ function* newKeys(sql: Sql, { fork, position }: Forking): Work<NewKeys> {
     first === null
       ? ((yield* sql.get('select coalesce(max(key), 0) from undertext_messages'))![0] as number)
       : 0
-  // In SQLite messages first, then the inserted rows, without gaps.
+  // In SQLite, messages come first and then the inserted rows, without gaps.
   const [each, messages, inserted] = first === null ? [1, last, last + position] : [2, first, first + 1]
   return {
     sql: 'case when m.position is null then ? + ? * m.ordinal else ? + ? * m.position end',
@@ -243,7 +241,6 @@ const INSERT_AUDIT = insertInto('undertext_audit', [
   ...['no', 'session', 'event', 'compaction', 'run', 'at', 'actor', 'detail', 'position'],
 ])
 
-/** Copies compactions and what the audit says about them. */
 function* copyCompactions(sql: Sql, forking: Forking, keys: NewKeys): Work<void> {
   const { fork, copied } = forking
   if (copied.length === 0) return
@@ -289,7 +286,7 @@ function* copyCompactions(sql: Sql, forking: Forking, keys: NewKeys): Work<void>
 
 const PARAMS = COMPACTION.indexOf('params') - COMPACTION.indexOf('kind')
 
-/** JSON in which ids of messages that the original made are those of the fork. */
+/** Replaces generated ids of the origin's messages in JSON with those of the fork. */
 function ownIds({ origin, fork }: Forking, json: string | null): string | null {
   return json === null ? null : json.replaceAll(`"${origin.incarnation}:`, `"${fork.incarnation}:`)
 }
@@ -307,7 +304,7 @@ function coverageText(id: string, text: string, renumbered: (list: readonly numb
 
 type Places = ReadonlyMap<number, readonly [position: number | null, ordinal: number]>
 
-/** The places of the rows that compactions point to, by key. */
+/** Returns the places of the rows that compactions point to, by key. */
 function* placesOf(sql: Sql, copied: readonly Copied[]): Work<Places> {
   const keys = copied.flatMap(({ row }) =>
     requiredKeys(row[1] as string, row[5]).flatMap(([key, , by = []]) => [key, ...by]),
@@ -331,8 +328,8 @@ function newKeyIn(places: Places, keys: NewKeys, compaction: string): (key: numb
 }
 
 /**
- * Copies what was recorded about the compactions up to the moment; returns the new numbers of the entries, and for a moment of the past
- * how the compactions were turned until then.
+ * Copies the audit of the compactions up to the moment. Returns the new numbers of the entries, and for a moment of the past, which
+ * compactions were undone and redone by then.
  */
 function* copyAudit(
   sql: Sql,
@@ -366,7 +363,7 @@ function* copyAudit(
       yield* sql.nextNo('undertext_audit', fork.no),
       ...[fork.no, event, newNo, newRun, at, actor],
       detail === null ? null : ownIds(forking, JSON.stringify(renamed(found, named))),
-      // A preview of an append that the fork has only a part of.
+      // A preview of an append that the fork contains only in part.
       Math.min(position as number, last),
     )
     entries.set(no as number, key)
@@ -376,14 +373,13 @@ function* copyAudit(
 
 type Turned = { readonly lifted: readonly number[]; readonly restored: readonly number[] }
 
-/** How compactions were undone and redone up to a moment, from the entries of the audit: the rows have only what is so today. */
+/** Reconstructs from the audit how compactions were undone and redone up to a moment, because the rows have only the current state. */
 class Turnings {
   readonly #withRun = new Map<number, number>()
-  /** The rewinds, by id. */
   readonly #rewinds: ReadonlyMap<string, { readonly no: number; readonly lifts: ReadonlySet<number> }>
-  /** What each rewind undid and redid when it was last in force. */
+  /** The compactions that each rewind undid and redid when it was last in force. */
   readonly #turned = new Map<number, { lifted: number[]; restored: number[]; isOver: boolean }>()
-  /** The undo of a run whose entries follow; `others`: of other runs. */
+  /** The undo of a run whose entries follow. `others`: compactions of other runs. */
   #undoing: { readonly no: number; readonly run: string; others: number[] } | undefined
 
   constructor(copied: readonly Copied[]) {
@@ -413,14 +409,14 @@ class Turnings {
     if (event === 'redone' && turned?.isOver === true) this.#begin(turned)
     const undoing = event === 'undone' ? this.#undoing : undefined
     if (undoing === undefined) return
-    // What builds on the compactions of a run is undone before them.
+    // Compactions that build on those of the run are undone first.
     undoing.others.push(compaction)
     if (undoing.run !== run) return
     for (const other of undoing.others) this.#withRun.set(other, undoing.no)
     undoing.others = []
   }
 
-  /** A rewind undoes what it lifts, and redoes what it restores; its undo does the opposite. */
+  /** A rewind undoes the compactions that it lifts, and redoes those that it restores; the undo of a rewind does the opposite. */
   #addTurned(event: string, compaction: number, id: string): void {
     const rewind = this.#rewinds.get(id)
     const turned = rewind && this.#turned.get(rewind.no)
@@ -446,7 +442,7 @@ class Turnings {
   }
 }
 
-/** Details name compactions by their ids. */
+/** Returns the detail with the new ids of compactions. */
 function renamed(detail: JsonObject, named: ReadonlyMap<string, string>): JsonObject {
   const rename = (value: Json | undefined): Json | undefined =>
     typeof value === 'string' ? (named.get(value) ?? value) : value
@@ -471,8 +467,8 @@ function* copyReplacements(sql: Sql, { copied, position }: Forking, keys: NewKey
 }
 
 /**
- * Copies what was measured, so that the size of a fork is known before its first request: its system prompt and tools are those of the
- * origin. For an earlier moment the reports are of another view, unless the view never changed: then it is a beginning of that view.
+ * Copies measurements, so that the size of a fork is known before its first request: its system prompt and tools are its origin's. For a
+ * moment of the past, the copies are outdated unless the view has never changed; then the fork's view is a beginning of the measured view.
  */
 function* copyMeasurements(sql: Sql, { origin, fork, past }: Forking): Work<void> {
   const latest = past === undefined ? origin.viewEpoch : Math.max(0, origin.viewEpoch - 1)
@@ -486,7 +482,7 @@ function* copyMeasurements(sql: Sql, { origin, fork, past }: Forking): Work<void
   )
 }
 
-/** Sets the tags that are not those of today, the shown texts and the counters. */
+/** Sets the tags that differ from the current ones, the shown texts and the counters. */
 function* settle(sql: Sql, forking: Forking, keys: NewKeys): Work<void> {
   const { origin, fork, position, past, copied } = forking
   yield* sql.run(
@@ -504,7 +500,7 @@ function* settle(sql: Sql, forking: Forking, keys: NewKeys): Work<void> {
   )
 }
 
-/** Sets the pins, the tags and the sizes of originals that the rows of a fork had at a moment. */
+/** Sets the pins, tags and original sizes that the rows of a fork had at a moment. */
 function* goBack(
   sql: Sql,
   { origin, fork, position, copied }: Forking,
@@ -517,7 +513,7 @@ function* goBack(
     const [, id, , , text] = row
     const kind = row[COMPACTION.indexOf('kind')] as CompactionKind
     const coverage = coverageOf(id as string, text, undefined)
-    // What it hid was not pinned then.
+    // The rows that it hid weren't pinned.
     if (coverage.rewinds !== true)
       for (const [where, ...values] of placesIn(sql, fork.no, coverage.hidden))
         yield* sql.run(`update undertext_messages set pinned = 0 where ${where} and pinned = 1`, ...values)
@@ -534,7 +530,7 @@ function* goBack(
      where {family undertext_messages} undertext_messages.key = was.new_key and undertext_messages.session = ?`,
     ...[...keys.values, origin.no, position, fork.no],
   )
-  // A preview of an append that the fork has only a part of.
+  // A preview of an append that the fork contains only in part.
   yield* sql.run(
     `update undertext_compactions set parts_replaced = (select count(*) from undertext_replacements r
        where {family r} r.compaction = undertext_compactions.no)
@@ -543,7 +539,7 @@ function* goBack(
   )
 }
 
-/** The audit names up to 20 messages of each change of pins; others keep the pins of today. */
+/** Restores pins from the audit. An entry names up to 20 messages; for others the current pins are kept. */
 function* pinAsThen(sql: Sql, origin: StoredSession, fork: StoredSession, { audit }: Point): Work<void> {
   const later = yield* sql.all(
     `select no, event, detail from undertext_audit
@@ -555,7 +551,7 @@ function* pinAsThen(sql: Sql, origin: StoredSession, fork: StoredSession, { audi
   for (const [no, event, detail] of later) {
     const { messageIds } = parseStoredObject(detail, 'detail', `audit entry ${no}`)
     for (const id of (messageIds ?? []) as readonly string[]) {
-      // The first change since the moment says what was before it.
+      // The first change after the moment shows the state before it.
       if (done.has(id)) continue
       done.add(id)
       const [position, ordinal] = (yield* sql.get(

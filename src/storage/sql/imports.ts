@@ -9,11 +9,11 @@ import { outside, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
 /*
- * Imports in progress: sessions that are written in batches, so that no writer waits long for the lock, under a temporary name and in
- * no list. A finished import gets its own name. One that is never finished is removed without a receipt.
+ * An import in progress is a session under a temporary name that no list shows. It is written in batches, so that no writer waits long for
+ * the lock. A finished import receives its own name; one that is never finished is removed without a receipt.
  */
 
-/** Creates a session that no list shows. Throws `SESSION_EXISTS`, also when all of its possible incarnations are taken. */
+/** Creates a session that no list shows. Throws `SESSION_EXISTS`, also if all candidates for its incarnation are taken. */
 export const beginImport = writing(
   'beginImport',
   function* (sql: Sql, request: NewImport): Work<StoredSession> {
@@ -40,10 +40,12 @@ function* firstFree(sql: Sql, incarnations: readonly string[]): Work<string | un
   return undefined
 }
 
-/** Gives an imported session its own name and lists it. Throws `SESSION_EXISTS`, and `SESSION_NOT_FOUND` when it is not in progress. */
+/**
+ * Gives an imported session its own name and lists it. Throws `SESSION_EXISTS`, and `SESSION_NOT_FOUND` if the import isn't in progress.
+ */
 export const finishImport = writing('finishImport', publish)
 
-/** The same within the caller's transaction. */
+/** Like `finishImport`, within the caller's transaction. */
 export function* publish(
   sql: Sql,
   importId: string,
@@ -63,7 +65,7 @@ export function* publish(
   return yield* requireSession(sql, id)
 }
 
-/** Makes a session an import in progress that only a removal takes further, within the caller's transaction. */
+/** Turns a session into an import in progress that can only be removed, within the caller's transaction. */
 export function* setAside(
   sql: Sql,
   id: string,
@@ -72,7 +74,7 @@ export function* setAside(
   yield* sql.enterAlone(id)
   const session = yield* requireSession(sql, id)
   const { no } = session
-  // Ids of compactions and jobs are unique in a file, and its successor has the same.
+  // Ids of compactions and jobs are unique in a file, and the session's successor uses the same ids.
   yield* sql.unguarded(String(no), function* () {
     yield* leaveToForks(sql, session)
     for (const table of ['compactions', 'jobs'])
@@ -106,9 +108,9 @@ function* refuseTaken(sql: Sql, id: string): Work<void> {
     throw new UndertextError('SESSION_EXISTS', { sessionId: id })
 }
 
-/** Removes some rows of an import, newest first; returns whether nothing is left. Does nothing to a finished import. */
+/** Removes some rows of an import, newest first; returns whether nothing is left. Has no effect on a finished import. */
 export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean> {
-  // Without rows to remove there is nothing to erase from the files.
+  // If there are no rows to remove, nothing has to be erased from the files.
   if ((yield* sql.outside('discardImport', () => importNo(sql, id))) === undefined) return true
   const isGone = yield* sql.erase('discardImport', function* () {
     yield* sql.enterAlone(id)
@@ -134,7 +136,7 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
   return isGone
 }
 
-/** Returns the references to blobs that they had. */
+/** Removes rows; returns their references to blobs. */
 function* discardRows(sql: Sql, keys: readonly number[]): Work<Map<string, number>> {
   const list = JSON.stringify(keys)
   const among = 'in (select value from {list ?} k)'

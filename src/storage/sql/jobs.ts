@@ -7,7 +7,7 @@ import { requireHead, requireSession } from './sessions.ts'
 import { outside, type Row, reading, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
-/** Number of jobs kept per session; older ones are deleted when a new one is queued. */
+/** The number of jobs kept per session; older ones are deleted when a new one is queued. */
 const KEPT_JOBS = 100
 
 const COLUMNS = `j.id, s.id, j.state, j.run, j.attempts, j.position, j.view_epoch, j.not_before, j.error, j.created_at, j.changed_at,
@@ -39,7 +39,7 @@ export const enqueueJob = writing(
     const open = yield* findJob(sql, `{family j} j.${OPEN} and j.session = ?`, session.no)
     const now = Date.now()
     if (open !== undefined) {
-      // An automatic job becomes a requested one.
+      // A requested job takes the place of an automatic one.
       if (hurry && requestOf(open.request).isOffered === true) {
         const { config, replans } = requestOf(open.request)
         const asked = stringifyJson({ config, replans })
@@ -84,7 +84,7 @@ export function* claimJob(
   claim: JobClaim,
   mostAttempts: number,
 ): Work<ClaimedJob | undefined> {
-  // Usually there is none, which needs no write lock.
+  // Usually there is no open job, and then no write lock is needed.
   const seen = yield* sql.outside('compactInBackground', () => openOfId(sql, id))
   if (seen === undefined) return undefined
   if (!(yield* isDue(sql, seen))) return yield* shorten(sql, seen)
@@ -119,7 +119,7 @@ export function* claimJob(
   })
 }
 
-/** Shortens a claim that expires later than a new one would, because the clock was set back, to the duration of a new one. */
+/** If the clock was set back, a claim may expire later than a new one would; its end is then moved to that of a new one. */
 function* shorten(sql: Sql, { job, expires }: StoredJob): Work<undefined> {
   const latest = Date.now() + LEASE_MS
   if (!sql.isShared && job.state === 'running' && expires > latest)
@@ -137,14 +137,14 @@ const setExpiry = writing(
 )
 
 /**
- * The end of a wait that was recorded at `changedAt`: now, if the clock was set back since. The time that has passed is unknown then,
- * and the reason of the wait is checked again.
+ * Returns the end of a wait that was recorded at `changedAt`; if the clock was set back since, that is now. The elapsed time is unknown
+ * then, and the reason for the wait is checked again.
  */
 export function dueAt(notBefore: number, changedAt: number): number {
   return changedAt - Date.now() > LEASE_MS ? Math.min(notBefore, Date.now()) : notBefore
 }
 
-/** Whether a job is queued and due, or running without a live holder. */
+/** Returns whether a job is due in the queue, or running without a live holder. */
 function* isDue(sql: Sql, stored: StoredJob): Work<boolean> {
   if (stored.job.state === 'queued') return stored.job.notBefore <= Date.now()
   return !(yield* isHeld(sql, stored))
@@ -186,8 +186,8 @@ export const endJob = writing(
 )
 
 /**
- * Before the commit of a job's run, within its transaction: throws `ABORTED` for a job that was cancelled or taken over. With steps the
- * job is done in the same transaction, so that a crash cannot repeat it.
+ * Settles the job of a run within the transaction of the run's commit. Throws `ABORTED` if the job was cancelled or taken over. If the run
+ * has steps, the job is done with the same commit, so that a crash can't repeat it.
  */
 export function* settleJob(
   sql: Sql,
@@ -253,7 +253,6 @@ export const readWaiting = outside('whenIdle', function* (sql: Sql, limit: numbe
   return (yield* sql.all(statement, limit)).map((row) => row[0] as string)
 })
 
-/** The first job that a condition selects. */
 function* findJob(sql: Sql, where: string, value: string | number): Work<StoredJob | undefined> {
   const row = yield* sql.get(`${SELECT} where ${where}`, value)
   return row && decode(row)
@@ -288,7 +287,7 @@ function decode(row: Row): StoredJob {
   }
 }
 
-/** The stored request; one that cannot be read is empty, so that the job uses the current settings. */
+/** Returns the stored request. If it can't be read, an empty one is returned, so that the job uses the current settings. */
 function requestOf(value: unknown): JobRequest {
   try {
     const { config, replans, isOffered } = JSON.parse(String(value)) as Record<string, unknown>

@@ -35,18 +35,18 @@ export function* clearLease(sql: Sql, session: number): Work<void> {
   )
 }
 
-/** Marks attempts of a session as expired whose run has no valid lease, within the caller's transaction. */
+/** Marks attempts of a session as expired if their run has no valid lease, within the caller's transaction. */
 export function* expireDead(sql: Sql, session: number): Work<void> {
   const lease = yield* leaseOf(sql, session)
   yield* expireAttempts(sql, session, yield* runningAttempts(sql, session), liveRun(sql, lease))
 }
 
-/** The run of a lease whose holder is alive. */
+/** Returns the run of a lease whose holder is alive. */
 export function liveRun(sql: Sql, lease: Lease | undefined): string | undefined {
   return lease !== undefined && isAlive(sql, lease) ? lease.runId : undefined
 }
 
-/** The same in its own transaction, if there are any. */
+/** Like `expireDead`, in its own transaction, if there are such attempts. */
 export function* endDead(sql: Sql, verb: string, id: string): Work<void> {
   const no = yield* sql.outside(verb, function* () {
     const session = yield* readSession(sql, id)
@@ -59,7 +59,7 @@ export function* endDead(sql: Sql, verb: string, id: string): Work<void> {
   })
 }
 
-/** The same for all sessions, when a store is opened. */
+/** Like `expireDead`, for all sessions, when a store is opened. */
 export function* expireAllDead(sql: Sql): Work<void> {
   if (!(yield* sql.outside('openStore', () => hasRunning(sql)))) return
   try {
@@ -68,12 +68,12 @@ export function* expireAllDead(sql: Sql): Work<void> {
       for (const [session] of yield* sql.all(statement)) yield* expireDead(sql, session as number)
     })
   } catch (error) {
-    // Another connection is writing: the next run of each session marks its attempts.
+    // Another connection is writing; the next run of each session will mark its attempts.
     if (!isUndertextError(error, 'STORE_BUSY')) throw error
   }
 }
 
-/** The valid lease on a session. Without one, its running attempts are marked as expired. */
+/** Returns the valid lease on a session. If there is none, its running attempts are marked as expired. */
 export function* leaseInTheWay(sql: Sql, id: string): Work<Lease | undefined> {
   const lease = yield* sql.outside('compactSession', () => leaseOfId(sql, id))
   if (lease === undefined || !isAlive(sql, lease)) {
@@ -126,7 +126,7 @@ function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boo
   return (yield* sql.change(statement, expiresAt + (yield* sql.clockOffset()), id, runId)) === 1
 }
 
-/** Whether a lease expires later than a new one would: the clock was set back after it was written. */
+/** Returns whether a lease expires later than a new one would, because the clock was set back after it was written. */
 function expiresTooLate(sql: Sql, { expiresAt }: Lease): boolean {
   return !sql.isShared && expiresAt > Date.now() + LEASE_MS
 }
@@ -137,23 +137,24 @@ function* shorten(sql: Sql, id: string, lease: Lease): Work<void> {
 }
 
 /*
- * Requested summaries: recorded before the request, and ended whatever happens. A model call costs money even when the process dies.
+ * Requested summaries. A request is recorded before it is sent, and its end is recorded whatever happens, because a model call costs money
+ * even if the process dies.
  */
 
-/** The session of a snapshot; `undefined` when it was purged since. */
+/** Returns the session of a snapshot; `undefined` if it was purged since. */
 function* findPlanned(sql: Sql, { session }: Snapshot): Work<StoredSession | undefined> {
   const now = yield* readSession(sql, session.id)
   return now?.incarnation === session.incarnation ? now : undefined
 }
 
-/** The session of a snapshot. Throws `STALE_PLAN` when it was purged since. */
+/** Returns the session of a snapshot. Throws `STALE_PLAN` if it was purged since. */
 export function* requirePlanned(sql: Sql, snapshot: Snapshot): Work<StoredSession> {
   const session = yield* findPlanned(sql, snapshot)
   if (session === undefined) throw stale(snapshot.session.id, 'the session was purged since')
   return session
 }
 
-/** Records a request for a summary before it is made, so that the audit shows its cost whatever happens. */
+/** Records a request for a summary before it is sent, so that the audit shows its cost whatever happens. */
 export const noteAttempt = writing(
   'compactSession',
   function* (
@@ -175,8 +176,8 @@ export const noteAttempt = writing(
 )
 
 /**
- * Records the cost of an attempt so far, in case the process dies. The cost of an attempt that was marked as expired meanwhile is
- * recorded too.
+ * Records the cost of an attempt so far, in case the process dies. The cost is recorded even if the attempt was marked as expired
+ * meanwhile.
  */
 export function* noteAnswer(sql: Sql, id: string, attemptId: string, summary: SummaryRecord): Work<void> {
   yield* sql.write('compactSession', function* () {
@@ -192,7 +193,7 @@ export function* noteAnswer(sql: Sql, id: string, attemptId: string, summary: Su
   })
 }
 
-/** Records attempts that ended without a summary; does nothing when their session was purged since. */
+/** Records attempts that ended without a summary; does nothing if their session was purged since. */
 export const endAttempts = writing(
   'compactSession',
   function* (sql: Sql, snapshot: Snapshot, run: RunStart, ended: readonly FailedAttempt[]): Work<void> {
@@ -225,14 +226,14 @@ export function* recordFailure(
   yield* writeAudit(sql, session.no, entry)
 }
 
-/** Whether attempts of a session, or of any session, are recorded as running. */
+/** Returns whether attempts of a session, or of any session, are recorded as running. */
 function* hasRunning(sql: Sql, session?: number): Work<boolean> {
   const running = "select 1 from undertext_compactions where status = 'running'"
   if (session === undefined) return (yield* sql.get(`${running} limit 1`)) !== undefined
   return (yield* sql.get(`${running} and {family} session = ? limit 1`, session)) !== undefined
 }
 
-/** Attempts that are recorded as running. */
+/** An attempt that is recorded as running. */
 export type RunningAttempt = { readonly no: number; readonly id: string; readonly run: string }
 
 export function* runningAttempts(sql: Sql, session: number): Work<RunningAttempt[]> {

@@ -38,15 +38,15 @@ import {
 import type { Work } from './work.ts'
 
 /*
- * The past of a session. All functions work within the caller's transaction. What was in force comes from the transitions in the audit,
- * which rows were visible from the coverage, and what they showed from the replacements: never from the tags, which are of today.
+ * The past of a session, within the caller's transaction. Which compactions were in force is computed from the transitions in the audit,
+ * which rows were visible from the coverage, and their texts from the replacements; never from the tags, which are current.
  */
 
 const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
 
 /**
- * The point that a moment names; `undefined` names the present. Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, `REQUEST_NOT_FOUND`, and `INVALID_INPUT`
- * for an entry of the audit that the session does not have.
+ * Returns the point that a moment refers to; `undefined` is the present. Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`,
+ * `REQUEST_NOT_FOUND`, and `INVALID_INPUT` for an unknown entry of the audit.
  */
 export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefined): Work<Point> {
   const { no } = session
@@ -82,7 +82,7 @@ export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefi
 
 const POSITION_OF_ENTRY = 'select position, no from undertext_audit where {family} session = ?'
 
-/** The last entry of the audit that meets a condition, or the one so many before it; 0 for none. */
+/** Returns the number of the last audit entry that meets a condition, or of the one `before` entries earlier; 0 if there is none. */
 function* lastEntry(sql: Sql, session: number, condition: string, value?: number, before = 0): Work<number> {
   const row = yield* sql.get(
     `${POSITION_OF_ENTRY} and ${condition} order by no desc limit 1 offset ?`,
@@ -93,7 +93,10 @@ function* lastEntry(sql: Sql, session: number, condition: string, value?: number
 
 type Side = 'before' | 'after'
 
-/** A message of the log; a row that a compaction inserted came and went with its compaction. Throws `MESSAGE_NOT_FOUND`. */
+/**
+ * Returns the point before or after a message of the log. For an inserted row, returns the point before or after its compaction, because
+ * the row comes and goes with it. Throws `MESSAGE_NOT_FOUND`.
+ */
 function* besideMessage(sql: Sql, session: SessionHead, message: string | number, side: Side): Work<Point> {
   let position = message
   if (typeof message === 'string') {
@@ -112,7 +115,7 @@ function* besideMessage(sql: Sql, session: SessionHead, message: string | number
   return { position: side === 'after' ? position : position - 1, audit }
 }
 
-/** The messages and the entries of the audit up to a time. */
+/** Returns the point with all messages and audit entries up to a time. */
 function* atTime(sql: Sql, session: number, time: number): Work<Point> {
   const written = yield* sql.get(
     `select position from undertext_messages where {family} session = ? and position is not null and created_at <= ?
@@ -124,11 +127,11 @@ function* atTime(sql: Sql, session: number, time: number): Work<Point> {
   return { position: Math.max((written?.[0] ?? 0) as number, position), audit }
 }
 
-/** Before the first or after the last compaction of a run, or of the one with an id, was made. */
+/** Returns the point before the first or after the last compaction of a run, or before or after the compaction with an id. */
 function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Side): Work<Point> {
   const { targets } = yield* findTargets(sql, session.id, id)
   const numbers = JSON.stringify(targets.map(({ no }) => no))
-  // An attempt that ended without a summary was never created.
+  // An attempt that ended without a summary was never made.
   const row = yield* sql.get(
     `select no, compaction, event, position from undertext_audit
      where {family} session = ? and compaction in (select value from {list ?} k)
@@ -142,11 +145,11 @@ function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Sid
   if (side === 'after') return { position, audit: no }
   if (event !== 'created') return { position, audit: yield* lastEntry(sql, session.no, 'no < ?', no) }
   const target = targets.find((one) => one.no === compaction)!
-  // A rewind first undoes and redoes others, each with an entry of its own.
+  // A rewind undoes and redoes other compactions first, each with its own entry.
   const { lifts = [], restores = [] } = target.coverage
   const audit = yield* lastEntry(sql, session.no, 'no < ?', no, lifts.length + restores.length)
   if (target.kind !== 'preview') return { position, audit }
-  // A preview came with its messages.
+  // A preview was made together with its messages.
   const [first] = (yield* sql.get(
     `select min(m.position) from undertext_replacements r {cross} undertext_messages m on {family m} m.key = r.message
      where {family r} r.compaction = ?`,
@@ -156,8 +159,8 @@ function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Sid
 }
 
 /**
- * The compactions in force at a point, in order of rank, with the status they had then. A preview is in force from the moment its
- * messages are there.
+ * Returns the compactions in force at a point in order of rank, with their status at that point. A preview is in force as soon as its
+ * messages exist.
  */
 export function* inForceAt(
   sql: Sql,
@@ -167,7 +170,7 @@ export function* inForceAt(
   return (yield* compactionsAt(sql, session, point)).filter(({ status }) => status === 'active')
 }
 
-/** The same with those that were undone then. */
+/** Like `inForceAt`, including undone compactions. */
 function* compactionsAt(sql: Sql, session: { readonly no: number }, point: Point): Work<StoredCompaction[]> {
   const rows = yield* sql.all(
     `select no, compaction, event from undertext_audit
@@ -182,7 +185,10 @@ function* compactionsAt(sql: Sql, session: { readonly no: number }, point: Point
   return known.map((one) => ({ ...one, status: states.get(one.no) ? 'active' : 'undone' }))
 }
 
-/** The previews with messages up to the point that are recorded after it: that of the append of its last message. */
+/**
+ * Returns the preview that is recorded after a point but has messages up to it, if any. It belongs to the append of the point's last
+ * message.
+ */
 function* previewsWritten(
   sql: Sql,
   session: { readonly no: number },
@@ -203,7 +209,10 @@ function* previewsWritten(
   return rows.map(([no]) => no as number)
 }
 
-/** The compactions in force today of which the audit has no transition, as in a file that others wrote: from their last row on. */
+/**
+ * Returns the active compactions without a transition in the audit, as in a file written by other software. They count as in force from
+ * their last row on.
+ */
 function* unrecorded(
   sql: Sql,
   session: { readonly no: number },
@@ -219,23 +228,23 @@ function* unrecorded(
   return rows.flatMap(([no]) => (recorded.has(no as number) ? [] : [no as number]))
 }
 
-/** SQL for the rows `m` of the ranges `k`: each range is a search in the index of the log. */
+/** SQL for the rows `m` of the ranges `k`. Each range is a search in the index of the log. */
 const IN_RANGES = `from {elements ?} k ${lookUp(
   'undertext_messages',
   'm',
   '{family m} m.session = ? and m.position between {int k 0} and {int k 1}',
 )}`
-/** The same for inserted rows by their ordinals. */
+/** SQL for inserted rows, by ordinal. */
 const INSERTED = `from {list ?} k {cross} undertext_messages m on {family m} m.session = ? and m.position is null and m.ordinal = k.value`
 
 const JOIN_REPLACEMENTS = '{cross} undertext_replacements r on {family r} r.message = m.key'
 const OF_COMPACTIONS = `from {list ?} k {cross} undertext_replacements r on {family r} r.compaction = k.value
   {cross} undertext_messages m on {family m} m.key = r.message`
 
-/** The query of past messages, exported for the test of its plan. */
+/** The query for past messages, exported for the test of its plan. */
 export const PAST_VIEW = `${viewColumns('null')} ${IN_RANGES} ${LOOKED_UP_CONTENT}`
 
-/** Rows of the messages, then of the inserted rows of a set. */
+/** Reads the rows of the messages of a set, then those of its inserted rows. */
 function* rowsOf(
   sql: Sql,
   session: { readonly no: number },
@@ -255,7 +264,7 @@ function* rowsOf(
   return rows
 }
 
-/** The effective history at a point: what `readView` returned then. */
+/** Returns the view at a point: the same as `readView` returned at that time. */
 export function* readViewAt(
   sql: Sql,
   session: SessionHead,
@@ -285,12 +294,10 @@ export function* readViewAt(
   return yield* decodeView(sql, session, rows, withProvenance, texts)
 }
 
-/** A text that a row showed in place of a part. */
 type ShownThen = {
   readonly key: number
   readonly part: number
   readonly compaction: number
-  /** As it is stored. */
   readonly text: string
 }
 
@@ -298,7 +305,7 @@ function placeName(anchor: unknown, ordinal: unknown): string {
   return ordinal === 0 ? `${anchor}` : `s${ordinal}`
 }
 
-/** The texts that rows of a set showed in place of parts, in order of parts, by the place of the row. */
+/** Returns the texts that rows of a set showed in place of parts, in part order, by the place of the row. */
 function* replacedIn(
   sql: Sql,
   session: { readonly no: number },
@@ -310,7 +317,7 @@ function* replacedIn(
   if (replacing.size === 0) return byRow
   const select = `select m.anchor, m.ordinal, r.message, r.part, r.compaction, ${TEXT_OF_R}`
   const parts = inForce.reduce((sum, { partsReplaced }) => sum + partsReplaced, 0)
-  // From whichever are fewer: the replacements in force, which may be of hidden rows, or the rows.
+  // Starts from whichever are fewer: the rows, or the replacements in force, which may belong to hidden rows.
   const found =
     parts < countRows(set)
       ? yield* sql.all(`${select} ${OF_COMPACTIONS}`, JSON.stringify([...replacing]))
@@ -328,7 +335,7 @@ function* replacedIn(
   return byRow
 }
 
-/** The figures of a session at a point, by today's estimator: its counters then. Reads no contents. */
+/** Returns the figures of a session at a point, by the current estimator: its counters at that point. Reads no contents. */
 export function* readFiguresAt(sql: Sql, session: { readonly no: number }, point: Point): Work<PastFigures> {
   const inForce = yield* inForceAt(sql, session, point)
   const set = rowsAt(inForce, point.position)
@@ -361,8 +368,8 @@ export function* readFiguresAt(sql: Sql, session: { readonly no: number }, point
 }
 
 /**
- * For each row of a set with replacements, at the point or today: the tokens that those of today save, minus those that the ones in force
- * at the point saved.
+ * For each row of a set with replacements at the point or now, returns the tokens that the current replacements save, minus those that the
+ * replacements at the point saved.
  */
 function* savedSince(
   sql: Sql,
@@ -395,7 +402,7 @@ type Saving = {
   readonly isActive: boolean
 }
 
-/** A point and the time of its last message or entry of the audit, milliseconds since 1970; `undefined` when it is empty. */
+/** Returns a point and the time of its last message or audit entry, in milliseconds since 1970; `undefined` for an empty point. */
 export const readPoint = reading(
   'getMoment',
   function* (
@@ -434,7 +441,7 @@ export const readPastView = reading(
   },
 )
 
-/** Stored rows with the tags that they had at a moment. Pages are those of `readMessages`. */
+/** Returns stored rows with their tags at a moment. The pages are the same as those of `readMessages`. */
 export const readPastMessages = reading(
   'getMessages',
   function* (sql: Sql, id: string, query: MessageQuery, moment: Moment): Work<StoredMessage[]> {
@@ -459,12 +466,11 @@ export const readPastMessages = reading(
   },
 )
 
-/** The rows of two sets. */
 function sharedRows(a: RowSet, b: RowSet): RowSet {
   return withoutRows(a, [withoutRows(a, [b])])
 }
 
-/** Stored rows with the tags of a point in place of today's. */
+/** Returns stored rows with the tags at a point in place of the current ones. */
 function* withTagsOf(
   sql: Sql,
   session: SessionHead,
@@ -495,8 +501,8 @@ function* withTagsOf(
 }
 
 /**
- * Whether messages were pinned at a point, of those that entries of the audit name. An entry names 20 messages at most: of the others
- * today's pins are the best that is known.
+ * Returns whether messages were pinned at a point, for those that entries of the audit name. An entry names at most 20 messages; for the
+ * others, the current pins are the best approximation.
  */
 export function* pinsAt(
   sql: Sql,
@@ -522,7 +528,7 @@ export function* pinsAt(
 const NARROW = `select m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.anchor, m.inserted_by,
   case when ${SILENT} then 1 else 0 end`
 
-/** The rows that the views of two moments show differently. Reads no contents. */
+/** Returns the rows that the views of two moments show differently. Reads no contents. */
 export const readDiff = reading(
   'diffViews',
   function* (sql: Sql, id: string, from: Moment, to: Moment | undefined): Work<PastDiff> {
@@ -578,7 +584,6 @@ function narrowRow(session: SessionHead, row: Row): Omit<ViewChange, 'change'> {
   }
 }
 
-/** What a diff needs of one of its points. */
 function* sideOf(sql: Sql, session: SessionHead, point: Point) {
   const inForce = yield* inForceAt(sql, session, point)
   const set = rowsAt(inForce, point.position)
@@ -591,7 +596,7 @@ function* sideOf(sql: Sql, session: SessionHead, point: Point) {
 
 type ShownRows = ReadonlyMap<string, readonly ShownThen[]>
 
-/** The parts of rows that show the texts of other compactions, by the place of the row. */
+/** Returns the parts of rows whose texts come from other compactions, by the place of the row. */
 function changedParts(
   before: ShownRows,
   after: ShownRows,

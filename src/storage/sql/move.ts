@@ -5,9 +5,9 @@ import { purgedNotes } from './notes.ts'
 import type { Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
-/* What a copy of a whole store needs beside export and restore: the sessions in order, marks, and rows of no session. */
+/* Parts of a copy of a whole store, in addition to export and restore: the sessions in order, marks, and rows that belong to no session. */
 
-/** The sessions after a place, archived ones too, oldest first. */
+/** Returns the sessions after a place, including archived ones, oldest first. */
 export function* readSessions(
   sql: Sql,
   after: readonly number[] | undefined,
@@ -39,12 +39,12 @@ export function* writeMark(sql: Sql, key: string, value: string): Work<void> {
   yield* sql.write('moveStore', () => setMark(sql, { key, value }))
 }
 
-/** The same within the caller's transaction. */
+/** Like `writeMark`, within the caller's transaction. */
 export function* setMark(sql: Sql, { key, value }: CopiedSession['mark']): Work<void> {
   yield* sql.run(WRITE_MARK, key, value)
 }
 
-/** What was learned of a model, by its key; the later one is right. */
+/** The calibrations and limits of models, by key. The later value is kept. */
 const LEARNED = {
   calibrations: {
     key: ['provider', 'model', 'estimator'],
@@ -56,7 +56,6 @@ const LEARNED = {
   limits: { key: ['provider', 'model', 'kind'], values: ['tokens', 'at'] },
 } as const
 const RECEIPT = ['event', 'run', 'at', 'actor', 'detail'] as const
-/** The most receipts that are read together. */
 const MOST_RECEIPTS = 500
 
 export function* readStoreRecords(
@@ -86,7 +85,7 @@ export function* readStoreRecords(
   })
 }
 
-/** Notes are few: the place of a page is the number of those before it. */
+/** The place of a page is the number of notes before it, which is fast enough because there are few notes. */
 function* readOwnersNotes(sql: Sql, from: number): Work<StoreRecords> {
   const names = ['owner', ...NOTE.names]
   const rows = yield* sql.all(
@@ -101,8 +100,8 @@ function* readOwnersNotes(sql: Sql, from: number): Work<StoreRecords> {
 const INSERT_NOTE = insertInto('undertext_notes', ['session', 'owner', ...NOTE.names])
 
 /**
- * Adds notes that are not there and were not purged there, and what became of the others. Where the owner has notes of its own already, they follow those, and the
- * own ones stay the current ones of their keys.
+ * Adds notes that are missing and weren't purged in the target, and updates the state of the others. If the owner already has notes there,
+ * the added ones follow them, and the existing ones remain current.
  */
 function* addNotes(sql: Sql, records: readonly StoreRecord[]): Work<number> {
   const purged = yield* purgedNotes(sql)
@@ -158,7 +157,7 @@ export function* writeStoreRecords(
 function* keepLater(sql: Sql, table: keyof typeof LEARNED, records: readonly StoreRecord[]): Work<number> {
   const { key, values } = LEARNED[table]
   const names = [...key, ...values]
-  // What was learned of a model with a longer name than an index of PostgreSQL holds is learned again.
+  // If the name of a model is too long for an index of PostgreSQL, its calibration and limits are learned again.
   const fits = (record: StoreRecord): boolean =>
     !sql.isShared || Buffer.byteLength(key.map((name) => record[name]).join('')) <= MAX_NAME_BYTES
   let written = 0
@@ -182,7 +181,7 @@ function* addReceipts(sql: Sql, records: readonly StoreRecord[]): Work<number> {
   )
   const known = new Set(there.map((row) => nameOf(recordOf(RECEIPT, row))))
   const missing = records.filter((record) => !known.has(nameOf(record)))
-  // It belongs to no session, so in PostgreSQL it is a family of its own.
+  // A receipt belongs to no session, so in PostgreSQL it has its own family.
   const isAlone = sql.isShared
   const columns = [...(isAlone ? ['family'] : []), 'no', 'session', ...RECEIPT]
   const insert = `insert into undertext_audit (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`

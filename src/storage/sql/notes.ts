@@ -19,15 +19,15 @@ import { erasing, outside, type Row, reading, type Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
 /*
- * Notes are numbered within their session or owner, and the number is their key: of two writers in PostgreSQL who take the same one, the
- * second repeats its work, so that only one note of a key is current.
+ * Notes are numbered within their session or owner, and the number is part of the primary key. If two writers in PostgreSQL take the same
+ * number, the second one retries, so that only one note with a given `key` is current.
  */
 
 const INSERT = insertInto('undertext_notes', ['session', 'owner', ...NOTE.names])
 const CURRENT = 'n.replaced_by is null and n.forgotten_at is null'
 const FROM = 'from undertext_notes n where {family n} n.session = ? and n.owner = ?'
 
-/** The place of the notes of a scope: the number of its session, 0 for an owner. */
+/** The location of the notes of a scope: the number of its session, or 0 for an owner. */
 type Place = { readonly session: number; readonly owner: string; readonly scope: NoteScope }
 type StoredNote = Note & { readonly no: number }
 
@@ -45,7 +45,7 @@ export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship:
   return yield* sql.write('remember', function* () {
     const place = yield* enterScope(sql, scope)
     const { session, owner } = place
-    // First the number: who writes a note after this was read takes the same one.
+    // The number is read first, so that a writer that adds a note after this read takes the same number and retries.
     const last = (yield* sql.get(`select coalesce(max(n.no), 0) ${FROM}`, session, owner))![0] as number
     const former = key === undefined ? undefined : yield* oneNote(sql, place, `n.key = ? and ${CURRENT}`, key)
     if (former !== undefined && isSame(former, note)) return withoutNumber(former)
@@ -71,14 +71,13 @@ export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship:
   })
 }
 
-/** Whether the caller repeats itself. */
 function isSame(former: Note, { text, metadata, source }: NewNote): boolean {
   const facts = (note: Pick<Note, 'text' | 'metadata' | 'source'>): string =>
     canonicalJson([note.text, note.metadata ?? null, note.source ?? null])
   return facts(former) === facts({ text, ...defined({ metadata, source }) })
 }
 
-/** An entry of the audit: of the session, or of none, as the receipt of a purge. */
+/** Writes an entry of the audit: for a session, or for none, like the receipt of a purge. */
 function* recordEvent(
   sql: Sql,
   { session }: Place,
@@ -123,7 +122,7 @@ function* oneNote(sql: Sql, place: Place, condition: string, value: unknown): Wo
 export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<ForgottenNote> {
   const scope = yield* scopeWith(sql, noteId)
   if (scope === undefined) {
-    // It went with a later note of its key: who erases all notes of a list meets its id again.
+    // The note was removed together with a later note of its key; a caller that purges all notes of a list then comes across its id again.
     if (yield* wasPurged(sql, noteId)) return { changed: false, removed: 0 }
     throw new UndertextError('NOTE_NOT_FOUND', { noteId })
   }
@@ -144,7 +143,7 @@ export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<
   return { changed: true, removed, ...(!isCleared && { filesCleared: false }) }
 }
 
-/** Removes a note and those of its key before it: the same fact in earlier words. */
+/** Removes a note and the earlier notes of its key, which state the same fact in other words. */
 const purgeNote = erasing(
   'forget',
   function* (sql: Sql, scope: NoteScope, noteId: string, { actor, reason }: Authorship): Work<number> {
@@ -160,7 +159,8 @@ const purgeNote = erasing(
       yield* sql.run(`delete ${those}`, ...[place.session, place.owner, ...values])
     })
     const ids = versions.map(([id]) => id as string)
-    // An entry of the audit is short. All ids are in it, so that a copy of the store does not add these notes again.
+    // An entry of the audit has limited size, so several entries list all ids. A copy of the store needs them, so that it doesn't add these
+    // notes again.
     for (let at = 0; at < ids.length; at += IDS_OF_ENTRY) {
       const [newest, ...older] = ids.slice(at, at + IDS_OF_ENTRY)
       const detail = {
@@ -175,7 +175,7 @@ const purgeNote = erasing(
 )
 
 const IDS_OF_ENTRY = 50
-/** The ids of the notes of owners that were purged. */
+/** Returns the ids of the purged notes of owners. */
 export function* purgedNotes(sql: Sql): Work<Set<string>> {
   const rows = yield* sql.all(
     "select detail from undertext_audit where session = 0 and event = 'forgotten' and detail is not null order by no",
@@ -185,7 +185,7 @@ export function* purgedNotes(sql: Sql): Work<Set<string>> {
   return ids
 }
 
-/** Whether the audit has a note among those that were purged. */
+/** Returns whether the audit lists a note as purged. */
 const wasPurged = outside('forget', function* (sql: Sql, noteId: string): Work<boolean> {
   const rows = yield* sql.all(
     "select detail from undertext_audit where event = 'forgotten' and {instr}(detail, ?) > 0",
@@ -194,14 +194,13 @@ const wasPurged = outside('forget', function* (sql: Sql, noteId: string): Work<b
   return rows.some(([text]) => purgedBy(text).includes(noteId))
 })
 
-/** The ids of the notes that an entry of the audit says were purged. */
 function purgedBy(detail: unknown): string[] {
   const { noteId, removed, versions } = parseStoredObject(detail, 'detail', 'audit entry of a note')
   if (removed === undefined) return []
   return [noteId, ...(Array.isArray(versions) ? versions : [])].map(String)
 }
 
-/** Finds the scope of a note. The family is not known yet, so the statement looks in all of them. */
+/** Finds the scope of a note. The family isn't known yet, so the statement searches all of them. */
 const scopeWith = outside('forget', function* (sql: Sql, noteId: string): Work<NoteScope | undefined> {
   const row = yield* sql.get(
     `select s.id, n.owner from undertext_notes n left join undertext_sessions s on {same s n} s.no = n.session
@@ -213,7 +212,7 @@ const scopeWith = outside('forget', function* (sql: Sql, noteId: string): Work<N
   return session === null ? { owner } : { session }
 })
 
-/** Throws `NOTE_NOT_FOUND` for one that was purged meanwhile. */
+/** Throws `NOTE_NOT_FOUND` if the note was purged meanwhile. */
 function* requireNote(
   sql: Sql,
   scope: NoteScope,

@@ -6,7 +6,7 @@ import { requireSession, type StoredSession } from './sessions.ts'
 import { reading, type Sql } from './sql.ts'
 import type { Work } from './work.ts'
 
-/** The key of a row by its id. Throws `MESSAGE_NOT_FOUND`. */
+/** Returns the key of a row by its id. Throws `MESSAGE_NOT_FOUND`. */
 export function* requireKey(sql: Sql, session: Named, messageId: string): Work<number> {
   const [key] = yield* requireKeys(sql, session, [messageId])
   return key!
@@ -14,10 +14,10 @@ export function* requireKey(sql: Sql, session: Named, messageId: string): Work<n
 
 type Named = Pick<StoredSession, 'no' | 'id' | 'incarnation'>
 
-/** The place in an id of this package, or the id of the caller. */
+/** How an id refers to a row: by its place, if the id was generated, or by the caller's id. */
 type Name = { readonly by: 'position' | 'ordinal' | 'id'; readonly value: number | string }
 
-/** An id of this package without a place names no row. */
+/** Returns how an id refers to a row; `undefined` for an id in the generated form without a valid place. */
 function namedBy({ incarnation }: Named, messageId: string): Name | undefined {
   const own = `${incarnation}:`
   if (!messageId.startsWith(own)) return { by: 'id', value: messageId }
@@ -27,14 +27,14 @@ function namedBy({ incarnation }: Named, messageId: string): Name | undefined {
     : { by: inserted === 's' ? 'ordinal' : 'position', value: Number(place) }
 }
 
-/** Queries for rows by each kind of name, in lists. */
+/** The queries for rows, in lists, by how ids refer to them. */
 const BY_NAME = {
   position: 'm.position = k.value and m.ordinal = 0 and m.id is null',
   ordinal: 'm.position is null and m.ordinal = k.value',
   id: 'm.id = k.value',
 } as const
 
-/** The keys of rows by their ids, in order. Throws `MESSAGE_NOT_FOUND` for the first id without a row. */
+/** Returns the keys of rows in the order of their ids. Throws `MESSAGE_NOT_FOUND` for the first id without a row. */
 function* requireKeys(sql: Sql, session: Named, messageIds: readonly string[]): Work<number[]> {
   const names = messageIds.map((id) => namedBy(session, id))
   const keys = new Map<string | number, number>()
@@ -64,7 +64,10 @@ export const requireMessages = reading(
   },
 )
 
-/** Pins rows, so that no compaction covers them, or unpins them; returns how many changed. All or none. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
+/**
+ * Pins rows, so that no compaction covers them, or unpins them, all or none; returns the number of changed rows. Throws
+ * `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`.
+ */
 export function* pinMessages(
   sql: Sql,
   id: string,
@@ -86,7 +89,7 @@ export function* pinMessages(
       'update undertext_sessions set version = version + 1, view_epoch = view_epoch + 1 where {family} no = ?',
       session.no,
     )
-    // The row of the audit stays small for any number of messages; `writeAudit` shortens long ids.
+    // The number of ids is limited, so that the row of the audit stays small; `writeAudit` shortens long ids.
     const detail = { count: changed, messageIds: messageIds.slice(0, 20), ...defined({ reason }) }
     yield* writeAudit(sql, session.no, { event: pinned ? 'pinned' : 'unpinned', actor, detail })
     return changed

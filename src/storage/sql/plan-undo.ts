@@ -1,6 +1,6 @@
 /*
- * Decides what an undo includes: the compactions that it takes out of force, and those that it redoes. The same for a redo and for
- * a rewind. The rules are `dependsOn` and `isInTheWay` of `core/model/coverage.ts`; the walks ask the database for candidates.
+ * Decides which compactions an undo, a redo or a rewind takes out of force, and which it redoes. The rules are `dependsOn` and `isInTheWay`
+ * of `core/model/coverage.ts`; the walks ask the database for candidates.
  */
 
 import { UndertextError } from '../../core/errors.ts'
@@ -10,21 +10,21 @@ import { mapped, type Step, type Work } from './work.ts'
 /** The compactions that a rewind undid and redid when it came into force. */
 type Turned<T> = { readonly lifted: readonly T[]; readonly restored: readonly T[] }
 
-/** The candidates that a storage returns. Each method may return too many: the exact rules are applied here. */
+/** The queries for candidates. Each may return too many, because the exact rules are applied here. */
 export type Nesting<T extends Nested> = {
-  /** Later compactions in force that hide rows within the span of one. */
+  /** Returns later compactions in force that hide rows within the span of a compaction. */
   readonly laterInForce: (earlier: T) => Step<readonly T[]>
-  /** Earlier undone compactions that hide rows within the span of one. */
+  /** Returns earlier undone compactions that hide rows within the span of a compaction. */
   readonly earlierUndone: (later: T) => Step<readonly T[]>
-  /** Earlier compactions in force that hide rows within the span of one. */
+  /** Returns earlier compactions in force that hide rows within the span of a compaction. */
   readonly earlierInForce: (later: T) => Step<readonly T[]>
-  /** The compactions that a rewind undid and redid. */
+  /** Returns the compactions that a rewind undid and redid. */
   readonly turnedBy: (rewind: T) => Step<Turned<T>>
 }
 
 /**
- * What the undo of a rewind redoes and undoes: of what the rewind undid, all but what builds on a compaction that was undone since. That
- * stays undone too.
+ * Returns the compactions that the undo of a rewind redoes and undoes. A compaction that the rewind undid stays undone if it builds on one
+ * that was undone since.
  */
 export function* turnedBack<T extends Nested>(nesting: Nesting<T>, rewind: T): Work<Turned<T>> {
   const { lifted, restored } = yield* nesting.turnedBy(rewind)
@@ -42,7 +42,7 @@ export function* turnedBack<T extends Nested>(nesting: Nesting<T>, rewind: T): W
   return { lifted: back, restored }
 }
 
-/** Those in force that build on a compaction, or, where it is a rewind, on what it turned. */
+/** Returns the compactions in force that build on a compaction or, if it is a rewind, on those that it undid and redid. */
 function* dependentsOf<T extends Nested>(nesting: Nesting<T>, earlier: T): Work<T[]> {
   const dependents = yield* directDependentsOf(nesting, earlier)
   if (earlier.coverage.rewinds !== true) return dependents
@@ -60,7 +60,7 @@ function* directDependentsOf<T extends Nested>(nesting: Nesting<T>, earlier: T):
   return (yield* nesting.laterInForce(earlier)).filter((later) => dependsOn(later, earlier))
 }
 
-/** Targets and all that is reached from them, each once. */
+/** Returns the targets and everything reachable from them, each once. */
 function* closure<T extends Nested>(targets: readonly T[], next: (one: T) => Step<readonly T[]>): Work<T[]> {
   const taken = new Map(targets.map((one) => [one.no, one] as const))
   for (const one of taken.values()) {
@@ -70,10 +70,8 @@ function* closure<T extends Nested>(targets: readonly T[], next: (one: T) => Ste
 }
 
 /**
- * What to undo, newest first, to take `targets` out of force: themselves (those in force) and, with `cascade`,
- * everything in force that builds on them.
- *
- * Throws `HAS_ACTIVE_DEPENDENTS` naming those when they are not asked for.
+ * Returns the compactions to undo, newest first, so that `targets` are out of force: the targets that are in force and, with `cascade`,
+ * every compaction in force that builds on them. Without `cascade`, throws `HAS_ACTIVE_DEPENDENTS` with their ids if there are any.
  */
 export function* planUndo<T extends Nested>(
   sessionId: string,
@@ -93,15 +91,15 @@ export function* planUndo<T extends Nested>(
   })
 }
 
-/** The compactions of a list and those in force that build on them, newest first: what to lift for a rewind. */
+/** Returns the compactions that a rewind undoes: those of a list and those in force that build on them, newest first. */
 export function* planLift<T extends Nested>(nesting: Nesting<T>, compactions: readonly T[]): Work<T[]> {
   const reached = yield* closure(compactions, (one) => directDependentsOf(nesting, one))
   return reached.sort((a, b) => b.rank - a.rank)
 }
 
 /**
- * The compactions to redo for `targets`, oldest first: the undone ones of them and, with `cascade`, every undone compaction on which they
- * depend. The laws decide whether each can be redone, one after the other.
+ * Returns the compactions to redo for `targets`, oldest first: those of them that are undone and, with `cascade`, every undone compaction
+ * that they depend on. The laws then decide one by one whether each can be redone.
  */
 export function* planRedo<T extends Nested>(
   nesting: Nesting<T>,

@@ -25,14 +25,13 @@ import { M_VISIBLE } from './view.ts'
 import type { Work } from './work.ts'
 
 /*
- * The index of a view, which planning uses. The driver takes a fixed time per row and a time per column, so each column is read as the
- * text of one JSON array instead (figures in docs/internals/decisions.md).
+ * The index of a view, which planning uses. The driver takes a fixed time per row and per column, so each column is read as the text of a
+ * single JSON array (figures in docs/internals/decisions.md).
  */
 
-/** Approximate number of rows per page: texts of SQLite and strings of JavaScript have a maximum length. */
+/** The approximate number of rows per page, because the length of texts in SQLite and strings in JavaScript is limited. */
 const PAGE = 20_000
 
-/** The columns that every row has. */
 const COLUMNS = [
   'm.key',
   'm.anchor',
@@ -52,15 +51,15 @@ const RARE_COLUMNS =
   'm.key, m.ordinal, m.id, cast(m.shown as text), m.size_reasoning, m.size_media, m.size_images, m.size_bytes, m.size_large'
 
 /**
- * One page of the index, between two anchors; exported for the test of its plan. Reads no content. The rows are in the order of the
- * named index, which is that of the view; `appendPage` checks it.
+ * Reads one page of the index, between two anchors; exported for the test of its plan. Reads no content. The rows come in the order of the
+ * named index, which is the view's; `appendPage` checks it.
  */
 export const PLANNING_QUERY = planningQuery(
   (column) => `group_concat(${column})`,
   `{array}(${RARE_COLUMNS})`,
   (rows) => `undertext_messages m {index undertext_visible} ${rows}`,
 )
-/** The same for PostgreSQL, which has no order without a sort. */
+/** The same query for PostgreSQL, which guarantees an order only with a sort. */
 export const POSTGRES_QUERY = planningQuery(
   (column) => `string_agg(cast(${column} as text), ',')`,
   `{array}(${RARE_COLUMNS})`,
@@ -80,19 +79,19 @@ function planningQuery(
 const PAGE_END = `select m.anchor from undertext_messages m {index undertext_visible}
   where {family m} m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1 offset ?`
 
-/** The rows of a view, in order and without their content. Within the caller's transaction. */
+/** Returns the rows of a view in order, without contents, within the caller's transaction. */
 function* readIndex(sql: Sql, session: StoredSession): Work<IndexedRow[]> {
   for (let pageRows = PAGE; ; pageRows = Math.ceil(pageRows / 16)) {
     try {
       return yield* readPages(sql, session, pageRows)
     } catch (error) {
-      // Names and ids of calls may have any length: smaller pages are tried.
+      // The names and ids of calls can be long; then smaller pages are tried.
       if (pageRows === 1 || !isTooLong(error)) throw error
     }
   }
 }
 
-/** A text longer than SQLite or JavaScript can hold. */
+/** Returns whether a text was longer than SQLite or JavaScript supports. */
 function isTooLong(error: unknown): boolean {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
   return code === 'SQLITE_TOOBIG' || code === 'ERR_STRING_TOO_LONG' || error instanceof RangeError
@@ -116,13 +115,13 @@ function* readPages(
   }
 }
 
-/** The columns of a page, each an array with one entry per row, except the tools, which are one flat array. */
+/** The columns of a page, each as an array with one entry per row, except the tools, which are one flat array. */
 type Page = {
   readonly incarnation: string
   readonly anchors: readonly number[]
   readonly packed: readonly number[]
   readonly tools: readonly unknown[]
-  /** The index of each row's first tool. */
+  /** The index of each row's first entry in the tools. */
   readonly toolsAt: Uint32Array
 }
 
@@ -138,7 +137,6 @@ type Rare = readonly [
   largeImages: number,
 ]
 
-/** Throws `STORE_CORRUPT`. */
 function appendPage(
   rows: IndexedRow[],
   columns: readonly unknown[],
@@ -148,7 +146,7 @@ function appendPage(
   const array = (at: number): unknown[] => parseStored(columns[at], TOOLS_NAME, 'some row') as unknown[]
   const column = (at: number): unknown[] => {
     const values = array(at)
-    // A missing value leaves no gap: it shifts all values after it.
+    // A missing value would shift all values after it.
     if (values.length !== count) throw damaged('index of the view', 'some row')
     return values
   }
@@ -189,7 +187,7 @@ function appendPage(
 
 const NOTHING: readonly never[] = []
 
-/** A row of the view. Calls, results and replacements are decoded on demand: most rows have none. */
+/** A row of the view. Calls, results and replacements are decoded on demand, because most rows have none. */
 class IndexedRow implements ViewRow {
   readonly key: number
   readonly sizes: Sizes
@@ -245,7 +243,7 @@ class IndexedRow implements ViewRow {
     return this.#rare === undefined ? 0 : this.#rare[1]
   }
 
-  /** A message's position is its anchor. */
+  /** The position of a message is its anchor. */
   get position(): number | undefined {
     return this.kind === 'message' ? this.anchor : undefined
   }
@@ -280,7 +278,7 @@ class IndexedRow implements ViewRow {
   }
 }
 
-/** The input of planning, of one moment; `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
+/** Returns the input of planning as of one moment; `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
 export const readSnapshot = reading(
   'compactSession',
   function* (
@@ -299,7 +297,7 @@ export const readSnapshot = reading(
   },
 )
 
-/** The index of the view, within the caller's transaction. */
+/** Returns the index of the view, within the caller's transaction. */
 export function* viewIndex(sql: Sql, session: StoredSession, provider: string): Work<View> {
   return new View(
     yield* readIndex(sql, session),

@@ -10,7 +10,7 @@ import { erasing, type Sql } from './sql.ts'
 import { TEXT_OF_R } from './view.ts'
 import type { Work } from './work.ts'
 
-/** Removes a session permanently, leaves a receipt of ids and numbers in the audit of session 0, and clears the files. */
+/** Removes a session permanently, adds a receipt of ids and numbers to the audit of session 0, and clears the files. */
 export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work<Purged> {
   const removed = yield* removeSession(sql, id, request)
   const isCleared = request.clearFiles && (yield* sql.clearFiles())
@@ -26,7 +26,7 @@ const removeSession = erasing(
     if (direct.length > 0 && forks === undefined)
       throw new UndertextError('HAS_FORKS', { sessionId: id, forks: direct.map((fork) => fork.id) })
     const below = forks === 'purge' ? yield* forksBelow(sql, direct) : []
-    // A session is removed before the one that it is a fork of.
+    // A fork is removed before its origin.
     const all = [session, ...below].reverse()
     const removed: Purged[] = []
     for (const one of all) removed.push(yield* removeOne(sql, one, authorship))
@@ -40,11 +40,11 @@ const removeSession = erasing(
   },
 )
 
-/** Forks, their forks, and so on: each after the session that it is a fork of. */
+/** Returns the forks of forks too, each after its origin. */
 function* forksBelow(sql: Sql, forks: readonly StoredSession[]): Work<StoredSession[]> {
   const found = [...forks]
   for (const { id } of found) {
-    // Locked before its forks are read, so that it gets no more.
+    // Locked before its forks are read, so that no fork can be added.
     const { no } = yield* requireSession(sql, id)
     for (const fork of yield* sessionsWhere(sql, `${FORKS_OF} order by no`, no)) found.push(fork)
   }
@@ -59,7 +59,7 @@ function* removeOne(sql: Sql, { id }: StoredSession, { actor, reason }: Authorsh
     const references = yield* contentBlobs(sql, no)
     addReferences(references, yield* requestBlobs(sql, no))
     const inSession = 'in (select key from undertext_messages where {family} session = ?)'
-    // Each may take long, and the time limit of a statement begins when it is sent.
+    // Each statement may take long, and its time limit starts when it is sent.
     yield* sql.change(`delete from undertext_replacements where {family} message ${inSession}`, no)
     yield* sql.change(`delete from undertext_contents where {family} key ${inSession}`, no)
     yield* sql.change('delete from undertext_messages where {family} session = ?', no)
@@ -71,15 +71,15 @@ function* removeOne(sql: Sql, { id }: StoredSession, { actor, reason }: Authorsh
   return removed
 }
 
-/** Copies of the rows of a session, in the sessions of a list. */
+/** SQL: copies of the rows of a session, in the sessions of a list. */
 const COPIES = `{list ?} k {cross} undertext_messages m on {family m} m.session = k.value and m.source is not null
   {cross} undertext_messages o on {family o} o.key = m.source where o.session = ?`
-/** Each copy, and for each content the copy that gets it: that of the oldest session, because its key is the lowest. */
+/** SQL: each copy, and the copy that inherits each content: that of the oldest session, which has the lowest key. */
 const HEIRS = `select m.key as copy, m.source as source, min(m.key) over (partition by m.source) as heir from ${COPIES}`
 
 /**
- * Gives a session's forks what they need of it: contents, long replacements, and its own origin as theirs. Within `unguarded`, before
- * its rows are removed.
+ * Moves the data that a session's forks need to them: contents and long replacements; its own origin becomes theirs. Must run within
+ * `unguarded`, before its rows are removed.
  */
 export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
   const { no } = session
@@ -89,7 +89,7 @@ export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
   for (const fork of direct) yield* leaveTexts(sql, no, yield* forksBelow(sql, [fork]))
   yield* sql.enter(session.id)
   const copies = `{family} session in (select no from undertext_sessions where ${FORKS_OF}) and copied_from <> ''`
-  // One copy keeps the cost of what the purged session paid for: the oldest.
+  // The oldest copy keeps the cost of the summaries that the purged session paid for.
   yield* sql.run(
     `update undertext_compactions set copied_from = '' where ${copies}
        and no not in (select min(no) from undertext_compactions where ${copies} group by copied_from)
@@ -131,8 +131,8 @@ function* leaveContents(sql: Sql, no: number, users: string): Work<void> {
 }
 
 /**
- * The numbers of the sessions that may have copies. They are locked, so that no fork of one copies a row while its content is moved; a
- * file has one writer anyway.
+ * Returns the numbers of the sessions that may have copies. They are locked, so that no fork copies a row while its content is moved; a
+ * file has a single writer anyway.
  */
 function* lockUsers(sql: Sql, session: StoredSession): Work<number[]> {
   const [first, last] = (yield* sql.get(
@@ -156,7 +156,7 @@ function* lockUsers(sql: Sql, session: StoredSession): Work<number[]> {
   }
 }
 
-/** Gives a fork the long replacements that it and the forks below it show and that a session has; those below refer to it then. */
+/** Moves the long replacements of a session that a fork and the forks below it show to that fork; those below refer to it from then on. */
 function* leaveTexts(sql: Sql, session: number, forks: readonly StoredSession[]): Work<void> {
   const rows = yield* sql.all(
     `select r.compaction, r.message, r.part, r.text, ${TEXT_OF_R}, ${SAVED_OF_R}
@@ -180,10 +180,12 @@ function* leaveTexts(sql: Sql, session: number, forks: readonly StoredSession[])
   }
 }
 
-/** Tables with rows of a session besides its messages and compactions. */
+/** Tables with rows of a session, apart from its messages and compactions. */
 const DEPENDENT = 'searched measurements usage jobs circuits operations requests notes audit'.split(' ')
 
-/** Removes what is left of a session without messages, and its references to blobs; returns what it removed. Within `unguarded`. */
+/**
+ * Removes the rest of a session whose messages are gone, and its references to blobs; returns what it removed. Must run within `unguarded`.
+ */
 export function* dropSession(
   sql: Sql,
   id: string,
@@ -195,9 +197,9 @@ export function* dropSession(
   for (const table of DEPENDENT)
     yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   yield* sql.leave(id)
-  // Now all sessions of the family are locked, and writers lock their session before its blobs.
+  // By now all sessions of the family are locked, and writers lock their session before its blobs.
   const blobs = yield* dropReferences(sql, references)
-  // Last: with row-level security, the other rows are visible because of this one.
+  // Last, because row-level security makes the other rows visible through this one.
   yield* sql.run('delete from undertext_sessions where {family} no = ?', no)
   return { compactions, blobs }
 }

@@ -8,20 +8,20 @@ import { type Row, reading, type Sql } from './sql.ts'
 import { mapped, type Work } from './work.ts'
 
 /*
- * What tells whether reasoning may be sent again: the answers of recorded requests, and the compactions that turned.
+ * The records that decide whether reasoning may be sent again: the answers of recorded requests, and the compactions that were undone or
+ * redone.
  */
 
-/** The name of the stage in the parameters of its compactions. */
 const DROP_REASONING = 'drop_reasoning'
 const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
-/** The most requests without a stored answer that are read: turns that ended without one. */
+/** The maximum number of requests without a stored answer that are read. They are turns that ended without an answer. */
 const MOST_OPEN = 100
 const REQUEST =
   'select no, answer_first, answer_last, provider, model, rendering, audit, position from undertext_requests'
 
 /**
- * Reads the newest answer with a recorded request, and what happened since; all answers and turnings with `whole`, without such an answer,
- * and where something before it turned since. Throws `SESSION_NOT_FOUND`.
+ * Reads the newest answer with a recorded request, and the events since. Reads all answers and turnings with `whole`, if there is no such
+ * answer, or if the view before it has changed since. Throws `SESSION_NOT_FOUND`.
  */
 export const readReasoning = reading(
   'prepareRequest',
@@ -33,7 +33,7 @@ export const readReasoning = reading(
     )
     const since =
       whole || newest === undefined ? undefined : yield* turningsSince(sql, session.no, newest[6] as number)
-    // What turned before the newest answer makes another prefix of what its request had, so that the request does not decide.
+    // If something before the newest answer changed, its request was made with another prefix, so it doesn't decide.
     const isWhole =
       since === undefined || changedPlaces(since).some((place) => place < (newest![1] as number))
     const answers = isWhole ? yield* answersOf(sql, session) : [answered(newest!)]
@@ -51,7 +51,7 @@ export const readReasoning = reading(
   },
 )
 
-/** The first places of the compactions that are in another state than before these turnings. */
+/** Returns the first place of each compaction whose state these turnings changed on balance. */
 function changedPlaces({ turnings, touches }: Pick<ReasoningRecord, 'turnings' | 'touches'>): number[] {
   const first = new Map(
     turnings.toReversed().map(({ compaction, inForce }) => [compaction, inForce] as const),
@@ -62,7 +62,7 @@ function changedPlaces({ turnings, touches }: Pick<ReasoningRecord, 'turnings' |
   )
 }
 
-/** The answers of a session, and of those that it is a fork of up to where it left them, by position. */
+/** Returns the answers of a session and of its origins up to the fork, by position. */
 function* answersOf(sql: Sql, session: Pick<StoredSession, 'no'>): Work<AnsweredRequest[]> {
   const answers = yield* mapped(yield* lineOf(sql, session), function* ({ no, last, origin }) {
     const rows = yield* sql.all(
@@ -91,7 +91,7 @@ function renderingOf(row: Row): string | undefined {
 
 const NO_TURNINGS = { turnings: [], touches: new Map(), onlyReasoning: new Set<number>() } as const
 
-/** The compactions that came into force or ceased to be since an entry of the audit, and what each touches. */
+/** Returns the compactions that came into or out of force since an entry of the audit, and the first place that each affects. */
 function* turningsSince(
   sql: Sql,
   session: number,
@@ -110,7 +110,7 @@ function* turningsSince(
   )
   const turnings = rows.flatMap(([, compaction, event, position]): readonly Turning[] => {
     const known = compactions.get(compaction as number)
-    // The texts of a preview are there from the moment its messages are.
+    // The texts of a preview exist as soon as its messages do.
     if (known === undefined || (known.kind === 'preview' && event === 'created')) return []
     const inForce = (event as Transition['event']) !== 'undone'
     return [{ compaction: known.no, inForce, position: position as number }]
@@ -126,7 +126,7 @@ function* turningsSince(
   return { turnings, touches, onlyReasoning: yield* withoutReasoning(sql, [...compactions.values()]) }
 }
 
-/** The compactions by the stage that leaves out reasoning. */
+/** Returns the compactions of the stage that omits reasoning. */
 function* withoutReasoning(sql: Sql, compactions: readonly StoredCompaction[]): Work<ReadonlySet<number>> {
   const pruning = compactions.filter(({ kind, rowsHidden }) => kind === 'prune' && rowsHidden === 0)
   if (pruning.length === 0) return new Set()
@@ -141,7 +141,7 @@ function* withoutReasoning(sql: Sql, compactions: readonly StoredCompaction[]): 
   return new Set(found.map(([no]) => no as number))
 }
 
-/** The first place of the rows whose parts each compaction replaces. */
+/** Returns the first place of the rows whose parts each compaction replaces. */
 function* firstReplaced(
   sql: Sql,
   compactions: readonly StoredCompaction[],
@@ -156,7 +156,7 @@ function* firstReplaced(
   return new Map(rows.map(([no, anchor]) => [no as number, anchor as number]))
 }
 
-/** Up to where requests have no record: imported messages, and those of a fork whose original is gone. */
+/** Returns the last position without recorded requests: that of an imported message, or of a message of a fork whose origin is gone. */
 function* unknownTo(sql: Sql, session: Pick<StoredSession, 'no'>): Work<number> {
   let unknown = 0
   for (const { no, last, origin } of yield* lineOf(sql, session)) {
@@ -168,7 +168,7 @@ function* unknownTo(sql: Sql, session: Pick<StoredSession, 'no'>): Work<number> 
     for (const [entry, event, position, detail] of rows) {
       const found = detail === null ? {} : parseStoredObject(detail, 'detail', `audit entry ${entry}`)
       if (event === 'imported') unknown = Math.max(unknown, Math.min(position as number, last))
-      // A fork has this entry for its original, an original for each of its forks.
+      // A fork has this entry for its origin, and an origin has one for each of its forks.
       else if (
         typeof found.from === 'string' &&
         typeof found.position === 'number' &&
@@ -180,7 +180,7 @@ function* unknownTo(sql: Sql, session: Pick<StoredSession, 'no'>): Work<number> 
   return unknown
 }
 
-/** A session and those that it is a fork of, with the last position that is theirs, and that of their own original. */
+/** Returns a session and its origins, each with the last position that it contributes, and the position at which it was forked itself. */
 function* lineOf(
   sql: Sql,
   session: Pick<StoredSession, 'no'>,

@@ -16,35 +16,34 @@ import { type Row, type Sql, writing } from './sql.ts'
 import { CONTENT_OF_M, TEXT_OF_R, VISIBLE } from './view.ts'
 import type { Step, Work } from './work.ts'
 
-/** Number of rows whose contents are read at a time: a large session need not fit in memory. */
+/** The number of rows whose contents are read at a time, because a large session needn't fit into memory. */
 const BATCH = 1_000
 
-/** The recounted savings of a replacement. */
 type RecountedReplacement = {
   readonly compaction: number
   readonly part: number
   readonly saved: Sizes
   readonly active: boolean
-  /** Whether it shows the original in place of the text of an older one. */
+  /** Whether it shows the original in place of an older replacement. */
   readonly isOriginal: boolean
-  /** Whether the stored savings are the same. */
+  /** Whether the stored savings are correct. */
   readonly isRight: boolean
 }
 
-/** The derived columns of a row, computed from its content and its replacements. */
+/** The derived columns of a row, as computed from its content and its replacements. */
 export type Recounted = {
   readonly key: number
   readonly index: MessageIndex
   readonly replacements: readonly RecountedReplacement[]
   readonly shown: string | null
   readonly shownSizes: Sizes
-  /** The stored list of the blobs in its content. */
+  /** The list of the blobs in its content, as stored. */
   readonly blobs: string | null
 }
 
 /**
- * Counts every row of a session again from its content, in batches, within the caller's transaction, and passes each to `use`. For a
- * row that cannot be read it throws `STORE_CORRUPT`, or calls `onDamaged` and omits the row.
+ * Recounts every row of a session from its content, in batches, within the caller's transaction, and passes each to `use`. If a row can't
+ * be read, throws `STORE_CORRUPT` or, if given, calls `onDamaged` and skips the row.
  */
 export function* recountRows(
   sql: Sql,
@@ -83,7 +82,7 @@ export function* recountRows(
   }
 }
 
-/** The replacements of some rows, by row, in order of parts and compactions. `keys` are JSON. */
+/** Returns the replacements of some rows, by row, in order of parts and compactions. `keys` is JSON. */
 function* replacementsOf(sql: Sql, keys: string): Work<ReadonlyMap<number, Row[]>> {
   const found = yield* sql.all(
     `select r.message, r.compaction, r.part, ${TEXT_OF_R}, c.status, ${SAVED_OF_R}
@@ -120,7 +119,7 @@ function recount(
   return { key, index, replacements, ...showing(index, replacements) }
 }
 
-/** What a row shows: for each part the newest active replacement. They are in order of parts and compactions. */
+/** Returns the newest active replacement of each part of a row. `replacements` must be in order of parts and compactions. */
 export function showing(
   index: MessageIndex,
   replacements: readonly Omit<RecountedReplacement, 'isRight'>[],
@@ -138,7 +137,7 @@ export function showing(
   }
 }
 
-/** Counts all rows of a session again with an estimator, which is recorded. Throws `SESSION_NOT_FOUND`. */
+/** Recounts all rows of a session with an estimator, and records the estimator. Throws `SESSION_NOT_FOUND`. */
 export const reestimate = writing(
   'reestimate',
   function* (sql: Sql, id: string, estimator: Estimator): Work<StoredSession> {
@@ -196,7 +195,7 @@ function rowsTruncatedBy(kinds: string): string {
     where {family m} m.${IN_SESSION} and c.kind ${kinds})`
 }
 
-/** The counters of a session, computed from its rows and compactions, in the order of `COUNTERS`. */
+/** SQL: the counters of a session, computed from its rows and compactions, in the order of `COUNTERS`. */
 const COUNT_ALL = `select ${rowsWith('position is not null')},
     (select coalesce(max(ordinal), 0) from undertext_messages where {family} ${IN_SESSION} and position is null),
     ${COUNT_SENT}, ${SIZE_TOTALS}, ${rowsWith('condense_parent is not null')},

@@ -11,11 +11,11 @@ import type { Row, Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
 import type { Work } from './work.ts'
 
-/* The conditions for a redo. The view must stay valid: laws.ts checks the same for new plans. */
+/* The conditions for a redo: the view must stay valid. laws.ts checks the same for new plans. */
 
 /**
- * The figures of the rows that a redo hides, if they are visible, which is checked when they are tagged. Throws when other rows are
- * visible in their span that were not there before.
+ * Returns the figures of the rows that a redo hides. Tagging checks later that these rows are visible. Throws if other rows have become
+ * visible in their span.
  */
 export function* figuresInSpan(
   sql: Sql,
@@ -30,7 +30,7 @@ export function* figuresInSpan(
   const bounds = [session.no, first.anchor, last.anchor, ...places]
   const figures = `select count(*), ${COUNT_SENT}, ${SIZE_TOTALS} ${span}`
   const [count, sent, ...totals] = (yield* sql.get(figures, ...bounds))!
-  // As many rows as it covers: if these are not the same ones, tagging them fails.
+  // Compares only the number of rows: if they aren't the covered ones, tagging them fails.
   if (count === countRows(hidden)) return { sent: sent as number, sizes: sizesOf(totals) }
   const rows = yield* sql.all(`select m.id, m.position, m.ordinal ${span}`, ...bounds)
   const appeared = rows.filter(([, position, ordinal]) => {
@@ -42,7 +42,7 @@ export function* figuresInSpan(
   throw notVisible(session, compaction, why, idsOf(session, appeared))
 }
 
-/** A late result may belong to a call that was hidden without one. Rare, so it reads the whole view. */
+/** A late result may belong to a call that was hidden without it. Such results are rare, so this check may read the whole view. */
 export function* checkPairs(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
   const { kind, coverage } = compaction
   const view = yield* viewIndex(sql, session, '')
@@ -59,7 +59,7 @@ export function* checkPairs(sql: Sql, session: StoredSession, compaction: Stored
   }
 }
 
-/** Reasoning that a tool loop needs now must not be replaced. Rare, so it reads the whole view. */
+/** Reasoning that the current tool loop needs must not be replaced. This is rare, so the check may read the whole view. */
 export function* checkReasoning(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
   const emptied = yield* sql.all(
     `select message, part from undertext_replacements where {family} compaction = ? and text = '""'`,
@@ -76,8 +76,8 @@ export function* checkReasoning(sql: Sql, session: StoredSession, compaction: St
 }
 
 /**
- * Pinned rows must not be replaced. What a deduplication points to must be visible, whole or as the preview it was appended with,
- * unless no replaced row is visible.
+ * Pinned rows must not be replaced. The target of a deduplication must be visible, in full or as the preview it was appended with, unless
+ * no replaced row is visible.
  */
 export function* checkReplaced(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
   const visible = `from undertext_replacements r join undertext_messages m on {family m} m.key = r.message
@@ -134,7 +134,7 @@ export function notVisible(
   return new UndertextError('INPUT_NOT_VISIBLE', facts)
 }
 
-/** The ids of rows that were read as id, position and ordinal. */
+/** Returns the ids of rows that were read as id, position and ordinal. */
 export function idsOf({ incarnation }: StoredSession, rows: readonly Row[]): string[] {
   return rows.map(([id, position, ordinal]) => rowId(incarnation, id, position, ordinal))
 }

@@ -7,11 +7,11 @@ import { M_VISIBLE } from './view.ts'
 import type { Work } from './work.ts'
 
 /*
- * A part shows the replacement of the newest compaction in force, by creation. The column `shown` and the sizes of a row are an index of
- * that. Rows that only one compaction in force replaces are updated in one statement; the others are computed from all of these.
+ * A part shows the replacement of the newest compaction in force, by creation. The column `shown` and the sizes of a row are derived from
+ * this. Rows that only one compaction in force replaces are updated in one statement; others are computed from all of their replacements.
  */
 
-/** The sizes that a replacement changes: SQL for each, as a list. */
+/** Returns SQL for each size that a replacement changes, as a list. */
 function eachSize(statement: (size: string) => string): string {
   return SAVED_SIZES.map(statement).join(', ')
 }
@@ -37,8 +37,8 @@ export function* insertReplacement(
 }
 
 /**
- * Updates `shown` and the sizes of all rows of which a compaction replaces parts. `inForce` is the new state of this compaction; the
- * status of the others is read. Returns the change of the sizes of the *visible* ones of these rows.
+ * Updates `shown` and the sizes of all rows whose parts a compaction replaces. `inForce` is the new state of this compaction; the status of
+ * the others is read. Returns the change in the sizes of those rows that are *visible*.
  */
 export function* refreshShown(sql: Sql, compaction: number, inForce: boolean): Work<Sizes> {
   const others = yield* othersInForce(sql, compaction)
@@ -66,10 +66,10 @@ export function* refreshShown(sql: Sql, compaction: number, inForce: boolean): W
   return subtractSizes(yield* visibleTotals(sql, compaction, 'm.size_', isSingle), before)
 }
 
-/** SQL: a replacement that does not show the original. */
+/** SQL: a replacement that doesn't show the original. */
 const IS_SHOWN = `where text <> '${ORIGINAL}'`
 
-/** Whether one of these compactions may show originals again, which only rewinds do. */
+/** Returns whether one of these compactions may show originals again, which only rewinds do. */
 function* mayRestore(sql: Sql, compactions: readonly number[]): Work<boolean> {
   const statement = `select 1 from undertext_compactions where {family} kind = 'manual' and no in (select value from {list ?} k)`
   return (yield* sql.get(statement, JSON.stringify(compactions))) !== undefined
@@ -81,8 +81,8 @@ export function* showOnNew(sql: Sql, compaction: number): Work<void> {
 }
 
 /**
- * Shows the newest replacements in force on all rows of a session, which show originals. Their sizes are of what they show already, or,
- * with `areOriginals`, of the originals.
+ * Shows the newest replacements in force on all rows of a session, which show originals so far. Their sizes are those of the replacements
+ * already or, with `areOriginals`, those of the originals.
  */
 export function* showAll(sql: Sql, session: number, areOriginals: boolean): Work<void> {
   const newest =
@@ -98,13 +98,13 @@ export function* showAll(sql: Sql, session: number, areOriginals: boolean): Work
   )
 }
 
-/** SQL: of each part the newest of some replacements. In SQLite bare columns beside `max` are of the row that has the maximum. */
+/** SQL: the newest of some replacements for each part. In SQLite, bare columns beside `max` come from the row with the maximum. */
 function newestOf(replacements: string): string {
   return `select {distinct} r.message, r.part, {latest r} as newest, r.text, ${eachSize((size) => `r.saved_${size}`)}
     ${replacements} {last}`
 }
 
-/** The number of parts that a compaction replaces, and of their rows. */
+/** Returns the number of parts that a compaction replaces, and of rows that contain them. */
 function* extentOf(sql: Sql, compaction: number): Work<readonly [parts: number, rows: number]> {
   const statement =
     'select count(*), count(distinct message) from undertext_replacements where {family} compaction = ?'
@@ -112,8 +112,8 @@ function* extentOf(sql: Sql, compaction: number): Work<readonly [parts: number, 
 }
 
 /**
- * Sums over the visible rows of which a compaction replaces parts: of its replacements (`r.saved_`), or of the rows (`m.size_`), each
- * counted once. `isSingle`: each row has one replacement, so rows are distinct.
+ * Returns sums over the visible rows whose parts a compaction replaces: of its replacements (`r.saved_`), or of the rows (`m.size_`), each
+ * counted once. `isSingle`: each row has one replacement, so the rows are distinct.
  */
 function* visibleTotals(
   sql: Sql,
@@ -132,10 +132,13 @@ function* visibleTotals(
   return savedSizes(row!)
 }
 
-/** Up to this number of others in force, it is not checked whether they replace parts of the same rows. */
+/** If at most this many other compactions are in force, there is no check of whether they replace parts of the same rows. */
 const FEW_OTHERS = 16
 
-/** The numbers of other compactions in force that replace parts; when there are many, only those with the same rows. */
+/**
+ * Returns the numbers of other compactions in force that replace parts; if there are many, only of those that replace parts of the same
+ * rows.
+ */
 function* othersInForce(sql: Sql, compaction: number): Work<number[]> {
   const session = (yield* sql.get(
     'select session from undertext_compactions where {family} no = ?',
@@ -152,7 +155,7 @@ function* othersInForce(sql: Sql, compaction: number): Work<number[]> {
   return rows.map(([no]) => no as number)
 }
 
-/** Cross joins, so that SQLite starts from the rows of this compaction, not from all compactions in force. */
+/** A cross join makes SQLite start from the rows of this compaction, not from all compactions in force. */
 function* overlappingOthers(sql: Sql, compaction: number): Work<readonly (readonly unknown[])[]> {
   return yield* sql.all(
     `select distinct c.no from undertext_replacements a
@@ -163,7 +166,7 @@ function* overlappingOthers(sql: Sql, compaction: number): Work<readonly (readon
   )
 }
 
-/** Rows of which another compaction in force also replaces parts. */
+/** Returns the rows whose parts another compaction in force replaces too. */
 function* overlappingRows(sql: Sql, compaction: number, others: readonly number[]): Work<number[]> {
   return (yield* sql.all(
     `select distinct a.message from undertext_replacements a
@@ -174,9 +177,9 @@ function* overlappingRows(sql: Sql, compaction: number, others: readonly number[
   )).map(([key]) => key as number)
 }
 
-/** Updates rows of which only this compaction replaces parts: they show its replacements, or their originals. */
+/** Updates rows whose parts only this compaction replaces: they show its replacements, or their originals. */
 function* setAlone(sql: Sql, compaction: number, inForce: boolean, except: readonly number[]): Work<void> {
-  // A replacement that shows the original is not listed. `string_agg` of no parts is null.
+  // A replacement that shows the original isn't listed. `string_agg` over no parts is null.
   const shown = `'[' || string_agg('[' || part || ',' || compaction || ']', ',' order by part) filter (${IS_SHOWN}) || ']'`
   const sign = inForce ? '-' : '+'
   yield* sql.run(
@@ -189,20 +192,22 @@ function* setAlone(sql: Sql, compaction: number, inForce: boolean, except: reado
   )
 }
 
-/** Rows of which a compaction and an older one replace the same part. Cross join: the first is scanned, the second looked up. */
+/**
+ * SQL: rows in which a compaction and an older one replace the same part. With a cross join, the first is scanned and the second looked up.
+ */
 const EXCHANGEABLE = `select mine.message, mine.part, ${eachSize((size) => `mine.saved_${size} - other.saved_${size} as ${size}`)}
   from undertext_replacements mine {cross} undertext_replacements other
     on {family other} other.compaction = ? and other.message = mine.message and other.part = mine.part
   where {family mine} mine.compaction = ?`
 
 /**
- * The simple case of an overlap, in half the time of the general one: a compaction that replaces one part of each of its rows, and one
- * older compaction in force. Exchanges one entry of `shown` for the other; returns the number of rows.
+ * Handles the simple case of an overlap in half the time of the general case: the compaction replaces one part of each of its rows, and one
+ * older compaction is in force. Exchanges one entry of `shown` for the other; returns the number of rows.
  */
 function* exchange(sql: Sql, compaction: number, inForce: boolean, older: number): Work<number> {
   const [from, to] = inForce ? [older, compaction] : [compaction, older]
   const sign = inForce ? '-' : '+'
-  // The driver binds every number as a real, which would be written "2.0".
+  // The driver binds every number as a real, which would be written as "2.0".
   return yield* sql.change(
     `update undertext_messages
      set shown = replace(shown, '[' || pair.part || ',' || cast(? as bigint) || ']',
@@ -221,7 +226,9 @@ function* exchangeableRows(sql: Sql, compaction: number, older: number): Work<Se
   return new Set(rows.map(([key]) => key as number))
 }
 
-/** Updates rows of several compactions: each part shows the newest in force. One statement, because there may be thousands of rows. */
+/**
+ * Updates rows of several compactions, so that each part shows the newest in force. One statement, because there may be thousands of rows.
+ */
 function* setNewest(
   sql: Sql,
   compaction: number,

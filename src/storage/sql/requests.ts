@@ -33,8 +33,8 @@ import { readRange } from './view.ts'
 import { begun, mapped, type Step, together, type Work } from './work.ts'
 
 /*
- * Requests to a model. What was sent is not stored again: it is rendered from the view of its moment. Only what the log does not have is
- * stored, as blobs: a text is the bytes of its blobs, one after the other.
+ * Requests to a model. The sent text isn't stored again, because it can be rendered from the view at its moment. Only texts that aren't in
+ * the log are stored, as blobs: a text is the concatenation of its blobs.
  */
 
 const FIELDS = [
@@ -46,11 +46,14 @@ const FIELDS = [
 const TEXTS = REQUEST_TEXTS.join(', ')
 const INSERT = insertInto('undertext_requests', ['session', 'no', ...FIELDS])
 const SELECT = `select no, ${FIELDS.join(', ')} from undertext_requests where {family} session = ?`
-/** Keeps a blob until the end of the transaction: a session of the same family may drop its last reference meanwhile. */
+/** Locks a blob until the end of the transaction, because a session of the same family may drop its last reference meanwhile. */
 const KNOWN_BLOB = 'select hash from undertext_blobs where {family} hash = ? {kept}'
 const BYTES_OF_HASH = 32
 
-/** The last entry of a session's audit, with what tells whether the session changed since. `undefined` for an unknown session. */
+/**
+ * Returns the number of the last entry of a session's audit, and the values that show whether the session has changed since; `undefined`
+ * for an unknown session.
+ */
 export const readPresent = outside('prepareRequest', function* (sql: Sql, id: string): Work<
   SessionPoint | undefined
 > {
@@ -64,7 +67,7 @@ export const readPresent = outside('prepareRequest', function* (sql: Sql, id: st
   return row && { incarnation: row[0] as string, version: row[1] as number, audit: row[2] as number }
 })
 
-/** Records a request by itself; returns its id. Throws `SESSION_NOT_FOUND`. */
+/** Records a request in its own transaction; returns its id. Throws `SESSION_NOT_FOUND`. */
 export const recordRequest = writing(
   'recordResponse',
   function* (sql: Sql, id: string, request: NewRequest): Work<string | undefined> {
@@ -75,8 +78,8 @@ export const recordRequest = writing(
 )
 
 /**
- * Records where the answer of a request is, once; returns whether it was recorded now. The answer comes after the moment of the request.
- * Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`.
+ * Records the place of a request's answer, once; returns whether this call recorded it. The answer must come after the moment of the
+ * request. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`.
  */
 export const recordAnswer = writing(
   'recordAnswer',
@@ -101,8 +104,9 @@ export const recordAnswer = writing(
 )
 
 /**
- * Begins to read what a record needs, within a transaction that has entered the session; returns the function that writes it and returns
- * its id. A request whose moment is not of this session is not recorded: the session was purged and created again since.
+ * Starts to read the data that a record needs, within a transaction that has entered the session. Returns a function that writes the record
+ * and returns its id. If the moment of the request isn't in this session, because the session was purged and created again, nothing is
+ * recorded.
  */
 export function noteRequest(
   sql: Sql,
@@ -120,7 +124,7 @@ export function noteRequest(
 
 type Place = { readonly last: number; readonly hasEntry: boolean; readonly known: Set<string> }
 
-/** The number of the last request, whether the entry of the audit is the session's, and which blobs are there. */
+/** Returns the number of the last request, whether the entry of the audit belongs to the session, and which blobs exist. */
 function* readPlace(sql: Sql, id: string, request: NewRequest): Work<Place> {
   const reading: Step<Row | undefined> = sql.get(
     `select (select coalesce(max(r.no), 0) from undertext_requests r where {family r} r.session = s.no),
@@ -139,7 +143,7 @@ function* readPlace(sql: Sql, id: string, request: NewRequest): Work<Place> {
   return { last: (place?.[0] ?? 0) as number, hasEntry: request.audit === 0 || place?.[1] === 1, known }
 }
 
-/** Writes a request and its blobs. `known`: the blobs that are there. */
+/** Writes a request and its blobs. `known`: the blobs that exist. */
 function* insertRequest(
   sql: Sql,
   session: number,
@@ -165,7 +169,7 @@ function* insertRequest(
   )
 }
 
-/** The requests of a session, oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` for an unknown `after`. */
+/** Returns the requests of a session, oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` for an unknown `after`. */
 export const readRequests = reading(
   'listRequests',
   function* (sql: Sql, id: string, { after, limit }: RequestQuery): Work<StoredRequest[]> {
@@ -186,7 +190,7 @@ function unknownRequest({ id }: SessionHead, requestId: string): UndertextError 
   return new UndertextError('REQUEST_NOT_FOUND', { sessionId: id, request: headOf(requestId, 200) })
 }
 
-/** A request within the caller's transaction; `undefined` for an unknown one. Throws `MESSAGE_NOT_FOUND`. */
+/** Returns a request within the caller's transaction; `undefined` if it is unknown. Throws `MESSAGE_NOT_FOUND`. */
 export function* findRequest(
   sql: Sql,
   session: SessionHead,
@@ -199,7 +203,7 @@ export function* findRequest(
   }
   const position = typeof key.answer === 'number' ? key.answer : yield* positionOf(sql, session, key.answer)
   if (position === undefined) return undefined
-  // A message has one request. Older records may name messages between those of an answer: the one that ends first made it.
+  // A message has one request. In older records, answers may overlap; then the answer that ends first is the right one.
   const row = yield* sql.get(
     `${SELECT} and answer_last is not null and answer_last >= ? and answer_first <= ? order by answer_last, no limit 1`,
     ...[session.no, position, position],
@@ -207,7 +211,7 @@ export function* findRequest(
   return row && decode(session, row)
 }
 
-/** `undefined` for a row that a compaction inserted. */
+/** Returns the position of a message; `undefined` for an inserted row. */
 function* positionOf(sql: Sql, session: SessionHead, messageId: string): Work<number | undefined> {
   const key = yield* requireKey(sql, session, messageId)
   const row = yield* sql.get('select position from undertext_messages where {family} key = ?', key)
@@ -215,8 +219,8 @@ function* positionOf(sql: Sql, session: SessionHead, messageId: string): Work<nu
 }
 
 /**
- * A request with what it was made of: its texts, its prompt where it is in the log, and the view of its moment. Throws
- * `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `STORE_CORRUPT`.
+ * Returns a request with its texts, its prompt if it is in the log, and the view at its moment. Throws `SESSION_NOT_FOUND`,
+ * `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `STORE_CORRUPT`.
  */
 export const readRequest = reading(
   'getRequest',
@@ -243,21 +247,21 @@ function nameOf(key: RequestKey): string {
   return headOf('id' in key ? key.id : String(key.answer), 200)
 }
 
-/** The size of a request by its provider's report, of the view at a point. */
+/** The size of a request as reported by its provider, for the view at a point. */
 export type PastReport = {
   readonly tokens: number
   readonly at: number
   readonly point: Point
 }
 
-/** The last position of the messages that a request sent. Of a prompt that was stored by others, the answer tells. */
+/** SQL: the last position of the messages that a request sent. If its prompt wasn't in the log, that is the position before its answer. */
 const LAST_SENT = `case when r.prompt is not null then r.answer_first - 1 else coalesce(case when r.prompt_last > r.position then r.prompt_last end, r.position) end`
-/** Reports of one model that are looked at for one of a provider. */
+/** The number of reports that are examined to find one of a provider and model. */
 const MOST_REPORTS = 20
 
 /**
- * The last report of a request whose messages are all before a point, unless a compaction has changed the view in between; for the moment
- * of a request, its own report, which includes its prompt.
+ * Returns the last report of a request whose messages all come before a point, unless a compaction has changed the view in between. For the
+ * moment of a request, returns its own report, which includes its prompt.
  */
 export function* reportOfView(
   sql: Sql,
@@ -285,7 +289,7 @@ export function* reportOfView(
   return { tokens, at, point: { position: Math.min(last ?? position, position), audit: entry } }
 }
 
-/** The text of blobs; `undefined` when one is gone. */
+/** Returns the text of blobs; `undefined` if one of them is gone. */
 function* readText(sql: Sql, hashes: readonly string[]): Work<string | undefined> {
   const bytes: Uint8Array[] = []
   for (const hash of hashes) {
@@ -345,7 +349,6 @@ function hex(value: unknown): string {
   return Buffer.from(value as Uint8Array).toString('hex')
 }
 
-/** The hashes in a column, in hexadecimal. */
 function hashesIn(value: unknown, row: string): string[] | undefined {
   if (value === null) return undefined
   const bytes = bytesOf(value, row)
@@ -356,7 +359,7 @@ function hashesIn(value: unknown, row: string): string[] | undefined {
   )
 }
 
-/** How often the requests of a session refer to each blob, by its hash. */
+/** Returns how often the requests of a session refer to each blob, by hash. */
 export function* requestBlobs(sql: Sql, session: number): Work<Map<string, number>> {
   const rows = yield* sql.all(
     `select no, ${TEXTS} from undertext_requests where {family} session = ? and (system is not null or tools is not null
@@ -371,7 +374,10 @@ export function* requestBlobs(sql: Sql, session: number): Work<Map<string, numbe
   return counts
 }
 
-/** The requests of a session as records, and their texts. `entries`: the audit's entries by their numbers, counted from 1. Throws `STORE_CORRUPT`. */
+/**
+ * Returns the requests of a session as records, and their texts. `entries`: the audit's entries by number, counted from 1. Throws
+ * `STORE_CORRUPT`.
+ */
 export function* exportRequests(
   sql: Sql,
   session: SessionHead,

@@ -47,11 +47,11 @@ import type { Sql } from './sql.ts'
 import { mapped, type Work } from './work.ts'
 
 /*
- * The head of a history is written after its rows, because a compaction names the keys of rows it depends on. Rows name the
- * numbers of compactions, so these are reserved first, by a placeholder row after them that is deleted at the end.
+ * The head of a history is written after its rows, because a compaction refers to the keys of rows it depends on. But rows refer to the
+ * numbers of compactions, so these are reserved first: a placeholder row is inserted after them, and deleted at the end.
  */
 
-/** Reserves numbers for compactions, and returns the first. */
+/** Reserves numbers for compactions; returns the first. */
 export function* reserveCompactions(sql: Sql, importId: string, count: number): Work<number> {
   return yield* sql.write('restoreSession', function* () {
     const { no: session } = yield* requireImport(sql, importId)
@@ -75,7 +75,7 @@ export function* reserveCompactions(sql: Sql, importId: string, count: number): 
   })
 }
 
-/** Compactions get their numbers in the order of their records. */
+/** Compactions are numbered in the order of their records. */
 function referencesOf({ head, firstNo }: Restoring): References {
   const numbers = new Map(head.compactions.map(({ id }, index) => [id, firstNo + index] as const))
   return { ids: new Map(), numbers }
@@ -105,7 +105,7 @@ const INSERT_COMPACTION = insertInto('undertext_compactions', [
   ...COMPACTION_FIGURES.names,
 ])
 
-/** Writes compactions, from an index of their list on; `undoneWith` has the numbers of the audit's entries. */
+/** Writes compactions, starting at an index of their list. `undoneWith` holds the numbers of the audit's entries. */
 export function* restoreCompactions(
   sql: Sql,
   restoring: Restoring,
@@ -181,7 +181,7 @@ const INSERT_NOTE = insertInto('undertext_notes', ['session', 'owner', ...NOTE.n
 /** Writes the figures, the operations, the notes and the counters, and deletes the placeholder of the numbers. */
 export function* settleRestored(sql: Sql, restoring: Restoring): Work<void> {
   const { importId, head } = restoring
-  // Counting reads all rows. An import in progress has no other writer, so it needs no write lock.
+  // Counting reads all rows, but needs no write lock, because an import in progress has no other writer.
   const counted = yield* sql.read('restoreSession', function* () {
     return yield* countAll(sql, (yield* requireImport(sql, importId)).no)
   })
@@ -212,7 +212,7 @@ export function* settleRestored(sql: Sql, restoring: Restoring): Work<void> {
 const INSERT_JOB = insertInto('undertext_jobs', ['no', 'session', ...JOB.names])
 const INSERT_CIRCUIT = insertInto('undertext_circuits', ['session', ...CIRCUIT.names])
 
-/** Names a restored session and lists it, with its background and its mark; in place of its predecessor, unless that has changed. */
+/** Gives a restored session its name, which lists it, and its background and mark. It replaces its predecessor, unless that has changed. */
 export function* publishRestored(sql: Sql, restoring: Restoring, copied?: CopiedSession): Work<boolean> {
   const { importId, head } = restoring
   const { id, createdAt, updatedAt } = head.session
@@ -254,10 +254,10 @@ function* releaseNumbers(sql: Sql, { importId, head, firstNo }: Restoring): Work
   })
 }
 
-/** The values of a row's columns, computed before the write lock is taken. */
+/** The values of a row's columns, which are computed before the write lock is taken. */
 type Prepared = ReturnType<typeof prepare>
 
-/** By head: each batch of a restore needs it. */
+/** Kept by head, because each batch of a restore needs it. */
 const hidings = new WeakMap<Restoring['head'], Hiding>()
 
 function hidingOf({ head }: Restoring): Hiding {

@@ -35,9 +35,8 @@ import { TEXT_OF_R, VISIBLE } from './view.ts'
 import { mapped, type Work } from './work.ts'
 
 /**
- * Hides the end of the view from a row on and appends messages, in one transaction. It is planned within the transaction, so other
- * appends cannot come between. It hides the newest rows, so the remaining view existed before and is valid, except that tool calls may
- * be pending again.
+ * Hides the end of the view, from a row on, and appends messages, in one transaction. The plan is made within the transaction, so no append
+ * can come between. The remaining view existed before, so it is valid, except that tool calls may be pending again.
  */
 export function* rewind(
   sql: Sql,
@@ -82,7 +81,7 @@ function isMadeFor({ madeFor }: RewindRequest, session: StoredSession | undefine
 type Hidden = { readonly no: number | undefined; readonly rows: number }
 const NOTHING: Hidden = { no: undefined, rows: 0 }
 
-/** Whether no row is visible, silent ones included. */
+/** Returns whether no row is visible, not even a silent one. */
 function* isEmpty(sql: Sql, { no, visibleCount }: StoredSession): Work<boolean> {
   if (visibleCount > 0) return false
   const seen = `select 1 from undertext_messages {index undertext_visible} where {family} session = ? and ${VISIBLE} limit 1`
@@ -120,7 +119,7 @@ function* hideFrom(sql: Sql, before: StoredSession, request: RewindRequest): Wor
   return { no, rows: plan.hide.length }
 }
 
-/** The part of a rewind's coverage about the compactions that it undoes and redoes, in order of rank. */
+/** Returns the part of a rewind's coverage about the compactions that it undoes and redoes, in order of rank. */
 function turning(
   lifted: readonly StoredCompaction[],
   restored: readonly StoredCompaction[],
@@ -136,7 +135,7 @@ function turning(
 /** The start of a rewind: the message at a position, or a row of the current view. */
 type Point = {
   readonly position: number
-  /** The row, if it is not a message. Compactions before it stay, so it is in the view. */
+  /** The key of the row if it isn't a message. Compactions before it stay, so it is in the view. */
   readonly key?: number
 }
 
@@ -160,7 +159,7 @@ function* findPoint(sql: Sql, session: StoredSession, request: RewindRequest): W
   return { position: yield* firstReplaced(sql, session, insertedBy!) }
 }
 
-/** The position of the first message that the row inserted by a compaction replaces. */
+/** Returns the position of the first message that the inserted row of a compaction stands for. */
 function* firstReplaced(sql: Sql, session: StoredSession, compaction: number): Work<number> {
   const [stored] = yield* compactionsNumbered(sql, session.no, [compaction])
   const { positions, inserted } = stored!.coverage.hidden
@@ -176,7 +175,6 @@ function* firstReplaced(sql: Sql, session: StoredSession, compaction: number): W
   return lowest
 }
 
-/** The index of the first row of a view that a rewind hides. */
 function indexIn(view: View, { position, key }: Point): number {
   const index = key === undefined ? undefined : view.indexOf(key)
   if (index !== undefined) return index
@@ -185,8 +183,8 @@ function indexIn(view: View, { position, key }: Point): number {
 }
 
 /**
- * The compactions to undo and redo so that the same ones are active as when a message was appended. The first entry of the audit since
- * then decides for each; previews belong to the append that made them.
+ * Returns the compactions to undo and redo so that the same ones are active as when a message was appended. The first audit entry after
+ * that point decides for each. Previews are left alone, because they belong to their appends.
  */
 function* turnedSince(
   sql: Sql,
@@ -213,8 +211,8 @@ function* turnedSince(
 }
 
 /**
- * The active compactions, except previews, that cover a row at a position or after it. A rewind from the start undoes none: the rows
- * that they hide would be hidden by the rewind.
+ * Returns the active compactions, except previews, that cover a row at or after a position. A rewind from the start undoes none, because it
+ * would hide their rows anyway.
  */
 function* reachingTo(
   sql: Sql,
@@ -244,8 +242,8 @@ function* reachingTo(
 }
 
 /**
- * The parts before a rewind that are shown in full again: those that point to a copy that the rewind hides, and reasoning of a tool loop
- * that becomes the last one.
+ * Returns the parts before a rewind that are shown in full again: those that point to a copy that the rewind hides, and the reasoning of a
+ * tool loop that becomes the last one.
  */
 function* restoredParts(
   sql: Sql,
@@ -275,7 +273,7 @@ type ShownPart = {
   readonly part: number
   readonly text: string | null
   readonly saved: Sizes
-  /** Keys of the copies that its compaction points to. */
+  /** The keys of the copies that its compaction points to. */
   readonly copies: readonly number[]
   /** Whether it was moved to the row that its compaction inserted. */
   readonly isMoved: boolean
@@ -283,7 +281,6 @@ type ShownPart = {
   readonly preview: { readonly text: string; readonly saved: Sizes } | undefined
 }
 
-/** The replaced parts of a row, and the shown texts. */
 function* shownParts(sql: Sql, session: StoredSession, row: ViewRow): Work<ShownPart[]> {
   const replacements = (yield* sql.all(
     `select r.compaction, r.part, ${TEXT_OF_R}, c.id, c.kind, c.requires, c.rows_inserted,
@@ -310,7 +307,7 @@ function* shownParts(sql: Sql, session: StoredSession, row: ViewRow): Work<Shown
   })
 }
 
-/** The result of an operation, if it was done. Throws `OPERATION_CONFLICT` when its id was used for another one. */
+/** Returns the result of an operation if it was done before. Throws `OPERATION_CONFLICT` if its id was used for another operation. */
 export const rewound = reading(
   'rewind',
   function* (sql: Sql, sessionId: string, operation: RewindOperation): Work<Rewound | undefined> {
@@ -349,7 +346,7 @@ function* appendedAt(sql: Sql, session: StoredSession, positions: string): Work<
     session.no,
   )
   const ids = new Map(rows as unknown as [number, unknown][])
-  // In the order of the call, which known messages may have left.
+  // Sorted in the order of the call, because known messages keep their earlier positions.
   return (JSON.parse(positions) as number[]).map((position) => ({
     id: rowId(session.incarnation, ids.get(position), position, 0),
     position,

@@ -16,7 +16,7 @@ const RESULT_FIELDS = 6
 
 type EncodedFile = readonly [path: string, ...more: (number | string)[]]
 
-/** `null` for a row without calls and results. */
+/** Returns `null` for a row without calls and results. */
 export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 'results'>): string | null {
   if (calls.length === 0 && results.length === 0) return null
   const values: unknown[] = [calls.length + results.length]
@@ -28,7 +28,7 @@ export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 're
   return JSON.stringify(values).slice(1, -1)
 }
 
-/** The tokens alone without images and files; no large images are left out. */
+/** Media as stored: only the tokens if there are no images and files; the number of large images is omitted if 0. */
 type EncodedMedia =
   | number
   | readonly [media: number, images: number, mediaBytes: number, largeImages?: number]
@@ -49,8 +49,8 @@ function encodeFile({ path, range, variant }: IndexedCall): EncodedFile | 0 {
 }
 
 /**
- * The index of the next row's values; `undefined` for values that `encodeTools` does not produce. Reading those as "no calls" could
- * separate a call from its result.
+ * Returns the index of the next row's values; `undefined` for values that `encodeTools` doesn't produce. If they were read as "no calls", a
+ * call might be separated from its result.
  */
 export function skipTools(values: readonly unknown[], start: number): number | undefined {
   const entries = values[start]
@@ -95,7 +95,7 @@ function isSoundMedia(media: unknown): boolean {
   )
 }
 
-/** The calls among the values from `start` on. Most rows have one entry, which needs no loop. */
+/** Returns the calls among the values, starting at `start`. Most rows have one entry, which needs no loop. */
 export function decodeCalls(values: readonly unknown[], start: number): readonly CallEntry[] {
   const entries = values[start] as number
   if (entries === 1) return isCall(values, start + 1) ? [decodeCall(values, start + 1)] : NOTHING
@@ -108,7 +108,7 @@ export function decodeCalls(values: readonly unknown[], start: number): readonly
   return calls
 }
 
-/** The results among the values from `start` on. */
+/** Returns the results among the values, starting at `start`. */
 export function decodeResults(values: readonly unknown[], start: number): readonly ResultEntry[] {
   const entries = values[start] as number
   if (entries === 1) return isCall(values, start + 1) ? NOTHING : [decodeResult(values, start + 1)]
@@ -181,10 +181,10 @@ export function encodeFlags(index: Pick<MessageIndex, 'hasReasoning' | 'speaks' 
   return (index.hasReasoning ? REASONING : 0) | (index.speaks ? SPEAKS : 0) | (index.hasBlock ? BLOCK : 0)
 }
 
-/** SQL for a silent row (`isSilent`): a message of the log without flags, calls and results. */
+/** SQL: whether a row is silent (`isSilent`), that is, a message of the log without flags, calls and results. */
 export const SILENT = `kind = ${encodeKind('message')} and flags = 0 and tools is null`
 
-/** SQL for the number of rows that are not silent. */
+/** SQL: the number of rows that aren't silent. */
 export const COUNT_SENT = `count(*) filter (where not (${SILENT}))`
 
 export function encodeRole(role: Role): number {
@@ -195,17 +195,17 @@ export function encodeKind(kind: RowKind): number {
   return ROW_KINDS.indexOf(kind)
 }
 
-/** Units of values packed into one number. They are far apart, so that a damaged value cannot be read as another. */
+/** The units of values packed into one number. They are far apart, so that a damaged value can't be read as another one. */
 const KIND_UNIT = 2 ** 40
 const ROLE_UNIT = 2 ** 20
 const FLAGS_UNIT = 2
 
-/** SQL for kind and role in one number: fewer columns are faster (docs/internals/decisions.md, "Rows come by columns"). */
+/** SQL: kind and role in one number, because fewer columns are faster (docs/internals/decisions.md, "Rows come by columns"). */
 export const PACKED_KIND = `m.kind * ${KIND_UNIT} + m.role * ${ROLE_UNIT}`
-/** The same with flags and pin. */
+/** SQL: kind, role, flags and pin in one number. */
 export const PACKED_ROW = `${PACKED_KIND} + m.flags * ${FLAGS_UNIT} + m.pinned`
 
-/** Throws `STORE_CORRUPT`, like the other two. */
+/** Throws `STORE_CORRUPT` for an unknown value. */
 export function unpackKind(packed: number): RowKind {
   return decodeKind(Math.floor(packed / KIND_UNIT))
 }
@@ -214,7 +214,7 @@ export function unpackRole(packed: number): Role {
   return decodeRole(Math.floor((packed % KIND_UNIT) / ROLE_UNIT))
 }
 
-/** Flags as `encodeFlags` returns them. */
+/** Returns flags in the form of `encodeFlags`. Throws `STORE_CORRUPT` for an unknown value. */
 export function unpackFlags(packed: number): number {
   const flags = Math.floor((packed % ROLE_UNIT) / FLAGS_UNIT)
   return flags <= (REASONING | SPEAKS | BLOCK) ? flags : unreadable('index')
@@ -238,7 +238,7 @@ function unreadable(what: string): never {
   throw damaged(what, 'a row')
 }
 
-/** The replacements that a row shows. Throws `STORE_CORRUPT`, naming the row; `verifySession` can repair it. */
+/** Returns the replacements that a row shows. Throws `STORE_CORRUPT`, naming the row; `verifySession` can repair it. */
 export function decodeShown(text: unknown, row: string | number = 'a row'): readonly ShownReplacement[] {
   if (text === null) return []
   const places = parseStoredLists(text, 'list of replacements', row) as [number, number][]
@@ -249,18 +249,18 @@ export function encodeShown(shown: readonly ShownReplacement[]): string | null {
   return shown.length === 0 ? null : JSON.stringify(shown.map(({ part, compaction }) => [part, compaction]))
 }
 
-/** The id of a row: the caller's, or one of the session's incarnation and the row's place. */
+/** Returns the id of a row: the caller's, or an id generated from the session's incarnation and the row's place. */
 export function rowId(incarnation: string, id: unknown, position: unknown, ordinal: unknown): string {
   if (id !== null) return id as string
   return position === null ? `${incarnation}:s${ordinal}` : `${incarnation}:${position}`
 }
 
-/** The id of a request, which is not stored: the incarnation of its session and its number. */
+/** Returns the id of a request, which isn't stored: the incarnation of its session and its number. */
 export function requestId(incarnation: string, no: number): string {
   return `${incarnation}:r${no}`
 }
 
-/** The number in a request's id; `undefined` for an id that is not of this session. */
+/** Returns the number in a request's id; `undefined` for an id of another session. */
 export function requestNo(incarnation: string, id: string): number | undefined {
   const prefix = `${incarnation}:r`
   const digits = id.startsWith(prefix) ? id.slice(prefix.length) : ''

@@ -12,18 +12,18 @@ import { ordinalPlace, positionPlace } from './word-index.ts'
 import type { Work } from './work.ts'
 
 /*
- * The index of the search catches up with the rows of the sessions, a page of them in one transaction. Which words a row has is decided by
- * `core/search/words.ts`; how the words are stored, by `word-index.ts`.
+ * Keeps the search index up to date, one page of rows per transaction. `core/search/words.ts` decides which words a row has, and
+ * `word-index.ts` how they are stored.
  */
 
-/** Rows and bytes of contents that one transaction adds to the index, so that no writer waits for it long. */
+/** The number of rows, and of bytes of contents, that one transaction adds to the index. They are small so that no writer waits long. */
 const [PAGE_ROWS, PAGE_BYTES] = [500, 500_000]
 
-/** The rows of a session that are not in the index. */
+/** SQL: the rows of a session that aren't in the index. */
 const UNINDEXED = `from undertext_sessions s left join undertext_searched i on {same i s} i.session = s.no
   where s.messages > coalesce(i.positions, 0) or s.inserted > coalesce(i.ordinals, 0)`
 
-/** Sessions with rows that are not in the index. */
+/** Returns sessions with rows that aren't in the index. */
 export const readUnindexed = outside(
   'search',
   function* (sql: Sql, limit: number, onlyIfUsed?: boolean): Work<string[]> {
@@ -35,14 +35,14 @@ export const readUnindexed = outside(
     try {
       yield* sql.write('search', () => markComplete(sql, UNINDEXED), !onlyIfUsed)
     } catch (error) {
-      // Without the mark the next search looks through the sessions again.
+      // Without the mark, the next search would look through the sessions again.
       if (!isUndertextError(error)) throw error
     }
     return ids
   },
 )
 
-/** How many rows are not in the index, of one session or of all. */
+/** Returns the number of rows that aren't in the index, of one session or of all. */
 export const countUnindexed = reading('search', function* (sql: Sql, session?: string): Work<number> {
   if (session !== undefined) {
     const found = yield* readProgress(sql, session)
@@ -54,7 +54,6 @@ export const countUnindexed = reading('search', function* (sql: Sql, session?: s
   return Number(row?.[0] ?? 0)
 })
 
-/** How far a session is in the index. */
 type Progress = {
   readonly no: number
   readonly incarnation: string
@@ -62,18 +61,20 @@ type Progress = {
   readonly ordinals: number
 }
 
-/** The next rows of a session for the index. */
 type IndexPage = {
   readonly id: string
   readonly before: Progress
   readonly positions: number
   readonly ordinals: number
   readonly rows: readonly (RowText & { readonly place: number })[]
-  /** Whether no other rows are left. */
+  /** Whether no rows are left after these. */
   readonly isLast: boolean
 }
 
-/** Adds rows to the index; throws as `Searching.index`. It reads and splits the rows before the transaction, to hold its lock briefly. */
+/**
+ * Adds rows to the index. Reads and splits them before the transaction, to hold its lock only briefly. Throws the errors of
+ * `Searching.index`.
+ */
 export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = true): Work<Indexed> {
   const pages: IndexPage[] = []
   let done = 0
@@ -87,7 +88,7 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
       if (room.rows <= 0 || room.bytes <= 0) break
     }
   })
-  // Rows of FTS5 are added fastest in the order of their rowids.
+  // FTS5 adds rows fastest in the order of their rowids.
   pages.sort((a, b) => a.before.no - b.before.no)
   if (pages.length === 0) return { sessions: done, rows: 0 }
   const reading = wordsOfPages(pages)
@@ -109,20 +110,20 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
     },
     isPatient,
   )
-  // Where another process added rows meanwhile, some may still be missing: the caller asks again.
+  // If another process added rows meanwhile, some may still be missing, so the caller has to ask again.
   const first = ids.findIndex((id) => unwritten.has(id))
   return { sessions: first === -1 ? done : Math.min(done, first), rows }
 }
 
-/** A row as its text is read from it. */
+/** The columns that a row's text is read from. */
 type RowText = { readonly role: unknown; readonly kind: unknown; readonly content: string }
 
-/** What is searched of a stored row. */
+/** Returns the searchable text of a stored row. */
 export function searchedOf({ role, kind, content }: RowText, name: string | number): SearchedRow {
   return searchedRow({ role: decodeRole(role), kind: decodeKind(kind), content: contentOf(content, name) })
 }
 
-/** The words of each row. Pauses, so that other work of the process goes on while a page or a long text is split. */
+/** Splits rows into words. Pauses so that the process can do other work while a page or a long text is split. */
 function* wordsOfPages(pages: readonly IndexPage[]): Generator<void, RowWords[][]> {
   const words: RowWords[][] = []
   let units = 0
@@ -142,7 +143,7 @@ function* wordsOfPages(pages: readonly IndexPage[]): Generator<void, RowWords[][
   return words
 }
 
-/** Reduces the room by what it reads. */
+/** Reads rows, and reduces the remaining room accordingly. */
 function* readIndexPage(
   sql: Sql,
   id: string,
@@ -180,7 +181,7 @@ function* readIndexPage(
         ...{ role, kind, content: content as string },
       })
     }
-    // After the last row that there is: numbers without a row are not looked for again.
+    // Past the last existing row, so that numbers without a row aren't looked up again.
     return lengths.length === 0 ? Number.POSITIVE_INFINITY : last
   }
   const positions =
@@ -196,7 +197,7 @@ function* readIndexPage(
 }
 
 const WITH_CONTENT = `from undertext_messages m join undertext_contents c on {same c m} c.key = ${KEY_OF_CONTENT}`
-/** The text of a marker is ours. */
+/** The text of a marker is generated, so it isn't searched. */
 const MARKER = encodeKind('marker')
 
 function* readProgress(
@@ -220,11 +221,11 @@ function* readProgress(
 
 const WRITE_PROGRESS = upsertInto('undertext_searched', ['session'], ['positions', 'ordinals'])
 
-/** Returns `false` when nothing was written, because the session changed since its page was read. */
+/** Returns `false` if nothing was written because the session changed since its page was read. */
 function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): Work<boolean> {
   const { before, positions, ordinals } = page
   const now = yield* readProgress(sql, page.id)
-  // Another process may have added these rows, or removed the session.
+  // Another process may have added these rows or removed the session.
   const isSame =
     now !== undefined &&
     now.no === before.no &&
@@ -238,7 +239,7 @@ function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): 
   return true
 }
 
-/** A stored content, without its images and files, which are not searched; nothing of a damaged one, which `verifySession` reports. */
+/** Returns a stored content without its images and files, which aren't searched; empty if it is damaged, which `verifySession` reports. */
 function contentOf(content: string, row: string | number): string | Part[] {
   try {
     return decodeContent(content, null, NO_BLOBS, row)

@@ -21,27 +21,30 @@ import { M_VISIBLE } from './view.ts'
 import { ordinalPlace, positionPlace, readPlaces } from './word-index.ts'
 import { begun, mapped, together, type Work } from './work.ts'
 
-/** Rows with a word that are considered; a word that more rows have is common. */
+/** The maximum number of rows with a word that are considered. A word in more rows is common. */
 const MOST_PLACES = 1_000
-/** Candidates that are read and ranked together. */
+/** The number of candidates that are read and ranked together. */
 const BLOCK = 40
-/** Entries of the index that are compared for rows with several common words: a search takes no longer in a larger store. */
+/**
+ * The maximum number of index entries that are compared to find rows with several common words, so that a search takes no longer in a
+ * larger store.
+ */
 const MOST_MERGED = 100_000
-/** Common words of which all pairs are looked for. */
+/** The maximum number of common words that are combined in pairs. */
 const MOST_PAIRED = 4
-/** How far around a candidate its neighbours are read. */
+/** The distance, in rows, up to which a candidate's neighbors are read. */
 const NEIGHBOURS = 2
-/** Sessions of an owner that are searched one by one. */
+/** The maximum number of an owner's sessions that are searched one by one. */
 const FEW_SESSIONS = 50
 
-/** Finds rows. The index gives candidates by the words of the query; blocks of them are read and ranked. Throws `SESSION_NOT_FOUND`. */
+/** Finds rows. The index returns candidates by the words of the query, which are read and ranked in blocks. Throws `SESSION_NOT_FOUND`. */
 export const find = reading('search', function* (sql: Sql, request: SearchRequest): Work<SearchPage> {
   const { query, after, limit } = request
   const session =
     request.session === undefined ? undefined : yield* requireHead(sql, request.session, request.filter.owner)
   if (query.words.length === 0) return { hits: [], next: undefined }
   const moment = after?.moment ?? (yield* sql.words.moment(sql))
-  // All rows that SQLite reads on the first page are of its moment; in PostgreSQL its clock decides.
+  // In SQLite, all rows read for the first page belong to its moment; in PostgreSQL, the database's clock decides.
   const until = sql.isShared ? moment : after?.moment
   const scopes = yield* scopesOf(sql, request.filter, session?.no, until)
   const pool = yield* readPool(sql, request, scopes, session, moment)
@@ -67,7 +70,7 @@ export const find = reading('search', function* (sql: Sql, request: SearchReques
 
 const IS_SHARED = 'select 1 from undertext_messages where source is not null limit 1'
 
-/** Where to look: everywhere or in a session; for an owner of few sessions in a file, in each of them. */
+/** Returns the scopes to search: everything, one session, or each session of an owner who has few of them in a file. */
 function* scopesOf(
   sql: Sql,
   filter: SearchFilter,
@@ -88,7 +91,7 @@ function* scopesOf(
   if (from !== undefined) add('m.created_at >= ?', from)
   if (to !== undefined) add('m.created_at <= ?', to)
   if (hidden !== undefined) add(`${hidden ? 'not ' : ''}(${M_VISIBLE})`)
-  // An import in progress is in no list, but it can be named.
+  // A search of all sessions excludes imports in progress, but an import can be searched by its name.
   const isStaged = 'select 1 from undertext_sessions where staged_by is not null limit 1'
   if (session === undefined && (yield* sql.get(isStaged)) !== undefined)
     add(
@@ -113,12 +116,12 @@ function* scopesOf(
   return [scope(session)]
 }
 
-/** A name as the column `tools` has it. */
+/** Returns a name as it appears in the column `tools`. */
 function nameInTools(name: string): string {
   return JSON.stringify(name)
 }
 
-/** Candidates, and what the index knows of words. */
+/** Candidates, and the index's figures about words. */
 type Pool = {
   readonly places: PlaceOrder
   readonly collection: Collection
@@ -130,7 +133,7 @@ type Search = Pool & {
   readonly query: SearchQuery
   readonly filter: SearchFilter
   readonly moment: number
-  /** What was shown of texts that forks share: the texts of the candidates up to a number. Absent where no text is shared. */
+  /** The texts already shown, for texts that forks share: those of the candidates up to a number. Absent if no text is shared. */
   readonly shown: { readonly texts: Set<string>; upTo: number } | undefined
 }
 
@@ -144,7 +147,7 @@ function* readPool(
   const words = query.words.map(({ word }) => word)
   const placesWith = (expression: Expression): Work<Places[]> =>
     mapped(scopes, (scope) => readPlaces(sql, expression, scope, MOST_PLACES))
-  // Sent together: the statements do not wait for each other.
+  // Sent together, because the statements don't depend on each other.
   const asked = begun(together(words, (word) => placesWith([[word]])))
   const [known, ...knownCounts] = after?.counts ?? []
   const documents = known ?? (yield* sql.words.documents(sql, session?.no, moment))
@@ -152,9 +155,9 @@ function* readPool(
   const counts = lists.map((found) => found.reduce((sum, { places }) => sum + places.length, 0))
   const common = [...words.keys()].filter((index) => counts[index]! >= MOST_PLACES)
   const rare = words.filter((_, index) => counts[index]! < MOST_PLACES)
-  // How rare a word is does not depend on the filter.
+  // The rarity of a word doesn't depend on the filter.
   const isFiltered = scopes.length !== 1 || scopes[0]!.condition !== ''
-  // Rows that are appended later must not change the order of the pages that follow.
+  // Rows appended later must not change the order of the following pages.
   const isCounted = known !== undefined
   for (const [index, count] of knownCounts.entries()) counts[index] = count
   const uncounted = isCounted ? [] : isFiltered ? words.keys() : common
@@ -169,7 +172,7 @@ function* readPool(
   })
   for (const [index, count] of counted) counts[index] = Math.max(count, counts[index]!)
   common.sort((a, b) => counts[a]! - counts[b]!)
-  // Of a common word not all rows were read: those with several words of the query are looked for.
+  // Not all rows with a common word were read, so rows with several words of the query are searched for.
   let left = MOST_MERGED
   const add = function* (several: readonly number[], expression: Expression, entries: number): Work<void> {
     const expected = Math.min(entries, (MOST_PLACES * documents) / counts[several.at(-1)!]!)
@@ -194,7 +197,7 @@ function* readPool(
   return { places: orderPlaces(found, isQuestion), collection, counts: [documents, ...counts] }
 }
 
-/** All pairs of the least common words, and more and more of them together. */
+/** Returns combinations of common words: all pairs of the least common ones, and increasingly large groups of them. */
 function combinations(common: readonly number[]): number[][] {
   const first = common.slice(0, MOST_PAIRED)
   const pairs = first.flatMap((a, at) => first.slice(at + 1).map((b) => [a, b]))
@@ -202,15 +205,14 @@ function combinations(common: readonly number[]): number[][] {
   return [...pairs, ...more]
 }
 
-/** A row that was read for the ranking. */
 type FoundRow = Candidate & {
   readonly place: Place
   readonly row: Row
-  /** What is searched of it; absent for a long text, which is read again for a hit. */
+  /** Its searchable text; absent for a long text, which is read again if the row is a hit. */
   readonly searched?: SearchedRow
 }
 
-/** The hits of a block of candidates, best first. */
+/** Returns the hits of a block of candidates, best first. */
 function* rankBlock(
   sql: Sql,
   search: Search,
@@ -219,7 +221,7 @@ function* rankBlock(
   const { query, filter, places, moment } = search
   const own = places.slice(block * BLOCK, (block + 1) * BLOCK)
   const names = new Set(own.map(nameOf))
-  // A neighbour without words of the query changes no score.
+  // A neighbor without words of the query changes no score.
   const beside = own.flatMap(neighboursOf).filter(places.has)
   const context = new Map(beside.map((place) => [nameOf(place), place]))
   for (const name of names) context.delete(name)
@@ -235,8 +237,8 @@ function* rankBlock(
 }
 
 /**
- * Names of the rows of a block that are shown: of a text that forks share only the first row, in the order of the candidates, which is by
- * score and then the newest session.
+ * Returns the names of the rows of a block that are shown. If forks share a text, only its first row is shown, in the order of the
+ * candidates: by score, then newest session first.
  */
 function* firstOfTexts(
   sql: Sql,
@@ -248,7 +250,7 @@ function* firstOfTexts(
   const own = places.slice(block * BLOCK, (block + 1) * BLOCK)
   if (shown === undefined) return new Set(own.map(nameOf))
   const { texts } = shown
-  /** Returns whether no row before had the text. */
+  /** Returns whether no earlier row had the text. */
   const addText = (place: Place, row: Row | undefined): boolean => {
     if (row === undefined || !mayBeHit(place, row)) return false
     const known = texts.size
@@ -265,7 +267,6 @@ function nameOf({ family, session, place }: Place): string {
   return `${family} ${session} ${place}`
 }
 
-/** The messages around a message. */
 function neighboursOf({ family, session, place }: Place): Place[] {
   if (place % 2 === 1) return []
   const near: Place[] = []
@@ -275,21 +276,27 @@ function neighboursOf({ family, session, place }: Place): Place[] {
   return near
 }
 
-/** The places of some columns in a row: the family, `FOUND`, and what the moment of a search is compared with. */
+/** The indexes of some columns in a row: the family, `FOUND`, and the value that is compared with the moment of a search. */
 const [KIND, ROLE, CREATED_AT, TOOLS, CONTENT, HIDDEN_BY, CONTENT_KEY, ADDED] = [2, 3, 8, 9, 10, 14, 15, 16]
 
 function addedAt(row: Row): number {
   return (row[ADDED] as number | null) ?? Number.POSITIVE_INFINITY
 }
 
-/** Contents up to this size, bytes, are read together; a longer one alone, so that memory does not grow with their number. */
+/**
+ * The maximum size in bytes of contents that are read together. A longer content is read alone, so that memory doesn't grow with the number
+ * of contents.
+ */
 const MOST_TOGETHER = 20_000
-/** No content is longer than 2^31 bytes, the range of the length in PostgreSQL. */
+/** The maximum length of a content in bytes, which PostgreSQL accepts as a length. */
 const WHOLE = 2 ** 31 - 1
-/** Units of texts that a block reads, of one text, and of a short text in any case: neighbours are read no further. */
+/**
+ * UTF-16 units to read: at most of all candidates of a block, at most of one text, and at least of one text. Of neighbors, only the least
+ * is read.
+ */
 const [MOST_READ, MOST_OF_ONE, LEAST_OF_ONE] = [200_000, 50_000, 500]
 
-/** Reads rows and those beside them. Of a long text the index knows which words come later. */
+/** Reads rows and their neighbors. For a long text, the index shows which words come later. */
 function* readRows(
   sql: Sql,
   own: readonly Place[],
@@ -303,7 +310,7 @@ function* readRows(
     stored.set(nameOf(placeOf(row)), row)
   let room = MOST_READ
   const found: FoundRow[] = []
-  // An engine may return the rows in any order; the first ones are read furthest.
+  // The engine may return the rows in any order, but the first candidates are read furthest.
   for (const [at, place] of [...own, ...beside].entries()) {
     const row = stored.get(nameOf(place))
     if (row === undefined) continue
@@ -311,7 +318,7 @@ function* readRows(
     const left = isOwn ? room : 0
     const isLong = row[CONTENT] === null
     const [whole] = isLong && left > 0 ? yield* sql.words.rows(sql, [place], WHOLE) : [row]
-    // Removed meanwhile, where the engine reads each statement at a later moment.
+    // The row was removed meanwhile, because each statement of the engine may see a later moment.
     if (whole === undefined) continue
     const candidate = candidateIn(whole, place, telling, left)
     if (isOwn) room -= candidate.read
@@ -335,7 +342,7 @@ function placeOf([family, session, , , position, ordinal]: Row): Place {
   }
 }
 
-/** What a row says, and how many units of its text were read. */
+/** Returns a row's searchable text, and how many units of it were read. */
 function candidateIn(
   row: Row,
   place: Place,
@@ -345,7 +352,7 @@ function candidateIn(
   readonly row: Candidate & { readonly place: Place; readonly words: string[] }
   readonly searched: SearchedRow
   readonly read: number
-  /** Whether a part of the text was not read. */
+  /** Whether a part of the text wasn't read. */
   readonly isCut: boolean
 } {
   const [, , kind, role, position, , , , createdAt, , content, metadata, sessionId] = row
@@ -354,7 +361,7 @@ function candidateIn(
     content === null ? { text: '', own: 0 } : searchedOf({ role, kind, content: content as string }, name)
   const { text, own } = searched
   const end = wordEnd(text, Math.max(LEAST_OF_ONE, Math.min(MOST_OF_ONE, left)))
-  // Other words count by their number. A piece of a text would keep all of it in memory.
+  // Other words count only by their number. They aren't kept, because a slice would keep the whole text in memory.
   const wordsIn = (some: string): string[] => wordsOf(some).map((word) => telling.get(word) ?? '')
   const typed = text.slice(0, own)
   const words = wordsIn(typed.slice(0, end))
@@ -376,10 +383,10 @@ function candidateIn(
   return { row: { ...candidate, words, place, own: count }, searched, read: end, isCut }
 }
 
-/** The longest word that is not cut where a text is cut. */
+/** The length of the longest word that isn't split where a text is cut. */
 const MOST_WORD = 200
 
-/** A place near another one, or before it, at which no word is cut. */
+/** Returns a place near another one, or before it, where no word is split. */
 function wordEnd(text: string, at: number): number {
   if (at >= text.length) return text.length
   for (let place = at; place > at - MOST_WORD && place > 0; place--)
@@ -387,7 +394,7 @@ function wordEnd(text: string, at: number): number {
   return codePointStart(text, at)
 }
 
-/** The same as the conditions of `scopesOf` on a row; its session is that of a hit. */
+/** Returns whether a row meets the conditions of `scopesOf`. The session isn't checked, because it is that of a hit. */
 function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boolean {
   const at = row[CREATED_AT] as number
   const named = row[TOOLS] as string | null
@@ -401,10 +408,10 @@ function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boo
   )
 }
 
-/** Units of a text in which the passage of a hit is looked for. */
+/** The length of the text, in UTF-16 units, in which the passage of a hit is searched for. */
 const MAX_PASSAGE = 200_000
 
-/** A passage of the own words; of what a user attached, when only that has words of the query. */
+/** Returns a passage of the row's own text; if only the text that a user attached has words of the query, a passage of that. */
 function passageOf({ text, own }: SearchedRow, query: SearchQuery): SearchHit['snippet'] {
   const typed = snippetOf(text.slice(0, Math.min(own, MAX_PASSAGE)), query)
   if (typed.marks.length > 0 || own === text.length) return typed

@@ -21,24 +21,23 @@ import { SILENT } from './row-codec.ts'
 import { outside, type Row, reading, type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
-/** A session together with its number inside the database. */
+/** A session with its number in the database. */
 export type StoredSession = Session & {
   readonly no: number
   readonly inserted: number
   readonly retired: number
 }
 
-/** The columns that stats need. */
 const FIGURES = `provider, model, config, estimator, messages, visible, ${SIZE_COLUMNS.join(', ')}, hidden_condensed, hidden_truncated, hidden_manual, active_compactions, view_epoch, undone_automatic`
 const FIGURE_NAMES = FIGURES.split(',').map((name) => name.trim())
-/** The same of the alias `s`. */
+/** The columns that stats need, of the alias `s`. */
 export const FIGURES_OF_S = FIGURE_NAMES.map((name) => `s.${name}`).join(', ')
 export const FIGURE_COUNT = FIGURE_NAMES.length
 const COLUMNS = `${FIGURES}, no, id, incarnation, owner, title, metadata, created_at, updated_at, archived_at, inserted,
   retired, version, forked_at, (select o.id from undertext_sessions o
     where {same o undertext_sessions} o.no = undertext_sessions.forked_from)`
 
-/** Sessions that are forks of one, by its number. */
+/** SQL: the forks of a session, by its number. */
 export const FORKS_OF = '{family} forked_at is not null and forked_from = ?'
 
 export function* readSession(sql: Sql, id: string): Work<StoredSession | undefined> {
@@ -49,13 +48,13 @@ export function* readSession(sql: Sql, id: string): Work<StoredSession | undefin
 
 export const getSession = outside('getSession', readSession)
 
-/** The columns needed to read the rows of a session. */
+/** The fields needed to read the rows of a session. */
 export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'messageCount'> & {
-  /** Of a fork. */
+  /** Present for a fork. */
   readonly forkedFrom?: Pick<ForkOrigin, 'position'>
 }
 
-/** Throws `SESSION_NOT_FOUND`, also when the session is not open to `asked`. */
+/** Throws `SESSION_NOT_FOUND`, also if the session isn't open to the owner `asked`. */
 export function* requireHead(sql: Sql, id: string, asked?: string): Work<SessionHead> {
   yield* sql.enter(id)
   const row = yield* sql.get(
@@ -75,16 +74,16 @@ export function* requireHead(sql: Sql, id: string, asked?: string): Work<Session
   }
 }
 
-/** The figures of a session. Called before every call of a model, so it reads no more columns than stats need. */
+/** Returns the figures of a session. It is called before every call of a model, so it reads only the columns that stats need. */
 export function* readFigures(sql: Sql, id: string): Work<SessionFigures | undefined> {
   yield* sql.enter(id)
   const row = yield* sql.get(`select ${FIGURES} from undertext_sessions where {family} id = ?`, id)
   return row && decodeFigures(row, `session ${id}`)
 }
 
-/** Where the columns after the sizes begin. */
+/** The index of the first column after the sizes. */
 const AFTER_SIZES = 6 + SIZE_COLUMNS.length
-/** Where those after the figures begin. */
+/** The index of the first column after the figures. */
 const AFTER_FIGURES = AFTER_SIZES + 6
 
 export function decodeFigures(row: Row, name: string): SessionFigures {
@@ -112,7 +111,7 @@ function decodeSession(row: Row): StoredSession {
   const name = `session no. ${row[AFTER_FIGURES]}`
   const text = (at: number): string | undefined => storedText(row[at], name)
   const number = (at: number): number => storedNumber(row[at], name)
-  // The config of the figures is shared by all its readers; this one is returned to callers.
+  // The config of the figures is shared by all of its readers, while this one is returned to callers.
   const {
     provider,
     model,
@@ -161,12 +160,12 @@ export function decodeSettings(
   }
 }
 
-/** Configs by their text: stats are read before every call, and settings are cached by the object. */
+/** Configs by their text: stats are read before every call, and settings are cached by object. */
 const parsedConfigs = new Map<string, JsonObject>()
 const MAX_CONFIGS = 100
 const MAX_CACHED_LENGTH = 20_000
 
-/** Returns the same object for the same text; it must not be changed. */
+/** Returns the same object for the same text; it must not be modified. */
 function parseConfig(value: unknown, name: string): JsonObject | undefined {
   if (value === null) return undefined
   const before = typeof value === 'string' ? parsedConfigs.get(value) : undefined
@@ -178,7 +177,7 @@ function parseConfig(value: unknown, name: string): JsonObject | undefined {
   return config
 }
 
-/** The estimator that a session was counted with. Throws `ESTIMATOR_UNKNOWN`. */
+/** Returns the estimator that a session was counted with. Throws `ESTIMATOR_UNKNOWN`. */
 export function estimatorOf(
   sql: Sql,
   { id: sessionId, estimator }: Pick<StoredSession, 'id' | 'estimator'>,
@@ -188,7 +187,7 @@ export function estimatorOf(
   return found
 }
 
-/** Throws `SESSION_NOT_FOUND`, also when the session is not open to `owner`. */
+/** Throws `SESSION_NOT_FOUND`, also if the session isn't open to `owner`. */
 export function* requireSession(sql: Sql, id: string, owner?: string): Work<StoredSession> {
   const session = yield* readSession(sql, id)
   if (session === undefined || !isOpenTo(session, owner))
@@ -202,7 +201,6 @@ const INSERT = insertInto('undertext_sessions', [
   ...FIELDS,
 ])
 
-/** The values of the columns `FIELDS`. */
 function encodeFields(fields: SessionFields): (string | null)[] {
   return FIELDS.map((name) => {
     const value = fields[name] ?? null
@@ -210,7 +208,7 @@ function encodeFields(fields: SessionFields): (string | null)[] {
   })
 }
 
-/** Inserts a session, within the caller's transaction. Throws `INVALID_INPUT` for an id that is too long. */
+/** Inserts a session within the caller's transaction. Throws `INVALID_INPUT` if its id is too long. */
 export function* insertSession(
   sql: Sql,
   id: string,
@@ -224,7 +222,7 @@ export function* insertSession(
     INSERT,
     yield* sql.admit(id, isFork),
     id,
-    // 96 random bits: message ids begin with it, so it is short and needs no escaping anywhere.
+    // 96 random bits. Message ids begin with them, so they are short and need no escaping anywhere.
     incarnationOf(randomBytes(12)),
     estimator,
     now,
@@ -243,14 +241,14 @@ export const createSession = writing(
   },
 )
 
-/** Sessions of the family that the work is about. */
+/** Returns sessions of the current family. */
 export function* sessionsWhere(sql: Sql, where: string, ...values: unknown[]): Work<StoredSession[]> {
   return (yield* sql.all(`select ${COLUMNS} from undertext_sessions where ${where}`, ...values)).map(
     decodeSession,
   )
 }
 
-/** SQL for the `newestAt` of a session. */
+/** SQL: the `newestAt` of a session. */
 const NEWEST_AT = `coalesce((select case when m.created_at < undertext_sessions.updated_at then m.created_at else undertext_sessions.updated_at end from undertext_messages m
     where {same m undertext_sessions} m.session = undertext_sessions.no and m.position = undertext_sessions.messages and m.ordinal = 0), 0)`
 
@@ -265,7 +263,7 @@ export const listSessions = reading('listSessions', function* (sql: Sql, query: 
   return rows.map((row) => ({ ...decodeSession(row), newestAt: row.at(-1) as number }))
 })
 
-/** Some columns of the sessions of a query and their `newestAt`, newest first. Its session `after` is the one that the work is about. */
+/** Returns some columns of the sessions of a query and their `newestAt`, newest first. The session `after` must have been entered. */
 function* page(
   sql: Sql,
   columns: string,
@@ -295,14 +293,17 @@ function* newestAtOf(sql: Sql, id: string): Work<number> {
   return row![0] as number
 }
 
-/** Databases ignore the case of ASCII letters alike, so a text with other characters is a candidate. */
+/**
+ * SQL: a filter for candidates. Databases agree on ignoring case only for ASCII letters, so a text with other characters is always a
+ * candidate.
+ */
 const MAY_CONTAIN =
   '({instr}(lower(id), ?) > 0 or {instr}(lower(title), ?) > 0 or length(id) <> octet_length(id) or length(title) <> octet_length(title))'
-/** Candidates of the first page, and the factor by which pages grow: each page sorts all candidates. */
+/** The number of candidates on the first page, and the growth factor of pages. Pages grow because each one sorts all candidates. */
 const CANDIDATES = 1_000
 const CANDIDATES_GROWTH = 4
 
-/** The sessions whose id or title contains a text, given in lower case. Of the others, only these two columns are read. */
+/** Returns the sessions whose id or title contains a text, given in lower case. Of all others, only these two columns are read. */
 function* search(sql: Sql, query: SessionQuery & { readonly search: string }): Work<Listed[]> {
   const found: Listed[] = []
   let { after } = query
@@ -325,7 +326,7 @@ function contains(text: unknown, lowerCase: string): boolean {
   return typeof text === 'string' && text.toLowerCase().includes(lowerCase)
 }
 
-/** Counts the rows of a session. Reads all of them, without their contents. */
+/** Counts the rows of a session. Reads all of them, without contents. */
 export const countMessages = outside('countMessages', function* (sql: Sql, id: string): Work<MessageCounts> {
   const { no, messageCount, visibleCount } = yield* requireSession(sql, id)
   const row = yield* sql.get(

@@ -26,9 +26,9 @@ import { type Row, reading, type Sql } from './sql.ts'
 import { CONTENT_OF_M, readRange } from './view.ts'
 import { Done, mapped, type Step, type Work } from './work.ts'
 
-/* Opening summaries. The rows that compactions covered are looked up by their places, without a scan of the session. */
+/* Expansion of summaries. The rows that compactions covered are looked up by place, without a scan of the session. */
 
-/** Queries for the rows of a coverage, exported for the test of their plans. */
+/** The queries for the rows of a coverage, exported for the test of their plans. */
 export const SOURCE_QUERIES = {
   own: `select count(*), min(created_at), max(created_at), ${SIZE_TOTALS} from undertext_messages
     where {family} session = ? and position between ? and ?`,
@@ -41,14 +41,14 @@ export const SOURCE_QUERIES = {
   insertedRows: rowsWhere('m.position is null and m.ordinal = ?'),
 } as const
 
-/** Rows with their contents. A row without a content is returned too, and fails to decode, so that no message is silently left out. */
+/** SQL: rows with their contents. A row without a content is returned too and fails to decode, so that no message is silently omitted. */
 function rowsWhere(condition: string): string {
   return `select m.key, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.shown is not null, m.inserted_by,
       c.content, c.blobs, c.metadata, ${SIZE_COLUMNS.map((name) => `m.${name}`).join(', ')}
     from undertext_messages m left join ${CONTENT_OF_M} where {family m} m.session = ? and ${condition}`
 }
 
-/** A summary with the rows that it represents, opened `depth` levels deep. Throws as `Storage.expand`. */
+/** Returns a summary with the rows that it represents, expanded `depth` levels deep. Throws the errors of `Storage.expand`. */
 export const expandSummary = reading(
   'expand',
   function* (sql: Sql, id: string, summaryId: string, depth: number): Work<ExpandedSummary> {
@@ -64,7 +64,7 @@ export const expandSummary = reading(
   },
 )
 
-/** A page of the messages of the log that a summary represents. Throws as `Storage.sources`. */
+/** Returns a page of the log's messages that a summary represents. Throws the errors of `Storage.sources`. */
 export const readSources = reading(
   'getSources',
   function* (sql: Sql, id: string, summaryId: string, { after, limit }: SourceQuery): Work<StoredMessage[]> {
@@ -75,7 +75,7 @@ export const readSources = reading(
   },
 )
 
-/** The number of the compaction that inserted a summary. Throws `INVALID_INPUT` for any other row. */
+/** Returns the number of the compaction that inserted a summary. Throws `INVALID_INPUT` for any other row. */
 function* summaryRow(sql: Sql, session: StoredSession, key: number): Work<number> {
   const row = (yield* sql.get(
     'select kind, inserted_by from undertext_messages where {family} key = ?',
@@ -87,8 +87,8 @@ function* summaryRow(sql: Sql, session: StoredSession, key: number): Work<number
 }
 
 /**
- * Returns the messages that a compaction, and each compaction below it, represents. `coveringOf` is called once for each.
- * `undefined` when coverage is cyclic or empty, which happens only in damaged files.
+ * Returns the messages that a compaction represents, and each compaction below it. `coveringOf` is called once for each. Returns
+ * `undefined` if coverage is cyclic or empty, which only happens in a damaged file.
  */
 function* beneath(
   root: number,
@@ -164,12 +164,12 @@ function* compactionOf(sql: Sql, no: number): Work<Compaction> {
     const params = row[2] === null ? undefined : parseStoredObject(row[2], 'record', name)
     return { id: row[0], hidden, params }
   } catch {
-    // The error of the parser would quote the text.
+    // The parser's error would quote the text.
     throw damaged('coverage', name)
   }
 }
 
-/** Sums of the messages of a set of rows, without replacements. */
+/** Returns sums over the messages of a set of rows, without replacements. */
 function* sourcesOf(sql: Sql, session: number, { positions }: RowSet): Work<Sources | undefined> {
   let all: Sources | undefined
   for (const [from, to] of positions) {
@@ -187,7 +187,7 @@ function* sourcesOf(sql: Sql, session: number, { positions }: RowSet): Work<Sour
   return all
 }
 
-/** The same when only places are needed: reads no row. */
+/** Like `sourcesOf`, for callers that only need places: reads no row. */
 function placesOf(_sql: Sql, _session: number, { positions }: RowSet): Step<Sources | undefined> {
   return new Done(positions.length === 0 ? undefined : { messages: 0, sizes: NO_SIZES, times: [0, 0] })
 }
@@ -197,7 +197,7 @@ type Open = {
   readonly compaction: number
 }
 
-/** The values with which rows below one summary are read. */
+/** The context in which rows below one summary are read. */
 type Reader = {
   readonly sql: Sql
   readonly session: StoredSession
@@ -206,7 +206,7 @@ type Reader = {
   readonly below: ReadonlyMap<number, Beneath>
 }
 
-/** Fills in the children of a summary; returns those that can be opened in turn. */
+/** Fills in the children of a summary; returns those that can be expanded in turn. */
 function* openSummary(reader: Reader, { row, compaction }: Open): Work<Open[]> {
   const { sql, session } = reader
   const { hidden } = yield* compactionOf(sql, compaction)

@@ -34,7 +34,7 @@ import type { Step, Work } from './work.ts'
 /** A row: its values in the order of the columns. */
 export type Row = readonly unknown[]
 
-/** The tables whose rows have numbers. */
+/** The tables whose rows are numbered. */
 export type Numbered = 'undertext_compactions' | 'undertext_audit' | 'undertext_jobs'
 
 /** An append of plain messages. */
@@ -45,152 +45,153 @@ export type AppendCall = {
   readonly now: number
   readonly keys: readonly string[]
   readonly sizes: Sizes
-  /** How many of the messages are not silent. */
+  /** The number of messages that aren't silent. */
   readonly visible: number
-  /** Role, flags, the sizes and the time of each message. */
+  /** The role, flags, sizes and time of each message. */
   readonly numbers: readonly number[]
-  /** Tools, content, metadata and idempotency key of each message. */
+  /** The tools, content, metadata and idempotency key of each message. */
   readonly texts: readonly (string | null)[]
 }
 
-/** A connection to a database, as the verbs see it. */
+/** A connection to a database, in the form that the verbs use. */
 export interface Sql {
-  /** Whether several transactions write at a time, also of other machines, so that no process can see whether the holder of a lease is alive. */
+  /**
+   * Whether several transactions can write at a time, possibly from other machines, so that no process can see whether the holder of a
+   * lease is alive.
+   */
   readonly isShared: boolean
-  /** Whether an answer takes a round trip, so that one statement writes or changes many rows, and an error does not say which row it is of. */
+  /** Whether a statement costs a round trip, so that one statement writes many rows, and an error doesn't identify the row. */
   readonly isRemote: boolean
-  /** The index of the search. */
+  /** The search index. */
   readonly words: WordIndex
-  /** The query of a page of the index of a view (planning.ts). */
+  /** The query for a page of the index of a view (planning.ts). */
   readonly planning: string
   readonly readonly: boolean
-  /** The known estimators, and that of new sessions. */
+  /** The known estimators, and the one for new sessions. */
   readonly estimators: Estimators
-  /** Whether the rows are on several machines. */
+  /** Whether the rows are distributed over several machines. */
   readonly isDistributed?: boolean
 
-  /** The first row, or `undefined`. */
+  /** Returns the first row, or `undefined`. */
   get(text: string, ...values: unknown[]): Step<Row | undefined>
   all(text: string, ...values: unknown[]): Step<Row[]>
   /**
-   * Runs a statement that returns nothing. While writing, PostgreSQL does not wait for its answer: a failure is thrown at a later step, at
-   * the latest at the end of the transaction.
+   * Runs a statement that returns nothing. In a write transaction, PostgreSQL doesn't wait for its answer: a failure is thrown at a later
+   * step, at the latest at the end of the transaction.
    */
   run(text: string, ...values: unknown[]): Step<void>
   /** Runs a statement that returns no rows; returns the number of changed rows. */
   change(text: string, ...values: unknown[]): Step<number>
-  /**
-   * Inserts a row like `run`. Its first value is its key, from `keyOf` or `nextNo`; returns the key, which SQLite chooses for `null`.
-   */
+  /** Inserts a row like `run`; returns its key. The first value is the key, from `keyOf` or `nextNo`; for `null`, SQLite chooses it. */
   insert(text: string, key: number | null, ...values: unknown[]): Step<number>
 
   /**
-   * Makes the session with this id the one that the work is about: its family is that of the following statements. While writing,
-   * PostgreSQL also locks the session, so this comes before anything that is read.
+   * Enters a session: the following statements use its family. In a write transaction, PostgreSQL also locks the session, so this must
+   * precede all reads.
    */
   enter(id: string): Step<void>
   /**
-   * The same for a work that locks other sessions of the family too, or removes references to its blobs. Only one such work at a time is
-   * at work in a family, so no two of them wait for each other; it comes before anything that is locked.
+   * Like `enter`, for work that also locks other sessions of the family, or removes references to its blobs. Only one such work runs in a
+   * family at a time, so that no two of them wait for each other. It must precede all locks.
    */
   enterAlone(id: string): Step<void>
-  /** Makes an owner the one that the work is about: its notes have a family of their own, which follows from its name. */
+  /** Enters an owner. The notes of an owner have their own family, which is computed from the owner's name. */
   enterOwner(owner: string): Step<void>
   /**
-   * Registers a new session; returns its number, which SQLite chooses for `null`. Then it is entered. `isFork`: in the family of the
-   * session that the work is about, with a number that no session of the family had.
+   * Registers a new session and enters it; returns its number, or `null` if SQLite chooses it. With `isFork`, the session joins the current
+   * family, with a number that no session of the family has had.
    */
   admit(id: string, isFork?: boolean): Step<number | null>
-  /** What to add to this machine's clock to get the database's, milliseconds; after `enter`. */
+  /** Returns the difference between the database's clock and this machine's, in milliseconds. Call `enter` first. */
   clockOffset(): Step<number>
-  /** Gives the session that was entered another id. */
+  /** Gives an entered session another id. */
   rename(id: string, newId: string): Step<void>
   /** Removes the id of a purged session. */
   leave(id: string): Step<void>
-  /** The key of a new row: of the message at a position, or of the inserted row with an ordinal. */
+  /** Returns the key of a new row: of the message at a position, or of the inserted row with an ordinal. */
   keyOf(session: number, place: { readonly position: number } | { readonly ordinal: number }): number | null
-  /** The number of a new row of a session that was entered, the first of `count`; 0 for the receipts of purged sessions. */
+  /** Returns the number of a new row of an entered session, the first of `count`. Session 0 holds the receipts of purged sessions. */
   nextNo(table: Numbered, session: number, count?: number): Step<number | null>
 
   /**
-   * Appends plain messages in one round trip, where the engine can; returns the last position and the incarnation of the session.
-   * `undefined` when nothing was written, or the session was not used here before: then a transaction says why.
+   * Appends plain messages in one round trip if the engine supports it; returns the last position and the incarnation of the session.
+   * Returns `undefined` if nothing was written or the session has no kept address; a transaction then finds the reason.
    */
   appendOnce?(batch: AppendCall): Step<Row | undefined>
 
-  /** One transaction in which everything that is read is of one moment. */
+  /** Runs one transaction that reads everything as of one moment. */
   read<T>(verb: string, work: () => Work<T>): Step<T>
   /**
-   * One writing transaction. PostgreSQL may repeat the work, so it changes nothing else. SQLite stops the process while it waits for its
-   * lock; with `isPatient: false` it throws `STORE_BUSY` instead.
+   * Runs one write transaction. PostgreSQL may repeat the work, so it must have no other effects. SQLite blocks the process while it waits
+   * for its lock; with `isPatient: false` it throws `STORE_BUSY` instead.
    */
   write<T>(verb: string, work: () => Work<T>, isPatient?: boolean): Step<T>
-  /** Work that needs no transaction: a single reading statement, or work around a transaction. */
+  /** Runs work that needs no transaction: a single reading statement, or the code around a transaction. */
   outside<T>(verb: string, work: () => Work<T>): Step<T>
-  /** A writing transaction that removes rows, whose remains in the files are overwritten or cleared later. */
+  /** Runs a write transaction that removes rows. What remains of them in the files is overwritten or cleared later. */
   erase<T>(verb: string, work: () => Work<T>): Step<T>
   /**
-   * Removes what erased rows left in the files; returns whether nothing is left. `often`: one of a series of removals, which must not
-   * rewrite the files each time.
+   * Clears what erased rows left in the files; returns whether nothing is left. `often`: this is one of a series of removals, which must
+   * not rewrite the files each time.
    */
   clearFiles(how?: 'often'): Step<boolean>
-  /** Disables the guards against deletions for some work within a transaction. `what`: what is removed, for people. */
+  /** Disables the guards against deletions for some work within a transaction. `what` describes, for people, what is removed. */
   unguarded<T>(what: string, work: () => Work<T>): Step<T>
   guardProblems(): Step<GuardProblems>
-  /** The column whose value another row has already, when an error of `insert` says so. */
+  /** Returns the column whose value is already taken if an error of `insert` reports a conflict; otherwise `undefined`. */
   takenColumn(error: unknown): string | undefined
 }
 
-/** All of these words, of which each is one of several. */
+/** A conjunction of words, each with alternatives. */
 export type Expression = readonly (readonly string[])[]
 
-/** Which rows are asked for. */
+/** The rows to search. */
 export type Scope = {
-  /** The number of the session that was entered; without, all families. */
+  /** The number of the entered session; if absent, all families are searched. */
   readonly session: number | undefined
-  /** A condition on the row `m` of the messages, and its values; empty for none. */
+  /** A condition on the row `m` of the messages, and its values; empty for no condition. */
   readonly condition: string
   readonly values: readonly unknown[]
-  /** Only rows up to here, see `moment`. */
+  /** Only rows up to this moment, see `moment`. */
   readonly moment: number | undefined
 }
 
-/** The words of a row, each once. */
+/** The distinct words of a row. */
 export type RowWords = { readonly place: number; readonly words: readonly string[] }
 
 export interface WordIndex {
-  /** How many sessions are indexed in one transaction. */
+  /** The number of sessions that are indexed in one transaction. */
   readonly sessionsAtOnce: number
-  /** Whether the rows of a session are a range of the index, so that a few sessions are looked through one by one. */
+  /** Whether the rows of a session are a range of the index, so that a few sessions can be searched one by one. */
   readonly hasRanges: boolean
-  /** Adds rows of the session that was entered. */
+  /** Adds rows of the entered session. */
   add(sql: Sql, session: number, rows: readonly RowWords[]): Step<void>
-  /** Removes all rows of a session that was entered. */
+  /** Removes all rows of an entered session. */
   remove(sql: Sql, session: number): Step<void>
-  /** Lists of sessions, places and families of rows that meet an expression, each list one value: they are many. */
+  /** Returns the sessions, places and families of rows that meet an expression, each list as one value, because there may be many rows. */
   find(sql: Sql, words: Expression, scope: Scope, limit: number): Step<Row | undefined>
-  /** In how many rows a word is: of all, or of the session that was entered. */
+  /** Returns the number of rows with a word, of all sessions or of the entered one. */
   count(sql: Sql, word: string, session: number | undefined): Work<number>
-  /** The same for a common word whose newest rows are known, where to count them takes long. */
+  /** Like `count`, for a common word whose newest rows are known, if counting them takes long. */
   estimate?(
     sql: Sql,
     newest: Places,
     session: { readonly messageCount: number } | undefined,
     documents: number,
   ): Work<number>
-  /** The moment of a search: it distinguishes rows that are stored later. */
+  /** Returns the moment of a search, by which rows stored later are recognized. */
   moment(sql: Sql): Work<number>
-  /** How many rows there were at a moment. */
+  /** Returns the number of rows at a moment. */
   documents(sql: Sql, session: number | undefined, moment: number): Work<number>
-  /** The columns `FOUND` of rows after their families, with what the moment of a search is compared with. */
+  /** Returns the columns `FOUND` of rows after their families, and the value that is compared with the moment of a search. */
   rows(sql: Sql, places: readonly Place[], most: number): Step<Row[]>
-  /** Whether it is known that every row is in the index; absent where that is not recorded. */
+  /** Returns whether every row is known to be in the index; absent if the engine doesn't record this. */
   isComplete?(sql: Sql): Work<boolean>
-  /** Records it, unless a row is missing in the meantime: `unindexed` selects sessions with such rows. */
+  /** Records that every row is in the index, unless one has been added meanwhile. `unindexed` selects sessions with such rows. */
   markComplete?(sql: Sql, unindexed: string): Work<void>
 }
 
-/** A verb: work on a connection, and how it is run. */
+/** Makes verbs of a kind: functions that run work on a connection. */
 const verbs =
   (kind: 'read' | 'write' | 'outside' | 'erase') =>
   <P extends readonly unknown[], T>(name: string, work: (sql: Sql, ...parameters: P) => Work<T>) =>
@@ -202,11 +203,11 @@ export const writing = verbs('write')
 export const outside = verbs('outside')
 export const erasing = verbs('erase')
 
-/** Names of triggers that differ from those of the migrations. */
+/** The names of triggers that differ from those of the migrations. */
 export type GuardProblems = {
   readonly missing: readonly string[]
-  /** With a name of ours and another text. */
+  /** Triggers with an expected name and another text. */
   readonly changed: readonly string[]
-  /** On a table of ours, created by others. */
+  /** Triggers on a table of the store that another program created. */
   readonly foreign: readonly string[]
 }

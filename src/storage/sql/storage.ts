@@ -38,13 +38,13 @@ type Bound<F> = F extends (sql: Sql, ...parameters: infer P) => Step<infer R>
   ? (...parameters: P) => Awaitable<R>
   : never
 
-/** An engine: runs the work of a verb on a connection. */
+/** An engine, which runs the work of a verb on a connection. */
 export type Engine = {
   perform<T>(work: (sql: Sql) => Step<T>): Awaitable<T>
   close(): Awaitable<void>
 }
 
-/** `Storage` over an engine. Each verb is a function whose first parameter is the connection, and one transaction. */
+/** Implements `Storage` over an engine. Each verb is one transaction, and a function whose first parameter is the connection. */
 export function storageOver(engine: Engine): Storage {
   const bound = <V extends { readonly [name: string]: Verb }>(verbs: V): { [K in keyof V]: Bound<V[K]> } => {
     const entries = Object.entries(verbs).map(([name, verb]) => [
@@ -134,7 +134,6 @@ export function storageOver(engine: Engine): Storage {
   }
 }
 
-/** The audit of a session, oldest first. */
 const readAudit = reading(
   'getAuditLog',
   function* (sql: Sql, id: string, query: { after: number; limit: number }): Work<AuditEntry[]> {

@@ -21,24 +21,23 @@ import { CONTENT_OF_M, M_VISIBLE } from './view.ts'
 import { mapped, type Work } from './work.ts'
 
 /*
- * Calls and results of the log, hidden ones included. They are found in the index that planning uses (the `tools` column); contents
- * are read for the status of a call, and for a requested output.
+ * Calls and results of the log, including hidden ones. They are found in the index that planning uses (the `tools` column). Contents are
+ * read only for the status of a call and for a requested output.
  */
 
-/** Rows of the first page. */
 const PAGE = 200
 
 const TOOL_ROWS = `select m.key, m.position, m.id, m.tools, m.shown, ${M_VISIBLE},
     (select c.no from undertext_compactions c where {family c} c.no = m.truncation_parent and c.kind = 'manual')
   from undertext_messages m {index undertext_log} where {family m} m.session = ? and m.tools is not null`
 
-/** The queries, exported for the test of their plans. `instr` may find other rows too: a path can contain an id. */
+/** The queries, exported for the test of their plans. `instr` may find other rows too, because a path can contain an id. */
 export const TOOL_QUERIES = {
   after: `${TOOL_ROWS} and m.position > ? order by m.position limit ?`,
   ofId: `${TOOL_ROWS} and m.position < ? and {instr}(m.tools, ?) > 0 order by m.position desc limit ?`,
 } as const
 
-/** A call with input and output; `undefined` for an unknown one. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+/** Returns a call with its input and output; `undefined` if it is unknown. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
 export const readToolOutput = reading(
   'getToolOutput',
   function* (
@@ -63,15 +62,15 @@ export const readToolOutput = reading(
 )
 
 /**
- * The rows that use an id, in order. For the newest call, rows from the last row with a call on are enough: a result belongs to the
- * nearest open call before it.
+ * Returns the rows that use an id, in order. For the newest call, the rows from the last row with a call on are enough, because a result
+ * belongs to the nearest open call before it.
  */
 function* rowsOfId(sql: Sql, session: StoredSession, callId: string, newestOnly: boolean): Work<ToolRow[]> {
   const rows: ToolRow[] = []
   const needle = JSON.stringify(callId)
   let hasCall = false
   let before = Number.MAX_SAFE_INTEGER
-  // Most ids are in two rows, a call and its result, so more are read only when needed.
+  // Most ids occur in two rows, a call and its result, so more are read only if needed.
   for (let page = newestOnly ? 2 : PAGE; ; page = PAGE) {
     const found = yield* sql.all(TOOL_QUERIES.ofId, session.no, before, needle, page)
     for (const stored of found) {
@@ -85,14 +84,14 @@ function* rowsOfId(sql: Sql, session: StoredSession, callId: string, newestOnly:
   }
 }
 
-/** The calls after a position, by whole messages. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+/** Returns the calls after a position, in whole messages. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
 export const readToolCalls = reading(
   'listToolCalls',
   function* (sql: Sql, id: string, { after, limit }: ToolCallQuery): Work<ToolCall[]> {
     const session = yield* requireSession(sql, id)
     const estimator = estimatorOf(sql, session)
     const provider = session.provider ?? DEFAULT_PROVIDER
-    // A message with many calls is decoded once.
+    // Kept, so that a message with many calls is decoded once.
     const contents = { call: lastContent(sql), result: lastContent(sql) }
     return yield* mapped(yield* pageOfCalls(sql, session, after, limit), function* (pair) {
       const { call, result } = pair
@@ -104,7 +103,7 @@ export const readToolCalls = reading(
   },
 )
 
-/** Returns a function that reads the content of a row, and keeps the last one. */
+/** Returns a function that reads the content of a row and keeps the last one. */
 function lastContent(sql: Sql): (row: ToolRow) => Work<readonly Part[]> {
   let last: { readonly key: number; readonly parts: readonly Part[] } | undefined
   return function* (row) {
@@ -124,7 +123,7 @@ function* pageOfCalls(
   let calls = 0
   let end = after
   let last = after
-  // A call without a result requires the rest of the log. Pages grow, because each round pairs all rows again.
+  // For a call without a result, the rest of the log has to be read. Pages grow, because each round pairs all rows again.
   for (let page = PAGE; ; page *= 2) {
     const found = yield* sql.all(TOOL_QUERIES.after, session.no, last, page)
     for (const stored of found) {

@@ -9,9 +9,9 @@ import { readReadings } from './usage.ts'
 import type { Work } from './work.ts'
 
 /**
- * Undoes compactions, newest first, as long as the session passes a test. Each is really undone and the counters read, because the rows
- * that become visible depend on the other compactions in force. The undo that does not pass is rolled back within the transaction.
- * Throws as `Storage.undoWhile`.
+ * Undoes compactions, newest first, while the session passes a test. Each one is actually undone before the counters are read, because
+ * which rows become visible depends on the other compactions in force. The undo that fails the test is rolled back within the transaction.
+ * Throws the errors of `Storage.undoWhile`.
  */
 export const undoWhile = writing(
   'undoIfFits',
@@ -41,9 +41,9 @@ export const undoWhile = writing(
     const blocked: string[] = []
     let after = before
     let refused: UndoWhileOutcome['refused']
-    // A session that does not pass now does not pass with more rows.
+    // A session that fails the test now would also fail it with more rows.
     for (const compaction of passes(before, readings) ? inForce : []) {
-      // A rewind that was undone here has undone or redone some of these.
+      // A rewind that was undone here may have undone or redone some of these.
       if (!wanted.has(compaction.kind) || alsoChanged.has(compaction.id)) continue
       if (!(yield* isFree(planUndo(id, nesting, [compaction], false)))) {
         blocked.push(compaction.id)
@@ -79,7 +79,7 @@ export const undoWhile = writing(
   },
 )
 
-/** Whether a check finds no compaction that depends on this one, and no conversation that continued after it. */
+/** Returns whether a check finds no dependent compaction, and no conversation that continued afterwards. */
 function* isFree(check: Work<unknown>): Work<boolean> {
   try {
     yield* check

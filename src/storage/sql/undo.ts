@@ -28,13 +28,12 @@ import { type Sql, writing } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
 import { begun, Done, type Step, type Work } from './work.ts'
 
-/** Triggers of automatic runs. */
 const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])
 
 /**
- * Undoes a compaction, or all active compactions of a run, in one transaction whose cost is proportional to the covered rows. The
- * second undo changes nothing. The undo of a rewind also redoes and undoes what the rewind undid and redid, except what builds on
- * a compaction that was undone since.
+ * Undoes a compaction, or all active compactions of a run, in one transaction whose cost is proportional to the number of covered rows. A
+ * second undo changes nothing. The undo of a rewind also reverses what the rewind undid and redid, except compactions that build on one
+ * that was undone since.
  *
  * Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`, `BRANCH_MOVED`, and `STORE_CORRUPT` for wrong tags.
  */
@@ -58,9 +57,10 @@ export const undo = writing(
 )
 
 /**
- * Redoes a compaction, or all that the last undo of a run undid, in other runs too: the same rows, ids and summaries, without a model.
+ * Redoes a compaction, or everything that the last undo of a run undid, including compactions of other runs: the same rows, ids and
+ * summaries, without calling a model.
  *
- * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` when the view would not be valid; then nothing is changed.
+ * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` if the view would be invalid; nothing is changed then.
  */
 export const redo = writing(
   'redoCompaction',
@@ -81,7 +81,7 @@ export const redo = writing(
   },
 )
 
-/** The compactions that the last undo of a run undid and that are still undone, those of other runs included. */
+/** Returns the compactions that the last undo of a run undid and that are still undone, including those of other runs. */
 function* undoneWithRun(sql: Sql, session: StoredSession, run: string): Work<StoredCompaction[]> {
   const last = (yield* sql.get(
     "select max(no) from undertext_audit where {family} run = ? and event = 'run undone' and {+}session = ?",
@@ -93,8 +93,8 @@ function* undoneWithRun(sql: Sql, session: StoredSession, run: string): Work<Sto
 }
 
 /**
- * A rewind hides everything up to the end of the view, so any visible row after its last one was appended later. Throws `BRANCH_MOVED`:
- * the conversation would continue with the messages that were rewound.
+ * A rewind hides everything up to the end of the view, so any visible row after its last hidden one was appended later. Throws
+ * `BRANCH_MOVED` in this case, because otherwise the conversation would continue with the rewound messages.
  */
 export function* refuseMoved(
   sql: Sql,
@@ -115,9 +115,9 @@ export function* refuseMoved(
   }
 }
 
-/** Undoes and redoes compactions within one transaction, rewinds together with what they undid and redid. */
+/** Undoes and redoes compactions within one transaction. A rewind is turned together with the compactions that it undid and redid. */
 export class Turning {
-  /** Ids of the compactions that rewinds undid or redid. */
+  /** The ids of the compactions that rewinds undid or redid. */
   readonly alsoChanged: string[] = []
   readonly #sql: Sql
   readonly #session: StoredSession
@@ -138,7 +138,7 @@ export class Turning {
     return yield* writeAudit(this.#sql, this.#session.no, entry)
   }
 
-  /** Counts undone automatic compactions: usage over the threshold alone must not repeat them. An import copies the count. */
+  /** Counts undone automatic compactions, so that usage over the threshold alone doesn't repeat them. An import copies the count. */
   *countAutomatic(turned: readonly StoredCompaction[], sign: 1 | -1): Work<void> {
     const count = turned.filter(({ trigger, kind }) => AUTOMATIC.has(trigger) && kind !== 'preview').length
     if (count === 0 || this.#request.source !== undefined) return
@@ -151,7 +151,7 @@ export class Turning {
     )
   }
 
-  /** The nesting with what was read together with the targets. */
+  /** Returns the nesting, answering from the rows that were read together with the targets if possible. */
   #knowing(
     targets: readonly StoredCompaction[],
     later: readonly StoredCompaction[],
@@ -165,7 +165,9 @@ export class Turning {
     }
   }
 
-  /** Undoes targets, and with `cascade` what builds on them; returns what was undone. Throws `HAS_ACTIVE_DEPENDENTS`. */
+  /**
+   * Undoes targets and, with `cascade`, the compactions that build on them; returns the undone compactions. Throws `HAS_ACTIVE_DEPENDENTS`.
+   */
   *undoAll(
     targets: readonly StoredCompaction[],
     cascade: boolean,
@@ -176,7 +178,7 @@ export class Turning {
     for (let rest = targets; ; ) {
       const nesting = later !== undefined && rest === targets ? this.#knowing(targets, later) : this.#nesting
       const plan = yield* planUndo(this.#session.id, nesting, rest, cascade)
-      // The undo of a rewind redoes compactions, which may build on the rest: that is planned again.
+      // The undo of a rewind redoes compactions, which may build on the remaining ones, so the rest is planned again.
       const rewind = plan.findIndex(({ coverage }) => coverage.rewinds === true)
       const step = rewind === -1 ? plan : plan.slice(0, rewind + 1)
       for (const compaction of step) {
@@ -188,7 +190,7 @@ export class Turning {
     }
   }
 
-  /** Undoes one compaction; for a rewind also what it undid and redid. */
+  /** Undoes one compaction; for a rewind, also reverses what it undid and redid. */
   *undo(compaction: StoredCompaction, withRun: number | undefined): Work<void> {
     const { lifted, restored } = yield* turnedBack(this.#nesting, compaction)
     yield* this.#deactivate(compaction)
@@ -196,7 +198,7 @@ export class Turning {
     yield* this.turn(restored, lifted, compaction.id)
   }
 
-  /** Redoes one compaction if the view stays valid; a rewind undoes and redoes the same again. Throws `INPUT_NOT_VISIBLE`. */
+  /** Redoes one compaction if the view stays valid; a rewind undoes and redoes the same compactions again. Throws `INPUT_NOT_VISIBLE`. */
   *redo(compaction: StoredCompaction): Work<void> {
     const { no, coverage } = compaction
     if (coverage.lifts !== undefined || coverage.restores !== undefined) {
@@ -210,7 +212,9 @@ export class Turning {
     yield* this.#record(compaction, 'redone', undefined)
   }
 
-  /** Undoes some, newest first, and redoes others, oldest first. The view was valid in this state before, so it is not checked. */
+  /**
+   * Undoes some compactions, newest first, and redoes others, oldest first. The view was valid in this state before, so it isn't checked.
+   */
   *turn(
     lifted: readonly StoredCompaction[],
     restored: readonly StoredCompaction[],
@@ -246,13 +250,13 @@ export class Turning {
     throw new UndertextError('STORE_CORRUPT', { detail })
   }
 
-  /** The run whose undo included it is kept for the undo of the rewind. */
+  /** Keeps the run whose undo included a compaction, because the undo of the rewind needs it. */
   *#recordTurned(compaction: StoredCompaction, event: 'undone' | 'redone', rewind: string): Work<void> {
     yield* this.#record(compaction, event, compaction.undoneWithRun, rewind)
     this.alsoChanged.push(compaction.id)
   }
 
-  /** Writes the new status and its entry in the audit. */
+  /** Writes the new status and its audit entry. */
   *#record(
     compaction: StoredCompaction,
     event: 'undone' | 'redone',
@@ -294,7 +298,7 @@ function includesNo(compactions: readonly StoredCompaction[], { no }: StoredComp
   return compactions.some((one) => one.no === no)
 }
 
-/** Stores what a rewind undid and redid, within the caller's transaction. */
+/** Stores which compactions a rewind undid and redid, within the caller's transaction. */
 export function* writeTurned(
   sql: Sql,
   rewind: number,
@@ -307,8 +311,8 @@ export function* writeTurned(
 }
 
 /**
- * Hides or shows the rows of a compaction, retires or restores its inserted row, sets the shown texts and the counters. Returns false
- * when the rows were not as expected. `figuresOfCovered`: of its rows; called after their tags are set.
+ * Hides or shows the rows of a compaction, retires or restores its inserted row, and sets the shown texts and counters. Returns `false` if
+ * the rows were not as expected. `figuresOfCovered` returns the figures of its rows; it is called after their tags are set.
  */
 function* setActive(
   sql: Sql,
@@ -352,8 +356,8 @@ function* setActive(
 function* redoOne(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
   const { kind, coverage } = compaction
   const rows = countRows(coverage.hidden)
-  // The parts of a provider's block moved to the row that it inserted, and a rewind shows originals, also of pinned rows: neither
-  // depends on what is pinned or required.
+  // A provider's block moves its parts to the row that it inserted, and a rewind shows originals, even of pinned rows. Neither depends on
+  // pinned or required rows.
   const isMoving = kind === 'provider' && coverage.inserted !== undefined
   const isReplacing = compaction.partsReplaced > 0 && !isMoving && kind !== 'repair'
   if (isReplacing) yield* checkReasoning(sql, session, compaction)

@@ -41,22 +41,25 @@ import { VISIBLE } from './view.ts'
 import { begun, type Work } from './work.ts'
 
 /*
- * Reports of providers: the size of a session's last request, the calibration of a model, the limits in overflow errors. They are not
- * part of a session's history, so its version stays.
+ * Reports of providers: the size of a session's last request, the calibration of a model, and the limits in overflow errors. They aren't
+ * part of a session's history, so they don't change its version.
  */
 
 const MODEL_KEY = ['provider', 'model'] as const
-/** Samples, measured and estimated tokens, of growing and of whole requests. */
+/** The samples of growing and of whole requests: measured and estimated tokens. */
 const CALIBRATION = ['grown', 'whole'].flatMap((of) =>
   ['samples', 'measured', 'estimated'].map((name) => `${of}_${name}`),
 )
 const CALIBRATION_OF_C = columnsOfAlias('c', CALIBRATION)
 
-/** The system prompt and tools of the last reported request of the session, after its provider: they are the same for all its models. */
+/**
+ * SQL: the system prompt and tools of the session's last reported request, after its provider, because they are the same for all models of
+ * a provider.
+ */
 const FIXED = `(select f.provider || ' ' || f.standing from undertext_measurements f where {family f} f.session = s.no and f.estimator = s.estimator
      order by f.at desc limit 1)`
 
-/** The columns of the readings, from `s` for a provider and model, each given four times. */
+/** SQL: the columns of the readings, from `s`, for a provider and model that are each passed four times. */
 const READINGS = `${FIXED}, w.tokens, i.tokens, ${CALIBRATION_OF_C}, ${MEASURED.of('m')}`
 const OF_MODEL = `from undertext_sessions s
      left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
@@ -68,10 +71,10 @@ const OF_MODEL = `from undertext_sessions s
 const READINGS_QUERY = `select ${READINGS} ${OF_MODEL}`
 const STATS_QUERY = `select ${FIGURES_OF_S}, ${READINGS} ${OF_MODEL}`
 
-/** The figures of a session and its readings for a model, in one statement: both are read before every call of a model. */
+/** Reads the figures of a session and its readings for a model in one statement, because both are read before every call of a model. */
 export const readStats = outside('getContextStats', statsOf)
 
-/** The same within the caller's transaction. */
+/** Like `readStats`, within the caller's transaction. */
 function* statsOf(sql: Sql, id: string, provider: string, model: string): Work<SessionStats | undefined> {
   yield* sql.enter(id)
   const key = [provider, model]
@@ -85,7 +88,7 @@ function* statsOf(sql: Sql, id: string, provider: string, model: string): Work<S
   }
 }
 
-/** The same at a moment. */
+/** Like `readStats`, at a moment of the past. */
 export const readPastStats = reading(
   'getContextStats',
   function* (
@@ -108,7 +111,9 @@ export const readPastStats = reading(
   },
 )
 
-/** A report as if it had just been made: past figures are compared with it, not with the last report of today. */
+/**
+ * Returns a past report as if it had just been made, because past figures must be compared with it, and not with the current last report.
+ */
 function* pastMeasurement(
   sql: Sql,
   session: StoredSession,
@@ -127,7 +132,7 @@ function* pastMeasurement(
 
 export const getReadings = outside('getContextStats', readReadings)
 
-/** The readings of a session for a model, in one statement: they are read before every call of a model. */
+/** Returns the readings of a session for a model, in one statement, because they are read before every call of a model. */
 export function* readReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
   yield* sql.enter(id)
   if (sql.isDistributed) {
@@ -139,8 +144,8 @@ export function* readReadings(sql: Sql, id: string, provider: string, model: str
 }
 
 /**
- * The row of the stats on a cluster, where one statement would bring the rows of the models to the worker of the session: two statements,
- * of which the second does not wait for the first.
+ * Reads the row of the stats on a cluster, where a single statement would transfer the rows of the models to the session's worker. Uses two
+ * statements that don't wait for each other.
  */
 function* distributedStats(sql: Sql, id: string, provider: string, model: string): Work<Row | undefined> {
   const ofSession = sql.get(
@@ -197,9 +202,9 @@ function decodeMeasurement(row: Row): Measurement {
   return { ...measured, estimate: { history, standing, pending } }
 }
 
-/** Records a provider's report of a request; when the view has changed since, only the billed tokens. Throws `SESSION_NOT_FOUND`. */
+/** Records a provider's report of a request; if the view has changed since, only the billed tokens. Throws `SESSION_NOT_FOUND`. */
 export function* recordUsage(sql: Sql, id: string, usage: UsageReport): Work<UsageOutcome> {
-  // In PostgreSQL the rows of a model would be a queue for all its sessions, so they have a short transaction of their own.
+  // In PostgreSQL, all sessions of a model would queue for its rows, which are therefore updated in their own short transaction.
   const isApart = sql.isShared
   const { outcome, report } = yield* sql.write('recordUsage', function* () {
     const noted = yield* noteReport(sql, id, usage)
@@ -209,7 +214,8 @@ export function* recordUsage(sql: Sql, id: string, usage: UsageReport): Work<Usa
   try {
     return yield* sql.write('recordUsage', () => learn(sql, usage, { outcome, report }))
   } catch (error) {
-    // The report is stored, so an error would count it twice if the caller tries again. A sample of a statistic may be missing.
+    // The report is stored. An error now would make the caller retry and count it twice, while a missing sample of a statistic does no
+    // harm.
     if (isUndertextError(error)) return outcome
     throw error
   }
@@ -217,7 +223,7 @@ export function* recordUsage(sql: Sql, id: string, usage: UsageReport): Work<Usa
 
 type Noted = { readonly outcome: UsageOutcome; readonly report: Report | undefined }
 
-/** Stores what concerns the session, within the caller's transaction. */
+/** Stores the session's part of a report, within the caller's transaction. */
 function* noteReport(sql: Sql, id: string, usage: UsageReport): Work<Noted> {
   const { provider, model, tokens } = usage
   yield* sql.enter(id)
@@ -251,7 +257,7 @@ function* noteReport(sql: Sql, id: string, usage: UsageReport): Work<Noted> {
   return { outcome, report }
 }
 
-/** Stores what a report says of its model: limits and calibration, within the caller's transaction. */
+/** Stores the model's part of a report, its limits and calibration, within the caller's transaction. */
 function* learn(sql: Sql, usage: UsageReport, { outcome, report }: Noted): Work<UsageOutcome> {
   const { before, after } = outcome
   const isApart = sql.isShared && report !== undefined
@@ -279,7 +285,7 @@ function* readLearned(sql: Sql, { provider, model }: ModelKey): Work<Readings['l
   return { window: of('window'), input: of('input') }
 }
 
-/** The calibration of a model, which no other report changes until the end of the transaction. PostgreSQL only. */
+/** Returns and locks the calibration of a model until the end of the transaction. PostgreSQL only. */
 function* lockCalibration(
   sql: Sql,
   { provider, model }: ModelKey,
@@ -295,8 +301,8 @@ function* lockCalibration(
 }
 
 /**
- * The visible rows that were in a request: up to a position, or all except the assistant's messages at the end, which are its answer.
- * Reads only the rows after those, never the whole view.
+ * Returns the sums of the visible rows that were in a request: those up to a position, or all except the trailing assistant messages, which
+ * are its answer. Reads only the rows after those, never the whole view.
  */
 function* sentRows(
   sql: Sql,
@@ -317,7 +323,7 @@ function* sentRows(
   return { sizes: sizes.value, rows: visibleCount - storedNumber(after[0], `session no. ${no}`) }
 }
 
-/** The place of the last visible row that is not a message of the assistant; `undefined` when there is none. */
+/** Returns the place of the last visible row that isn't an assistant message; `undefined` if there is none. */
 function* lastAsked(sql: Sql, session: number): Work<readonly [number, number] | undefined> {
   const row = yield* sql.get(
     `select anchor, ordinal from undertext_messages {index undertext_visible}
@@ -340,7 +346,7 @@ const WRITE_CALIBRATION = upsertInto(
 const WRITE_LIMIT = `${upsertInto('undertext_limits', [...MODEL_KEY, 'kind'], ['tokens', 'at'])}
   where excluded.tokens < undertext_limits.tokens`
 
-/** A request of this size succeeded, so lower limits are wrong and removed; returns whether there were any. */
+/** Removes limits that are below the size of a successful request, because they are wrong; returns whether there were any. */
 function* refuteLimits(sql: Sql, { provider, model, tokens }: UsageReport): Work<boolean> {
   const refuted = yield* sql.change(
     'delete from undertext_limits where provider = ? and model = ? and tokens < ?',
@@ -357,7 +363,7 @@ function* writeLimit(sql: Sql, { provider, model }: ModelKey, { kind, tokens }: 
   return written > 0
 }
 
-/** Records a limit that a provider named for a model; returns the limit of its kind that applies now. */
+/** Records a limit that a provider reported for a model; returns the limit of this kind that now applies. */
 export const learnLimit = writing(
   'learnLimit',
   function* (sql: Sql, provider: string, model: string, limit: NamedLimit): Work<number> {
@@ -383,7 +389,7 @@ export const forgetLimit = writing(
   },
 )
 
-/** All learned limits, by provider and model. */
+/** Returns all learned limits, by provider and model. */
 export const readLimits = outside('listLimits', function* (sql: Sql): Work<LearnedLimit[]> {
   const statement =
     'select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind'

@@ -31,14 +31,14 @@ import { estimatorOf, requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { Done, type Step, type Work } from './work.ts'
 
-/** The codes of what is derived from something else, so that a repair can compute it again. */
+/** The codes of findings about derived data, which a repair can compute again. */
 const REPAIRABLE: ReadonlySet<FindingCode> = new Set([
   ...(['TAG_MISSING', 'TAG_WRONG', 'TAG_CYCLE', 'ORPHAN_TAG', 'FOREIGN_TAG'] as const),
   ...(['SIZE_DRIFT', 'INDEX_DRIFT', 'COUNTER_DRIFT'] as const),
 ])
 
 const TAG_NAMES = ['condenseParent', 'truncationParent', 'retiredBy'] as const
-/** The tags of a row in the order of `TAG_NAMES`: numbers of compactions. */
+/** The tags of a row, in the order of `TAG_NAMES`, as numbers of compactions. */
 type Tags = [condense: number | null, truncate: number | null, retire: number | null]
 
 type BlobState = 'missing' | { readonly damaged: boolean; readonly references: number }
@@ -50,18 +50,18 @@ type TaggedRow = {
   readonly ordinal: number
   readonly insertedBy: number | null
   readonly tags: Tags
-  /** The stored index of tool calls, replacements and sizes. */
+  /** The stored index columns: tool calls, replacements and sizes. */
   readonly tools: unknown
   readonly shown: unknown
   readonly sizes: Row
 }
 
 /**
- * Checks the invariants of a session: tags and shown replacements match the compactions; counters and sizes match the rows;
- * positions, pairs, contents, blobs and guards are intact.
+ * Checks the invariants of a session: tags and shown replacements match the compactions; counters and sizes match the rows; positions,
+ * pairs, contents, blobs and guards are intact.
  *
- * With `repair`, everything that is derived from something else is computed again, in one transaction, and recorded in the audit.
- * Contents are never changed. Throws `SESSION_NOT_FOUND`.
+ * With `repair`, all derived data is computed again in one transaction, and the repair is recorded in the audit. Contents are never
+ * changed. Throws `SESSION_NOT_FOUND`.
  */
 export function* verifySession(
   sql: Sql,
@@ -77,7 +77,7 @@ export function* verifySession(
     yield* writeAudit(sql, session.no, { event: 'repaired', detail: { findings: findings.length } })
     return { findings, repaired: true }
   }
-  // Attempts whose process died are marked as expired first.
+  // Attempts whose process has died are first marked as expired.
   if (!sql.readonly) yield* endDead(sql, 'verifySession', id)
   return repair ? yield* sql.write('verifySession', check) : yield* sql.read('verifySession', check)
 }
@@ -92,7 +92,7 @@ class Check {
   readonly #compactions: ReadonlyMap<number, StoredCompaction>
   readonly #recounted: Recounted[] = []
   readonly #expected = new Map<TaggedRow, Tags>()
-  /** The rows that compactions inserted, by the compaction's number. */
+  /** The inserted rows, by the number of their compaction. */
   readonly #inserted: ReadonlyMap<number, TaggedRow>
 
   static *of(sql: Sql, session: StoredSession): Work<Check> {
@@ -147,7 +147,7 @@ class Check {
     return this.#findings
   }
 
-  /** Writes tags, shown replacements, sizes, index columns and counters again, within the caller's transaction. */
+  /** Rewrites tags, shown replacements, sizes, index columns and counters, within the caller's transaction. */
   *repair(): Work<void> {
     for (const [{ key }, tags] of this.#expected) {
       yield* this.#sql.run(
@@ -165,7 +165,7 @@ class Check {
     this.#findings.push({ code, detail, repairable, ...defined({ messageId, compactionId }) })
   }
 
-  /** Sizes that were counted with the bytes of a damaged blob are not those of the row. */
+  /** Drops a finding about sizes that were counted with the bytes of a damaged blob, because they aren't the row's true sizes. */
   #forgetDrift(messageId: string | undefined): void {
     const at = this.#findings.findIndex((one) => one.code === 'SIZE_DRIFT' && one.messageId === messageId)
     if (at !== -1) this.#findings.splice(at, 1)
@@ -189,7 +189,7 @@ class Check {
     }
   }
 
-  /** A compaction is replaced by one row; a second would repeat the same content. */
+  /** A compaction inserts one row; a second one would repeat the same content. */
   #checkInsertions(): void {
     for (const row of this.#rows) {
       if (row.insertedBy === null || this.#inserted.get(row.insertedBy) === row) continue
@@ -198,7 +198,7 @@ class Check {
     }
   }
 
-  /** Undo, redo and exports depend on the figures of a compaction. Nothing else contains them, so they cannot be repaired. */
+  /** Undo, redo and exports depend on the figures of a compaction. They can't be repaired, because they aren't stored anywhere else. */
   *#checkCompactions(): Work<void> {
     const replaced = new Map(
       (yield* this.#sql.all(
@@ -213,7 +213,7 @@ class Check {
       const { no, id, status, rank, coverage, turned, rowsHidden, partsReplaced } = compaction
       if (!COMPACTION_STATUSES.includes(status)) report(id, 'its status is unknown')
       if (status !== 'active' && status !== 'undone') continue
-      // What a rewind undid or redid came into force before it.
+      // Compactions that a rewind undid or redid came into force before it.
       const others = [...turned.lifted, ...turned.restored]
       const isEarlier = (other: number): boolean => (this.#compactions.get(other)?.rank ?? rank) < rank
       if (others.length > 0 && (coverage.rewinds !== true || !others.every(isEarlier)))
@@ -277,7 +277,7 @@ class Check {
       this.#report('FOREIGN_TAG', 'a tag names a compaction of another session', row.id, other[0] as string)
   }
 
-  /** Follows the hiding parents of an inserted row: a path back to the row would hide it by itself. */
+  /** Follows the hiding parents of an inserted row: a path that leads back to the row would make it hide itself. */
   #checkCycle(row: TaggedRow): void {
     const seen = new Set<number>()
     for (let at = row.insertedBy === null ? undefined : row; at !== undefined; ) {
@@ -333,7 +333,7 @@ class Check {
       this.#report('TAG_WRONG', 'it shows other replacements than the active ones', row.id)
   }
 
-  /** Returns the rows that lack a blob: they are not reported as damaged too. */
+  /** Returns the rows that lack a blob, so that they aren't also reported as damaged. */
   *#checkBlobs(
     blobs: ReadonlyMap<number, string>,
     damaged: ReadonlyMap<number, string>,
@@ -377,10 +377,10 @@ class Check {
     return { damaged: sum !== hash, references: row[0] as number }
   }
 
-  /** A call and its result are hidden by the same compaction or both visible, except for late results. */
+  /** A call and its result are hidden by the same compaction or are both visible, except for late results. */
   #checkPairs(): void {
     const coverageOf = (no: number | null) => (no === null ? undefined : this.#compactions.get(no)?.coverage)
-    // A rewound call takes no result of a later one with its id, and a call whose result was rewound is open again.
+    // A rewound call takes no result of a later call with the same id, and a call whose result was rewound is open again.
     const isRewound = (row: TaggedRow): boolean => coverageOf(hidingParent(row))?.rewinds === true
     const rows = this.#rows.filter((row) => row.position !== null && !isRewound(row))
     const indexes = new Map(this.#recounted.map(({ key, index }) => [key, index] as const))
@@ -390,7 +390,7 @@ class Check {
       const [a, b] = [rows[call.row]!, rows[result.row]!]
       const [parentA, parentB] = [hidingParent(a), hidingParent(b)]
       if (parentA === parentB || coverageOf(parentA)?.openCalls === true) continue
-      // A late result may be hidden by itself, and its call become visible without it.
+      // A late result may be hidden alone, and its call may become visible without it.
       const place = { position: a.position!, ordinal: a.ordinal }
       if (parentA === null && open.some(({ coverage }) => holdsRow(coverage.hidden, place))) continue
       this.#report('PARTED_PAIR', 'a call and its result are not hidden together', b.id)
@@ -409,7 +409,7 @@ function hidingParent({ tags: [condense, truncate] }: TaggedRow): number | null 
   return condense ?? truncate
 }
 
-/** The hashes in the stored list of a row's blobs; a list that cannot be read was reported with the row. */
+/** Returns the hashes in the stored list of a row's blobs. A list that can't be read was already reported with the row. */
 function hashesOf(key: number, blobs: string, damaged: ReadonlyMap<number, string>): ReadonlySet<string> {
   try {
     return new Set(blobPlaces(blobs, key).map(([, , hash]) => hash))

@@ -31,34 +31,37 @@ import { requireHead, type SessionHead } from './sessions.ts'
 import { type Row, reading, type Sql } from './sql.ts'
 import { mapped, type Work } from './work.ts'
 
-/** The condition of a visible row. Part of every query that must use the index. */
+/** SQL: a visible row. Every query that must use the index contains this condition. */
 export const VISIBLE = 'condense_parent is null and truncation_parent is null and retired_by is null'
 
-/** The same for a table alias `m`. */
+/** SQL: a visible row of the alias `m`. */
 export const M_VISIBLE = 'm.condense_parent is null and m.truncation_parent is null and m.retired_by is null'
 
 /**
- * The key of the content of a row `m`. Not `coalesce`, which PostgreSQL takes for an expression that may leak: with row-level security
- * it would not look such a key up in an index.
+ * SQL: the key of the content of a row `m`. Not `coalesce`, which PostgreSQL treats as potentially leaking, so that with row-level security
+ * it wouldn't look the key up in an index.
  */
 export const KEY_OF_CONTENT = 'case when m.source is null then m.key else m.source end'
 
-/** SQL: the content of the row `m`, which is that of the row that a fork copied. */
+/** SQL: the content of the row `m`; for a copy in a fork, the content of its original. */
 export const CONTENT_OF_M = `undertext_contents c on {family c} c.key = ${KEY_OF_CONTENT}`
 
-/** SQL: a row that is looked up for each row before it: PostgreSQL would read all rows of the table for a join. */
+/** SQL: looks up a row for each row before it, because for a join PostgreSQL would read the whole table. */
 export function lookUp(table: string, alias: string, condition: string): string {
   return `{find} ${table} ${alias} {where} ${condition} {found ${alias}}`
 }
 
-/** SQL: the same by looking it up. */
+/** SQL: `CONTENT_OF_M` as a lookup. */
 export const LOOKED_UP_CONTENT = lookUp('undertext_contents', 'c', `{family c} c.key = ${KEY_OF_CONTENT}`)
 
-/** SQL: the text of the replacement `r`. A fork has a long one by reference: a list of its compaction and its row. */
+/** SQL: the text of the replacement `r`. In a fork, a long text is a reference: a list of its compaction and its row. */
 export const TEXT_OF_R = `case when substr(r.text, 1, 1) = '[' then (select o.text from undertext_replacements o
     where {family o} o.compaction = {at r.text 0} and o.message = {at r.text 1} and o.part = r.part) else r.text end`
 
-/** The effective history: the visible rows in order, replacements applied. One indexed query that reads no hidden row (a test asserts its plan). */
+/**
+ * Returns the view: the visible rows in order, with replacements applied. Uses one indexed query that reads no hidden row (a test asserts
+ * its plan).
+ */
 export const readView = reading(
   'getEffectiveHistory',
   function* (
@@ -68,7 +71,7 @@ export const readView = reading(
     without: readonly number[] = [],
   ): Work<ViewMessage[]> {
     yield* sql.enter(id)
-    // Sent together: the statements do not wait for each other.
+    // Sent together, because the statements don't depend on each other.
     const rows =
       without.length === 0 ? sql.all(VIEW_QUERY, id) : sql.all(VIEW_WITHOUT, id, JSON.stringify(without))
     const head = yield* requireHead(sql, id)
@@ -76,7 +79,7 @@ export const readView = reading(
   },
 )
 
-/** The columns of a view's rows; `shown`: the replacements that they show. */
+/** SQL: the columns of a view's rows. `shown`: the replacements that they show. */
 export function viewColumns(shown: 'm.shown' | 'null'): string {
   return `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
     case when ${shown} is not null or c.blobs is not null or m.inserted_by is not null then
@@ -85,14 +88,14 @@ export function viewColumns(shown: 'm.shown' | 'null'): string {
 }
 
 /**
- * The query of the view, exported for the test of its plan. Fewer columns are faster, so the last column has the values that few rows
- * have; it is null for a message without replacements and blobs. A message's position is its anchor.
+ * The query for the view, exported for the test of its plan. Fewer columns are faster, so the last column contains the values that few rows
+ * have; it is null for a message without replacements and blobs. The position of a message is its anchor.
  */
 export const VIEW_QUERY = `${viewColumns('m.shown')}
   from undertext_messages m {index undertext_visible} ${LOOKED_UP_CONTENT}
   where {family m} m.session = (select no from undertext_sessions where {family} id = ?) and ${M_VISIBLE} order by m.anchor, m.ordinal`
 
-/** The same without the rows of given keys. */
+/** The query for the view without the rows of given keys. */
 const VIEW_WITHOUT = VIEW_QUERY.replace(
   ' order by',
   ' and m.key not in (select value from {list ?} k) order by',
@@ -117,7 +120,7 @@ export type Rare = readonly [
   compactionId: string | null,
 ]
 
-/** The messages of a view's rows, within the caller's transaction. `texts`: those that they show, if they are not today's. */
+/** Returns the messages of a view's rows, within the caller's transaction. `texts`: the texts that they show, if not the current ones. */
 export function* decodeView(
   sql: Sql,
   session: SessionHead,
@@ -146,7 +149,7 @@ type ViewContext = {
   readonly blobs: Blobs
 }
 
-/** Reads what rows with rare values need. */
+/** Reads the additional data for rows with rare values. */
 function* contextOf(
   sql: Sql,
   session: SessionHead,
@@ -166,11 +169,11 @@ function* contextOf(
   }
 }
 
-/** Stored texts of replacements, by the row's key, part and compaction: `key:part:compaction`. */
+/** The stored texts of replacements, by `key:part:compaction`, where the key is the row's. */
 export type ShownTexts = ReadonlyMap<string, string>
 const NO_TEXTS: ShownTexts = new Map()
 
-/** The texts of all replacements shown in the view, by row, part and compaction. */
+/** Returns the texts of all replacements shown in the view. */
 function* readShownTexts(sql: Sql, session: number): Work<ShownTexts> {
   const rows = yield* sql.all(
     `select r.message, r.part, r.compaction, ${TEXT_OF_R}
@@ -186,7 +189,7 @@ function* readShownTexts(sql: Sql, session: number): Work<ShownTexts> {
 }
 
 function decodeViewRow(context: ViewContext, row: ViewColumns, rare: Rare | undefined): ViewMessage {
-  // By index: destructuring an array uses its iterator, which is slow over thousands of rows.
+  // Accessed by index, because destructuring an array uses its iterator, which is slow over thousands of rows.
   const anchor = row[1]
   const createdAt = row[2]
   const metadata = row[5]
@@ -239,7 +242,7 @@ function insertedTags(kind: 'summary' | 'marker', compaction: string): Partial<V
 export const STORED_COLUMNS = `select m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content, c.metadata,
       c.blobs, m.inserted_by, m.anchor, m.pinned, m.idempotency_key, m.condense_parent, m.truncation_parent, m.retired_by`
 
-/** The query for stored rows between two places of the log; `place` names the column. */
+/** SQL: stored rows between two places of the log; `place` names the column. */
 function storedRows(place: string, index = ''): string {
   return `${STORED_COLUMNS}
     from undertext_messages m ${index} join ${CONTENT_OF_M}
@@ -250,14 +253,14 @@ const MESSAGES = storedRows('m.position')
 const INSERTED = storedRows('m.position is null and m.anchor')
 const SHOWN = storedRows(`${M_VISIBLE} and m.anchor`, '{index undertext_visible}')
 
-/** Rows in the order of the view, within the caller's transaction. */
+/** Returns rows in view order, within the caller's transaction. */
 function* rowsIn(sql: Sql, { no }: SessionHead, range: PositionRange, ...queries: string[]): Work<Row[]> {
   const rows: Row[] = []
   for (const text of queries) for (const row of yield* sql.all(text, no, ...range)) rows.push(row)
   return rows.sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
 }
 
-/** Stored rows, hidden or not. A page consists of messages of the log; rows that compactions inserted come with the message before them. */
+/** Returns stored rows, hidden or not. A page consists of messages of the log; inserted rows come with the message before them. */
 export const readMessages = reading(
   'getMessages',
   function* (sql: Sql, id: string, query: MessageQuery): Work<StoredMessage[]> {
@@ -293,7 +296,7 @@ export function* decodeRows(
 
 type Origin = Pick<StoredMessage, 'copiedFrom'>
 
-/** For a fork: a function that returns what stored rows are copies of. */
+/** Returns a function that computes, for a fork, which rows stored rows are copies of. */
 function* originsOf(
   sql: Sql,
   { no, forkedFrom }: SessionHead,
@@ -305,7 +308,7 @@ function* originsOf(
      where {family s} s.no = ?`,
     no,
   )
-  // Row-level security hides an original of another owner.
+  // Row-level security hides the original if it belongs to another owner.
   if (found === undefined) return undefined
   const [sessionId, incarnation] = found as unknown as [string, string]
   const inserters = rows.flatMap((row) => row[11] ?? [])
@@ -325,7 +328,7 @@ function* originsOf(
   }
 }
 
-/** Adds the texts that a row shows in place of parts. */
+/** Adds the texts that a row shows in place of its parts. */
 function* withShown(sql: Sql, message: StoredMessage, row: Row, ids: CompactionIds): Work<StoredMessage> {
   if (row[7] === null) return message
   const shown = yield* mapped(
@@ -349,7 +352,7 @@ function* withShown(sql: Sql, message: StoredMessage, row: Row, ids: CompactionI
   return { ...message, shown }
 }
 
-/** The messages of the log in some ranges of positions, in order; within the caller's transaction. */
+/** Returns the messages of the log in some ranges of positions, in order, within the caller's transaction. */
 export function* readRange(
   sql: Sql,
   session: SessionHead,
@@ -372,11 +375,10 @@ export function pageOf(
   return from > to ? undefined : [from, to]
 }
 
-/** Ids of compactions by their numbers. */
 type CompactionIds = ReadonlyMap<unknown, string>
 const NO_IDS: CompactionIds = new Map()
 
-/** Only of those that rows name: a page names few, and a session may have thousands. */
+/** Reads only the compactions that rows refer to: a page refers to few, and a session may have thousands. */
 function* compactionIds(sql: Sql, named: Iterable<unknown>): Work<CompactionIds> {
   const numbers = new Set(named)
   numbers.delete(null)
@@ -393,7 +395,7 @@ function* compactionIds(sql: Sql, named: Iterable<unknown>): Work<CompactionIds>
   return new Map(rows as unknown as [number, string][])
 }
 
-/** Numbers of the compactions that stored rows name. */
+/** Returns the numbers of the compactions that stored rows refer to. */
 function* namedIn(rows: readonly Row[]): Generator<unknown> {
   for (const row of rows) {
     yield* [row[11], row[15], row[16], row[17]]
@@ -427,16 +429,15 @@ function decodeStored(session: SessionHead, row: Row, ids: CompactionIds, blobs:
 }
 
 const CONTENTS_AT_ONCE = 1_000
-/** Rows by their keys. */
 const KEYED = '{list ?} k {cross} undertext_messages m on {family m} m.key = k.value'
 
-/** The original parts of rows, by key. */
+/** Returns the original parts of rows, by key. */
 export const readContents = reading(
   'compactSession',
   function* (sql: Sql, id: string, keys: readonly number[]): Work<Map<number, readonly Part[]>> {
     yield* sql.enter(id)
     const contents = new Map<number, readonly Part[]>()
-    // By pages, so that a long session is not in memory twice, stored and decoded.
+    // Read in pages, so that a long session isn't in memory twice, stored and decoded.
     for (let from = 0; from < keys.length; from += CONTENTS_AT_ONCE) {
       const rows = yield* sql.all(
         `select m.key, c.content, c.blobs from ${KEYED} join ${CONTENT_OF_M}`,
@@ -455,7 +456,7 @@ export const readContents = reading(
   },
 )
 
-/** The metadata of rows that have any, by key. */
+/** Returns the metadata of rows, by key; rows without metadata are omitted. */
 export const readMetadata = reading(
   'compactSession',
   function* (sql: Sql, id: string, keys: readonly number[]): Work<Map<number, JsonObject>> {
@@ -472,13 +473,13 @@ export const readMetadata = reading(
   },
 )
 
-/** `cross join`: one step for each shown part, not for each pair of them. Exported for the test of its plan. */
+/** SQL: `cross join` makes one step for each shown part, instead of one for each pair. Exported for the test of its plan. */
 export const SHOWN_QUERY = `select m.key, r.part, ${TEXT_OF_R} from {list ?} k join undertext_messages m on {family m} m.key = k.value
     cross join {elements m.shown} s {cross} undertext_replacements r
     on {family r} r.message = m.key and r.part = {int s 0} and r.compaction = {int s 1}
   where m.shown is not null`
 
-/** The parts that the stage `cut` shortened in the view, by the positions of their messages. */
+/** Returns the parts that the stage `cut` shortened in the view, by the positions of their messages. */
 export const readCutParts = reading('prepareRequest', function* (sql: Sql, id: string): Work<
   Map<number, number[]>
 > {
@@ -493,14 +494,14 @@ export const readCutParts = reading('prepareRequest', function* (sql: Sql, id: s
   )
   const cut = new Map<number, number[]>()
   for (const [position, part, compaction, shown] of rows) {
-    // A newer replacement may show something else.
+    // A newer replacement may show another text.
     const isShown = decodeShown(shown).some((one) => one.part === part && one.compaction === compaction)
     if (isShown) listIn(cut, position as number).push(part as number)
   }
   return cut
 })
 
-/** The texts that rows show in place of parts, by key and part. */
+/** Returns the texts that rows show in place of their parts, by key and part. */
 export const readShown = reading(
   'compactSession',
   function* (sql: Sql, id: string, keys: readonly number[]): Work<Map<number, Map<number, string>>> {

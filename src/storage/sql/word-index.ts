@@ -4,11 +4,11 @@ import { KEY_OF_CONTENT } from './view.ts'
 import type { Work } from './work.ts'
 
 /*
- * The index of the search: which rows have a word. A row is named by its session and its place there: twice the position of a message, or
- * twice the ordinal of an inserted row plus one. The engines keep it in their own ways (sqlite/words.ts, postgres/words.ts).
+ * The search index, which finds the rows with a word. A row is identified by its session and its place there: twice the position of a
+ * message, or twice the ordinal of an inserted row plus one. The engines store it differently (sqlite/words.ts, postgres/words.ts).
  */
 
-/** Rows with a word that are counted, or of which the newest are taken; with more, a word is common. */
+/** The number of rows with a word up to which they are all counted; a word in more rows is common, and only the newest are taken. */
 export const MOST_COUNTED = 20_000
 
 export function positionPlace(position: number): number {
@@ -19,7 +19,7 @@ export function ordinalPlace(ordinal: number): number {
   return 2 * ordinal + 1
 }
 
-/** Rows that meet an expression. */
+/** Returns the places of rows that meet an expression. */
 export function* readPlaces(sql: Sql, words: Expression, scope: Scope, limit: number): Work<Places> {
   const lists = (yield* sql.words.find(sql, words, scope, limit))!
   const [sessions = [], places = [], families] = lists.map(
@@ -28,12 +28,12 @@ export function* readPlaces(sql: Sql, words: Expression, scope: Scope, limit: nu
   return { sessions, places, ...(families !== undefined && { families }) }
 }
 
-/** Words are letters, digits and `_`, so that they need no escapes. */
+/** Words consist of letters, digits and `_`, so they need no escaping. */
 export function expressionOf(words: Expression, quote: string, or: string, and: string): string {
   return words.map((one) => `(${one.map((word) => `${quote}${word}${quote}`).join(or)})`).join(and)
 }
 
-/** The columns of a row that was found, besides its family: of long contents only that they are. */
+/** SQL: the columns of a found row, besides its family. A long content isn't included, only the fact that it exists. */
 export const FOUND = `m.session, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.tools,
   case when octet_length(c.content) <= ? then c.content end, c.metadata, s.id, s.incarnation,
   (select h.id from undertext_compactions h where {same h m} h.no = coalesce(m.condense_parent, m.truncation_parent, m.retired_by)),

@@ -1,17 +1,17 @@
 /*
- * Work that may wait for a database. Its functions are generators, so that one text serves an engine that answers at once and one that
- * answers later: each call is written `yield* call(…)`, and a test finds one that is not.
+ * Work that may wait for a database. Its functions are generators, so that the same code runs on a synchronous and on an asynchronous
+ * engine. Each call must be written `yield* call(…)`; a test finds calls that aren't.
  */
 
 type Rest<T> = Iterator<Promise<unknown>, T, unknown>
 
-/** What a call returns, for `yield*`. */
+/** The result of a call, for `yield*`. */
 export type Step<T> = { [Symbol.iterator](): Rest<T> }
 
-/** A function's work: it yields what it waits for, and returns its result. */
+/** The work of a function: yields the promises that it waits for, and returns its result. */
 export type Work<T> = Generator<Promise<unknown>, T, unknown>
 
-/** A step that is complete already. */
+/** A step that is already complete. */
 export class Done<T> {
   readonly done = true
   readonly value: T
@@ -36,7 +36,7 @@ export function complete<T>(work: Step<T>): T {
   return value
 }
 
-/** Runs work, and waits for what it yields. */
+/** Runs work and awaits each promise that it yields. */
 export async function drive<T>(work: Rest<T>, first = work.next()): Promise<T> {
   let step = first
   while (step.done !== true) {
@@ -53,11 +53,11 @@ export async function drive<T>(work: Rest<T>, first = work.next()): Promise<T> {
   return step.value
 }
 
-/** Begins work, which sends what it can, and returns the rest of it: works that were begun wait together. */
+/** Starts work, which sends as many statements as it can, and returns the rest of it. Works that were started wait together. */
 export function begun<T>(rest: Step<T>): Step<T> {
   const work = rest[Symbol.iterator]()
   let step = work.next()
-  // The caller may fail before it comes to this.
+  // The caller may fail before it reaches this promise.
   if (step.done !== true) step.value.catch(() => {})
   return {
     *[Symbol.iterator]() {
@@ -77,14 +77,14 @@ export function begun<T>(rest: Step<T>): Step<T> {
   }
 }
 
-/** The results of works that are begun together and then waited for, in order. */
+/** Returns the results, in order, of works that are started together and then awaited. */
 export function* together<T, U>(values: Iterable<T>, work: (value: T) => Step<U>): Work<U[]> {
   const works = new Set<Step<U>>()
   for (const value of values) works.add(begun(work(value)))
   return yield* mapped(works, (one) => one)
 }
 
-/** Does work for each value of a list, in order; returns the results. */
+/** Does work for each value of a list in turn; returns the results in order. */
 export function* mapped<T, U>(values: Iterable<T>, work: (value: T) => Step<U>): Work<U[]> {
   const results: U[] = []
   for (const value of values) results.push(yield* work(value))

@@ -13,7 +13,7 @@ const NOTHING = new Done<void>(undefined)
 const CHOSEN = new Done(null)
 const SAME_CLOCK = new Done(0)
 
-/** Interval of the checks that the file still exists, milliseconds. */
+/** The interval between checks that the file still exists, in milliseconds. */
 const CHECK_INTERVAL_MS = 5
 
 const SIZE_AND_SCHEMA = `select page_count * page_size, schema_version, auto_vacuum
@@ -22,8 +22,8 @@ const SIZE_AND_SCHEMA = `select page_count * page_size, schema_version, auto_vac
 /**
  * A connection and its prepared statements.
  *
- * A statement is prepared once, by its text, and kept for the life of the connection: that is fast, and better-sqlite3 12 aborts the
- * process on some versions of Node when a statement is garbage-collected. Rows are arrays, because objects cost more than the query.
+ * A statement is prepared once per text and kept for the life of the connection. This is fast, and better-sqlite3 12 aborts the process on
+ * some versions of Node when a statement is garbage-collected. Rows are arrays, because objects cost more than the query.
  */
 export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProblems'> {
   readonly database: Database
@@ -34,22 +34,21 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   readonly isRemote = false
   readonly words = words
   readonly planning = PLANNING_QUERY
-  /** `sqliteStorage` sets them. */
+  /** Set by `sqliteStorage`. */
   estimators!: Estimators
   readonly #owned: boolean
-  /** The path and identity of the file this connection opened; the owner of a passed connection checks its own file. */
+  /** The path and identity of the file that this connection opened; undefined for a passed connection, whose owner checks the file. */
   readonly #path: string | undefined
   readonly #file: string | undefined
-  /** The size of that file, bytes, when it was last checked. */
+  /** The size of the file in bytes when it was last checked. */
   #size = 0
-  /** The version of the schema at the first check, and when the file was last found shorter. */
+  /** The version of the schema at the first check, and at the time when the file was last found to be shorter. */
   #schema: number | undefined
   #checkedAt = 0
   readonly #statements = new Map<string, Statement>()
   #closed = false
-  /** Whether a transaction could not be rolled back. */
   #isStuck = false
-  /** Removed data that may still be in the files: see residue.ts. */
+  /** Removed data that may still be in the files, see residue.ts. */
   readonly residue: { retry: (() => void) | undefined; endedAt: number; tookMs: number } = {
     retry: undefined,
     endedAt: 0,
@@ -71,8 +70,8 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   }
 
   /**
-   * Takes the size of the file, to which later ones are compared. The read comes first: it rolls back what a process that was killed
-   * during its commit left, which shortens the file, and it keeps others from writing to the file until the size is taken.
+   * Reads the size of the file, to which later sizes are compared. The query comes first: it rolls back what a process that was killed
+   * during its commit left, which shortens the file, and it keeps others from writing until the size is read.
    */
   measureFile(): void {
     const path = this.#path
@@ -87,9 +86,8 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     return this.#closed || !this.database.open
   }
 
-  // The next five do not share their `try`: a function more per call costs an append half a microsecond.
+  // The next five methods don't share their `try`, because another function per call would cost an append half a microsecond.
 
-  /** Runs a statement that returns nothing. */
   run(sql: string, ...parameters: unknown[]): Done<void> {
     try {
       this.#statement(sql, false).run(...parameters)
@@ -117,7 +115,6 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     }
   }
 
-  /** The first row, or `undefined`. */
   get(sql: string, ...parameters: unknown[]): Done<Row | undefined> {
     try {
       return new Done(this.#statement(sql, true).get(...parameters) as Row | undefined)
@@ -126,7 +123,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     }
   }
 
-  /** All rows. Never an iterator: an open one would keep the write-ahead log from being checkpointed. */
+  /** Returns all rows. Never an iterator, because an open one would keep the write-ahead log from being checkpointed. */
   all(sql: string, ...parameters: unknown[]): Done<Row[]> {
     try {
       return new Done(this.#statement(sql, true).all(...parameters) as Row[])
@@ -135,7 +132,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     }
   }
 
-  /** Runs SQL that is not worth preparing: migrations. */
+  /** Runs SQL that isn't worth preparing: migrations. */
   script(sql: string): void {
     this.#driver(() => this.database.exec(sql))
   }
@@ -145,17 +142,16 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     return this.#driver(() => this.database.pragma(sql) as Record<string, unknown>[])
   }
 
-  /** The value of a pragma, as text. */
   readPragma(name: string): string {
     return String(Object.values(this.pragma(name)[0] ?? {})[0])
   }
 
-  /** A file is a family, and its engine chooses the keys. */
+  /** Does nothing: a file is a family, and SQLite chooses the keys. */
   enter(): Done<void> {
     return NOTHING
   }
 
-  /** A file has one writer. */
+  /** Does nothing: a file has a single writer. */
   enterAlone(): Done<void> {
     return NOTHING
   }
@@ -188,7 +184,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     return CHOSEN
   }
 
-  /** Runs a writing verb in one transaction that takes the write lock at its start. */
+  /** Runs a write verb in one transaction, which takes the write lock at its start. */
   write<T>(verb: string, work: () => Work<T>, isPatient = true): Done<T> {
     return new Done(this.writing(verb, () => complete(work()), isPatient))
   }
@@ -208,7 +204,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     return written
   }
 
-  /** A writing transaction that does not wait for the lock of another connection. The driver's own timeout is restored. */
+  /** Runs a write transaction that doesn't wait for the lock of another connection, and then restores the driver's timeout. */
   #impatiently<T>(verb: string, work: () => T): T {
     const before = this.readPragma('busy_timeout')
     this.pragma('busy_timeout = 0')
@@ -219,7 +215,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     }
   }
 
-  /** Runs a reading verb in one transaction, so that everything it reads is of one moment. */
+  /** Runs a read verb in one transaction, so that all of its reads are as of one moment. */
   read<T>(verb: string, work: () => Work<T>): Done<T> {
     this.#enter(verb)
     return new Done(this.#inTransaction('begin', verb, () => complete(work())))
@@ -269,7 +265,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   }
 
   #enter(verb: string): void {
-    // No one else closes our own connection or begins a transaction on it, so the driver need not be called.
+    // No one else closes an own connection or begins a transaction on it, so the driver needn't be asked.
     if (this.#closed || (!this.#owned && !this.database.open)) throw new UndertextError('STORE_CLOSED', {})
     if (this.#owned && this.#isStuck) this.#rollBack()
     if ((!this.#owned || this.#isStuck) && this.database.inTransaction)
@@ -278,8 +274,8 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
 
   /**
    * SQLite writes into a deleted, replaced or truncated file without an error. Acknowledged data must exist afterwards, so the file is
-   * checked before a commit, at most once in an interval: a check takes 4 µs, 20 after a sync of the disk. Opening the file to read its
-   * header would release the locks of this process.
+   * checked before a commit, but at most once per interval, because a check takes 4 µs (20 µs after a sync of the disk). The header isn't
+   * read, because opening the file would release the locks of this process.
    */
   #checkFile(): void {
     if (this.#path === undefined) return
@@ -297,8 +293,8 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   }
 
   /**
-   * Only `VACUUM` shortens a file, at a later checkpoint, and it changes the version of the schema; and `auto_vacuum`, which leaves no
-   * trace. Asking SQLite costs more than the rest of an append's checks, so it is asked about a shorter file only.
+   * A file is only shortened by `VACUUM`, at a later checkpoint, which changes the version of the schema, and by `auto_vacuum`, which
+   * leaves no trace. Asking SQLite costs more than all other checks of an append, so it is only asked if the file is shorter.
    */
   #checkSize(size: number, unavailable: (what: string) => UndertextError): void {
     if (size >= this.#size && this.#schema !== undefined) {
@@ -325,7 +321,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   }
 
   /**
-   * Rolls back an open transaction. After some failures (a full disk, for example) SQLite has done so itself. When it fails, the caller
+   * Rolls back an open transaction. After some failures, such as a full disk, SQLite has already done so. If the rollback fails, the caller
    * still receives the error of the verb, and the next verb tries again.
    */
   #rollBack(): void {
@@ -346,7 +342,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     const kept = this.#statements.get(sql)
     if (kept !== undefined) return kept
     const prepared = this.database.prepare(toSqlite(sql)) as Statement
-    // A passed connection may default to BigInt; all our numbers are below 2^53.
+    // A passed connection may default to BigInt, but all stored numbers are below 2^53.
     prepared.safeIntegers(false)
     if (rows) prepared.raw(true)
     this.#statements.set(sql, prepared)
@@ -376,7 +372,7 @@ const FRAGMENTS: { readonly [name: string]: (a: string, b: string) => string } =
   newest: () => 'no desc',
 }
 
-/** Replaces the fragments of a statement: see sql.ts. */
+/** Replaces the fragments of a statement, see sql.ts. */
 export function toSqlite(text: string): string {
   return text.replace(/\{([^\s}]+)([^}]*)\}/g, (_, name: string, rest: string) => {
     const [a = '', b = ''] = rest.trim().split(' ')
@@ -384,7 +380,7 @@ export function toSqlite(text: string): string {
   })
 }
 
-/** The size of the file at a path, bytes, and its identity: "none", or "unknown" when the path cannot be read. */
+/** Returns the size in bytes and the identity of the file at a path: "none", or "unknown" if the path can't be read. */
 function fileAt(path: string): { readonly file: string; readonly size: number } {
   try {
     const found = statSync(path, { throwIfNoEntry: false })
@@ -400,8 +396,8 @@ const UNWRITABLE = 'The file, or the folder in which SQLite keeps its log, canno
 type Where = { readonly location: string; readonly busyTimeoutMs: number; readonly verb: string }
 
 /**
- * Translates an error of the driver into one of this package. The driver's messages name tables and columns, never values, so its error
- * is the cause; except for a damaged file, where text of a conversation may be read as a table's name.
+ * Translates an error of the driver. The driver's messages name tables and columns, never values, so its error becomes the cause, unless
+ * the file is damaged: then the name of a table may be text of a conversation.
  */
 export function translateFailure(error: unknown, where: Where): unknown {
   if (isUndertextError(error)) return error
@@ -425,7 +421,7 @@ export function translateFailure(error: unknown, where: Where): unknown {
       { location, detail: 'the file is not an SQLite database.' },
       cause,
     )
-  // A store that was opened read-only refuses a writing verb before it comes to the driver.
+  // A write verb on a store opened read-only is rejected before it reaches the driver.
   if (code.startsWith('SQLITE_READONLY'))
     return new UndertextError('STORE_READONLY', { verb, detail: `${UNWRITABLE} (${code})` }, cause)
   if (/^SQLITE_(IOERR|CANTOPEN|PERM|AUTH|NOMEM|NOLFS|INTERRUPT)/.test(code)) {
@@ -434,14 +430,13 @@ export function translateFailure(error: unknown, where: Where): unknown {
   }
   if (isMistake(code, (error as Error).message))
     return new UndertextError('INTERNAL_ERROR', { detail: `${code}, ${verb}` })
-  // SQLITE_CORRUPT, and errors that our statements can cause only in a file that others changed: a missing table, a value that a
-  // constraint forbids.
+  // SQLITE_CORRUPT, and errors that only occur in a file that another program changed: a missing table, a value that violates a constraint.
   return new UndertextError('STORE_CORRUPT', { detail: code })
 }
 
 /**
- * Whether a statement itself is wrong: its syntax or a name. A table or an index that the migrations make is missing only where another
- * program dropped it; a value that a function cannot read was written by another program.
+ * Returns whether the statement itself is wrong: its syntax or a name. If a table or an index of the migrations is missing, another program
+ * has dropped it; if a function can't read a value, another program has written it.
  */
 function isMistake(code: string, message: string): boolean {
   if (code !== 'SQLITE_ERROR') return /^SQLITE_(?:RANGE|MISUSE)/.test(code)
@@ -451,7 +446,7 @@ function isMistake(code: string, message: string): boolean {
 }
 
 /**
- * Wraps an error of a call of the driver that is neither SQLite's nor about sizes (the connection is iterating, for example);
+ * Wraps an error of the driver that is neither SQLite's nor about sizes, for example that the connection is busy iterating.
  * `translateFailure` handles the others.
  */
 export function fromDriver(error: unknown, location: string): unknown {
@@ -460,7 +455,7 @@ export function fromDriver(error: unknown, location: string): unknown {
   return new UndertextError('STORE_UNAVAILABLE', { location, detail }, { cause: error })
 }
 
-/** The code of an error of the driver, whichever copy of the driver threw it. */
+/** Returns the code of a driver's error, from any copy of the driver. */
 export function sqliteCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== 'SqliteError') return undefined
   const { code } = error as { code?: unknown }

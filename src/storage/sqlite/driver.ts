@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 import { isNotFound, UndertextError } from '../../core/errors.ts'
 
 /**
- * The used part of a connection of better-sqlite3. Declared here, so that a project needs no types of the driver; a connection typed by
- * `@types/better-sqlite3` is assignable.
+ * The used part of a connection of better-sqlite3. It is declared here so that a project doesn't need the driver's types; a connection
+ * typed by `@types/better-sqlite3` is assignable.
  */
 export interface Database {
   readonly name: string
@@ -35,8 +35,8 @@ type DriverOptions = {
 type Driver = new (path: string, options?: DriverOptions) => Database
 
 /**
- * What to do about a driver that does not support a version of Node, or `undefined`. Driver 13 requires Node 22 and crashes the process
- * on Node 20, so this is checked before it runs.
+ * Returns the remedy if a driver doesn't support a version of Node; otherwise `undefined`. Driver 13 requires Node 22 and crashes the
+ * process on Node 20, so this is checked before the driver runs.
  */
 export function driverAdvice(driver: string, node: string): string | undefined {
   const driverMajor = Number.parseInt(driver, 10)
@@ -50,8 +50,8 @@ export function driverAdvice(driver: string, node: string): string | undefined {
 let loaded: Driver | undefined
 
 /**
- * Loads better-sqlite3 and its native part. Throws `DRIVER_UNSUPPORTED` when that would crash the process, and `DRIVER_UNAVAILABLE` when
- * it cannot be loaded.
+ * Loads better-sqlite3 and its native part. Throws `DRIVER_UNSUPPORTED` if loading would crash the process, and `DRIVER_UNAVAILABLE` if it
+ * fails.
  */
 export async function loadDriver(): Promise<Driver> {
   loaded ??= await load()
@@ -76,7 +76,7 @@ async function load(): Promise<Driver> {
   return driver
 }
 
-/** The file of the driver; `undefined` when it is part of a bundle. Independent of the path of this module, which a bundle changes. */
+/** Returns the file of the driver; `undefined` if it is part of a bundle. Doesn't use the path of this module, which a bundle changes. */
 function fileOf(driver: Driver): string | undefined {
   const modules = Object.values(createRequire(process.execPath).cache)
   return modules.find((module) => module?.exports === driver)?.filename
@@ -102,9 +102,9 @@ function notInstalled(): string {
   return `it is not installed where this program runs. Install it there: npm install better-sqlite3${version}`
 }
 
-/** How to allow the install script of the driver, and how to run it, by the package manager that installed it. */
+/** How to allow and run the install script of the driver, by package manager. */
 const INSTALLERS = {
-  // npm runs unapproved scripts up to version 11, which has no command to approve them in its older releases.
+  // Up to version 11, npm runs unapproved scripts; its older releases have no command to approve them.
   npm: {
     allow: 'Run them: npm rebuild better-sqlite3 --ignore-scripts=false',
     rebuild: 'npm rebuild better-sqlite3',
@@ -123,7 +123,7 @@ const INSTALLERS = {
   },
 } as const
 
-/** The package manager that installed the file of the driver. Yarn 1 has no command to build again; that of npm works in its folder. */
+/** Returns the package manager that installed the file of the driver. Yarn 1 has no rebuild command, but npm's works in its folder. */
 function installerOf(file: string): keyof typeof INSTALLERS {
   if (/[\\/]\.pnpm[\\/]/.test(file)) return 'pnpm'
   const folder = /^.*[\\/]node_modules[\\/]/.exec(file)?.[0] ?? ''
@@ -131,7 +131,7 @@ function installerOf(file: string): keyof typeof INSTALLERS {
   return isYarn ? 'yarn' : 'npm'
 }
 
-/** The reason why the native part of the driver in `file` cannot be loaded, and what to do. */
+/** Returns why the native part of the driver in `file` can't be loaded, and the remedy. */
 function nativeProblem(error: unknown, file: string): string {
   const message = error instanceof Error ? error.message : ''
   const { allow, rebuild, first } = INSTALLERS[installerOf(file)]
@@ -154,7 +154,7 @@ function brokenBy(error: unknown): string {
   return `${why}. Remove node_modules and install the packages again on this system.`
 }
 
-/** Whether the package itself was not found; for a file of it, the message has a path. */
+/** Returns whether the package itself wasn't found. If one of its files is missing, the message contains a path. */
 function isAbsent(error: unknown): boolean {
   return isNotFound(error) && (error as Error).message.includes("'better-sqlite3'")
 }

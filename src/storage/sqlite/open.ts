@@ -20,14 +20,14 @@ import { migrate, refuseOthers } from './migrate.ts'
 import { finishClearing } from './residue.ts'
 import { SqliteSql } from './storage.ts'
 
-/* Opens a file of SQLite: its permissions, migrations, pragmas and write-ahead log, and what processes that died left unfinished. */
+/* Opens a file of SQLite: permissions, migrations, pragmas, the write-ahead log, and the unfinished work of processes that died. */
 
-/** The mode of a new file: conversations are readable by their owner only, whatever the umask. */
+/** The mode of a new file: only its owner can read conversations, whatever the umask. */
 const PRIVATE = 0o600
-/** The size to which a checkpoint truncates the write-ahead log, bytes; by default SQLite never shrinks it. */
+/** The size in bytes to which a checkpoint truncates the write-ahead log, which SQLite never shrinks by default. */
 const JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
 
-/** Options of a store in SQLite; those of `openStore`. */
+/** Options of a store in SQLite, as passed to `openStore`. */
 export type SqliteOptions = {
   readonly readonly: boolean
   readonly adopt: boolean
@@ -35,7 +35,7 @@ export type SqliteOptions = {
   readonly busyTimeoutMs: number
 }
 
-/** Opens a file, and creates and migrates it; `':memory:'` opens a store in memory. Throws as `openStore`. */
+/** Opens a file, creating and migrating it if necessary; `':memory:'` opens a store in memory. Throws the errors of `openStore`. */
 export async function openFile(location: string, options: SqliteOptions): Promise<SqliteSql> {
   if (location === '')
     throw invalid("openStore: the location must not be empty; ':memory:' keeps a store in memory")
@@ -63,8 +63,8 @@ export async function openFile(location: string, options: SqliteOptions): Promis
 }
 
 /**
- * Creates a new file that only its owner can read; SQLite gives the files beside it the same mode. An existing file of another
- * program is refused before it is opened for writing, which would checkpoint its write-ahead log.
+ * Creates a new file that only its owner can read; SQLite gives its companion files the same mode. A file of another program is rejected
+ * before it is opened for writing, because that would checkpoint its write-ahead log.
  */
 function prepareLocation(
   location: string,
@@ -80,7 +80,7 @@ function prepareLocation(
   }
 }
 
-/** Creates a file that only its owner can read; returns false when it exists or cannot be created, which SQLite reports later. */
+/** Creates a file that only its owner can read; returns `false` if it exists or can't be created, which SQLite reports later. */
 function makePrivate(path: string): boolean {
   try {
     const file = openSync(existsSync(path) ? path : endOfLink(path), 'wx', PRIVATE)
@@ -92,7 +92,7 @@ function makePrivate(path: string): boolean {
   }
 }
 
-/** The target of a link to a file that does not exist yet. */
+/** Returns the target of a link to a file that doesn't exist yet. */
 function endOfLink(path: string): string {
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()
   return isLink ? resolve(dirname(path), readlinkSync(path)) : path
@@ -109,7 +109,7 @@ function hasLog(path: string): boolean {
 const NO_ADDRESS =
   'a location is the path of a file, ":memory:", or postgres://USER:PASSWORD@HOST:5432/DATABASE without spaces or quotes.'
 
-/** Throws for locations whose driver errors would not help. */
+/** Throws for locations where the driver's error would not help. */
 function refuseImpossible(location: string, shown: string, { readonly }: SqliteOptions): void {
   const refused = (name: string, detail: string): UndertextError =>
     new UndertextError('STORE_UNAVAILABLE', { location: name, detail })
@@ -133,15 +133,15 @@ function statOf(location: string, unavailable: (detail: string) => UndertextErro
 }
 
 /**
- * Migrates, then switches to the write-ahead log: in this order, because on a new file the switch returns "busy" at once when
- * another process does the same.
+ * Migrates, then switches to the write-ahead log, in this order: on a new file, the switch immediately returns "busy" if another process is
+ * switching too.
  */
 function prepareFile(
   connection: SqliteSql,
   { readonly, adopt, durability, busyTimeoutMs }: SqliteOptions,
 ): void {
   connection.measureFile()
-  // Without it INSERT OR REPLACE deletes rows without firing the trigger that protects them.
+  // Otherwise INSERT OR REPLACE would delete rows without firing the trigger that protects them.
   connection.pragma('recursive_triggers = on')
   migrate(connection, { adopt })
   if (readonly) return
@@ -165,14 +165,14 @@ function useWriteAheadLog(connection: SqliteSql, busyTimeoutMs: number): void {
       connection.pragma('journal_mode = wal')
       return
     } catch (error) {
-      // SQLITE_BUSY_RECOVERY: another process recovers the log of one that was killed.
+      // SQLITE_BUSY_RECOVERY: another process is recovering the log of a killed process.
       if (!sqliteCode(error)?.startsWith('SQLITE_BUSY') || Date.now() > deadline) throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
     }
   }
 }
 
-/** Checks a connection of the application and migrates its database. An unsuitable connection is refused, not changed. */
+/** Checks a connection of the application and migrates its database. An unsuitable connection is rejected; its settings aren't changed. */
 export function takeConnection(database: Database, options: SqliteOptions): SqliteSql {
   if (
     typeof database !== 'object' ||
@@ -193,7 +193,7 @@ export function takeConnection(database: Database, options: SqliteOptions): Sqli
   const location = database.name
   let busyTimeoutMs = 0
   try {
-    // A connection may give integers as BigInt.
+    // A connection may return integers as BigInt.
     if (!options.readonly && Number(database.pragma('query_only', { simple: true })) === 1) {
       throw new UndertextError('CONNECTION_UNSUITABLE', { detail: 'its pragma query_only is on.' })
     }

@@ -4,30 +4,30 @@ import { type Connection, sqliteCode } from './connection.ts'
 import { holdsOthers } from './migrate.ts'
 
 /*
- * Removed rows must not stay readable in the files. Zeroing deleted content (secure_delete) is not enough: when SQLite splits or merges
- * pages, it leaves copies of rows in their unused space, and the write-ahead log keeps older versions of pages. So the tables are
- * rewritten after a removal, and the log is truncated. A row of undertext_meta, written in the transaction of the removal, records
- * what is still to be done; it is deleted last.
+ * Removed rows must not stay readable in the files. Zeroing deleted content (secure_delete) isn't enough: when SQLite splits or merges
+ * pages, it leaves copies of rows in unused space, and the write-ahead log contains older versions of pages. So after a removal, the tables
+ * are rewritten and the log is truncated. The transaction of the removal writes a mark to undertext_meta that records the remaining work;
+ * the mark is deleted last.
  */
 
-/** `tables`: copies of removed rows may be in pages of the database. `log`: only in the write-ahead log. */
+/** `tables`: pages of the database may contain copies of removed rows. `log`: only the write-ahead log may. */
 type Stage = 'tables' | 'log'
 type Residue = { readonly stage: Stage; readonly token: string }
 
 const KEY = 'residue'
-/** Milliseconds after which a write tries again to clear the files. */
+/** The delay, in milliseconds, after which a write tries again to clear the files. */
 const RETRY_AFTER_MS = 100
-/** Maximum share of the time for what can wait: clearing within a series of removals, and failing attempts. */
+/** The maximum share of time for work that can wait: clearing within a series of removals, and failed attempts. */
 const MOST_OF_TIME = 0.05
 
-/** Records within a removal that the files are not cleared. */
+/** Records, within a removal, that the files have to be cleared. */
 export function recordRemoval(connection: Connection): void {
   if (connection.database.memory) return
   mark(connection, { stage: 'tables', token: randomUUID() })
   forgetStatistics(connection)
 }
 
-/** ANALYZE keeps samples of indexes: ids and keys. */
+/** Deletes the samples of indexes that ANALYZE keeps: ids and keys. */
 function forgetStatistics(connection: Connection): void {
   for (const name of ['sqlite_stat1', 'sqlite_stat4']) {
     if (!hasTable(connection, name)) continue
@@ -36,9 +36,9 @@ function forgetStatistics(connection: Connection): void {
 }
 
 /**
- * Removes what removed rows left in the files: rewrites the tables, truncates the write-ahead log. Returns false when that cannot
- * be done now, because another connection reads or writes or the disk is full; then the next writes try again, and so do
- * opening, verifying, closing and the next removal. With `waits: false` it does not wait for other connections.
+ * Clears what removed rows left in the files: rewrites the tables and truncates the write-ahead log. Returns `false` if another connection
+ * or a full disk prevents it; then later writes try again, as do opening, verifying, closing and the next removal. With `waits: false`,
+ * doesn't wait for other connections.
  */
 export function clearFiles(connection: Connection, { waits = true } = {}): boolean {
   connection.residue.retry = undefined
@@ -46,12 +46,12 @@ export function clearFiles(connection: Connection, { waits = true } = {}): boole
   const isCleared = attempt(() =>
     waits ? clear(connection) : withPragmas(connection, [['busy_timeout', '0']], () => clear(connection)),
   )
-  // On a full disk an attempt takes long before it fails.
+  // On a full disk, an attempt takes long to fail.
   if (!isCleared) retryLater(connection, waits ? 0 : performance.now() - began)
   return isCleared
 }
 
-/** Runs work that can be done later; returns false when SQLite refuses it now. */
+/** Runs work that can be done later; returns `false` if SQLite rejects it now. */
 function attempt(work: () => boolean): boolean {
   try {
     return work()
@@ -61,7 +61,7 @@ function attempt(work: () => boolean): boolean {
   }
 }
 
-/** Clears the files unless they were rewritten recently: a series of removals must not rewrite them each time. */
+/** Clears the files unless they were rewritten recently, because a series of removals must not rewrite them each time. */
 export function clearFilesInTurn(connection: Connection): boolean {
   const { endedAt, tookMs } = connection.residue
   if (tookMs > (performance.now() - endedAt) * MOST_OF_TIME) return false
@@ -88,7 +88,7 @@ function clear(connection: Connection): boolean {
   return residueOf(connection) === undefined
 }
 
-/** Clears the files if an earlier removal, also of another process, could not. */
+/** Clears the files if an earlier removal, possibly of another process, couldn't. */
 export function finishClearing(connection: Connection, verb: string): void {
   if (connection.readonly || connection.closed) return
   if (connection.bare(verb, () => residueOf(connection)) === undefined) return
@@ -109,7 +109,7 @@ function mark(connection: Connection, { stage, token }: Residue): void {
   )
 }
 
-/** Changes the mark, unless another connection has removed rows since and set its own. */
+/** Changes the mark, unless another connection has removed rows meanwhile and set its own. */
 function replaceMark(connection: Connection, found: Residue, stage: Stage | undefined): void {
   const now = residueOf(connection)
   if (now?.token !== found.token || now.stage !== found.stage) return
@@ -118,8 +118,8 @@ function replaceMark(connection: Connection, found: Residue, stage: Stage | unde
 }
 
 /**
- * Writes all rows to new pages. The index of the search has words of removed rows until it is merged. VACUUM is three times as fast, but may change the rowids of tables
- * that are not ours.
+ * Writes all rows to new pages, and merges the search index, which otherwise keeps words of removed rows. VACUUM is three times as fast as
+ * copying, but may change the rowids of another program's tables.
  */
 function rewrite(connection: Connection): void {
   const began = performance.now()
@@ -142,8 +142,8 @@ function commandOfIndex(command: 'optimize' | 'delete-all'): string {
 }
 
 /**
- * Empties and fills each table. The triggers, which forbid this, are dropped and created again. The tables of the index cannot be
- * filled by others, so it is emptied, and the next search fills it.
+ * Empties and refills each table. The triggers forbid this, so they are dropped and created again. The tables of the search index can't be
+ * refilled directly, so it is emptied, and the next search rebuilds it.
  */
 function copyTables(connection: Connection): void {
   connection.writing('clearFiles', () => {
@@ -164,7 +164,7 @@ function copyTables(connection: Connection): void {
   })
 }
 
-/** The stored columns; generated ones cannot be written. */
+/** Returns the stored columns; generated columns can't be written. */
 function columnsOf(connection: Connection, table: string): string {
   const names = connection.all("select name from pragma_table_info(?, 'main')", table).value
   return names.map(([name]) => `"${name}"`).join(', ')
@@ -194,14 +194,14 @@ export function overwriting<T>(connection: Connection, work: () => T): T {
 
 type Pragma = readonly [name: string, value: string]
 
-/** Runs work with other pragmas and restores them: a connection of the application keeps its own. */
+/** Runs work with other pragmas and then restores them, so that a connection of the application keeps its settings. */
 function withPragmas<T>(connection: Connection, pragmas: readonly Pragma[], work: () => T): T {
   const before = pragmas.map(([name]) => [name, connection.readPragma(name)] as const)
   try {
     for (const [name, value] of pragmas) connection.pragma(`${name} = ${value}`)
     return work()
   } finally {
-    // The value 2 of secure_delete can only be set by its name.
+    // The value 2 of secure_delete can only be set by name.
     for (const [name, value] of before)
       connection.pragma(`${name} = ${name.endsWith('secure_delete') && value === '2' ? 'fast' : value}`)
   }

@@ -11,9 +11,9 @@ import {
 } from 'drizzle-orm/sqlite-core'
 
 /*
- * The tables. References to sessions and compactions are integers (`no`), not the ids of the caller. Rows of messages are narrow and
- * without content, so that planning, tagging and counting never read it, and a tag never rewrites a long text. Figures for these
- * choices: docs/internals/decisions.md.
+ * The tables. References to sessions and compactions are integers (`no`), not the caller's ids. Rows of messages are narrow and have no
+ * content, so that planning, tagging and counting never read it, and a tag never rewrites a long text. The figures behind these choices are
+ * in docs/internals/decisions.md.
  */
 
 /** Conversations, with counters and lease. The counters are updated in the transaction of every change. */
@@ -22,7 +22,7 @@ export const sessions = sqliteTable(
   {
     no: integer().primaryKey(),
     id: text().notNull(),
-    /** New at each creation and copy: a purged and recreated id is another session. Ids of messages begin with it. */
+    /** New for each creation and copy, so that a purged and recreated id is a different session. Ids of messages begin with it. */
     incarnation: text().notNull(),
     owner: text(),
     title: text(),
@@ -34,9 +34,9 @@ export const sessions = sqliteTable(
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
     archivedAt: integer('archived_at'),
-    /** Messages in the log, which is also the last position. */
+    /** The number of messages in the log, which is also the last position. */
     messages: integer().notNull().default(0),
-    /** Rows ever inserted by compactions, which is also the last ordinal. */
+    /** The number of rows ever inserted by compactions, which is also the last ordinal. */
     inserted: integer().notNull().default(0),
     visible: integer().notNull().default(0),
     sizeText: integer('size_text').notNull().default(0),
@@ -45,27 +45,30 @@ export const sessions = sqliteTable(
     sizeResults: integer('size_results').notNull().default(0),
     sizeMedia: integer('size_media').notNull().default(0),
     sizeImages: integer('size_images').notNull().default(0),
-    /** Of images and files, in base64. */
+    /** The size of images and files, in base64. */
     sizeBytes: integer('size_bytes').notNull().default(0),
-    /** Images with a side above 2,000 pixels. */
+    /** The number of images with a side above 2,000 pixels. */
     sizeLarge: integer('size_large').notNull().default(0),
     hiddenCondensed: integer('hidden_condensed').notNull().default(0),
     hiddenTruncated: integer('hidden_truncated').notNull().default(0),
     hiddenManual: integer('hidden_manual').notNull().default(0),
     retired: integer().notNull().default(0),
     activeCompactions: integer('active_compactions').notNull().default(0),
-    /** Automatic compactions that a user undid since the last one. With any, usage over the threshold alone triggers none. */
+    /**
+     * The number of automatic compactions that a user has undone since the last one. If it isn't 0, usage over the threshold alone triggers
+     * no compaction.
+     */
     undoneAutomatic: integer('undone_automatic').notNull().default(0),
     /** Raised by every change. */
     version: integer().notNull().default(0),
-    /** Raised only by changes of tags, replacements, pins, provider or model. */
+    /** Raised only by changes to tags, replacements, pins, provider or model. */
     viewEpoch: integer('view_epoch').notNull().default(0),
     leaseRun: text('lease_run'),
     leaseHolder: text('lease_holder'),
     leaseExpires: integer('lease_expires'),
-    /** The importer; null once it is published. Until then no list shows it. */
+    /** The importer; null once the session is published. Until then no list shows it. */
     stagedBy: text('staged_by'),
-    /** The session that it is a fork of, and the last position that both have; null for any other. */
+    /** The session that it was forked from, and the last position that both share; null if it isn't a fork. */
     forkedFrom: integer('forked_from'),
     forkedAt: integer('forked_at'),
   },
@@ -78,38 +81,38 @@ export const sessions = sqliteTable(
   ],
 )
 
-/** The rows of all sessions, with their tags: messages of the log, and rows that compactions inserted. */
+/** The rows of all sessions, with their tags: messages of the log, and rows inserted by compactions. */
 export const messages = sqliteTable(
   'undertext_messages',
   {
     key: integer().primaryKey(),
     session: integer().notNull(),
-    /** A message's position; an inserted row's last covered position. */
+    /** The position of a message; for an inserted row, the last covered position. */
     anchor: integer().notNull(),
-    /** 0 for messages; 1, 2, 3 … in order of insertion for inserted rows. */
+    /** 0 for messages; for inserted rows 1, 2, 3 … in order of insertion. */
     ordinal: integer().notNull().default(0),
-    /** The place in the log; null for inserted rows. */
+    /** The position in the log; null for inserted rows. */
     position: integer(),
     /** Index into ROW_KINDS. */
     kind: integer().notNull().default(0),
     /** Index into ROLES. */
     role: integer().notNull(),
-    /** Bits: see row-codec.ts. */
+    /** Bits, see row-codec.ts. */
     flags: integer().notNull().default(0),
-    /** The id of the caller. Others consist of incarnation and place, and are not stored. */
+    /** The caller's id. Generated ids consist of incarnation and place, and aren't stored. */
     id: text(),
-    /** Sizes as shown, replacements applied. */
+    /** Sizes as shown, after replacements. */
     sizeText: integer('size_text').notNull(),
     sizeReasoning: integer('size_reasoning').notNull(),
     sizeCalls: integer('size_calls').notNull(),
     sizeResults: integer('size_results').notNull(),
     sizeMedia: integer('size_media').notNull(),
     sizeImages: integer('size_images').notNull().default(0),
-    /** Of images and files, in base64. */
+    /** The size of images and files, in base64. */
     sizeBytes: integer('size_bytes').notNull().default(0),
-    /** Images with a side above 2,000 pixels. */
+    /** The number of images with a side above 2,000 pixels. */
     sizeLarge: integer('size_large').notNull().default(0),
-    /** Calls and results, with the facts for planning, as JSON arrays. */
+    /** Calls and results with the facts that planning needs, as JSON arrays. */
     tools: text(),
     createdAt: integer('created_at').notNull(),
     idempotencyKey: text('idempotency_key'),
@@ -119,9 +122,9 @@ export const messages = sqliteTable(
     truncationParent: integer('truncation_parent'),
     retiredBy: integer('retired_by'),
     pinned: integer().notNull().default(0),
-    /** The replacements shown now: JSON pairs [part, compaction]. */
+    /** The current replacements: JSON pairs [part, compaction]. */
     shown: text(),
-    /** The key of its content, for a row that a fork copied; null for its own. Never the key of another copy. */
+    /** The key of its content if a fork copied the row; null if the row has its own content. Never the key of another copy. */
     source: integer(),
   },
   (table) => [
@@ -133,24 +136,24 @@ export const messages = sqliteTable(
     index('undertext_messages_idempotency')
       .on(table.session, table.idempotencyKey)
       .where(sql`idempotency_key is not null`),
-    /** The row that a compaction inserted. */
+    /** Finds the row that a compaction inserted. */
     index('undertext_messages_inserted').on(table.insertedBy).where(sql`inserted_by is not null`),
-    /** Copies of a row, for its purge. */
+    /** Finds the copies of a row, to purge it. */
     index('undertext_messages_source').on(table.session, table.source).where(sql`source is not null`),
   ],
 )
 
-/** Contents, by the key of their row. Written once; a trigger refuses changes. */
+/** Contents, by the key of their row. They are written once; a trigger rejects changes. */
 export const contents = sqliteTable('undertext_contents', {
   key: integer().primaryKey(),
   /** A string or an array of parts, as JSON. */
   content: text().notNull(),
   metadata: text(),
-  /** The places of blobs in the content: JSON [path, hash, encoding] …; null when there are none. */
+  /** The places of blobs in the content: JSON [path, hash, encoding] …; null if there are none. */
   blobs: text(),
 })
 
-/** Compactions, in order of creation (`no`), with author, reason and status. */
+/** Compactions in the order of creation (`no`), with author, reason and status. */
 export const compactions = sqliteTable(
   'undertext_compactions',
   {
@@ -166,7 +169,7 @@ export const compactions = sqliteTable(
     params: text(),
     /** The hidden and inserted rows, in a compact form; written once. */
     coverage: text().notNull(),
-    /** Keys of the rows that it points to, JSON. */
+    /** The keys of the rows that it points to, as JSON. */
     requires: text(),
     rowsHidden: integer('rows_hidden').notNull().default(0),
     partsReplaced: integer('parts_replaced').notNull().default(0),
@@ -181,15 +184,15 @@ export const compactions = sqliteTable(
     error: text(),
     createdAt: integer('created_at').notNull(),
     changedAt: integer('changed_at').notNull(),
-    /** The order in which compactions came into force: they build on others of lower rank. */
+    /** The order in which compactions came into force. A compaction builds only on those of lower rank. */
     rank: integer().notNull(),
-    /** The undo of a whole run that undid it: the number of its entry in the audit. */
+    /** The undo of a whole run that undid it, as the number of its audit entry. */
     undoneWithRun: integer('undone_with_run'),
-    /** The compactions that a rewind undid and redid when it last came into force: numbers, JSON [undone, redone]. */
+    /** The numbers of the compactions that a rewind undid and redid when it last came into force, as JSON [undone, redone]. */
     turned: text(),
-    /** The id of the compaction that a fork copied; null for others. */
+    /** The id of the compaction that a fork copied; null if it isn't a copy. */
     copiedFrom: text('copied_from'),
-    /** Anchors of the first and the last hidden row; null for none. Coverage lists rows in order. */
+    /** Anchors of the first and the last hidden row; null if no row is hidden. The coverage lists rows in order. */
     firstAnchor: integer('first_anchor').generatedAlwaysAs(
       sql`case when json_valid(coverage) then min(ifnull(coverage ->> '$.p[0][0]', coverage ->> '$.i[0][0]'), ifnull(coverage ->> '$.i[0][0]', coverage ->> '$.p[0][0]')) end`,
       { mode: 'virtual' },
@@ -200,7 +203,7 @@ export const compactions = sqliteTable(
     ),
   },
   (table) => [
-    /** By status and by the span of the hidden rows: active ones, and those that may build on each other. */
+    /** Compactions by status and span of the hidden rows: active ones, and those that may build on each other. */
     index('undertext_compactions_spans').on(
       table.session,
       table.status,
@@ -208,25 +211,28 @@ export const compactions = sqliteTable(
       table.lastAnchor,
       table.rank,
     ),
-    /** Active ones that replace parts. */
+    /** Active compactions that replace parts. */
     index('undertext_compactions_replacing')
       .on(table.session)
       .where(sql`status = 'active' and parts_replaced > 0`),
     index('undertext_compactions_undone_with')
       .on(table.undoneWithRun)
       .where(sql`undone_with_run is not null`),
-    // A copy that replaces another has the same ids until that one is removed.
+    // A copy that replaces an older copy has the same ids until the older one is removed.
     uniqueIndex('undertext_compactions_id').on(table.id, table.session),
     index('undertext_compactions_session').on(table.session, table.no),
     index('undertext_compactions_run').on(table.run),
-    /** The cost of summaries in a window of time. */
+    /** The cost of summaries within a window of time. */
     index('undertext_compactions_summaries').on(table.createdAt).where(sql`summarizer is not null`),
-    /** Attempts that are running, or whose process died. */
+    /** Running attempts, including those whose process died. */
     index('undertext_compactions_running').on(table.session).where(sql`status = 'running'`),
   ],
 )
 
-/** Texts shown in place of parts, empty for reasoning and providers' parts. Its rows are the coverage of replacing compactions. */
+/**
+ * Texts that the view shows in place of parts; empty for reasoning and for providers' parts. The rows of a compaction are its coverage if
+ * it replaces parts.
+ */
 export const replacements = sqliteTable(
   'undertext_replacements',
   {
@@ -234,11 +240,11 @@ export const replacements = sqliteTable(
     message: integer().notNull(),
     part: integer().notNull(),
     /**
-     * The text, as JSON (a plain text column cannot hold NUL and lone surrogates). A fork stores for a long one where it is: a list of
-     * the compaction and the row.
+     * The text as JSON, because a plain text column can't hold NUL and lone surrogates. For a long text, a fork stores a reference: a list
+     * of the compaction and the row.
      */
     text: text().notNull(),
-    /** The saved sizes: those of the original minus its own. */
+    /** The saved sizes: the sizes of the original minus those of the text. */
     savedText: integer('saved_text').notNull(),
     savedReasoning: integer('saved_reasoning').notNull().default(0),
     savedResults: integer('saved_results').notNull(),
@@ -253,7 +259,7 @@ export const replacements = sqliteTable(
   ],
 )
 
-/** The audit, append-only: ids and numbers, never content. */
+/** The append-only audit: ids and numbers, never content. */
 export const audit = sqliteTable(
   'undertext_audit',
   {
@@ -265,7 +271,7 @@ export const audit = sqliteTable(
     at: integer().notNull(),
     actor: text(),
     detail: text(),
-    /** The last position of the log at that time; null in an entry of no session. */
+    /** The log's last position at that time; null for an entry that belongs to no session. */
     position: integer(),
   },
   (table) => [
@@ -276,19 +282,19 @@ export const audit = sqliteTable(
   ],
 )
 
-/** The last size that a provider reported for a session, by model; valid until the view changes. */
+/** The last size that a provider reported for a session, by model. It is valid until the view changes. */
 export const measurements = sqliteTable(
   'undertext_measurements',
   {
     session: integer().notNull(),
     provider: text().notNull(),
-    /** Empty for a provider without a model. */
+    /** Empty if the provider has no model. */
     model: text().notNull(),
     estimator: text().notNull(),
     viewEpoch: integer('view_epoch').notNull(),
     tokens: integer().notNull(),
     held: integer().notNull(),
-    /** The estimate of the same request: history, what is in every request, prompt and files. */
+    /** The estimate of the same request: history, the part that every request contains, prompt and files. */
     history: integer().notNull(),
     standing: integer().notNull(),
     pending: integer().notNull(),
@@ -305,15 +311,15 @@ export const usage = sqliteTable(
   {
     session: integer().notNull(),
     provider: text().notNull(),
-    /** Empty for a provider without a model. */
+    /** Empty if the provider has no model. */
     model: text().notNull(),
     requests: integer().notNull(),
-    /** Tokens, sums over all requests; input excludes tokens read from or written to the cache. */
+    /** Token sums over all requests. Input excludes tokens read from or written to the cache. */
     inputTokens: integer('input_tokens').notNull(),
     cacheReadTokens: integer('cache_read_tokens').notNull(),
     cacheCreationTokens: integer('cache_creation_tokens').notNull(),
     outputTokens: integer('output_tokens').notNull(),
-    /** Of the last request of the view at that time; null when its provider did not report it. */
+    /** The cached tokens of the last request of the view at that time; null if the provider didn't report them. */
     lastCacheReadTokens: integer('last_cache_read_tokens'),
     lastCacheCreationTokens: integer('last_cache_creation_tokens'),
     at: integer().notNull(),
@@ -321,7 +327,7 @@ export const usage = sqliteTable(
   (table) => [primaryKey({ columns: [table.session, table.provider, table.model] })],
 )
 
-/** Background compactions, their holders and states. */
+/** Background compactions with their holders and states. */
 export const jobs = sqliteTable(
   'undertext_jobs',
   {
@@ -330,14 +336,14 @@ export const jobs = sqliteTable(
     session: integer().notNull(),
     /** `queued`, `running`, `done`, `failed`, `stale`, `cancelled`. */
     state: text().notNull(),
-    /** The request, as JSON: settings of the call that can be stored. */
+    /** The request as JSON: the settings of the call that can be stored. */
     request: text(),
-    /** The last position of the log, and the view's epoch, when it was queued. */
+    /** The log's last position and the view's epoch when the job was queued. */
     position: integer().notNull(),
     viewEpoch: integer('view_epoch').notNull(),
     run: text(),
     attempts: integer().notNull().default(0),
-    /** The earliest start, milliseconds since 1970. */
+    /** The earliest start, in milliseconds since 1970. */
     notBefore: integer('not_before').notNull(),
     holder: text(),
     expires: integer(),
@@ -353,7 +359,7 @@ export const jobs = sqliteTable(
   ],
 )
 
-/** Sessions whose automatic summaries failed in a row; a row is valid for its view and model. */
+/** Sessions whose automatic summaries failed consecutively. A row is valid for its view and model. */
 export const circuits = sqliteTable('undertext_circuits', {
   session: integer().primaryKey(),
   failures: integer().notNull(),
@@ -362,12 +368,12 @@ export const circuits = sqliteTable('undertext_circuits', {
   model: text().notNull(),
   /** The code of the last failure. */
   error: text().notNull(),
-  /** The end of the open state, milliseconds since 1970; null while it is closed. */
+  /** The end of the open state, in milliseconds since 1970; null while the circuit is closed. */
   openUntil: integer('open_until'),
   changedAt: integer('changed_at').notNull(),
 })
 
-/** Rewinds with an id of the caller, so that a repeated one is recognized. */
+/** Rewinds with an operation id of the caller, so that a repeated rewind is recognized. */
 export const operations = sqliteTable(
   'undertext_operations',
   {
@@ -375,45 +381,45 @@ export const operations = sqliteTable(
     id: text().notNull(),
     /** A digest of the request. */
     digest: text().notNull(),
-    /** Its compaction, if it hid anything. */
+    /** The compaction of the rewind, if it hid anything. */
     compaction: integer(),
-    /** Positions of the appended messages, as JSON. */
+    /** The positions of the appended messages, as JSON. */
     positions: text().notNull(),
   },
   (table) => [primaryKey({ columns: [table.session, table.id] })],
 )
 
-/** Requests to models, with what they were made of: a moment of the view, and blobs for what the log does not hold. */
+/** Requests to models and their ingredients: a moment of the view, and blobs for texts that aren't in the log. */
 export const requests = sqliteTable(
   'undertext_requests',
   {
     session: integer().notNull(),
     /** 1, 2, 3 … within the session. */
     no: integer().notNull(),
-    /** The moment of its view: the last position of the log, and the last entry of the audit, 0 for none. */
+    /** The moment of its view: the log's last position, and the last entry of the audit, 0 if there is none. */
     position: integer().notNull(),
     audit: integer().notNull(),
     provider: text().notNull(),
-    /** Empty for a provider without a model. */
+    /** Empty if the provider has no model. */
     model: text().notNull(),
-    /** How the view was rendered, besides the provider: JSON; null for the defaults. */
+    /** How the view was rendered, apart from the provider, as JSON; null for the defaults. */
     rendering: text(),
     /** The version of the renderer. */
     renderer: integer().notNull(),
-    /** Of what was sent (store/requests/recorded.ts). */
+    /** The hash of the request as sent (store/requests/recorded.ts). */
     hash: blob({ mode: 'buffer' }).notNull(),
-    /** Hashes of blobs, one after the other, whose bytes together are a text; null for none. */
+    /** The concatenated hashes of blobs, whose concatenated bytes are a text; null if there is none. */
     system: blob({ mode: 'buffer' }),
     tools: blob({ mode: 'buffer' }),
-    /** The messages that are not in the log. */
+    /** The messages that aren't in the log. */
     prompt: blob({ mode: 'buffer' }),
     files: blob({ mode: 'buffer' }),
-    /** Positions of the prompt, where it is in the log, and of the answer. */
+    /** The positions of the prompt, if it is in the log, and of the answer. */
     promptFirst: integer('prompt_first'),
     promptLast: integer('prompt_last'),
     answerFirst: integer('answer_first'),
     answerLast: integer('answer_last'),
-    /** Tokens as they were billed; null when they are unknown. */
+    /** The billed tokens; null if unknown. */
     inputTokens: integer('input_tokens'),
     cacheReadTokens: integer('cache_read_tokens'),
     cacheCreationTokens: integer('cache_creation_tokens'),
@@ -422,34 +428,34 @@ export const requests = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.session, table.no] }),
-    /** The request of an answer. */
+    /** Finds the request of an answer. */
     index('undertext_requests_answer')
       .on(table.session, table.answerLast)
       .where(sql`answer_last is not null`),
   ],
 )
 
-/** Notes of sessions and of owners: what is to be remembered apart from the log. Their texts are written once. */
+/** Notes of sessions and owners, which are remembered apart from the log. Their texts are written once. */
 export const notes = sqliteTable(
   'undertext_notes',
   {
     id: text().notNull(),
-    /** 0 for a note of an owner. */
+    /** 0 for an owner's note. */
     session: integer().notNull(),
-    /** Empty for a note of a session. */
+    /** Empty for a session's note. */
     owner: text().notNull(),
     /** 1, 2, 3 … within the session or the owner. */
     no: integer().notNull(),
     key: text(),
-    /** The text, as JSON (a plain text column cannot hold NUL and lone surrogates). */
+    /** The text as JSON, because a plain text column can't hold NUL and lone surrogates. */
     text: text().notNull(),
     metadata: text(),
-    /** The message that it is from, and the session of that message: ids. */
+    /** The ids of the message that it was taken from, and of that message's session. */
     sourceSession: text('source_session'),
     source: text(),
     actor: text(),
     createdAt: integer('created_at').notNull(),
-    /** The note of the same key that replaced it. */
+    /** The note with the same key that replaced it. */
     replacedBy: integer('replaced_by'),
     forgottenAt: integer('forgotten_at'),
   },
@@ -463,7 +469,7 @@ export const notes = sqliteTable(
   ],
 )
 
-/** The ratio of a model's tokens to estimated ones: sums over all sessions; older reports count less. */
+/** The ratio of a model's tokens to the estimate, as sums over all sessions in which older reports weigh less. */
 export const calibrations = sqliteTable(
   'undertext_calibrations',
   {
@@ -481,13 +487,13 @@ export const calibrations = sqliteTable(
   (table) => [primaryKey({ columns: [table.provider, table.model, table.estimator] })],
 )
 
-/** Limits in overflow errors, by model. */
+/** Limits reported in overflow errors, by model. */
 export const limits = sqliteTable(
   'undertext_limits',
   {
     provider: text().notNull(),
     model: text().notNull(),
-    /** `window`: input and output together. `input`: the input alone. */
+    /** `window`: input and output together. `input`: only the input. */
     kind: text().notNull(),
     tokens: integer().notNull(),
     at: integer().notNull(),
@@ -495,7 +501,7 @@ export const limits = sqliteTable(
   (table) => [primaryKey({ columns: [table.provider, table.model, table.kind] })],
 )
 
-/** Images, files, other large binary parts, and texts of requests, by content hash, stored once. */
+/** Images, files, other large binary parts and texts of requests, by content hash, each stored once. */
 export const blobs = sqliteTable('undertext_blobs', {
   hash: blob({ mode: 'buffer' }).primaryKey(),
   references: integer('reference_count').notNull(),
@@ -503,17 +509,17 @@ export const blobs = sqliteTable('undertext_blobs', {
 })
 
 /**
- * How far each session is in the index of the search. The index itself is a table of FTS5 (migrations/sqlite): a row for each row with
- * text, whose rowid is its session and place.
+ * The progress of each session in the search index. The index itself is a table of FTS5 (migrations/sqlite), with one row for each row that
+ * has text; its rowid is session and place.
  */
 export const searched = sqliteTable('undertext_searched', {
   session: integer().primaryKey(),
-  /** The last position, and the last ordinal, that is in the index. */
+  /** The last position and the last ordinal in the index. */
   positions: integer().notNull(),
   ordinals: integer().notNull(),
 })
 
-/** The schema version, the permit of a purge for its own transaction, and marks: of files to clear, of moved copies, of reported files. */
+/** The schema version, the permit of a purge for its own transaction, and marks: files to clear, moved copies, reported files. */
 export const meta = sqliteTable('undertext_meta', {
   key: text().primaryKey(),
   value: text().notNull(),

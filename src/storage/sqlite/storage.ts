@@ -6,7 +6,7 @@ import { Connection } from './connection.ts'
 import { guardProblems } from './migrate.ts'
 import { clearFiles, clearFilesInTurn, finishClearing, overwriting, recordRemoval } from './residue.ts'
 
-/** A connection with the calls of the verbs that concern the whole file. */
+/** A connection, with the verbs' calls that concern the whole file. */
 export class SqliteSql extends Connection implements Sql {
   erase<T>(verb: string, work: () => Work<T>): Done<T> {
     const removing = (): T =>
@@ -27,17 +27,16 @@ export class SqliteSql extends Connection implements Sql {
   }
 }
 
-/** Verbs that return at once. */
 type Synchronous<T> = {
   readonly [K in keyof T]: T[K] extends (...parameters: infer P) => Awaitable<infer R>
     ? (...parameters: P) => R
     : Synchronous<T[K]>
 }
 
-/** A storage whose verbs return at once, except for the index of long texts. */
+/** A storage whose verbs return synchronously, except for the indexing of long texts. */
 export type SqliteStorage = Synchronous<Omit<Storage, 'searching'>> & Pick<Storage, 'searching'>
 
-/** `Storage` over a connection to SQLite. */
+/** Implements `Storage` over a connection to SQLite. */
 export function sqliteStorage(connection: SqliteSql, estimators: Estimators): SqliteStorage {
   connection.estimators = estimators
   const engine: Engine = {
@@ -60,7 +59,7 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
   }
 }
 
-/** Runs a verb: outside of its transactions it may wait. */
+/** Runs a verb, which may wait outside of its transactions. */
 function performed<T>(work: Step<T>): Awaitable<T> {
   const rest = work[Symbol.iterator]()
   const first = rest.next()

@@ -1,15 +1,13 @@
 import type { Row, WordIndex } from '../sql/sql.ts'
 import { expressionOf, FOUND, FOUND_IN, MOST_COUNTED } from '../sql/word-index.ts'
 
-/*
- * The index of the search in SQLite: a table of FTS5, whose rowid is session and place, so the rows of a session are a range of it.
- */
+/* The search index in SQLite: a table of FTS5 whose rowid is session and place, so that the rows of a session are a range. */
 
-/** Rows with a word that are looked at for a condition. */
+/** The maximum number of rows with a word for which a condition is checked. */
 const MOST_LOOKED_AT = 200_000
 const IN_SESSION = 'rowid >= ? << 32 and rowid < (? + 1) << 32'
 
-/** By position, or by ordinal for inserted rows. */
+/** Rows by position, or by ordinal for inserted rows. */
 const ROWS = [
   ['m.position = {int k 2} and m.ordinal = 0', 0],
   ['m.position is null and m.ordinal = {int k 2}', 1],
@@ -28,7 +26,7 @@ export const words: WordIndex = {
         )
   },
 
-  /** The words stay in the file until it is cleared (residue.ts). Keys no longer only grow, so the mark is of no use. */
+  /** The words stay in the file until it is cleared (residue.ts). After a removal, keys no longer only grow, so the mark is deleted. */
   *remove(sql, session) {
     yield* sql.run(`delete from undertext_words where ${IN_SESSION}`, session, session)
     yield* sql.run("delete from undertext_meta where key = 'searched'")
@@ -63,7 +61,7 @@ export const words: WordIndex = {
     return Number(row?.[0] ?? 0)
   },
 
-  /** From the share of the newest rows that have the word. */
+  /** Extrapolates from the share of the newest rows that contain the word. */
   *estimate(sql, { sessions, places }, session, documents) {
     const [oldest, place] = [sessions.at(-1)!, places.at(-1)!]
     const before = place % 2 === 0 ? place / 2 - 1 : 0
@@ -79,7 +77,7 @@ export const words: WordIndex = {
     return (row?.[0] as number | null) ?? 0
   },
 
-  /** The last key is as good as a count. */
+  /** The last key approximates the number of rows. */
   *documents(sql, session, moment) {
     if (session === undefined) return moment
     const row = yield* sql.get(
@@ -107,7 +105,8 @@ export const words: WordIndex = {
     return rows
   },
 
-  // To look through all sessions takes time, so the last key is marked when all were found complete: keys grow, except after a removal.
+  // Checking all sessions takes long, so once all are complete, the last key is marked. A later row has a higher key, except after a
+  // removal.
 
   *isComplete(sql) {
     const marked = yield* sql.get(

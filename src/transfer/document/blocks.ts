@@ -15,9 +15,7 @@ import { BROKEN_OFF, brokenOff } from '../../core/messages/stop-reason.ts'
 import type { DocumentSettings } from './options.ts'
 import { counted, figure, size } from './options.ts'
 
-/*
- * The content of a message in a document, the same for Markdown and HTML. Texts are unchanged; the writers escape them.
- */
+/* The content of a message in a document, the same for Markdown and HTML. Texts are unchanged; the writers escape them. */
 
 /** The text of a message. */
 type Prose = { readonly type: 'prose'; readonly text: string }
@@ -27,7 +25,7 @@ export type Code = {
   readonly type: 'code'
   readonly text: string
   readonly language: 'json' | ''
-  /** The size of the omitted rest, when it was cut. */
+  /** The size of the omitted rest, if the text was cut. */
   readonly left: string | undefined
 }
 
@@ -35,10 +33,10 @@ export type Block =
   | Prose
   | Code
   | { readonly type: 'reasoning'; readonly text: string }
-  /** What a client added to the message of a user. */
+  /** Text that a client added to a user's message. */
   | { readonly type: 'added'; readonly text: string }
   | { readonly type: 'picture'; readonly picture: Picture; readonly words: string }
-  /** An image or a file that is only named, with its URL if it has one; or that an answer was broken off. */
+  /** An image or a file that is only named, with its URL if it has one; or a note that an answer was interrupted. */
   | { readonly type: 'media'; readonly words: string; readonly address?: string | undefined }
   | { readonly type: 'call'; readonly name: string; readonly id: string; readonly input: Code }
   | {
@@ -60,7 +58,7 @@ export type Block =
       readonly original: readonly Block[]
     }
 
-/** The blocks of a message, in order. */
+/** Returns the blocks of a message, in order. */
 export function blocksOf(row: StoredMessage, settings: DocumentSettings): Block[] {
   const why = brokenOff(row)
   const isUsers = row.role === 'user' && row.kind === 'message'
@@ -72,7 +70,7 @@ export function blocksOf(row: StoredMessage, settings: DocumentSettings): Block[
   return why === undefined ? blocks : [...blocks, { type: 'media', words: BROKEN_OFF[why] }]
 }
 
-/** What a user typed, and what the client added, which neighbours of its kind join. */
+/** Returns the text that a user typed, and the text that the client added; adjacent blocks of the same kind are joined. */
 function writtenBlocks(text: string): Block[] {
   const blocks: (Prose | { readonly type: 'added'; readonly text: string })[] = []
   for (const piece of markupPieces(text)) {
@@ -182,11 +180,11 @@ function mediaBlock(part: ImagePart | FilePart, { images }: DocumentSettings): B
     : { type: 'media', words, address }
 }
 
-/** The maximum lines and characters of an output that is not folded. */
+/** The maximum numbers of lines and characters of an output that isn't folded. */
 const OPEN_LINES = 12
 const OPEN_CHARACTERS = 1_000
 
-/** Whether an output is long enough to be folded. */
+/** Returns whether an output is long enough to be folded. */
 export function isLong(blocks: readonly Block[]): boolean {
   let lines = 0
   let length = 0
@@ -199,7 +197,7 @@ export function isLong(blocks: readonly Block[]): boolean {
   return lines > OPEN_LINES
 }
 
-/** The length of an output: `120 lines`. */
+/** Returns the length of an output: `120 lines`. */
 export function lengthOf(blocks: readonly Block[]): string {
   const lines = blocks.reduce((sum, block) => sum + (block.type === 'code' ? lineCount(block.text) : 0), 0)
   return counted(lines, 'line')
@@ -222,8 +220,8 @@ type Media = {
 }
 
 /**
- * Reads an image or a file. Only PNG, JPEG, GIF and WebP become pictures, recognized by their first bytes and not by their declared type;
- * SVG never does, because it is a document with scripts.
+ * Reads an image or a file. Only PNG, JPEG, GIF and WebP become pictures. They are recognized by their first bytes, not by their declared
+ * type. SVG never becomes one, because it is a document with scripts.
  */
 export function mediaOf(part: ImagePart | FilePart): Media {
   const data = part.type === 'image' ? part.image : part.data
@@ -241,7 +239,7 @@ function bytesOf(data: string | Uint8Array): Buffer | undefined {
   if (typeof data !== 'string') return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   const head = /^data:[^,]*;base64,/i.exec(data.slice(0, 1_000))
   if (head !== null) return Buffer.from(data.slice(head[0].length), 'base64')
-  // Other URLs have no bytes here.
+  // Other URLs contain no bytes.
   if (/^[a-z][a-z0-9+.-]*:/i.test(data)) return undefined
   return Buffer.from(data, 'base64')
 }

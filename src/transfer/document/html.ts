@@ -30,13 +30,13 @@ import {
 
 /**
  * Yields a session as one HTML page for people, in pieces to write in sequence: facts and sizes, the compactions with their audit, the
- * turns of the user, then the messages in the order of the log. The page loads nothing and works without its script, in light and dark
- * and on paper. Messages are read by pages, twice, so a long session needs no more memory than a short one.
+ * user's turns, then the messages in log order. The page loads nothing, and works without its script, in light and dark mode and on paper.
+ * Messages are read in pages, twice, so a long session needs no more memory than a short one.
  *
- * Hidden rows are dimmed and have the reason, with a link to the compaction that hides them; replaced parts include their original. With
- * `hidden: 'omit'` they are omitted. No text of the session becomes markup: fenced code, inline code and complete web URLs are formatted,
- * all else is text. Only PNG, JPEG, GIF and WebP are shown as pictures. Invisible characters are shown by symbol or number. The same
- * session yields the same bytes.
+ * Hidden rows are dimmed and show the reason, with a link to the compaction that hides them; replaced parts include their original. With
+ * `hidden: 'omit'` they are omitted. No text of the session becomes markup: only fenced code, inline code and complete web URLs are
+ * formatted. Only PNG, JPEG, GIF and WebP are shown as pictures. Invisible characters are shown as symbols or numbers. The same session
+ * yields the same bytes.
  *
  * The first piece throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for invalid options.
  */
@@ -48,7 +48,7 @@ export function exportHtml(
   return printDocument(HTML, store, sessionId, options)
 }
 
-/** From the table of turns to the conversation. */
+/** The page between the table of turns and the conversation. */
 const PAGE_MIDDLE = `</ol>
 </nav>
 </aside>
@@ -89,14 +89,14 @@ function gapHtml(words: string): string {
   return `<p class="gap">${words}</p>\n`
 }
 
-/** An entry of the table of turns; empty for a row without a user's text. */
+/** Returns the entry of a row in the table of turns; empty if the row has no user text. */
 function turnHtml(row: StoredMessage): string {
   if (row.kind !== 'message' || row.role !== 'user') return ''
   const texts = partsOf(row).flatMap((one) =>
     one.type === 'text' && one.text.trim() !== '' ? [one.text] : [],
   )
   if (texts.length === 0) return ''
-  // What a client added is not the user's words, but it is better than nothing.
+  // Text added by a client isn't the user's, but it is better than nothing.
   const text = texts.map(typedText).find((typed) => typed !== '') ?? texts[0]!
   const words = detached(shownTitle(text))
   const gone = row.hidden ? ' class="gone"' : ''
@@ -148,16 +148,16 @@ function codeWithRest({ text, left }: Code): string {
 }
 
 /*
- * Foreign text as HTML. All of it is escaped; its only elements are fenced code, inline code, bold lines for headings, and links to complete web
- * URLs. No part of it becomes the name of an element, an attribute other than such a URL, or the scheme of a URL.
+ * Foreign text as HTML. All of it is escaped. Its only elements are fenced code, inline code, bold lines for headings, and links to
+ * complete web URLs. It can't determine the name of an element, the scheme of a URL, or any attribute except such a URL.
  */
 
-/** A text as the content of an element or of a quoted attribute, without invisible characters. */
+/** Returns a text, without invisible characters, as the content of an element or of a quoted attribute. */
 function escaped(text: string): string {
   return entities(visibleText(text))
 }
 
-/** The same on one line. */
+/** Like `escaped`, on one line. */
 function escapedLine(text: string): string {
   return entities(visibleLine(text))
 }
@@ -166,7 +166,6 @@ function entities(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** The text of a message. */
 export function messageHtml(text: string): string {
   const lines = visibleText(text).split('\n')
   const blocks: string[] = []
@@ -191,7 +190,7 @@ export function messageHtml(text: string): string {
   return blocks.join('\n')
 }
 
-/** Verbatim text in its own scrollable box, also by keyboard. */
+/** Verbatim text in its own box, which can be scrolled with the keyboard too. */
 function codeHtml(text: string): string {
   return `<pre tabindex="0"><code>${escaped(text)}</code></pre>`
 }
@@ -222,13 +221,13 @@ function linkHtml(address: string): string {
   return `<a href="${safe}" rel="noopener noreferrer nofollow">${safe}</a>`
 }
 
-/** A URL as a link if it is a web address without invisible characters, else as text. */
+/** Returns a URL as a link if it is a web address without invisible characters; otherwise as text. */
 function addressHtml(address: string): string {
   const [whole] = address.match(ADDRESS) ?? []
   return whole === address ? linkHtml(address) : escapedLine(address)
 }
 
-/** The style of the page. Colours keep a contrast of 4.5 to 1 at least on their grounds, in light and in dark. */
+/** The style of the page. Colors have a contrast of at least 4.5 to 1 against their backgrounds, in light and dark mode. */
 const PAGE_STYLE = `
 :root { color-scheme: light dark;
   --ground: #fbfaf8; --paper: #ffffff; --ink: #1d1d1f; --soft: #5c5c66; --line: #dcd9d2; --code: #f3f1ec; --link: #0b57a4;
@@ -284,7 +283,7 @@ details { margin: .4rem 0; } summary { cursor: pointer; font-size: .8125rem; col
   .row { background: none; break-inside: auto; } pre { max-height: none; white-space: pre-wrap; overflow-wrap: anywhere; } h3, .label { break-after: avoid; } }
 `
 
-/** Optional conveniences: a filter by text, opening and closing all folds, open folds on paper. */
+/** Optional conveniences: filtering by text, opening and closing all folds, and open folds on paper. */
 const PAGE_SCRIPT = `
 (() => {
   const root = document.documentElement
@@ -317,7 +316,7 @@ const PAGE_SCRIPT = `
 })()
 `
 
-/** The browser rejects everything in the page but this style, this script, and pictures as data. */
+/** The browser rejects everything in the page except this style, this script, and pictures as data. */
 const POLICY = [
   "default-src 'none'",
   `style-src '${hashOf(PAGE_STYLE)}'`,
@@ -331,7 +330,6 @@ function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}`
 }
 
-/** The page up to the table of its turns. */
 function pageHead(document: SessionDocument, settings: DocumentSettings): string {
   const title = escapedLine(headingOf(document, settings))
   const facts = sessionFacts(document, settings.exportedAt)
@@ -367,7 +365,7 @@ ${timelineHtml(document, settings)}<nav aria-labelledby="turns">
 `
 }
 
-/** The end of the page. `note` is the text after the conversation. */
+/** Returns the end of the page. `note` is the text after the conversation. */
 function pageEnd(note: string): string {
   return `${note}</main>
 </div>

@@ -15,12 +15,12 @@ import {
 } from './session-document.ts'
 
 /**
- * Yields a session as a Markdown document for people, in pieces to write in sequence: title, facts, compactions, then the messages in the
- * order of the log. Messages are read by pages, so a long session needs no more memory than a short one.
+ * Yields a session as a Markdown document for people, in pieces to write in sequence: title, facts, compactions, then the messages in log
+ * order. Messages are read in pages, so a long session needs no more memory than a short one.
  *
- * Hidden rows are omitted with a note in their place; with `hidden: 'show'` they are shown with the reason, and replaced parts with their
- * original. The Markdown of messages is kept; raw HTML in it is shown as text, its headings move below those of the document, its code is
- * closed, images become links. Invisible characters are shown by symbol or number. The same session yields the same bytes.
+ * Hidden rows are omitted with a note in their place. With `hidden: 'show'` they are shown with the reason, and replaced parts with their
+ * original. The Markdown of messages is kept, but raw HTML is shown as text, headings move below those of the document, code is closed, and
+ * images become links. Invisible characters are shown as symbols or numbers. The same session yields the same bytes.
  *
  * The first piece throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for invalid options.
  */
@@ -46,7 +46,7 @@ const MARKDOWN: Printer = {
   code: codeMarkdown,
   picture: ({ mediaType, base64 }, words) => `![${inertLine(words)}](data:${mediaType};base64,${base64})`,
   media: (words, address) => `*${inertLine(words)}*${address === undefined ? '' : ` ${codeSpan(address)}`}`,
-  // Blank lines around the content make it Markdown again. It cannot end the section: each `<` in it is escaped.
+  // Blank lines around the content make it Markdown again. It can't end the section, because each `<` in it is escaped.
   folded: (_kind, summary, content) => `<details>\n<summary>${summary}</summary>\n\n${content}\n\n</details>`,
   labelled: (_kind, label, content) => `${label}\n\n${content}`,
   toolLabel: (words, { name, id }, failed) =>
@@ -104,7 +104,7 @@ function fencedMarkdown(text: string, language: string): string {
   return `${fence}${language}\n${shown}${shown.endsWith('\n') ? '' : '\n'}${fence}`
 }
 
-/** A name or an id as inline code: its fence is longer than any run inside, and `<` is literal only between fences. */
+/** Returns a name or an id as inline code. Its fence is longer than any run of backticks inside, and `<` is literal only between fences. */
 function codeSpan(text: string): string {
   const shown = visibleLine(text).trim()
   if (shown === '') return '*(empty)*'
@@ -119,27 +119,28 @@ function inertLine(text: string): string {
 }
 
 /*
- * The Markdown of a message, confined to its place. Code, lists, quotes, emphasis, tables and links to web addresses stay. Anything that could
- * affect the rest of the document or the reader is disabled: raw HTML is shown as text, headings move below those of the document, unclosed
- * code is closed, images become links, link definitions (which apply to a whole document) and links to anything but the web stay text.
- * Renderers differ in what they treat as inline code, so nothing depends on it: `<` is literal only between our own fences.
+ * The Markdown of a message, confined to its place. Code, lists, quotes, emphasis, tables and links to web addresses are kept. Anything
+ * that could affect the rest of the document or the reader is disabled: raw HTML is shown as text, headings move below those of the
+ * document, unclosed code is closed, images become links, and link definitions (which apply to a whole document) and links to anything but
+ * the web remain text. Renderers differ in what they treat as inline code, so nothing depends on it: `<` is literal only between fences
+ * written here.
  */
 
 /** The heading levels of the document itself. */
 const OWN_LEVELS = 3
-/** The maximum depth of nested quotes; deeper `>` are text. */
+/** The maximum depth of nested quotes; deeper `>` are shown as text. */
 const QUOTE_DEPTH = 8
 
-/** The maximum indent of code, because it is repeated on each line. */
+/** The maximum indentation of code, which is repeated on each line. */
 const DEEPEST_CODE = 80
 
-/** The text of a message, safe for the document. */
+/** Returns the text of a message in a form that is safe for the document. */
 export function messageMarkdown(text: string): string {
   const kept = keptLines(visibleText(text).split('\n'), 0).join('\n')
   return kept.replace(/^\n+/, '').trimEnd()
 }
 
-/** Reading the lines of one level of quoting. */
+/** The state while the lines of one level of quoting are read. */
 type Course = { readonly out: string[]; readonly depth: number; inList: boolean; isBlank: boolean }
 
 function keptLines(lines: readonly string[], depth: number): string[] {
@@ -166,10 +167,10 @@ function keepCode(lines: readonly string[], at: number, course: Course): number 
   if (isIndented) return keepIndented(lines, at, course)
   const item = /^(\s*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+)(?=`{3,}[^`]*$|~{3,})/.exec(line)
   if (item === null) return undefined
-  // Code that begins on the line of its list item: the item's mark gets a line of its own.
+  // The code begins on the line of its list item, so the item's mark gets its own line.
   const marker = spaced(item[1]!)
   const after = codeBlockAt(lines, at, ' '.repeat(marker.length) + line.slice(item[1]!.length))!
-  // Alone on its line it would underline a paragraph and turn it into a heading.
+  // On its own line it would underline a paragraph and turn it into a heading.
   if (!course.isBlank) course.out.push('')
   course.out.push(marker.trimEnd())
   course.isBlank = false
@@ -178,11 +179,11 @@ function keepCode(lines: readonly string[], at: number, course: Course): number 
   return after.next
 }
 
-/** Every line has the fence's indentation at least, so it is code in a list and outside of one. */
+/** Every line has at least the fence's indentation, so that it is code both inside and outside of a list. */
 function writeCode(lines: readonly string[], indent: number, info: string, course: Course): void {
   const margin = ' '.repeat(Math.min(indent, DEEPEST_CODE))
   const fence = fenceAround(lines.join('\n'))
-  // With this indent it could continue the previous paragraph.
+  // With this indentation it could continue the previous paragraph.
   if (indent >= 4 && !course.isBlank) course.out.push('')
   course.out.push(`${margin}${fence}${info}`)
   for (const line of lines) course.out.push(line === '' ? '' : margin + line)
@@ -226,7 +227,7 @@ function keepLine(line: string, at: number, course: Course): number {
   return at + 1
 }
 
-/** A line that would turn the line before it into a heading. */
+/** Returns whether a line would turn the line before it into a heading. */
 function isUnderline(line: string): boolean {
   return /^[ \t>]*(?:=+|-+)[ \t]*$/.test(line) && line.trim() !== ''
 }
@@ -237,7 +238,7 @@ function escapedUnderline(line: string): string {
 
 function keptText(text: string): string {
   const kept = keptInline(text)
-  // Code after it may have become elements, so that it is a fence only now.
+  // Code after it may have become elements, so that this line is a fence only now.
   if (/^(?:`{3,}[^`]*$|~{3,}|>)/.test(kept)) return `\\${kept}`
   const heading = /^(#{1,6})(?=[ \t]|$)/.exec(text)
   if (heading === null) return kept
@@ -245,7 +246,7 @@ function keptText(text: string): string {
   return `${'#'.repeat(level)}${keptInline(text.slice(heading[1]!.length))}`
 }
 
-/** A line of text. Inline code stays if nothing in it is escaped; otherwise it becomes `<code>`. */
+/** Returns a line of text. Inline code is kept if nothing in it is escaped; otherwise it becomes `<code>`. */
 function keptInline(line: string): string {
   return fencedPieces(line)
     .map(({ text, fence }) => {
@@ -255,7 +256,7 @@ function keptInline(line: string): string {
     .join('')
 }
 
-/** The beginning of a link to anything but the web, mail, a place in the document or a relative path; or an encoded one. */
+/** The beginning of a link, possibly encoded, to anything but the web, mail, a place in the document or a relative path. */
 const OTHER_LINK = /\]\((?!https?:\/\/|mailto:|#|\.{0,2}\/|[\w./-]+[)#? ])/gi
 
 function keptWords(text: string): string {
@@ -266,7 +267,7 @@ function keptWords(text: string): string {
     .replace(OTHER_LINK, ']&#40;')
 }
 
-/** A text within a line, escaped for HTML and Markdown. */
+/** Returns a text within a line, escaped for HTML and Markdown. */
 function inertText(text: string): string {
   return text.replace(
     /[&<>`*_~[\]{}#!|\\$@]/g,
@@ -280,13 +281,10 @@ const NAMED: ReadonlyMap<string, string> = new Map([
   ['>', '&gt;'],
 ])
 
-/*
- * Fenced code in a message. Source: CommonMark 0.31, section 4.5. An unclosed fence ends with the text.
- */
+/* Fenced code in a message. Source: CommonMark 0.31, section 4.5. An unclosed fence ends with the text. */
 
-/** A block of code between fences. */
 type CodeBlock = {
-  /** Columns before the fence. */
+  /** The number of columns before the fence. */
   readonly indent: number
   /** The language of the code: letters, digits and a few signs that have no meaning for a renderer. */
   readonly info: string
@@ -295,7 +293,7 @@ type CodeBlock = {
   readonly next: number
 }
 
-/** The block of code that begins at a line, or `undefined`. `first` is read in place of that line. */
+/** Returns the block of code that begins at a line, or `undefined`. `first` is read in place of that line. */
 export function codeBlockAt(
   lines: readonly string[],
   at: number,
@@ -314,19 +312,19 @@ export function codeBlockAt(
   return { indent: before.length, info: infoOf(text), lines: content, next: Math.min(next + 1, lines.length) }
 }
 
-/** A fence of backticks that no run of them within a text can close. */
+/** Returns a fence of backticks that no run within a text can close. */
 function fenceAround(text: string): string {
   return '`'.repeat(Math.max(3, longestRun(text) + 1))
 }
 
-/** The length of the longest run of backticks in a text. */
+/** Returns the length of the longest run of backticks in a text. */
 export function longestRun(text: string): number {
   let longest = 0
   for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
   return longest
 }
 
-/** A line with the tabs before its text as spaces, four columns apart. */
+/** Returns a line with the tabs before its text replaced with spaces, up to every fourth column. */
 function spaced(line: string): string {
   const blank = /^[ \t]*/.exec(line)![0]
   if (!blank.includes('\t')) return line
@@ -358,7 +356,7 @@ function infoOf(text: string): string {
 /** A piece of a line: text, or code with its backticks. */
 type Piece = { readonly text: string; readonly fence: string | undefined }
 
-/** The pieces of a line, in order. Source: CommonMark 0.31, section 6.1, within one line. */
+/** Returns the pieces of a line, in order. Source: CommonMark 0.31, section 6.1, within one line. */
 export function fencedPieces(line: string): Piece[] {
   if (!line.includes('`')) return [{ text: line, fence: undefined }]
   const pieces: Piece[] = []
@@ -374,7 +372,7 @@ export function fencedPieces(line: string): Piece[] {
 
 type Run = { readonly index: number; readonly fence: string; readonly end: number | undefined }
 
-/** The runs of backticks in a line, each with the place of the next run of its length. Found in one pass from the end. */
+/** Returns the runs of backticks in a line, each with the place of the next run of the same length. Found in one pass from the end. */
 function runsIn(line: string): Run[] {
   const next = new Map<number, number>()
   return [...line.matchAll(/`+/g)]

@@ -5,15 +5,20 @@ import { onOneLine, withUnseenShown } from '../../core/messages/unseen.ts'
 
 /** Options of documents for people. */
 export const documentSchema = z.strictObject({
-  /** Hidden rows: omitted with a note in their place, or shown with the reason. Default: omitted in Markdown, shown in HTML. */
+  /**
+   * Hidden rows: `omit` leaves a note in their place, `show` includes them with the reason. Default: `omit` in Markdown, `show` in HTML.
+   */
   hidden: z.enum(['omit', 'show']).optional(),
   /** Images: inline, or a word with their size. Default: a word in Markdown, inline in HTML. */
   images: z.enum(['inline', 'word']).optional(),
-  /** The maximum characters of a tool's output; the rest is omitted with a note. Default: no limit. */
+  /** The maximum number of characters of a tool's output; the rest is omitted with a note. Default: no limit. */
   cutOutputs: z.int().positive().optional(),
-  /** The title. Default: the session's own, else its id. */
+  /** The title. Default: the session's title, or if it has none, its id. */
   title: nameSchema.optional(),
-  /** The time of the export, milliseconds since 1970, shown in the document. Default: none, so that the same session yields the same bytes. */
+  /**
+   * The time of the export, shown in the document, in milliseconds since 1970. Default: none, so that the same session yields the same
+   * bytes.
+   */
   exportedAt: z.int().min(-8.64e15).max(8.64e15).optional(),
 })
 
@@ -34,23 +39,23 @@ export function documentSettings(
   return { ...checked, hidden: checked.hidden ?? defaults.hidden, images: checked.images ?? defaults.images }
 }
 
-/** An integer with separated thousands: `12,345`. */
+/** Returns an integer with thousands separators: `12,345`. */
 export function figure(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
-/** `1 message`, `3 messages`. */
+/** Returns a number with a noun: `1 message`, `3 messages`. */
 export function counted(count: number, word: string): string {
   return `${figure(count)} ${word}${count === 1 ? '' : 's'}`
 }
 
-/** A time in UTC to the second: the same bytes in every time zone. */
+/** Returns a time in UTC, to the second, so that the bytes don't depend on the time zone. */
 export function time(ms: number): string {
   if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) return 'at no time there is'
   return `${new Date(ms).toISOString().slice(0, -5).replace('T', ' ')} UTC`
 }
 
-/** Bytes for people: `612 bytes`, `34 KB`, `1.2 MB`. */
+/** Returns a size for people: `612 bytes`, `34 KB`, `1.2 MB`. */
 export function size(bytes: number): string {
   if (bytes < 1_000) return counted(bytes, 'byte')
   if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} KB`
@@ -58,7 +63,7 @@ export function size(bytes: number): string {
 }
 
 /*
- * Positions in documents and on the terminal, without separated thousands: a position identifies a message and can be copied into a
+ * Positions in documents and on the terminal have no thousands separators, because a position identifies a message and can be copied into a
  * command.
  */
 
@@ -74,14 +79,14 @@ export function positionWords(ranges: readonly PositionRange[]): string {
 }
 
 /**
- * A text without invisible characters: control characters become symbols (`␛`), directional and invisible characters and lone surrogates
- * become numbers (`⟨U+202E⟩`). Line breaks and tabs stay; CRLF becomes LF. The result is well-formed.
+ * Returns a text without invisible characters: control characters become symbols (`␛`), directional and invisible characters and lone
+ * surrogates become numbers (`⟨U+202E⟩`). Line breaks and tabs are kept; CRLF becomes LF. The result is well-formed.
  */
 export function visibleText(text: string): string {
   return withUnseenShown(text, (code) => `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`)
 }
 
-/** The same on one line: line breaks and tabs are shown too. */
+/** Like `visibleText`, on one line: line breaks and tabs are shown too. */
 export function visibleLine(text: string): string {
   return onOneLine(visibleText(text))
 }

@@ -14,7 +14,7 @@ import {
   type SessionDocument,
 } from './session-document.ts'
 
-/** A row of the log with everything a document says about it. */
+/** A row of the log with everything that a document shows of it. */
 export type PrintedRow = {
   readonly row: StoredMessage
   /** The compaction that inserted it. */
@@ -28,17 +28,17 @@ export type PrintedRow = {
 
 export type ToolName = { readonly name: string | undefined; readonly id: string }
 
-/** One format of a document. Every method escapes what others wrote. */
+/** One format of a document. Every method escapes foreign text. */
 export type Printer = {
   readonly verb: string
   readonly noun: string
   readonly defaults: Pick<DocumentSettings, 'hidden' | 'images'>
   head(document: SessionDocument, settings: DocumentSettings): string
-  /** A table of contents before the conversation: the entry of each row, and what follows the last. */
+  /** A table of contents before the conversation: the entry of each row, and the text after the last. */
   readonly contents?: { entry(row: StoredMessage): string; readonly end: string }
   gap(words: string): string
   row(row: PrintedRow): string
-  /** The end of the document; `note` is a last sentence, or empty. */
+  /** Returns the end of the document; `note` is a last sentence, or empty. */
   end(note: string): string
   /** Text between blocks. */
   readonly separator: string
@@ -46,12 +46,12 @@ export type Printer = {
   code(code: Code): string
   picture(picture: Picture, words: string): string
   media(words: string, address: string | undefined): string
-  /** A collapsible section; `summary` is printed already. */
+  /** Returns a collapsible section; `summary` is already printed. */
   folded(kind: string, summary: string, content: string): string
   labelled(kind: string, label: string, content: string): string
   /** `Result of read c1 failed`. */
   toolLabel(words: string, tool: ToolName, failed: boolean): string
-  /** The same as the summary of a collapsible section. */
+  /** Like `toolLabel`, as the summary of a collapsible section. */
   resultSummary(words: string, tool: ToolName, failed: boolean, length: string): string
   /** Foreign text on one line. */
   line(text: string): string
@@ -93,7 +93,7 @@ async function* printedPieces(
   }
   for await (const row of rows()) {
     if (!isShown(row)) {
-      // Hidden summaries and markers are not counted, because they are not messages.
+      // Hidden summaries and markers aren't counted, because they aren't messages.
       if (row.kind === 'message') left++
       continue
     }

@@ -9,10 +9,10 @@ import type { ContextStats } from '../../store/compaction/stats.ts'
 import type { Store } from '../../store/store.ts'
 import { counted, type DocumentSettings, figure, positionWords, time } from './options.ts'
 
-/** The texts of both documents about a session, its compactions and its rows. Foreign text is marked, and the writer escapes it. */
+/** The texts of both document formats about a session, its compactions and its rows. Foreign text is marked, and the writer escapes it. */
 export type Fact = {
   readonly name: string
-  /** Our own text. */
+  /** Text of this package. */
   readonly words: string
   /** Foreign text: an id, the name of a model. */
   readonly given?: string
@@ -28,7 +28,7 @@ const CATEGORIES = [
   ['media', 'images and files'],
 ] as const satisfies readonly (readonly [keyof Sizes, string])[]
 
-/** The categories of the view's size that are not empty, with their share of it, in thousandths; together 1,000. */
+/** Returns the non-empty categories of the view's size, with their shares in thousandths, which add up to 1,000. */
 export function sharesOf(
   sizes: Sizes,
 ): readonly { readonly name: string; readonly key: keyof Sizes; readonly share: number }[] {
@@ -51,7 +51,7 @@ export function headingOf(
   return settings.title ?? (shownTitle(title) || id)
 }
 
-/** The facts of the session itself; a title that is longer than the heading is one of them. */
+/** Returns the facts of the session itself. A title that is too long for the heading is one of them. */
 export function sessionFacts(
   { session, stats, compactions }: SessionDocument,
   exportedAt: number | undefined,
@@ -107,7 +107,7 @@ function given(name: string, value: string | undefined): Fact[] {
   return value === undefined ? [] : [{ name, words: '', given: value }]
 }
 
-/** The facts of a compaction, besides its number, kind and status. */
+/** Returns the facts of a compaction, apart from its number, kind and status. */
 export function compactionFacts({ compaction, changes, positions }: DocumentCompaction): Fact[] {
   const { partsReplaced, tokensBefore, tokensAfter, cost } = compaction
   return [
@@ -131,12 +131,12 @@ export function compactionFacts({ compaction, changes, positions }: DocumentComp
   ]
 }
 
-/** A compaction in short: `compaction 2 (condense, in force)`. */
+/** Returns a compaction in short: `compaction 2 (condense, in force)`. */
 export function compactionName({ number, compaction }: DocumentCompaction): string {
   return `compaction ${number} (${compaction.kind}, ${statusWords(compaction)})`
 }
 
-/** The name of a row: its position and role, or the positions it replaces. */
+/** Returns the name of a row: its position and role, or the positions that it replaces. */
 export function rowName(row: StoredMessage, by: DocumentCompaction | undefined): string {
   if (row.kind === 'message') return `${row.position} · ${row.role}`
   const word = row.kind === 'summary' ? 'Summary' : 'Marker'
@@ -148,27 +148,27 @@ export type DocumentStore = Pick<Store, 'sessions' | 'getMessages' | 'listCompac
 
 type CountedSession = Session & { readonly counts: MessageCounts }
 
-/** A compaction with its number in a document and its history. */
+/** A compaction with its history, and its number in a document. */
 export type DocumentCompaction = {
-  /** 1 for the first one. */
+  /** Counts from 1. */
   readonly number: number
   readonly compaction: Compaction
-  /** When it was undone, redone, or ended, oldest first. */
+  /** The times at which it was undone, redone or ended, oldest first. */
   readonly changes: readonly Pick<AuditEntry, 'event' | 'at' | 'actor'>[]
-  /** The positions of the log that it hides, including those of the summaries below it. */
+  /** The positions of the log that it hides, including those beneath summaries. */
   readonly positions: readonly PositionRange[]
 }
 
-/** The contents of a document before the conversation. */
+/** The part of a document before the conversation. */
 export type SessionDocument = {
   readonly session: CountedSession
-  /** Absent for a session without messages, and when the store does not have its estimator. */
+  /** Absent for a session without messages, and if the store doesn't have its estimator. */
   readonly stats: ContextStats | undefined
   readonly compactions: readonly DocumentCompaction[]
   readonly byId: ReadonlyMap<string, DocumentCompaction>
 }
 
-/** Reads the contents before the conversation. Throws `SESSION_NOT_FOUND`. */
+/** Reads the part of a document before the conversation. Throws `SESSION_NOT_FOUND`. */
 export async function readDocument(store: DocumentStore, sessionId: string): Promise<SessionDocument> {
   const session = await store.sessions.get(sessionId, { counts: true })
   const stats = await statsOf(store, session)
@@ -198,7 +198,7 @@ async function statsOf(store: DocumentStore, session: Session): Promise<ContextS
   }
 }
 
-/** Whether the session has changed since the beginning of the export. */
+/** Returns whether the session has changed since the export began. */
 export async function hasChanged(store: DocumentStore, session: Session): Promise<boolean> {
   const now = await store.sessions.get(session.id)
   return now.version !== session.version || now.incarnation !== session.incarnation
@@ -218,7 +218,7 @@ async function changesOf(
   return changes
 }
 
-/** All entries of the audit of a session, oldest first. */
+/** Yields all audit entries of a session, oldest first. */
 export async function* auditEntries(
   store: Pick<Store, 'sessions'>,
   sessionId: string,
@@ -234,10 +234,10 @@ export async function* auditEntries(
 /** Why a row is hidden, and by which compaction. */
 export type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
 
-/** `undefined` for a visible row. */
+/** Returns why a row is hidden; `undefined` for a visible row. */
 export function hiddenReason(row: StoredMessage, { byId }: SessionDocument): HiddenReason | undefined {
   if (!row.hidden) return undefined
-  // An inserted row of an inactive compaction is hidden for that reason, whatever covered it before.
+  // An inserted row of an inactive compaction is hidden for that reason, even if another compaction covered it before.
   if (row.retiredBy !== undefined)
     return { why: 'its compaction is not in force', by: byId.get(row.retiredBy) }
   if (row.condenseParent !== undefined)
@@ -257,13 +257,13 @@ export function insertedBy(row: StoredMessage, { byId }: SessionDocument): Docum
   return byId.get(row.condenseId ?? row.truncationId ?? '')
 }
 
-/** The status of a compaction in words. */
+/** Returns the status of a compaction in words. */
 export function statusWords({ status }: Compaction): string {
   return status === 'active' ? 'in force' : status
 }
 
 /**
- * Returns a function that lists the positions of the log that a compaction hides, through all summaries beneath it. `compactions` are
+ * Returns a function that lists the positions of the log that a compaction hides, including those beneath summaries. `compactions` are
  * those of one session.
  */
 export function coveredPositions(

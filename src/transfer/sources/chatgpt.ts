@@ -33,7 +33,7 @@ const FORM: TreeForm = {
   readerAt: (at) => new ChatgptMessages(at),
 }
 
-/** The export of ChatGPT, `conversations.json`. Fields without a place in the neutral form are in metadata. */
+/** The export of ChatGPT, `conversations.json`. Fields without a place in the neutral form go into metadata. */
 export const chatgpt: Source = {
   name: 'chatgpt',
   title: 'an export of ChatGPT',
@@ -57,7 +57,7 @@ function fieldsEvent({ title, create_time, default_model_slug, ...rest }: JsonOb
   }
 }
 
-/** Reads the `mapping` of a conversation, without the contents of its messages; `undefined` when there is none. */
+/** Reads the `mapping` of a conversation, without the contents of its messages; `undefined` if there is none. */
 export function treeOf({
   mapping,
   current_node,
@@ -85,25 +85,23 @@ function adopt(nodes: Map<string, JsonObject>, child: unknown, parent: string): 
   if (node !== undefined && typeof node.parent !== 'string') nodes.set(child as string, { ...node, parent })
 }
 
-/** The name of ChatGPT's metadata. */
 const CHATGPT = 'chatgpt' satisfies UnsentSource
 
-/** The content of a ChatGPT message. */
 type ChatgptContent = {
   readonly parts: readonly (TextPart | ReasoningPart | ProviderPart)[]
-  /** The same as one text. */
+  /** The parts as one text. */
   readonly text: string
-  /** Fields of the content that the parts do not contain. */
+  /** Fields of the content that aren't in the parts. */
   readonly rest: JsonObject
   readonly notes: readonly string[]
-  /** Whether it is the input of a tool call. */
+  /** Whether it can be the input of a tool call. */
   readonly isCallable: boolean
   readonly isError: boolean
   /** Whether it is context about the user. */
   readonly isContext: boolean
 }
 
-/** Reads a content by its `content_type`. An unknown type without text is stored whole. */
+/** Reads a content by its `content_type`. An unknown type without text is stored in full. */
 function contentOf(content: JsonObject): ChatgptContent {
   const { content_type: type } = content
   switch (type) {
@@ -145,7 +143,7 @@ function made(
   return { parts, text, rest, notes, isCallable: false, isError: false, isContext: false, ...marks }
 }
 
-/** The texts of some fields, joined by line breaks. */
+/** Returns the texts of some fields, joined by line breaks. */
 function textContent(content: JsonObject, names: readonly string[], marks: Marks = {}): ChatgptContent {
   const texts = names
     .map((name) => content[name])
@@ -164,7 +162,7 @@ function fromParts(content: JsonObject, isCallable: boolean): ChatgptContent {
   return made(parts, without(content, ['parts']), { notes, isCallable })
 }
 
-/** Placeholders for files that the export only references. */
+/** Placeholders for files that the export only refers to. */
 const WORDS: readonly (readonly [type: RegExp, word: string])[] = [
   [/image_asset_pointer$/, '[image]'],
   [/video/, '[video]'],
@@ -226,7 +224,7 @@ function fromUnknown(content: JsonObject): ChatgptContent {
   )
 }
 
-/** The fields that the parts do not contain; always includes the type. */
+/** Returns the fields that aren't in the parts, and always the type. */
 function without(content: JsonObject, names: readonly string[]): JsonObject {
   const entries = Object.entries(content).filter(([name]) => name === 'content_type' || !names.includes(name))
   return Object.fromEntries(entries)
@@ -234,10 +232,8 @@ function without(content: JsonObject, names: readonly string[]): JsonObject {
 
 const ROLES: ReadonlySet<unknown> = new Set<Role>(['system', 'user', 'assistant', 'tool'])
 
-/** An open call: its tool and its id. */
 type OpenCall = { readonly tool: string; readonly id: string }
 
-/** Reads the messages of one branch, in order. */
 class ChatgptMessages implements BranchReader {
   readonly #at: Place
   #count = 0
@@ -287,7 +283,7 @@ class ChatgptMessages implements BranchReader {
     }
   }
 
-  /** The first message of the called tool is the result of the call; a second one is a message of its own. */
+  /** The first message of the called tool is the result of the call; a second one becomes a separate message. */
   #answer(
     id: string,
     name: string | undefined,
@@ -320,12 +316,12 @@ function problemOf(message: unknown): string | undefined {
   return problem === undefined ? undefined : `message: holds ${problem}`
 }
 
-/** A tool may be named with the called function (`web.run`) or without (`web`). */
+/** Returns whether two names refer to the same tool: a tool may be named with the called function (`web.run`) or without it (`web`). */
 function isSameTool(called: string, name: string): boolean {
   return called === name || called.startsWith(`${name}.`) || name.startsWith(`${called}.`)
 }
 
-/** A message that ChatGPT does not send: stored whole, never sent. */
+/** Returns a message that ChatGPT doesn't send: stored in full, and never sent. */
 function unsent(message: JsonObject): Pick<NewMessage, 'role' | 'content'> {
   const { role } = message.author as JsonObject
   const data = { message: { content: message.content ?? null } }
@@ -335,7 +331,7 @@ function unsent(message: JsonObject): Pick<NewMessage, 'role' | 'content'> {
   }
 }
 
-/** The input of a call: the object if the text is one in JSON, else the text as code. */
+/** Returns the input of a call: the object if the text is one in JSON; otherwise the text as code. */
 function inputOf({ text }: ChatgptContent): Json {
   try {
     const value = JSON.parse(text) as unknown
@@ -353,13 +349,12 @@ function outputOf({ parts, text, isError }: ChatgptContent): ToolResultOutput {
   return { type: 'content', value: parts.map(contentPart) }
 }
 
-/** A result cannot contain reasoning: it becomes text. */
+/** A result can't contain reasoning, so it becomes text. */
 function contentPart(part: Part): Extract<Part, { type: 'text' | 'provider' }> {
   if (part.type === 'text' || part.type === 'provider') return part
   return { type: 'text', text: part.type === 'reasoning' ? part.text : '' }
 }
 
-/** The key, the time, and the remaining fields of a message. */
 function about(id: string, message: JsonObject, content: ChatgptContent): Partial<NewMessage> {
   const { id: own, author, content: _, ...rest } = message
   const { role: __, ...speaker } = author as JsonObject

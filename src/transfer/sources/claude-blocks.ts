@@ -13,16 +13,18 @@ import {
   type UnsentSource,
 } from '../../core/messages/message.ts'
 
-/** The name of the metadata of Claude's page. */
+/** The name of the metadata for Claude's web page. */
 export const CLAUDE = 'claude' satisfies UnsentSource
 
 /** A block, except calls and results. */
 type BlockPart = TextPart | ReasoningPart | ImagePart | FilePart | ProviderPart
 
-/** Receives what was stored unread or replaced by a word, and what was `mended` (repaired). */
+/**
+ * Receives the reason for each block that was stored without being interpreted or replaced with a word, or that was `mended` (repaired).
+ */
 export type OnNote = (why: string, kind?: 'kept' | 'mended') => void
 
-/** Reads a block; `undefined` for an empty one. An unknown type without text is stored whole. */
+/** Reads a block; `undefined` for an empty one. An unknown type without text is stored in full. */
 export function partOfBlock(block: Json, path: string, onNote: OnNote): BlockPart | undefined {
   if (typeof block === 'string') return filledPart(block, {})
   if (!isObject(block)) return unread(block, path, onNote)
@@ -47,13 +49,13 @@ export function partOfBlock(block: Json, path: string, onNote: OnNote): BlockPar
   return isText ? filledPart(text, without(block as JsonObject, ['text'])) : unread(block, path, onNote)
 }
 
-/** A block or a file without a part in the neutral form, stored whole. */
+/** Returns a block or a file that has no place in the neutral form, stored in full. */
 export function unread(block: Json, path: string, onNote: OnNote): ProviderPart {
   onNote(`${path}: the neutral form has no part for it`)
   return { type: 'provider', provider: CLAUDE, data: block }
 }
 
-/** A file that the export only references: a word, with the reference in its metadata. */
+/** Returns a word for a file that the export only refers to, with the reference in its metadata. */
 export function word(
   isImage: boolean,
   name: unknown,
@@ -65,13 +67,13 @@ export function word(
   return { type: 'text', text: fileWord(isImage, name), providerOptions: { [CLAUDE]: pointer } }
 }
 
-/** The word for a file. */
+/** Returns the word for a file. */
 export function fileWord(isImage: boolean, name: unknown): string {
   const filename = typeof name === 'string' && name.trim() !== '' ? { filename: name } : {}
   return mediaWord({ type: 'file', data: '', mediaType: isImage ? 'image/*' : '', ...filename })
 }
 
-/** Fields without those that are stored elsewhere, and without empty ones. */
+/** Returns the fields that aren't empty and aren't stored elsewhere. */
 export function without(fields: JsonObject, names: readonly string[]): JsonObject {
   const isTelling = (value: Json | undefined): boolean =>
     value !== null && !(Array.isArray(value) && value.length === 0)
@@ -80,7 +82,7 @@ export function without(fields: JsonObject, names: readonly string[]): JsonObjec
   )
 }
 
-/** A tool's output, with the fields of its texts that have no place in an output. */
+/** Returns a tool's output, and the fields of its texts that have no place in an output. */
 export function outputOf(
   { content, is_error }: JsonObject,
   path: string,
@@ -116,7 +118,7 @@ function filledPart(text: string, rest: JsonObject): TextPart | undefined {
   return text.trim() === '' ? undefined : { type: 'text', text, ...keptUnder(CLAUDE, rest) }
 }
 
-/** The summaries of thoughts, when the thoughts are missing. */
+/** Returns the summaries of thoughts, if the thoughts are missing. */
 function thought(fields: JsonObject): ReasoningPart | undefined {
   const { thinking, summaries } = fields
   const list: readonly Json[] = Array.isArray(summaries) ? summaries : []
@@ -132,7 +134,7 @@ function textsOf(fields: JsonObject, names: readonly string[]): string {
   return texts.filter((text) => typeof text === 'string' && text.trim() !== '').join('\n\n')
 }
 
-/** An image or a document with its bytes or its URL, as in Anthropic's API. */
+/** Returns an image or a document with its bytes or its URL, as in Anthropic's API. */
 function media(block: Json): BlockPart {
   const [read] = fromAnthropic([{ role: 'user', content: [block] }], { lenient: true })
   const [part] = typeof read?.content === 'string' ? [] : (read?.content ?? [])

@@ -3,11 +3,11 @@ import type { Facts } from './claude-code-tree.ts'
 import { EntryTree, type Node } from './claude-code-tree.ts'
 import { rangesOf } from './fields.ts'
 
-/* The rows that a compaction of Claude Code can cover: adjacent visible rows that include both halves of each call. */
+/* The rows that a compaction of Claude Code can cover: adjacent visible rows that contain a call if and only if they contain its result. */
 
 type Spoken = { readonly ordinal: number; readonly facts: Pick<Facts, 'results'> }
 
-/** The longest run of adjacent rows that are not kept. */
+/** Returns the longest run of adjacent rows that aren't kept. */
 function longestRun<T>(before: readonly T[], kept: ReadonlySet<T>): T[] {
   let longest: T[] = []
   let run: T[] = []
@@ -19,7 +19,7 @@ function longestRun<T>(before: readonly T[], kept: ReadonlySet<T>): T[] {
   return longest
 }
 
-/** A run, shortened until it separates no call from its result. */
+/** Returns a run, shortened until it separates no call from its result. */
 function wholeRun<T extends Spoken>(
   run: readonly T[],
   before: readonly T[],
@@ -32,7 +32,7 @@ function wholeRun<T extends Spoken>(
       return caller === undefined ? [] : [[caller, result] as const]
     }),
   )
-  // The rows are adjacent, so they are a range of `before`.
+  // The rows are adjacent, so they form a range of `before`.
   let from = run.length === 0 ? 0 : at.get(run[0]!)!
   let to = from + run.length
   const isIn = (index: number): boolean => from <= index && index < to
@@ -47,13 +47,13 @@ function wholeRun<T extends Spoken>(
   return []
 }
 
-/** A compaction that separates more calls from their results than this covers nothing. */
+/** If a compaction separates more calls from their results than this, it covers nothing. */
 const MOST_CUTS = 100
 
 /**
- * The rows that a summary replaces, given the ordinals of its boundary and its own entry: the covered rows, and bookkeeping rows and earlier
- * summaries between kept rows. When all messages are kept, the rows before them if any of these is visible (`isSeen`), else the compaction's own
- * entries.
+ * Returns the rows that a summary replaces, given the ordinals of its boundary and of its own entry: the covered rows, and bookkeeping rows
+ * and earlier summaries between kept rows. If all messages are kept, returns the rows before them if any of these is visible (`isSeen`);
+ * otherwise the compaction's own entries.
  */
 function coversOf(
   covered: readonly Spoken[],
@@ -71,14 +71,14 @@ function coversOf(
 }
 
 /*
- * A rewind or an edit in Claude Code continues from an earlier entry (src/transfer/sources/claude-code-tree.ts); the entries after that one are
- * rewound. A compaction starts a new path at its boundary.
+ * A rewind or an edit in Claude Code continues from an earlier entry (src/transfer/sources/claude-code-tree.ts), and the entries after that
+ * one are rewound. A compaction starts a new path at its boundary.
  *
- * `Branches` follows the entries and reports which of them are rewound, restored, or covered by a summary. It does not read their contents.
+ * `Branches` follows the entries and reports which of them are rewound, restored, or covered by a summary. It doesn't read their contents.
  *
- * Each of these visits all affected entries, so a malicious file could cost the square of its length. `Effort` prevents this: from some entry on,
- * rewinds are not reported one by one but once, at the end. That entry depends only on those before it, so a file that has grown is read in the
- * same way.
+ * Each of these steps visits all affected entries, so the cost of a malicious file could grow with the square of its length. `Effort`
+ * limits this: from some entry on, rewinds aren't reported one by one, but once at the end. Which entry depends only on the entries before
+ * it, so a file that has grown is read in the same way.
  */
 
 export type Made = {
@@ -91,15 +91,15 @@ export type Made = {
 
 /** The effects of an entry. */
 export type Step = {
-  /** The entries it rewinds, as a compaction before it. */
+  /** The entries that it rewinds, as a compaction before it. */
   readonly leaves?: Made
   /** The compaction whose summary it is, after it. */
   readonly condenses?: Made
-  /** The problems of its place. */
+  /** The repairs of its place. */
   readonly mended: readonly string[]
 }
 
-/** The number of entries that may be visited, for the file and per entry; and the cost of storing a compaction. */
+/** The maximum number of visits of entries, for the file and per entry; and the cost of storing a compaction. */
 const EFFORT = 4_000_000
 const EFFORT_PER_ENTRY = 32
 const EFFORT_PER_COMPACTION = 4_000
@@ -111,7 +111,7 @@ const NOT_CONDENSED = `${TOO_MANY} what a compaction covered stays visible`
 type Hiding = { readonly made: Made; readonly nodes: readonly Node[]; readonly boundary: Node | undefined }
 
 export class Branches {
-  /** All compactions so far. Their final state is known at the end. */
+  /** All compactions so far. Their final state is only known at the end. */
   readonly made: Made[] = []
   readonly #tree = new EntryTree()
   /** The messages that are neither rewound nor covered, in order. */
@@ -120,23 +120,23 @@ export class Branches {
   readonly #condensed: Hiding[] = []
   readonly #hiddenBy = new Map<Node, Hiding>()
   #boundary: Node | undefined
-  /** Whether ordinals on the path no longer ascend. */
+  /** Whether the ordinals on the path are no longer ascending. */
   #isRelinked = false
   /** The number of repeated visits of entries. */
   #effort = 0
   #isSpent = false
 
-  /** The number of visits beyond one per entry: the cost of an import. */
+  /** The number of visits beyond one per entry, which is the cost of an import. */
   get effort(): number {
     return this.#effort
   }
 
-  /** Whether there is an entry of this uuid. */
+  /** Returns whether there is an entry with this uuid. */
   has(uuid: string): boolean {
     return this.#tree.knows(uuid)
   }
 
-  /** Adds the next entry, message number `ordinal`. Its uuid is new. */
+  /** Adds the next entry, message number `ordinal`. Its uuid must be new. */
   add(facts: Facts, ordinal: number): Step {
     const mended: string[] = []
     const node = this.#tree.add(facts, ordinal, mended)
@@ -157,21 +157,21 @@ export class Branches {
     return { ...leaves, mended }
   }
 
-  /** Adds an entry without following it, and reports what is lost. */
+  /** Adds an entry without following it; returns the notes about what is lost. */
   #defer(node: Node): string[] {
     this.#tree.defer(node)
     if (node.facts.isSpoken) this.#visible.push(node)
     return node.facts.compaction === 'summary' ? [NOT_CONDENSED] : []
   }
 
-  /** The entries that are rewound at the end, when entries were not followed one by one. */
+  /** Returns the entries that are rewound at the end, if entries weren't followed one by one. */
   end(ordinal: number): Made | undefined {
     const { leaf } = this.#tree
     if (!this.#isSpent || leaf === undefined) return undefined
     return this.#turnTo(leaf, ordinal + 1)
   }
 
-  /** Continues the path at an entry. Entries that are only displayed do not continue it. */
+  /** Continues the path at an entry, unless the entry is only displayed. */
   #follow(node: Node): { readonly leaves?: Made } {
     if (this.#tree.goesOnTo(node)) return {}
     if (!node.facts.isSpoken && node.facts.compaction === undefined) return {}
@@ -179,7 +179,7 @@ export class Branches {
     return leaves === undefined ? {} : { leaves }
   }
 
-  /** Moves the path to a node, before the entry with the ordinal `next`; abandoned entries are rewound. */
+  /** Moves the path to a node, before the entry with the ordinal `next`. The abandoned entries are rewound. */
   #turnTo(node: Node, next: number): Made | undefined {
     const { fork, fresh, left: gone } = this.#tree.turnTo(node)
     this.#effort += fresh.size + gone + this.#condensed.length
@@ -235,7 +235,7 @@ export class Branches {
     this.#visible = this.#visible.filter((node) => !nodes.has(node))
   }
 
-  /** The visible entries after a place that are neither on the path nor belong to an entry of it. */
+  /** Returns the visible entries after a place that are neither on the path nor belong to an entry of it. */
   #notKept(end: number): Node[] {
     const left: Node[] = []
     for (let at = this.#visible.length - 1; at >= 0; at--) {
@@ -247,7 +247,7 @@ export class Branches {
     return left.reverse()
   }
 
-  /** When all messages from some place on are abandoned, the bookkeeping rows are rewound too. */
+  /** If all messages after some place are abandoned, the bookkeeping rows are rewound too. */
   #coversOf(left: readonly Node[], next: number): PositionRange[] {
     const first = left[0]!.ordinal
     const isAfter = (node: Node): boolean => node.ordinal >= first
@@ -257,7 +257,9 @@ export class Branches {
     return isEnd ? [[first, next - 1]] : rangesOf(left.map(({ ordinal }) => ordinal))
   }
 
-  /** Whether an entry is on the path, belongs to an answer on it, or is a result of its calls: parallel calls are siblings. */
+  /**
+   * Returns whether an entry is on the path, belongs to an answer on it, or is a result of its calls, because parallel calls are siblings.
+   */
   #isKept(node: Node): boolean {
     if (this.#tree.isOn(node) || this.#isOfAnswerOnPath(node)) return true
     const { results } = node.facts
@@ -272,7 +274,7 @@ export class Branches {
     return this.#tree.isAnswerOn(messageId)
   }
 
-  /** A summary replaces all visible entries before its boundary, except those that the compaction kept. */
+  /** A summary replaces all visible entries before its boundary, except those kept by the compaction. */
   #condense(summary: Node, mended: string[]): Made {
     const boundary = this.#boundary ?? summary
     this.#boundary = undefined
@@ -300,7 +302,7 @@ export class Branches {
     return made
   }
 
-  /** Whether a row up to this one is certainly visible: a summary, or rows that are not hidden. */
+  /** Returns whether some row up to this one is certainly visible: a summary, or a row that isn't hidden. */
   #isSeen(to: number): boolean {
     this.#effort += this.made.length
     const inForce = this.made.filter(({ undone, covers }) => !undone && covers[0]![0] <= to)

@@ -3,8 +3,8 @@ import { toolUseOf } from '../../core/messages/call-results.ts'
 import { filledText, isObject, type JsonObject } from '../../core/messages/json.ts'
 
 /*
- * Claude Code only adds entries. Each names the one it follows, so a file is a tree, and the conversation is the path from the last entry to the
- * root.
+ * Claude Code only appends entries. Each names the entry it follows, so a file is a tree, and the conversation is the path from the last
+ * entry to the root.
  */
 
 /** An entry in the tree. */
@@ -19,15 +19,15 @@ export class EntryTree {
   readonly #nodes = new Map<string, Node>()
   /** From the last entry to the root. */
   readonly #path = new Set<Node>()
-  /** The entry that the next one may follow, and the end of the path: they differ after `defer`. */
+  /** The entry that the next one may follow. After `defer` it isn't the end of the path. */
   #leaf: Node | undefined
   #tip: Node | undefined
   /** The number of entries of an answer on the path. */
   readonly #answers = new Map<string, number>()
-  /** The entry that replaces a summary for its followers. */
+  /** The entry that stands in for a summary as the parent of later entries. */
   readonly #instead = new Map<Node, Node>()
 
-  /** Whether there is an entry of this uuid, on the path or not. */
+  /** Returns whether there is an entry with this uuid, on the path or not. */
   knows(uuid: string): boolean {
     return this.#nodes.has(uuid)
   }
@@ -36,14 +36,14 @@ export class EntryTree {
     return this.#path.has(node)
   }
 
-  /** Adds an entry to the tree, not yet to the path. Repairs of its place are added to `mended`. */
+  /** Adds an entry to the tree, but not yet to the path. Repairs of its place are added to `mended`. */
   add(facts: Facts, ordinal: number, mended: string[]): Node {
     const node: Node = { parent: this.#parentOf(facts, mended), ordinal, facts }
     this.#nodes.set(facts.uuid, node)
     return node
   }
 
-  /** Extends the path to a node that follows its end; returns false if it does not. */
+  /** Extends the path to a node that follows its end; returns `false` if it doesn't follow. */
   goesOnTo(node: Node): boolean {
     if (this.#leaf !== node.parent || (this.#leaf === undefined && this.#path.size > 0)) return false
     this.#put(node)
@@ -52,7 +52,7 @@ export class EntryTree {
     return true
   }
 
-  /** Continues at a node without moving the path; `turnTo` can move it later. */
+  /** Continues at a node without moving the path, which `turnTo` can do later. */
   defer(node: Node): void {
     if (this.#leaf === node.parent || node.facts.isSpoken || node.facts.compaction !== undefined)
       this.#leaf = node
@@ -63,7 +63,6 @@ export class EntryTree {
     return this.#leaf
   }
 
-  /** Whether any entry of an answer is on the path. */
   isAnswerOn(messageId: string): boolean {
     return (this.#answers.get(messageId) ?? 0) > 0
   }
@@ -80,7 +79,7 @@ export class EntryTree {
     this.#answers.set(messageId, (this.#answers.get(messageId) ?? 0) + by)
   }
 
-  /** Moves the path to a node. Returns where it leaves the old one, its new entries, and the number of abandoned entries. */
+  /** Moves the path to a node. Returns where it leaves the old path, its new entries, and the number of abandoned entries. */
   turnTo(node: Node): {
     readonly fork: Node | undefined
     readonly fresh: ReadonlySet<Node>
@@ -104,7 +103,7 @@ export class EntryTree {
     return { fork, fresh, left }
   }
 
-  /** The kept entries of a compaction, in order; none if any is not on the path. */
+  /** Returns the kept entries of a compaction in order; none if any of them isn't on the path. */
   keptBy(preserved: Preserved | undefined): Node[] {
     if (preserved === undefined) return []
     const nodes = preserved.uuids.map((uuid) => this.#nodes.get(uuid))
@@ -112,7 +111,7 @@ export class EntryTree {
     if (!preserved.isSegment) return nodes as Node[]
     const [head, tail] = nodes as [Node, Node]
     const kept: Node[] = []
-    // The kept entries of a compaction can create circles of parents.
+    // The kept entries of a compaction can form a circle of parents.
     for (let at: Node | undefined = tail; at !== undefined && kept.length < this.#path.size; at = at.parent) {
       kept.push(at)
       if (at === head) return kept.reverse()
@@ -121,7 +120,7 @@ export class EntryTree {
   }
 
   /**
-   * Moves the kept entries after the summary, or between boundary and summary, as the compaction specifies. Returns whether there were
+   * Moves the kept entries after the summary, or between boundary and summary, as specified by the compaction. Returns whether there were
    * any.
    */
   relink(boundary: Node, summary: Node, kept: readonly Node[]): boolean {
@@ -157,22 +156,22 @@ export class EntryTree {
 }
 
 /*
- * The fields of a Claude Code entry that define its place in the conversation. Format: the files themselves, and their reading by the Claude Agent
- * SDK (`getSessionMessages`).
+ * The fields of a Claude Code entry that determine its place in the conversation. Format: from actual files, and from the way the Claude
+ * Agent SDK reads them (`getSessionMessages`).
  */
 
 export type Facts = {
   readonly uuid: string
-  /** The entry it follows; `null` for none. */
+  /** The entry that it follows; `null` if there is none. */
   readonly parent: string | null | undefined
   /** Whether it belongs to a subagent's conversation. */
   readonly isBeside: boolean
   readonly isSpoken: boolean
   readonly compaction: 'boundary' | 'summary' | undefined
   readonly logicalParent: string | undefined
-  /** The kept entries of a compaction in order, and the entry they follow. */
+  /** The kept entries of a compaction in order, and the entry that they follow. */
   readonly preserved: Preserved | undefined
-  /** The lines of one answer share it. */
+  /** Shared by the lines of one answer. */
   readonly messageId: string | undefined
   readonly calls: readonly string[]
   readonly results: readonly string[]
@@ -181,11 +180,11 @@ export type Facts = {
 export type Preserved = {
   readonly anchor: string
   readonly uuids: readonly string[]
-  /** Whether `uuids` are only the first and the last, and the others are found by their parents. */
+  /** Whether `uuids` contains only the first and the last entry, and those in between are found through their parents. */
   readonly isSegment: boolean
 }
 
-/** The fields of an entry; `undefined` for one without a uuid, which is not in the tree. */
+/** Returns the fields of an entry; `undefined` for an entry without a uuid, which isn't in the tree. */
 export function factsOf(entry: JsonObject, isMain: boolean): Facts | undefined {
   const { uuid, parentUuid, logicalParentUuid, type, subtype, message, isSidechain } = entry
   if (typeof uuid !== 'string' || uuid === '') return undefined

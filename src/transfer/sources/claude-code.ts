@@ -21,8 +21,8 @@ import { type Facts, factsOf } from './claude-code-tree.ts'
 import { blockTexts, compactionEvent, entryOn, nameOf, textsOf, timeOf, titleOf } from './fields.ts'
 
 /**
- * Sessions of Claude Code. Every entry is a row, in the form of the Claude Agent SDK's adapter; most are never sent to a model. Rewound entries are
- * hidden by compactions of kind `manual`, compacted ones by summaries.
+ * Sessions of Claude Code. Every entry becomes a row, in the form of the Claude Agent SDK's adapter; most rows are never sent to a model.
+ * Rewound entries are hidden by compactions of kind `manual`, compacted entries by summaries.
  */
 export const claudeCode: Source = {
   name: 'claude-code',
@@ -47,7 +47,7 @@ function isEntry({
   readonly [field: string]: unknown
 }): boolean {
   if (typeof type !== 'string') return false
-  // Only the beginning of a long line may be known; its ids can be at its end.
+  // Only the beginning of a long line may be known, and its ids can be at its end.
   if (typeof isSidechain === 'boolean' && parentUuid !== undefined) return true
   if (typeof uuid === 'string') return parentUuid !== undefined || typeof sessionId === 'string'
   if (type === 'summary') return typeof leafUuid === 'string'
@@ -56,7 +56,7 @@ function isEntry({
 }
 
 async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined> {
-  // Whether rewound entries were restored is known only at the end.
+  // Whether rewound entries were restored is only known at the end.
   const undone = new Set<string>()
   const first = new Telling(undone, undefined)
   for await (const line of entriesOf(input)) if ('entry' in line) first.place(line)
@@ -64,7 +64,7 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
   for (const made of first.branches.made) if (made.undone) undone.add(made.id)
 
   yield { type: 'conversation', at: { line: 1 }, ...namesOf(input.name, first) }
-  // Before the messages: their usage is of its models.
+  // Before the messages, because their usage belongs to its models.
   yield { type: 'fields', provider: 'anthropic' }
   const telling = new Telling(undone, first.createdAt)
   for await (const line of entriesOf(input)) {
@@ -74,7 +74,7 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
   yield* telling.end()
 }
 
-/** A file is named after its session or subagent, as its entries confirm. Ids of subagents are too short to be unique. */
+/** A file is named after its session or subagent, which its entries confirm. Ids of subagents are too short to be unique. */
 function namesOf(
   fileName: string,
   { ofSession, ofAgent }: Telling,
@@ -100,20 +100,19 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22)
 }
 
-/** The fields of a message without a content, as other agents write them to files that are otherwise of Claude Code's form. */
+/** Returns the fields of a message without content, as other agents write them to files that otherwise look like Claude Code's. */
 function unreadIn({ type, message }: JsonObject): string[] | undefined {
   if (type !== 'user' && type !== 'assistant') return undefined
   return isObject(message) && message.content !== undefined ? undefined : fieldNames(message)
 }
 
-/** Changes that Claude Code made to its requests and that the file does not fully describe, by type or subtype of the entry. */
+/** Changes to requests that Claude Code made and that the file doesn't fully describe, by type or subtype of the entry. */
 const INCOMPLETE: { readonly [type: string]: string } = {
   microcompact_boundary: 'tool outputs that Claude Code had cleared are shown in full',
   'content-replacement': 'outputs that Claude Code had replaced are shown in full',
   'marble-origami-commit': 'messages that Claude Code had collapsed are shown in full',
 }
 
-/** Yields the events of entries, one after the other. */
 class Telling {
   readonly branches = new Branches()
   readonly #undone: ReadonlySet<string>
@@ -124,20 +123,20 @@ class Telling {
     string,
     { readonly at: Place; readonly kind: NoteEvent['kind']; count: number }
   >()
-  /** Whether this is a session's own transcript, not a subagent's; the first message decides. */
+  /** Whether this is a session's own transcript rather than a subagent's. The first message decides. */
   #isMain: boolean | undefined
   #ordinal = 0
   #at: Place = { line: 1 }
-  /** The time of the last entry that has one. */
+  /** The last known time of an entry. */
   #time: number | undefined
 
-  /** `createdAt`: the beginning of the conversation, for lines before the first time. */
+  /** `createdAt`: the beginning of the conversation, used for lines before the first time. */
   constructor(undone: ReadonlySet<string>, createdAt: number | undefined) {
     this.#undone = undone
     this.#time = createdAt
   }
 
-  /** Finds the place of an entry; `undefined` for a repeated one. */
+  /** Returns the place of an entry; `undefined` for a repeated entry. */
   place({ at, entry, hash }: Entry): Placed | undefined {
     if (entry.type === 'user' || entry.type === 'assistant') this.#isMain ??= entry.isSidechain !== true
     const facts = factsOf(entry, this.#isMain ?? true)
@@ -165,7 +164,7 @@ class Telling {
     return this.#fields.createdAt
   }
 
-  /** Its session, or the session of the subagent. */
+  /** The session; for a subagent, the session that it belongs to. */
   get ofSession(): string | undefined {
     return this.#fields.of('sessionId')
   }
@@ -176,7 +175,7 @@ class Telling {
     return agent && `agent-${agent}`
   }
 
-  /** The entries that remain to be rewound at the end. */
+  /** Returns the entries that remain to be rewound at the end. */
   settle(): Made | undefined {
     return this.branches.end(this.#ordinal)
   }
@@ -207,7 +206,7 @@ class Telling {
     return facts.compaction === undefined ? message! : { ...message!, ...silentMessageOf(entry) }
   }
 
-  /** The result at the end: fields of the session, and the number of repairs. */
+  /** Yields the events at the end: fields of the session, and the number of repairs. */
   *end(): Generator<SourceEvent, void, undefined> {
     const left = this.settle()
     if (left !== undefined) yield this.#compaction(left, {}, this.#at)
@@ -221,7 +220,7 @@ class Telling {
       }
   }
 
-  /** The key of an entry without a uuid: its bytes, and its index among equal ones, because earlier lines may be removed. */
+  /** Returns the key of an entry without a uuid: its bytes, and its index among equal entries, because earlier lines may be removed. */
   #keyOf({ timestamp }: JsonObject, hash: string): Pick<NewMessage, 'createdAt' | 'idempotencyKey'> {
     const nth = (this.#times.get(hash) ?? 0) + 1
     this.#times.set(hash, nth)
@@ -253,7 +252,7 @@ class Telling {
   }
 }
 
-/** A title for a session that begins with this entry; `undefined` if it was not typed. */
+/** Returns a title for a session that begins with this entry; `undefined` if the entry wasn't typed. */
 function titleOfPrompt(entry: JsonObject): string | undefined {
   const { type, message, isMeta, isCompactSummary, isVisibleInTranscriptOnly } = entry
   if (type !== 'user' || !isObject(message) || message.role !== 'user') return undefined
@@ -264,29 +263,26 @@ function titleOfPrompt(entry: JsonObject): string | undefined {
   return typed === undefined ? undefined : titleOf(titleFrom(typed))
 }
 
-/** The entries with a title and their field, most important first. */
+/** The types of entries with a title, and their field, most important first. */
 const TITLES = { 'custom-title': 'customTitle', 'ai-title': 'aiTitle' } as const
 
-/** Fields of entries that describe the session: the last value counts. */
+/** Fields of entries that describe the session. The last value counts. */
 const KEPT = ['cwd', 'gitBranch', 'version', 'sessionId', 'agentId'] as const
 
-/** The maximum number of titles in memory. */
 const MOST_TITLES = 1_000
 
-/** Collects the fields of a Claude Code session from its entries. */
 class SessionFields {
   readonly #titles = new Map<string, string>()
-  /** Titles by the uuid of their entry. Claude Code used to write those of other sessions too. */
+  /** Titles by the uuid of their entry. Earlier versions of Claude Code also wrote those of other sessions. */
   readonly #summaries = new Map<string, string>()
   readonly #metadata = new Map<string, string>()
-  /** Custom and generated titles, the last ones. */
+  /** The last custom and generated titles. */
   readonly #seenTitles = new Set<string>()
   #createdAt: number | undefined
-  /** From the first typed prompt. */
   #prompted: string | undefined
   #model: string | undefined
 
-  /** `isOwn`: belongs to this conversation, not to another one in the same file. */
+  /** Reads the fields of an entry. `isOwn`: it belongs to this conversation, not to another one in the same file. */
   see(entry: JsonObject, isOwn: boolean): void {
     const { type, message, timestamp, summary, leafUuid } = entry
     this.#createdAt ??= timeOf(timestamp)
@@ -316,17 +312,16 @@ class SessionFields {
     return title
   }
 
-  /** The time of the first entry that has one. */
+  /** The first known time of an entry. */
   get createdAt(): number | undefined {
     return this.#createdAt
   }
 
-  /** The last value of a field. */
   of(field: (typeof KEPT)[number]): string | undefined {
     return this.#metadata.get(field)
   }
 
-  /** The fields so far. `isKnown` returns whether an entry is in the file. */
+  /** Returns the fields so far. `isKnown` returns whether an entry is in the file. */
   event(isKnown: (uuid: string) => boolean): FieldsEvent {
     const summaries = [...this.#summaries].filter(([uuid]) => isKnown(uuid)).map(([, summary]) => summary)
     const title =

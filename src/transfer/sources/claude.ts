@@ -35,8 +35,8 @@ const FORM: TreeForm = {
 }
 
 /**
- * The export of Claude's web page and apps, `conversations.json`; and single conversations as the page itself receives them, which also have their
- * model and current branch. Fields without a place in the neutral form are in metadata.
+ * The export of Claude's web page and apps, `conversations.json`, and single conversations in the form that the page receives, which also
+ * contain their model and current branch. Fields without a place in the neutral form go into metadata.
  */
 export const claude: Source = {
   name: 'claude',
@@ -76,8 +76,9 @@ function isBeside({ values }: Head): string | undefined {
 const NO_PARENT = /^0{8}-0{4}-[04]000-[08]000-0{12}$/
 
 /**
- * Reads the `chat_messages` of a conversation; `undefined` when there are none. Messages with parents are a tree, otherwise they are a sequence. An
- * export does not mark the current branch (the page does, in `current_leaf_message_uuid`): it is the one with the newest message.
+ * Reads the `chat_messages` of a conversation; `undefined` if there are none. Messages with parents form a tree; otherwise they are a
+ * sequence. An export doesn't mark the current branch (the page does, in `current_leaf_message_uuid`), so the branch with the newest
+ * message counts.
  */
 export function treeOf(given: { readonly [field: string]: unknown }, at: Place): TreeRead | undefined {
   const list = given.chat_messages
@@ -106,15 +107,13 @@ export function treeOf(given: { readonly [field: string]: unknown }, at: Place):
   return { tree: messageTree(nodes, given.current_leaf_message_uuid, timeOf), notes: items }
 }
 
-/** A message with its number in its conversation, from 1. */
 type PlacedGiven = { readonly element: number; readonly given: JsonObject }
 
-/** The value of a node. */
 function placedOf(message: unknown): PlacedGiven {
   return message as PlacedGiven
 }
 
-/** The place of a message of a conversation. */
+/** Returns the place of a message within a conversation. */
 export function messageAt({ line }: Place, element: number): Place {
   return { ...(line !== undefined && { line }), element }
 }
@@ -149,15 +148,15 @@ type OpenCall = {
 }
 
 /**
- * Assigns results to their calls: by id if the export has them, else by the name of the tool, in order, among the last calls that were made
- * together.
+ * Assigns results to their calls: by id if the export has ids; otherwise in order, by the name of the tool, among the last calls that were
+ * made together.
  */
 class ClaudeCalls {
   #open: OpenCall[] = []
   #batch = 0
   #isCalling = false
 
-  /** A block `tool_use`; `undefined` for one without a name. `place` is unique within the conversation. */
+  /** Reads a `tool_use` block; `undefined` for a block without a name. `place` is unique within the conversation. */
   call(block: JsonObject, place: string): ToolCallPart | undefined {
     const name = filledText(block.name)
     if (name === undefined) return undefined
@@ -176,7 +175,7 @@ class ClaudeCalls {
     }
   }
 
-  /** A block `tool_result`. One without a call is a message of its own. */
+  /** Reads a `tool_result` block. A result without a call becomes a separate message. */
   result(block: JsonObject, place: string, path: string, onNote: OnNote): ToolResultPart {
     this.#isCalling = false
     const wanted = filledText(block.tool_use_id)
@@ -202,12 +201,12 @@ class ClaudeCalls {
     }
   }
 
-  /** Another block: later calls are not part of the same batch. */
+  /** Called for any other block: later calls aren't part of the same batch. */
   say(): void {
     this.#isCalling = false
   }
 
-  /** A user's message: open calls get no result. */
+  /** Called for a user's message: open calls get no result. */
   forget(): void {
     this.#isCalling = false
     this.#open = []
@@ -227,18 +226,18 @@ class ClaudeCalls {
   }
 }
 
-/** The id of a call: its own field, or one in its input. */
+/** Returns the id of a call: its own field, or a field in its input. */
 function ownId({ id, input }: JsonObject): string | undefined {
   return filledText(id) ?? (isObject(input) ? filledText(input._tool_call_id) : undefined)
 }
 
-/** The text that Claude's page writes for blocks that an old reader cannot show. */
+/** The text that Claude's page writes for blocks that an old reader can't show. */
 const STAND_IN =
   /```\s*(?:This block is not supported on your current device yet\.[^\S\n]*|Viewing artifacts created via [^\n`]*)(?:\n\s*)?```/g
 
 /**
- * The part of a message's field `text` that its blocks do not contain: an export repeats the texts of the blocks there, with placeholders for
- * calls and results. `words` are the texts of the blocks in order. Returns `undefined` when nothing is left.
+ * Returns the part of a message's field `text` that isn't in its blocks: an export repeats the texts of the blocks there, with placeholders
+ * for calls and results. `words` are the texts of the blocks in order. Returns `undefined` if nothing is left.
  */
 export function missingTextOf(text: string, words: readonly string[]): string | undefined {
   const shown = text.replace(STAND_IN, '')
@@ -260,13 +259,12 @@ const SPEAKERS: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
   ['assistant', 'assistant'],
 ])
 
-/** Blocks with times only, also between results: they are stored in the metadata. */
+/** Blocks that contain only times, possibly between results. They are stored in the metadata. */
 const BUDGET = 'token_budget'
 
-/** The messages of one message of the export: results are in messages of their own. */
+/** Messages made from one message of the export, because results must be in separate messages. */
 type Piece = { readonly role: Role; readonly parts: Part[] }
 
-/** Reads the messages of one branch, in order. */
 class ClaudeMessages implements BranchReader {
   readonly #at: Place
   readonly #calls = new ClaudeCalls()
@@ -304,7 +302,10 @@ class ClaudeMessages implements BranchReader {
     yield* notes
   }
 
-  /** The pieces of a message. Its field `text` is one of them if no block has text; `isMore` if it contains more than the blocks. */
+  /**
+   * Returns the pieces of a message. If no block has text, its field `text` is one of them. `isMore`: the field contains more than the
+   * blocks.
+   */
   #piecesOf(id: string, given: JsonObject, onNote: OnNote): { pieces: readonly Piece[]; isMore: boolean } {
     const role = SPEAKERS.get(given.sender)!
     const pieces = this.#piecesOfBlocks(id, blocksOf(given), role, onNote)
@@ -352,7 +353,7 @@ function blocksOf({ content }: JsonObject): readonly Json[] {
   return Array.isArray(content) ? content : []
 }
 
-/** Appends a part: to the last piece if it has the same role. */
+/** Appends a part to the last piece if the role is the same; otherwise as a new piece. */
 function put(pieces: Piece[], role: Role, part: Part | undefined): void {
   if (part === undefined) return
   const last = pieces.at(-1)
@@ -364,7 +365,7 @@ function wordsOf(part: Part): string[] {
   return part.type === 'text' || part.type === 'reasoning' ? [part.text] : []
 }
 
-/** A user's attachments: extracted texts of files, and words for files that are not in the export. */
+/** Returns a user's attachments: extracted texts of files, and words for files that aren't in the export. */
 function filesOf(given: JsonObject, onNote: OnNote): Part[] {
   const attached = objectsIn(given.attachments).map((attachment, i): Part => {
     const { extracted_content: text, ...rest } = attachment
@@ -379,12 +380,11 @@ function filesOf(given: JsonObject, onNote: OnNote): Part[] {
   return [...attached, ...files]
 }
 
-/** A list of objects; empty if it contains anything else, and the field then stays in the metadata. */
+/** Returns a list of objects; empty if the list contains anything else, in which case the field stays in the metadata. */
 function objectsIn(value: Json | undefined): readonly JsonObject[] {
   return Array.isArray(value) && value.every(isObject) ? (value as readonly JsonObject[]) : []
 }
 
-/** The remaining fields of a message. */
 function about(id: string, given: JsonObject, isMore: boolean): JsonObject {
   const names = ['content', 'sender']
   if (!isMore) names.push('text')

@@ -5,13 +5,13 @@ import type { ImportedCompaction } from '../../store/history/import/import-types
 import type { JsonLine, Unread } from '../lines.ts'
 import type { Place, PlacedCompaction } from '../source.ts'
 
-/** Fields with the time of a message in transcripts. */
+/** Fields that contain the time of a message in transcripts. */
 const FIELDS = ['createdAt', 'created_at', 'timestamp', 'create_time', 'created', 'ts'] as const
 
-/** From this number on a time is in milliseconds, below it in seconds: the year 1973 as milliseconds, 5138 as seconds. */
+/** From this number on, a time is in milliseconds; below it, in seconds. It is the year 1973 in milliseconds, and 5138 in seconds. */
 const MILLISECONDS_FROM = 1e11
 
-/** The time in one of the fields, milliseconds since 1970, if any. */
+/** Returns the time in one of the fields, in milliseconds since 1970, if any. */
 export function momentOf(value: unknown): number | undefined {
   if (!isObject(value)) return undefined
   for (const name of FIELDS) {
@@ -21,7 +21,7 @@ export function momentOf(value: unknown): number | undefined {
   return undefined
 }
 
-/** A time of a file: seconds or milliseconds since 1970, or a date in ISO 8601. */
+/** Reads a time of a file: seconds or milliseconds since 1970, or a date in ISO 8601. */
 export function moment(value: unknown): number | undefined {
   if (typeof value === 'number' && value > 0) {
     const time = Math.round(value < MILLISECONDS_FROM ? value * 1000 : value)
@@ -32,12 +32,12 @@ export function moment(value: unknown): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/* Common fields of entries of several systems, checked for sessions and messages. */
+/* Fields that entries of several systems have in common, checked for sessions and messages. */
 
-/** The depth of an entry in its metadata. */
+/** The depth to which an entry is kept in its metadata. */
 export const DEPTH_KEPT = 2
 
-/** The entry of an agent's session that a piece of a line holds, or why it holds none. */
+/** Returns the entry of an agent's session in a piece of a line, or the reason why there is none. */
 export function entryOn(read: JsonLine): { readonly entry: JsonObject } | (JsonLine & Unread) {
   if ('problem' in read) return read
   const { value } = read
@@ -48,31 +48,31 @@ export function entryOn(read: JsonLine): { readonly entry: JsonObject } | (JsonL
   return problem === undefined ? { entry: value as JsonObject } : unread(`it holds ${problem}`)
 }
 
-/** A time, milliseconds since 1970, from such a number or a date string; `undefined` for any other value. */
+/** Returns a time in milliseconds since 1970 from such a number or a date string; `undefined` for any other value. */
 export function timeOf(value: unknown): number | undefined {
   const time = typeof value === 'string' ? Date.parse(value) : value
   return typeof time === 'number' && Number.isSafeInteger(time) && time >= 0 ? time : undefined
 }
 
-/** A text as the title of a session, cut to its maximum length; `undefined` for any other value. */
+/** Returns a text as the title of a session, cut to the maximum length; `undefined` for any other value. */
 export function titleOf(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   const title = value.trim().slice(0, MAX_NAME_LENGTH).toWellFormed()
   return title === '' || !isStorableText(title) ? undefined : title
 }
 
-/** A name (of a model, a provider) that is valid for a session; `undefined` for any other value. */
+/** Returns the name of a model or a provider if it is valid for a session; `undefined` for any other value. */
 export function nameOf(value: unknown): string | undefined {
   if (typeof value !== 'string' || value === '' || value.length > MAX_NAME_LENGTH) return undefined
   return isStorableText(value) ? value : undefined
 }
 
-/** The depth of a conversation's field in its metadata. */
+/** The depth to which a conversation's field is kept in its metadata. */
 const FIELD_DEPTH = 2
 
 /**
- * The fields of a conversation beside its messages, as far as a session can hold them. Each is checked separately. `without` are the fields with
- * the messages. `problems` has the reasons for omitted fields.
+ * Returns the fields of a conversation beside its messages, as far as a session can hold them. Each is checked separately. `without` names
+ * the fields with the messages. `problems` contains the reasons for omitted fields.
  */
 export function fieldsBeside(
   given: { readonly [field: string]: unknown },
@@ -85,7 +85,7 @@ export function fieldsBeside(
   return { fields: Object.fromEntries(fields) as JsonObject, problems }
 }
 
-/** Ordinals in any order as inclusive ascending ranges without repetition. */
+/** Returns ordinals, given in any order, as ascending inclusive ranges without repetition. */
 export function rangesOf(ordinals: Iterable<number>): PositionRange[] {
   const ranges: [number, number][] = []
   for (const ordinal of [...new Set(ordinals)].sort((a, b) => a - b)) {
@@ -96,7 +96,7 @@ export function rangesOf(ordinals: Iterable<number>): PositionRange[] {
   return ranges
 }
 
-/** The texts of a content in Anthropic's form. */
+/** Returns the texts of a content in Anthropic's form. */
 export function textsOf(content: unknown): string[] {
   if (typeof content === 'string') return [content]
   if (!Array.isArray(content)) return []
@@ -105,12 +105,12 @@ export function textsOf(content: unknown): string[] {
   )
 }
 
-/** The same as paragraphs. */
+/** Returns the texts of a content in Anthropic's form as paragraphs. */
 export function blockTexts(content: unknown): string {
   return textsOf(content).join('\n\n')
 }
 
-/** A compaction of an agent. Without text there is no summary; its messages are hidden nevertheless. */
+/** Returns a compaction of an agent. Without text there is no summary, but its messages are hidden nevertheless. */
 export function compactionEvent(
   at: Place,
   {

@@ -11,16 +11,16 @@ import { messageProblem } from '../../core/messages/message-check.ts'
 import type { NoteEvent, Place } from '../source.ts'
 import { saysNothing } from './transcript-shape.ts'
 
-/** One message of a file. `ordinal` counts the conversation's places from 1, readable or not. */
+/** A message of a file. `ordinal` counts the places of the conversation from 1, readable or not. */
 export type Given = { readonly at: Place; readonly ordinal: number; readonly value: unknown }
 
-/** The result. */
+/** The result of reading a message. */
 export type ReadMessage = { readonly given: Given; readonly notes: readonly NoteEvent[] } & (
   | { readonly message: NewMessage }
   | { readonly why: string }
 )
 
-/** Reads the messages of one conversation, in order. It may hold back a few of them until the next ones are known. */
+/** Reads the messages of one conversation in order. It may hold back some of them until the next ones are known. */
 export type MessageReader = {
   push(given: Given): readonly ReadMessage[]
   flush(): readonly ReadMessage[]
@@ -54,14 +54,14 @@ class Telling {
   }
 }
 
-/** Messages of OpenAI's Chat Completions. */
+/** Returns a reader for messages of OpenAI's Chat Completions. */
 export function chatCompletionsReader(): MessageReader {
   const telling = new Telling()
   const read = openAIReader(telling.options)
   return atOnce((given) => telling.tell(given, () => read(given.value, given.ordinal - 1, PATH)))
 }
 
-/** Messages of Anthropic's API. A `system` message, which the API does not have, is accepted too. */
+/** Returns a reader for messages of Anthropic's API. A `system` message, which the API doesn't have, is accepted too. */
 export function anthropicMessagesReader(): MessageReader {
   const telling = new Telling()
   const reader = anthropicReader(telling.options)
@@ -74,7 +74,7 @@ export function anthropicMessagesReader(): MessageReader {
   )
 }
 
-/** Items of OpenAI's Responses: each is read when the next one is known. */
+/** Returns a reader for items of OpenAI's Responses. Each item is read when the next one is known. */
 export function responsesItemsReader(): MessageReader {
   const telling = new Telling()
   const read = responsesReader(telling.options)
@@ -98,7 +98,7 @@ export function responsesItemsReader(): MessageReader {
 /** The maximum number of adjacent flat calls and results that are joined. */
 const LONGEST_RUN = 1_000
 
-/** Plain and neutral messages, flat calls and results, and messages of any other form among them: each in its own form. */
+/** Returns a reader for plain and neutral messages, flat calls and results, and messages of any other form, each in its own form. */
 export function anyMessageReader(): MessageReader {
   const telling = new Telling()
   const readers = {
@@ -111,7 +111,7 @@ export function anyMessageReader(): MessageReader {
     const form = detectFormat([value])
     if (form === 'openai' || form === 'anthropic' || form === 'openai-responses')
       return readers[form](value, ordinal - 1, PATH)
-    // Neutral, or invalid: the store's check decides.
+    // Neutral or invalid; the store's check decides.
     return value as NewMessage
   }
   let run: Given[] = []
@@ -131,7 +131,7 @@ export function anyMessageReader(): MessageReader {
   }
 }
 
-/** Flat messages together; if one of them is rejected, the others without it. */
+/** Reads flat messages together; if one of them is rejected, reads the others without it. */
 function tellRun(run: readonly Given[], telling: Telling): ReadMessage[] {
   const refused = run.flatMap((given): ReadMessage[] => {
     const found = telling.tell(given, () => readChatMessages([given.value], 0, telling.options)[0]!)

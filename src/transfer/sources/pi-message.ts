@@ -22,7 +22,7 @@ import type {
 /** The name of pi's metadata. */
 export const PI = 'pi' satisfies UnsentSource
 
-/** An entry as a message; `undefined` when it should have content and is unreadable. */
+/** Returns an entry as a message; `undefined` if its content is missing or unreadable. */
 export function messageOfEntry(entry: JsonObject): Message | undefined {
   switch (entry.type) {
     case 'message':
@@ -41,12 +41,11 @@ export function messageOfEntry(entry: JsonObject): Message | undefined {
   }
 }
 
-/** A bookkeeping row with an entry. Its role is `tool`, so that it does not count as a turn. */
+/** Returns a bookkeeping row with an entry. Its role is `tool`, so that it doesn't count as a turn. */
 export function silentEntry(entry: JsonObject): Message {
   return { role: 'tool', content: [], metadata: { [PI]: entry } }
 }
 
-/** The text for an abandoned branch. */
 function branchSummaryText(summary: string): string {
   return `Summary of another branch of this conversation, which was left:\n\n${summary}`
 }
@@ -57,7 +56,7 @@ function ofMessage(entry: JsonObject, message: JsonObject): Message | undefined 
     case 'user':
     case 'assistant':
       return spokenMessage(message.role, content, { ...entry, message: fields })
-    // Version 2 has another name for it, which pi renames in the file.
+    // Version 2 uses another name for it, which pi replaces in the file.
     case 'hookMessage':
     case 'custom':
       return spokenMessage('user', content, { ...entry, message: { ...fields, role: 'custom' } })
@@ -136,7 +135,7 @@ function partOf(block: Json, isAnthropic: boolean): Part {
   return simplePartOf(block)
 }
 
-/** The blocks that a tool result can contain too. Unknown ones are stored whole, and never sent. */
+/** Returns a block that a tool result can contain too. Unknown blocks are stored in full and never sent. */
 function simplePartOf(block: Json): TextPart | ImagePart | ProviderPart {
   if (isObject(block)) {
     const { type, ...rest } = block as JsonObject
@@ -152,7 +151,6 @@ function simplePartOf(block: Json): TextPart | ImagePart | ProviderPart {
   return { type: 'provider', provider: PI, data: block }
 }
 
-/** The text for a command that the user ran. */
 function bashText({ command, output, exitCode, cancelled, truncated, fullOutputPath }: JsonObject): string {
   const lines = [`I ran \`${String(command)}\`:`, '', '```', ...(output ? [String(output)] : []), '```']
   if (cancelled === true) lines.push('', 'It was cancelled.')

@@ -16,8 +16,8 @@ import { compactionEvent, entryOn, nameOf, timeOf, titleOf } from './fields.ts'
 import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
 
 /*
- * The tree in one of pi's session files: its entries in short form, and the entries of each conversation. pi sends a path from the root to a leaf,
- * as compacted by its last compaction.
+ * The tree in one of pi's session files: its entries in short form, and the entries of each conversation. pi sends a path from the root to
+ * a leaf, as compacted by the last compaction on it.
  */
 
 /** An entry in short form, without content. */
@@ -25,17 +25,17 @@ type PiEntry = {
   readonly at: Place
   readonly type: string
   readonly id: string | undefined
-  /** The index of the entry it follows. */
+  /** The index of the entry that it follows. */
   readonly parent: number | undefined
   readonly use: ToolUse | undefined
-  /** For a compaction: the index of the first entry it keeps; absent when it is not in the file before it. */
+  /** For a compaction, the index of the first entry that it keeps; absent if that entry isn't in the file before it. */
   readonly firstKept: number | undefined
   readonly hasSummary: boolean
 }
 
-/** A conversation of the file. The header is its first row, then the entries of the path follow. */
+/** A conversation of the file. The header is its first row; the entries of the path follow. */
 type PiBranch = {
-  /** The first entry of a branch after it left another; absent for the current one. */
+  /** The first entry of a branch after it left another one; absent for the current branch. */
   readonly from: number | undefined
   /** The index of its last entry; absent for a file without entries. */
   readonly leaf: number | undefined
@@ -45,14 +45,13 @@ type PiBranch = {
 type PiCompaction = {
   readonly to: number
   readonly undone: boolean
-  /** Whether it covers less, because it would have separated a call from its result. */
+  /** Whether it covers fewer rows than in pi, because otherwise it would have separated a call from its result. */
   readonly mended: boolean
 }
 
-/** Types of conversation entries; other entries alone are not a branch. */
+/** The types of conversation entries. Other entries alone don't make a branch. */
 const SPEAKING = new Set(['message', 'custom_message', 'branch_summary', 'compaction'])
 
-/** All types of entries. */
 const TYPES = new Set([
   ...SPEAKING,
   'model_change',
@@ -64,17 +63,17 @@ const TYPES = new Set([
 
 class PiTree {
   readonly entries: PiEntry[] = []
-  /** The indexes of entries whose parent is not before them in the file. */
+  /** The indexes of entries whose parent doesn't precede them in the file. */
   readonly orphans = new Set<number>()
   readonly #byId = new Map<string, number>()
-  /** Version 1 has no ids: each entry follows the one before it. */
+  /** Whether the file has version 1, which has no ids: each entry follows the one before it. */
   readonly #isLine: boolean
 
   constructor(version: unknown) {
     this.#isLine = typeof version !== 'number' || version < 2
   }
 
-  /** Adds the next entry. Returns why it is unreadable, or `undefined`. */
+  /** Adds the next entry. Returns the reason why it is unreadable, or `undefined`. */
   add(entry: JsonObject, at: Place): string | undefined {
     const index = this.entries.length
     const { id, parentId, type } = entry
@@ -103,7 +102,7 @@ class PiTree {
     return index >= 0 && index < this.entries.length ? index : undefined
   }
 
-  /** The current branch, which ends with the last entry, then the others, in the order of their leaves. */
+  /** Returns the current branch, which ends with the last entry, then the others in the order of their leaves. */
   branches(): PiBranch[] {
     const { entries } = this
     const parents = new Set(entries.map(({ parent }) => parent))
@@ -114,7 +113,7 @@ class PiTree {
       if (parents.has(leaf) || seen.has(leaf)) continue
       let from = leaf
       let speaks = false
-      // Each entry is visited once: the entries before a seen one are seen too.
+      // Each entry is visited once, because the entries before a seen entry have also been seen.
       for (let at: number | undefined = leaf; at !== undefined && !seen.has(at); at = entries[at]!.parent) {
         seen.add(at)
         from = at
@@ -125,14 +124,14 @@ class PiTree {
     return branches
   }
 
-  /** The indexes of the entries from the root to a leaf. */
+  /** Returns the indexes of the entries from the root to a leaf. */
   pathTo(leaf: number | undefined): number[] {
     const path: number[] = []
     for (let at = leaf; at !== undefined; at = this.entries[at]!.parent) path.push(at)
     return path.reverse()
   }
 
-  /** The compactions of a path, by the index of their entry. */
+  /** Returns the compactions of a path, by the index of their entry. */
   compactionsOf(path: readonly number[]): Map<number, PiCompaction> {
     const ordinals = new Map(path.map((index, at) => [index, at + 2] as const))
     const uses = [undefined, ...path.map((index) => this.entries[index]!.use)]
@@ -148,7 +147,7 @@ class PiTree {
     const compactions = new Map<number, PiCompaction>()
     let lowest = Number.POSITIVE_INFINITY
     for (const [index, to, wanted] of cuts.toReversed()) {
-      // Only the last one counts, even if it keeps entries that an earlier one had hidden.
+      // Only the last one counts, even if it keeps entries that an earlier one hid.
       compactions.set(index, { to, undone: lowest < to, mended: to !== wanted })
       lowest = Math.min(lowest, to)
     }
@@ -156,7 +155,7 @@ class PiTree {
   }
 }
 
-/** For each number of rows the largest number, at most that, after which a cut separates no call from its result. */
+/** Returns, for each number of rows, the largest number up to it after which a cut separates no call from its result. */
 function wholeCutsOf(pairs: Pairing['pairs'], rows: number): number[] {
   const changes = new Array<number>(rows + 2).fill(0)
   for (const { call, result } of pairs) {
@@ -186,8 +185,8 @@ function useOf({ type, message }: JsonObject): ToolUse | undefined {
 }
 
 /**
- * Sessions of pi, the coding agent. The branch with the last entry is the session; the other branches are conversations of their own, or counted in
- * a note. Every entry of a branch is a row, including bookkeeping.
+ * Sessions of pi, the coding agent. The branch with the last entry becomes the session; the other branches become separate conversations,
+ * or are counted in a note. Every entry of a branch becomes a row, including bookkeeping.
  */
 export const pi: Source = {
   name: PI,
@@ -215,7 +214,6 @@ async function* read(input: Input, options: ReadOptions): AsyncGenerator<SourceE
   }
 }
 
-/** The result of a first reading. */
 type Survey = {
   readonly id: string
   readonly header: JsonObject
@@ -305,12 +303,12 @@ async function* tellBranch(
   if (model !== undefined) yield model
 }
 
-/** A name for a place in files that are only appended to, for entries without an id (version 1). */
+/** Returns a name for an entry without an id (version 1), from its place, because files are only appended to. */
 function nameOfPlace({ line, column = 1 }: Place): string {
   return `line-${line}${column === 1 ? '' : `:${column}`}`
 }
 
-/** `isShared`: it is on the branch that this one left, too, where its usage counts. */
+/** `isShared`: the entry is also on the branch that this one left, where its usage counts. */
 function* tellEntry(
   entry: JsonObject,
   at: Place,
@@ -369,7 +367,7 @@ function headFields({ header, title }: Survey): FieldsEvent {
   }
 }
 
-/** The model in an entry, as a field of the session. */
+/** Returns the model in an entry, as a field of the session. */
 function modelOf({ type, provider, modelId, message }: JsonObject): FieldsEvent | undefined {
   if (type === 'model_change') return { type: 'fields', ...modelFields(provider, modelId) }
   if (type !== 'message' || !isObject(message) || message.role !== 'assistant') return undefined
@@ -380,7 +378,7 @@ function modelFields(givenProvider: unknown, givenModel: unknown): Pick<FieldsEv
   return defined({ provider: nameOf(givenProvider), model: nameOf(givenModel) })
 }
 
-/** The time of an entry: that of its message if it has one. */
+/** Returns the time of an entry; if its message has a time, that of the message. */
 function created({ timestamp, message }: JsonObject): { readonly createdAt?: number } {
   const createdAt = (isObject(message) ? timeOf(message.timestamp) : undefined) ?? timeOf(timestamp)
   return createdAt === undefined ? {} : { createdAt }

@@ -4,28 +4,28 @@ import type { PositionRange } from '../../core/messages/message.ts'
 import { rangesOf } from './fields.ts'
 
 /*
- * Roo Code's tags as compactions. Roo shows the messages from the last summary on, except those that a later marker hides; earlier summaries hide
- * the messages with their tag. So the last summary covers everything before it, an earlier one the messages with its tag, a marker the visible
- * messages with its tag. Inconsistent tags are repaired and noted.
+ * Represents Roo Code's tags as compactions. Roo shows the messages from the last summary on, except those that a later marker hides;
+ * earlier summaries hide the messages with their tag. So the last summary covers everything before it, an earlier one covers the messages
+ * with its tag, and a marker covers the visible messages with its tag. Inconsistent tags are repaired and noted.
  */
 
 export type RooCompaction = {
-  /** The index of the summary or the marker. */
+  /** The index of the summary or marker. */
   readonly owner: number
-  /** The index of the last element it covers, or its own: compactions are in this order. */
+  /** The index of the last element that it covers, or its own. Compactions are in this order. */
   readonly after: number
   readonly kind: 'condense' | 'truncate'
   readonly covers: readonly PositionRange[]
 }
 
 export type RooPlan = {
-  /** The number of each element that is a message. */
+  /** The message number of each element that is a message. */
   readonly ordinals: ReadonlyMap<number, number>
   readonly compactions: readonly RooCompaction[]
   readonly notes: readonly RooNote[]
 }
 
-/** The plan for the elements of a file. */
+/** Returns the plan for the elements of a file. */
 export function planOfRoo(elements: readonly RooElement[]): RooPlan {
   return new Planner(elements).plan()
 }
@@ -38,10 +38,10 @@ class Planner {
   readonly #condensed = new Map<string, number[]>()
   readonly #truncated = new Map<string, number[]>()
   readonly #summaries = new Set<string | undefined>()
-  /** The last element that belongs to the coverage of a compaction so far. */
+  /** The last element that the compactions so far cover. */
   #coveredTo = -1
   readonly #ordinals = new Map<number, number>()
-  /** The place of each element in the order of the view: its ordinal, or the last ordinal that its row replaces. */
+  /** The place of each element in view order: its ordinal, or the last ordinal that its row replaces. */
   readonly #anchors = new Map<number, number>()
   readonly #visible = new Set<number>()
   readonly #compactions: RooCompaction[] = []
@@ -78,7 +78,7 @@ class Planner {
     const ordinal = this.#ordinals.size + 1
     this.#ordinals.set(index, ordinal)
     this.#anchors.set(index, ordinal)
-    // A result that the last summary covers with its call.
+    // A result that the last summary covers together with its call.
     if (index > this.#coveredTo) this.#visible.add(index)
   }
 
@@ -101,7 +101,7 @@ class Planner {
     else this.#coversNothing(index, tagged)
   }
 
-  /** The elements with a summary's tag and those between them: a summary replaces adjacent messages. */
+  /** Returns the elements with a summary's tag, and those between them, because a summary replaces adjacent messages. */
   #span(tagged: readonly number[]): number[] {
     const own = new Set(tagged.filter((at) => this.#visible.has(at)))
     if (own.size === 0) return []
@@ -115,8 +115,8 @@ class Planner {
   }
 
   /**
-   * After the last summary, Roo omits results whose calls precede it. A message with nothing else is covered with its calls if it directly
-   * follows the summary. Returns the index of the last such message, or that of the summary.
+   * After the last summary, Roo omits results whose calls precede it. A message that contains nothing else is covered together with its
+   * calls if it directly follows the summary. Returns the index of the last such message, or the summary's.
    */
   #answersAfter(summary: number): number {
     let last = summary
@@ -130,7 +130,7 @@ class Planner {
     return last
   }
 
-  /** The rows for a summary, up to the last place where no call is separated from a later result. */
+  /** Returns the rows for a summary, up to the last place where no call is separated from a later result. */
   #wholeRun(rows: readonly number[], after: number): number[] {
     let covered = this.#inOrder(rows)
     for (;;) {
@@ -141,7 +141,7 @@ class Planner {
         )
       const first = covered.findIndex(isParted)
       if (first === -1) return covered
-      // A result whose call precedes the covered rows is excluded at the beginning, a call at the end.
+      // A result whose call precedes the covered rows is excluded at the beginning, and a call without its result at the end.
       const start = this.#anchors.get(covered[0]!)!
       const answersEarlier = (this.#partners.get(covered[first]!) ?? []).some(
         (other) => (this.#anchors.get(other) ?? start) < start,
@@ -150,7 +150,7 @@ class Planner {
     }
   }
 
-  /** The element after which all messages of a marker are known. */
+  /** Returns the element after which all messages of a marker are known. */
   #markerDue(index: number): number {
     const end = taggedIn(this.#truncated, this.#elements[index]!.id).at(-1) ?? -1
     return index < this.#lastSummary ? index : Math.max(index, end)
@@ -207,7 +207,7 @@ class Planner {
     this.#coveredTo = Math.max(this.#coveredTo, after)
   }
 
-  /** A summary or a marker without messages to hide becomes a message; a marker whose messages are in the file is dropped. */
+  /** A summary or marker that has no messages to hide becomes a message; a marker whose messages are in the file is dropped. */
   #coversNothing(index: number, tagged: readonly number[]): void {
     const { kind } = this.#elements[index]!
     const isThere = tagged.some((at) => at !== index)
@@ -229,7 +229,7 @@ function taggedIn(tags: ReadonlyMap<string, readonly number[]>, id: string | und
   return (id === undefined ? undefined : tags.get(id)) ?? []
 }
 
-/** The elements with the other halves of each element's calls and results. */
+/** Returns, for each element, the elements with the other halves of its calls and results. */
 function partnersOf(elements: readonly RooElement[]): Map<number, number[]> {
   const partners = new Map<number, number[]>()
   const { pairs } = pairToolUse(elements.map(({ kind, use }) => (kind === 'message' ? use : undefined)))
@@ -240,7 +240,7 @@ function partnersOf(elements: readonly RooElement[]): Map<number, number[]> {
   return partners
 }
 
-/** Inconsistent tags: missing owners, and two tags on one message. */
+/** Returns notes about inconsistent tags: missing owners, and two tags on one message. */
 function tagNotes(elements: readonly RooElement[]): RooNote[] {
   const notes: RooNote[] = []
   const note = (index: number, why: string): void => {
@@ -274,14 +274,14 @@ function tagNotes(elements: readonly RooElement[]): RooNote[] {
 /** An element in short form, without content. */
 export type RooElement = {
   readonly kind: 'message' | 'summary' | 'marker'
-  /** For a summary or a marker: the id that tags refer to. */
+  /** The id that tags refer to, for a summary or marker. */
   readonly id: string | undefined
   readonly condenseParent: string | undefined
   readonly truncationParent: string | undefined
   readonly use: ToolUse | undefined
-  /** Whether it contains only tool results. */
+  /** Whether it contains nothing but tool results. */
   readonly onlyResults: boolean
 }
 
-/** The repair or note of the element with this index. */
+/** A repair or note about the element with this index. */
 type RooNote = { readonly index: number; readonly kind: 'mended' | 'kept'; readonly why: string }

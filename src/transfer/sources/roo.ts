@@ -23,18 +23,17 @@ import { planOfRoo, type RooCompaction, type RooPlan } from './roo-plan.ts'
 
 /*
  * Elements of Roo Code's `api_conversation_history.json` as messages. Format: src/core/task-persistence/apiMessages.ts of
- * RooCodeInc/Roo-Code: messages of Anthropic's API, with a time, tags, and blocks and items for other providers among them.
+ * RooCodeInc/Roo-Code. They are messages of Anthropic's API with a time and tags, and include blocks and items for other providers.
  *
- * `metadata.roo` holds an element's other fields except its tags, which change and are compactions here.
+ * `metadata.roo` holds an element's other fields, except its tags, which change and are represented as compactions.
  */
 
-/** The agents with this form of file. Cline is what Roo Code was made from. */
+/** The agents with this form of file. Roo Code is a fork of Cline. */
 type Agent = Extract<UnsentSource, 'roo' | 'cline'>
 
-/** The names of tools by the ids of their calls so far. */
 type ToolNames = Map<string, string>
 
-/** Blocks of Anthropic's API. Other blocks in such a file are for other providers, and must not be sent to this one. */
+/** The blocks of Anthropic's API. Other blocks in such a file are for other providers, and must not be sent to Anthropic. */
 const ANTHROPIC_BLOCKS = new Set([
   'text',
   'image',
@@ -45,7 +44,7 @@ const ANTHROPIC_BLOCKS = new Set([
   'redacted_thinking',
 ])
 
-/** An element as a message; `undefined` for one that is not a message. */
+/** Returns an element as a message; `undefined` if it isn't a message. */
 function messageOfElement(element: JsonObject, names: ToolNames, agent: Agent): Message | undefined {
   const { role, content, type } = element
   const metadata = metadataOf(element, agent)
@@ -64,7 +63,7 @@ function metadataOf(element: JsonObject, agent: Agent): { readonly metadata?: Js
   return Object.keys(rest).length === 0 ? {} : { metadata: { [agent]: rest } }
 }
 
-/** An item of reasoning, from OpenAI's Responses, or plain. */
+/** Returns an item of reasoning, plain or from OpenAI's Responses. */
 function ofReasoning({ type, id, summary, encrypted_content, text }: JsonObject, agent: Agent): Message {
   if (typeof text === 'string' && encrypted_content === undefined)
     return { role: 'assistant', content: [{ type: 'reasoning', text }] }
@@ -97,7 +96,7 @@ function partOf(block: Json, role: 'user' | 'assistant', names: ToolNames, agent
   return named(part, names)
 }
 
-/** A result with the name of its tool, from its call. */
+/** Returns a result with the name of its tool, taken from its call. */
 function named(part: Part, names: ToolNames): Part {
   if (part.type === 'tool-call') names.set(part.toolCallId, part.toolName)
   if (part.type !== 'tool-result' || part.toolName !== undefined) return part
@@ -105,7 +104,7 @@ function named(part: Part, names: ToolNames): Part {
   return toolName === undefined ? part : { ...part, toolName }
 }
 
-/** The files in a task's folder: the messages for the model, under their current and earlier name, and the displayed messages. */
+/** The files in a task's folder: the messages for the model under their current and earlier name, and the displayed messages. */
 const HISTORY = 'api_conversation_history.json'
 const EARLIER = 'claude_messages.json'
 const SHOWN = 'ui_messages.json'
@@ -122,8 +121,8 @@ const TAGS = [
 ]
 
 /**
- * Task histories of Roo Code. A task is named after its folder. Summaries and markers are not messages: their compactions insert them.
- * `ui_messages.json` in the same folder is recognized and rejected.
+ * Task histories of Roo Code. A task is named after its folder. Summaries and markers aren't messages, because their compactions insert
+ * them. `ui_messages.json` in the same folder is recognized and rejected.
  */
 export const roo: Source = {
   name: 'roo',
@@ -135,8 +134,9 @@ export const roo: Source = {
 }
 
 /**
- * Task histories of Cline: the same file without Roo Code's tags. Cline's messages have no time, or they name their model (`modelInfo`). Else the model
- * is in `task_metadata.json`, and the times are in `ui_messages.json`, in the same folder. Format: src/core/storage/disk.ts of cline/cline.
+ * Task histories of Cline: the same file without Roo Code's tags. Cline's messages either have no time, or name their model (`modelInfo`).
+ * Otherwise the model is in `task_metadata.json`, and the times are in `ui_messages.json`, both in the same folder. Format:
+ * src/core/storage/disk.ts of cline/cline.
  */
 export const cline: Source = {
   name: 'cline',
@@ -156,7 +156,7 @@ function recognizes({ name, shape, values }: Head): boolean {
   return shape === 'list' && values.some((value) => isObject(value) && isTagged(value))
 }
 
-/** The file has the same name in every task; the folder is its id. */
+/** The file has the same name in every task, and the folder is its id. */
 function isTaskFile(name: string): boolean {
   return name === HISTORY || name === EARLIER
 }
@@ -198,18 +198,18 @@ async function* read(input: Input, agent: Agent): AsyncGenerator<SourceEvent, vo
   yield* tell(input, plan, agent, { shown, usages: new ShownUsages(requests) })
 }
 
-/** The most bytes of the displayed messages that are read. */
+/** The maximum number of bytes read of the displayed messages. */
 const SHOWN_BYTES = 64 * 1024 * 1024
 
-/** What the times of displayed messages say about the messages for the model. */
+/** The times of the messages for the model, as far as the displayed messages show them. */
 type ShownTimes = {
-  /** Of the first displayed message. */
+  /** The time of the first displayed message. */
   readonly began: number
-  /** The times of the first and the last message displayed while the history had so many elements. */
+  /** The times of the first and the last message displayed while the history had a given number of elements. */
   readonly at: ReadonlyMap<number, { readonly first: number; readonly last: number }>
 }
 
-/** A displayed request: its time, the number of elements before it, and the usage that was reported for it. */
+/** A displayed request: its time, the number of elements before it, and its reported usage. */
 type ShownRequest = {
   readonly time: number
   readonly elements: number
@@ -219,8 +219,9 @@ type ShownRequest = {
 type Shown = { readonly times: ShownTimes | undefined; readonly requests: readonly ShownRequest[] }
 
 /**
- * The times and the usage in `ui_messages.json`: messages of earlier versions have no times of their own. Each displayed message names the last element of the
- * history at its time (`conversationHistoryIndex`); older ones do not, but every request (`api_req_started`) adds the user's message and the answer.
+ * Reads the times and the usage in `ui_messages.json`, because messages of earlier versions have no times of their own. Each displayed
+ * message names the last element of the history at its time (`conversationHistoryIndex`). Older ones don't, but every request
+ * (`api_req_started`) adds the user's message and the answer.
  */
 async function readShown(input: Input, agent: Agent): Promise<Shown> {
   const text = isTaskFile(input.name) ? await input.beside?.(SHOWN, SHOWN_BYTES) : undefined
@@ -247,7 +248,7 @@ async function readShown(input: Input, agent: Agent): Promise<Shown> {
   return { times: began === undefined ? undefined : { began, at }, requests: shownRequests }
 }
 
-/** The usage of a displayed request, which is JSON in its text. */
+/** Returns the usage of a displayed request, which is JSON in its text. */
 function usageOfRequest(
   shown: { readonly [field: string]: unknown },
   agent: Agent,
@@ -256,7 +257,7 @@ function usageOfRequest(
   if (!isObject(report) || countIn(report.tokensIn) === undefined) return undefined
   const [input = 0, output = 0] = [countIn(report.tokensIn), countIn(report.tokensOut)]
   const [read = 0, written = 0] = [countIn(report.cacheReads), countIn(report.cacheWrites)]
-  // Roo Code counts cached tokens among the input, except in earlier versions, of Anthropic's models.
+  // Roo Code counts cached tokens as input, except in earlier versions with Anthropic's models.
   const isTotal = agent === 'roo' && input >= read + written
   const info = isObject(shown.modelInfo) ? shown.modelInfo : {}
   const [provider, model] = [nameOf(info.providerId), nameOf(info.modelId)]
@@ -273,7 +274,7 @@ function countIn(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
-/** The usage of answers, in order: each has that of the last request that was displayed before it. */
+/** The usage of answers in order. Each has the usage of the last request displayed before it. */
 class ShownUsages {
   readonly #requests: readonly ShownRequest[]
   #next = 0
@@ -297,7 +298,10 @@ class ShownUsages {
   }
 }
 
-/** The times of elements, in order. One without its own has that of a displayed message, but none before that of the element before it. */
+/**
+ * The times of elements in order. An element without a time has that of a displayed message, but never a time before the previous
+ * element's.
+ */
 class ElementTimes {
   readonly #shown: ShownTimes | undefined
   #latest: number
@@ -307,7 +311,7 @@ class ElementTimes {
     this.#latest = shown?.began ?? 0
   }
 
-  /** A user's message is added right after its request is displayed; an answer after its first words are. */
+  /** A user's message is added right after its request is displayed, an answer after its first words are. */
   next({ ts, role }: JsonObject, elementsBefore: number): number | undefined {
     const own = timeOf(ts)
     if (this.#shown === undefined) return own
@@ -318,10 +322,10 @@ class ElementTimes {
   }
 }
 
-/** The file in a task's folder that names the models, and the most bytes of it that are read. */
+/** The file in a task's folder that names the models, and the maximum number of its bytes that are read. */
 const [CLINE_METADATA, CLINE_METADATA_BYTES] = ['task_metadata.json', 16 * 1024 * 1024]
 
-/** The fields of a task of Cline. Its folder is named after the time of its beginning. */
+/** Returns the fields of a task of Cline. Its folder is named after the time at which it began. */
 async function fieldsOfCline(
   input: Input,
   { createdAt, modelInfo }: Pick<Survey, 'createdAt' | 'modelInfo'>,
@@ -346,21 +350,20 @@ async function lastModel(input: Input): Promise<ModelInfo | undefined> {
   return isObject(last) ? last : undefined
 }
 
-/** The result of a first reading. */
 type Survey = {
-  /** Of the last message that names its model. */
+  /** The model of the last message that names its model. */
   readonly modelInfo: ModelInfo | undefined
   readonly plan: RooPlan
-  /** The element of the file for each element of the plan. */
+  /** The index in the file of each element of the plan. */
   readonly places: readonly number[]
   readonly createdAt: number | undefined
   /** Whether an element has no time. */
   readonly timeless: boolean
-  /** The number of elements after one with a later time. */
+  /** The number of elements that follow an element with a later time. */
   readonly late: number
 }
 
-/** The history, or why it cannot be read. */
+/** Returns the history, or the reason why it can't be read. */
 async function survey(input: Input): Promise<Survey | string> {
   const elements: RooElement[] = []
   const places: number[] = []
@@ -395,7 +398,6 @@ async function isShown(input: Input): Promise<boolean> {
   return false
 }
 
-/** Why a value is not an element of a history. */
 function problemOf(value: unknown): string | undefined {
   if (!isObject(value)) return 'a message must be an object'
   const problem = jsonProblem(value, DEPTH_KEPT)
@@ -422,8 +424,8 @@ function elementOf(value: JsonObject): RooElement {
 }
 
 /**
- * The second reading: the messages in order, then the compactions, because a call that was open when Roo Code hid it may have its result
- * later in the file.
+ * The second reading. Yields the messages in order, then the compactions, because a call that was open when Roo Code hid it may have its
+ * result later in the file.
  */
 async function* tell(
   input: Input,
@@ -508,7 +510,7 @@ function compactionOf(
   return compactionEvent(placeOf(read), { id, kind, covers, text, createdAt })
 }
 
-/** Idempotency keys: the time of a message, by which Roo Code identifies it, and its index among those of that time. */
+/** Idempotency keys: the time by which Roo Code identifies a message, and the index among messages with the same time. */
 class Keys {
   readonly #seen = new Map<number, number>()
 

@@ -2,9 +2,7 @@ import { detectFormat, type MessageFormat } from '../../adapters/detect.ts'
 import { isObject } from '../../core/messages/json.ts'
 import type { Head } from '../source.ts'
 
-/*
- * Detects the layout of a file of messages, and the forms of its messages, from its head.
- */
+/* Detects the layout of a file of messages, and the forms of its messages, from its head. */
 
 /** The fields with a list of messages. */
 export const MESSAGE_LISTS = ['messages', 'input'] as const
@@ -12,8 +10,8 @@ export const MESSAGE_LISTS = ['messages', 'input'] as const
 export const CONVERSATION_LIST = 'conversations'
 
 /**
- * `messages`: one message per line or element. `conversations`: one conversation per line or element. `object`: one object with the messages of one
- * conversation. `collection`: one object with a list of conversations.
+ * `messages`: one message per line or element. `conversations`: one conversation per line or element. `object`: one object with the
+ * messages of one conversation. `collection`: one object with a list of conversations.
  */
 type Layout = 'messages' | 'conversations' | 'object' | 'collection'
 
@@ -25,10 +23,10 @@ type TranscriptShape = {
   readonly hasSystem: boolean
 }
 
-/** The maximum number of messages that are read per conversation. */
+/** The maximum number of messages that are examined per conversation. */
 const SAMPLE = 50
 
-/** The shape of a file of messages from its head; `undefined` when fewer than half of the values are messages. */
+/** Returns the shape of a file of messages from its head; `undefined` if fewer than half of the values are messages. */
 export function transcriptShape(head: Head): TranscriptShape | undefined {
   const layout = layoutOf(head)
   if (layout === undefined) return undefined
@@ -53,12 +51,12 @@ function layoutOf({ shape, values }: Head): Layout | undefined {
   return isMany ? 'conversations' : 'messages'
 }
 
-/** A request of the Responses API whose input is one text. */
+/** Returns whether a value is a request of the Responses API whose input is one text. */
 function saysInput(value: unknown): boolean {
   return isObject(value) && typeof value.input === 'string' && typeof value.model === 'string'
 }
 
-/** The conversations of the head; single messages if the file is one conversation. */
+/** Returns the conversations of the head; single messages if the file is one conversation. */
 function conversationsIn({ values }: Head, layout: Layout): readonly unknown[] {
   if (layout !== 'collection') return values
   const [collection] = values
@@ -66,7 +64,7 @@ function conversationsIn({ values }: Head, layout: Layout): readonly unknown[] {
   return Array.isArray(list) ? (list as readonly unknown[]) : []
 }
 
-/** The messages of a conversation: a list, or an object with one. `undefined` for any other value. */
+/** Returns the messages of a conversation, which is a list or an object with one; `undefined` for any other value. */
 export function messagesOf(value: unknown): readonly unknown[] | undefined {
   if (Array.isArray(value)) return value as readonly unknown[]
   if (!isObject(value) || value.role !== undefined) return undefined
@@ -77,7 +75,7 @@ export function messagesOf(value: unknown): readonly unknown[] | undefined {
   return undefined
 }
 
-/** The fields that a message of these roles can have besides a content, or instead of it. */
+/** The fields that a message with one of these roles can have beside a content, or instead of it. */
 const INSTEAD = [
   'tool_calls',
   'function_call',
@@ -90,17 +88,17 @@ const INSTEAD = [
 ]
 const SPEAKERS = new Set<unknown>(['system', 'developer', 'user', 'assistant'])
 
-/** Whether a message has a role and no content in any known field: it has an unknown form, such as the AI SDK's `parts`. */
+/** Returns whether a message has a role but no content in any known field. Its form is then unknown, such as the AI SDK's `parts`. */
 export function saysNothing(message: unknown): boolean {
   if (!isObject(message) || !SPEAKERS.has(message.role) || message.content !== undefined) return false
-  // Items of the Responses API other than messages can have a role and no content.
+  // Items of the Responses API that aren't messages can have a role and no content.
   if (typeof message.type === 'string' && message.type !== 'message') return false
   return !INSTEAD.some((name) => message[name] !== undefined)
 }
 
 const PLAIN_ROLES = new Set<unknown>(['system', 'user', 'assistant'])
 
-/** Whether a message is a role and texts, which are the same in every form. */
+/** Returns whether a message is a role and texts, which have the same form everywhere. */
 function isPlain(message: unknown): boolean {
   return (
     isObject(message) &&

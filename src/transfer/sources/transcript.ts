@@ -37,12 +37,14 @@ export const messages: Source = {
   read: (input) => readTranscript(input, ANY),
 }
 
-/** The ids and keys of the messages of one conversation: each is unique within a session. */
+/** The ids and keys of the messages of one conversation, which must be unique within a session. */
 class OwnNames {
   readonly #ids = new Set<string>()
   readonly #bodies = new Map<string, string>()
 
-  /** Adds the ids of the next message. Returns why they are invalid, or `undefined`. The same body under one key is the same message. */
+  /**
+   * Adds the ids of the next message. Returns why they are invalid, or `undefined`. The same body under the same key is the same message.
+   */
   take(message: NewMessage): string | undefined {
     const { id, idempotencyKey: key } = message
     // The store reports other problems of a message.
@@ -69,11 +71,11 @@ type TranscriptForm = {
   readonly name: SourceName
   /** The provider of the messages, if their form implies it. */
   readonly provider?: string
-  /** A reader for the messages of one conversation. `sample` is its shape. */
+  /** Returns a reader for the messages of one conversation. `sample` shows its shape. */
   reader(sample: readonly unknown[]): MessageReader
-  /** The messages in other fields of the conversation, as they would be in the list. */
+  /** Returns the messages in other fields of the conversation, in the form that they would have in the list. */
   leading(fields: JsonObject): readonly unknown[]
-  /** Those fields. */
+  /** The names of those fields. */
   readonly leadingFields: readonly string[]
 }
 
@@ -99,7 +101,7 @@ export async function* readTranscript(
   }
 }
 
-/** One object: its fields are read first, because their messages precede the list. */
+/** Reads one object. Its fields are read first, because their messages precede the list. */
 async function* objectOf(input: Input, form: TranscriptForm): AsyncGenerator<SourceEvent, void, undefined> {
   const fields: (readonly [key: string, value: unknown])[] = []
   const sample: unknown[] = []
@@ -143,7 +145,7 @@ async function* conversationsOf(
   }
 }
 
-/** The beginning of a conversation; returns its fields. */
+/** Yields the beginning of a conversation; returns its fields. */
 function* beginning(
   given: { readonly [key: string]: unknown },
   at: Place,
@@ -207,11 +209,11 @@ async function* messagesIn(
     }
   }
   yield* events(reader.flush(), form, names)
-  // A model without its provider is not enough.
+  // A model without its provider isn't enough.
   if (model !== undefined && form.provider !== undefined) yield { type: 'fields', model }
 }
 
-/** The model that wrote a message, from an API's answer. */
+/** Returns the model that wrote a message, from an API's answer. */
 function modelOf(value: unknown): string | undefined {
   return isObject(value) && value.role === 'assistant' ? nameOf(value.model) : undefined
 }
@@ -232,7 +234,6 @@ function* events(
   }
 }
 
-/** A message with its key and its time. */
 function stored(message: NewMessage, { value, ordinal }: Given, form: TranscriptForm): NewMessage {
   const createdAt = isObject(message) ? (message.createdAt ?? momentOf(value)) : undefined
   if (!isObject(message)) return message
@@ -273,7 +274,10 @@ export const openai: Source = {
 
 const OF_AGENTS = "items of OpenAI's Agents SDK, which fromAgentItems reads"
 
-/** Agents items differ from items of the Responses API only in field names; calls and results identify them. */
+/**
+ * Returns whether items are those of the Agents SDK. They differ from items of the Responses API only in field names; calls and results
+ * identify them.
+ */
 function isOfAgents(values: readonly unknown[]): boolean {
   const calls = values
     .filter(isObject)
@@ -288,7 +292,7 @@ function onlyOpenAI(forms: ReadonlySet<string>): boolean {
   return [...forms].every((form) => form === 'openai' || form === 'openai-responses')
 }
 
-/** Whether items of the Responses API are among them; an item may be followed by no other. */
+/** Returns whether some values are items of the Responses API. Each is tested alone, because an item may be the only one. */
 function isResponses(sample: readonly unknown[]): boolean {
   return sample.some((item) => detectFormat([item]) === 'openai-responses')
 }
@@ -302,7 +306,7 @@ const ANTHROPIC: TranscriptForm = {
   leadingFields: ['system'],
 }
 
-/** Transcripts of Anthropic's Messages API; a system prompt beside the messages becomes a leading system message. */
+/** Transcripts of Anthropic's Messages API. A system prompt beside the messages becomes a leading system message. */
 export const anthropic: Source = {
   name: 'anthropic',
   title: 'a transcript of Anthropic’s (Messages)',

@@ -6,16 +6,16 @@ import type { Input, Place, ReadOptions, SourceEvent } from '../source.ts'
 import { fieldsBeside } from './fields.ts'
 
 /*
- * Files of conversations whose messages are a tree: a list of them, a single one, or one per line. The current branch of a conversation becomes a
- * session; with `branches` so do the others, each from the root.
+ * Files of conversations whose messages form a tree: a list of conversations, a single one, or one per line. The current branch of a
+ * conversation becomes a session; with `branches`, so do the others, each from the root.
  */
 
 type Fields = { readonly [field: string]: unknown }
 
-/** Reads the messages of one branch, in order. */
+/** Reads the messages of one branch in order. */
 export type BranchReader = {
   read(id: string, message: unknown): Iterable<SourceEvent>
-  /** The number of omitted messages without content. */
+  /** The number of messages without content, which are omitted. */
   readonly blank: number
 }
 
@@ -24,18 +24,18 @@ export type TreeRead = { readonly tree: MessageTree; readonly notes?: readonly S
 
 /** The format of a system's conversations. */
 export type TreeForm = {
-  /** Fields with the id of a conversation; the first one present counts. */
+  /** The fields with the id of a conversation; the first one present counts. */
   readonly idFields: readonly string[]
   /** The field with the messages. */
   readonly messages: string
-  /** The problem of a value without them. */
+  /** The problem reported for a value without messages. */
   readonly missing: string
   treeOf(given: Fields, at: Place): TreeRead | undefined
   fieldsOf(fields: JsonObject): FieldsEvent
   readerAt(at: Place): BranchReader
 }
 
-/** The events of a file, one conversation in memory at a time. */
+/** Yields the events of a file, holding one conversation in memory at a time. */
 export async function* readTrees(
   input: Input,
   options: ReadOptions,
@@ -53,10 +53,9 @@ export async function* readTrees(
   }
 }
 
-/** A conversation of the file, with other problems at its place. */
+/** A conversation of the file, with other problems at the same place. */
 type Given = { readonly value: unknown; readonly bad?: readonly SourceEvent[] }
 
-/** A file with one conversation. */
 async function objectIn(input: Input): Promise<Given> {
   const fields: (readonly [key: string, value: unknown])[] = []
   const bad: SourceEvent[] = []
@@ -102,7 +101,6 @@ function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** The fields and the messages of one branch. */
 function* session(
   given: Fields,
   tree: MessageTree,
@@ -127,10 +125,10 @@ function* session(
   yield { type: 'note', at, kind: 'left-out', why: `${count} without any content` }
 }
 
-/** A node of a conversation: a message, or none (the root). */
+/** A node of a conversation: a message, or the root, which has none. */
 type MessageNode = { readonly id: string; readonly message: unknown }
 
-/** Nodes by their id, in the order of the file, with their parent and message. */
+/** Nodes by id, in file order, with their parent and message. */
 type NodesById = ReadonlyMap<string, JsonObject>
 
 /** The messages of a conversation as a tree. */
@@ -139,13 +137,13 @@ export type MessageTree = {
   readonly current: string | undefined
   /** The ends of the other branches, in the order of the file. */
   readonly otherBranches: readonly string[]
-  /** The path from the root to a node. It begins after a missing parent or a circle. */
+  /** Returns the path from the root to a node. It starts after a missing parent or a circle. */
   pathTo(id: string): readonly MessageNode[]
-  /** Whether the path to a node begins like that. */
+  /** Returns whether the path to a node starts after a missing parent or a circle. */
   isCut(id: string): boolean
 }
 
-/** A tree of its nodes. `current` is the end of the current branch if the file has one, else the newest leaf. */
+/** Returns the tree of nodes. `current` is the end of the current branch if the file has one; otherwise the newest leaf. */
 export function messageTree(
   nodes: NodesById,
   current: unknown,
@@ -154,7 +152,7 @@ export function messageTree(
   const parents = new Set([...nodes.values()].map(({ parent }) => parent))
   const leaves = [...nodes.keys()].filter((id) => !parents.has(id))
   const isNamed = typeof current === 'string' && nodes.has(current)
-  // There are no leaves when all nodes are in circles.
+  // If all nodes are in circles, there are no leaves.
   const ends = leaves.length > 0 ? leaves : [...nodes.keys()]
   const end = isNamed ? current : newest(ends, nodes, timeOf)
   const pathTo = (id: string): readonly MessageNode[] => path(id, nodes)
@@ -165,8 +163,8 @@ export function messageTree(
 }
 
 /**
- * Whether the path to a node has a message that is not on another path. Results are cached for the visited nodes, because branches share most of
- * their path.
+ * Returns a function that returns whether the path to a node contains a message that isn't on another path. Results are cached for the
+ * visited nodes, because branches share most of their path.
  */
 function saysMore(nodes: NodesById, other: ReadonlySet<string>): (from: string) => boolean {
   const known = new Map<unknown, boolean>([...other].map((id) => [id, false]))
@@ -201,7 +199,7 @@ function path(from: string, nodes: NodesById): MessageNode[] {
   return path.reverse()
 }
 
-/** The newest leaf; the last one when there are no times. */
+/** Returns the newest leaf; the last one if there are no times. */
 function newest(
   leaves: readonly string[],
   nodes: NodesById,
