@@ -3,10 +3,7 @@ import { type Plan, spanOf } from './plan.ts'
 import { compareRows, type View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
-/*
- * Coverage: exactly the rows that a compaction hid, in compact form. Written once. The tags can be rebuilt from coverage and
- * statuses.
- */
+/* The exact rows that a compaction hid, in compact form. Written once. The tags can be rebuilt from coverages and statuses. */
 
 /** A place in the view's order. */
 export type Place = { readonly anchor: number; readonly ordinal: number }
@@ -25,9 +22,9 @@ export type Coverage = {
   readonly beside: RowSet
   /** The inserted row. */
   readonly inserted: Place | undefined
-  /** Whether calls without a result are among the rows hidden: a late result would part the pair. */
+  /** Whether calls without a result are among the hidden rows: a late result would separate the pair. */
   readonly openCalls: boolean
-  /** Whether this is a rewind, to which the laws of pins, pairs and system messages do not apply. */
+  /** Whether this is a rewind, to which the invariants of pins, pairs and system messages do not apply. */
   readonly rewinds?: true
   /** Numbers of the compactions that a rewind undoes, in order of rank. */
   readonly lifts?: readonly number[]
