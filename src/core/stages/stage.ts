@@ -6,8 +6,8 @@ import type { ViewRow } from '../model/view-row.ts'
 import type { MediaMost, RequestMedia } from '../tokens/media-limits.ts'
 
 /*
- * The stages of this package. The figures of their plans are trusted, because computing the savings of thousands of placeholders would
- * mean reading every output again. The figures of other stages are computed.
+ * The built-in stages. The figures of their plans are trusted, because computing the savings of thousands of placeholders would mean
+ * reading every output again. The figures of other stages are computed.
  */
 
 const OURS = new WeakSet<object>()
@@ -22,21 +22,21 @@ export function isOurs(stage: Stage): boolean {
   return 'plan' in stage && OURS.has(stage.plan)
 }
 
-/** The images and bytes of a request, and what they are compared with. */
+/** The images and bytes of a request, and their target and limit. */
 export type MediaNeed = {
   /** Whether images or bytes have reached the usage at which compaction is due. */
   readonly isDue: boolean
-  /** What the request has. */
+  /** The images and bytes of the request. */
   readonly used: RequestMedia
-  /** What the run reduces it to; Infinity where no limit is known. */
+  /** The amount to which the run reduces them; Infinity if no limit is known. */
   readonly target: MediaMost
-  /** The most that the provider accepts; Infinity where no limit is known. */
+  /** The most that the provider accepts; Infinity if no limit is known. */
   readonly limit: MediaMost
 }
 
 /** The resolved settings of the stages: plain values, defaults filled in and scaled to the window. */
 export type StageSettings = {
-  /** The newest so many images and files that the stage `media` keeps. */
+  /** The number of newest images and files that the stage `media` keeps. */
   readonly keepRecentMedia: number
   readonly pruneProtectTokens: number
   readonly pruneMinimumSavings: number
@@ -48,11 +48,11 @@ export type StageSettings = {
   readonly pathArguments: readonly string[]
   readonly deduplicateMinimumSavings: number
   readonly deduplicateByText: boolean
-  /** `undefined`: as much as the target leaves after the summary. */
+  /** If `undefined`: as much as the target leaves after the summary. */
   readonly keepRecentTokens: number | undefined
-  /** A share of the messages; when given it overrides `keepRecentTokens`. */
+  /** A share of the messages; if given, it overrides `keepRecentTokens`. */
   readonly keepRecentRatio: number | undefined
-  /** The room for the summary beside a tail that fills the target, tokens. */
+  /** The room for the summary beside a tail that fills the target, in tokens. */
   readonly summaryRoomTokens: number
   readonly summaryMaxTokens: number
   readonly summarySections: readonly string[]
