@@ -230,7 +230,7 @@ export function smallerMedia(
   return isAccepted(smaller) ? smaller : notShown(part, `${why}; it was resized to what it does not accept`)
 }
 
-/** What a function for resizing returned. Throws `INVALID_INPUT` for another form. */
+/** Checks the value that the application's resizing function returned. Throws `INVALID_INPUT` for any other form. */
 export function checkResized(resized: ResizedImage): ResizedImage {
   const { data, mediaType } = (resized ?? {}) as Partial<ResizedImage>
   const isData = (typeof data === 'string' && data !== '') || (data instanceof Uint8Array && data.length > 0)
