@@ -34,7 +34,7 @@ function streamedFields(part: Part): Pieces | undefined {
 
 function joined(row: ViewMessage, parts: readonly Part[], note: Note): ViewMessage {
   const content: Part[] = []
-  /** Maps the index of each part to its new index. */
+  /** The original index of each part. */
   const places: number[] = []
   for (let at = 0; at < parts.length; at++) {
     const part = parts[at]!

@@ -126,8 +126,8 @@ function dueMedia(
 }
 
 /**
- * Returns all large images, if no large image stays without them and this removes fewer images than the lower limit for large ones would;
- * otherwise nothing.
+ * Returns all large images, if no large image stays then, and if removing them takes fewer images than meeting the limit that applies
+ * beside a large image; otherwise nothing.
  */
 function largeAlone(old: readonly Medium[], used: RequestMedia, target: MediaMost): readonly Medium[] {
   const most = Math.min(target.images, target.imagesBesideLarge)
