@@ -288,7 +288,6 @@ function nothingNear(): Near {
   return { nameless: openCalls(), free: openCalls(), named: openCalls(), ofId: new Map() }
 }
 
-/** Returns the first open call of a queue. */
 function firstOf(queue: Queue | undefined): OpenCall | undefined {
   if (queue === undefined) return undefined
   while (queue.calls[queue.next]?.taken === true) queue.next++

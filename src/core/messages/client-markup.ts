@@ -10,7 +10,7 @@ import { listIn } from './json.ts'
 /**
  * The kinds of markup:
  * - `added`: elements that the client added, anywhere.
- * - `attached`: elements with what the user attached or what a command of the user printed; the search finds this.
+ * - `attached`: elements with content that the user attached, or that a command of the user printed; the search includes it.
  * - `typed`: elements around the user's typed text; if a text begins with one, the rest is the client's.
  * - `request`: like `typed`, also after other elements.
  * - `notice`: beginnings of a text that the client wrote as a whole.

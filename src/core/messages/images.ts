@@ -24,7 +24,7 @@ function beginningOf(data: string | Uint8Array, bytes: number): Buffer {
     : Buffer.from(data.buffer, data.byteOffset, Math.min(data.byteLength, bytes))
 }
 
-/** `later`: the header is longer than the given bytes. */
+/** Returns `later` if the size is after the given bytes. */
 function sizeIn(bytes: Buffer): ImageSize | 'later' | undefined {
   const is = (text: string, at = 0): boolean => bytes.toString('latin1', at, at + text.length) === text
   if (is('\x89PNG\r\n\x1a\n'))

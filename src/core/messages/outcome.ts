@@ -163,7 +163,6 @@ function ofList(items: readonly Json[], kind: Kind): Outcome {
   return haveAllFailed(items) ? 'failed' : 'ok'
 }
 
-/** Returns whether every item of a list reports a failure. */
 function haveAllFailed(items: readonly Json[]): boolean {
   const failed = items.slice(0, 20).filter((item) => {
     const fields = isObject(item) ? plainFields(item) : new Map<string, Json>()
@@ -216,7 +215,6 @@ function isErrorCode(code: Json | undefined): boolean {
   )
 }
 
-/** Returns whether an error field contains an error. */
 function isTold(error: Json | undefined): boolean {
   if (typeof error === 'string') return !wording.NO_ERROR.test(error.trim())
   if (Array.isArray(error)) return error.length > 0

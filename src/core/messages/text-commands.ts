@@ -139,7 +139,6 @@ function markedCalls(text: string): TextCall[] {
   return text.includes('</') ? elementsOf(text).flatMap((element) => callOf(element) ?? []) : []
 }
 
-/** Returns the text without the markup of commands. */
 function withoutMarkup(text: string): string {
   if (!text.includes('</')) return text
   const kept: string[] = []
@@ -341,7 +340,6 @@ function actionCall(given: string, isThought: boolean, block: Block | undefined)
   return verb === undefined ? undefined : { toolName: verb, input: { input: rest.trim() } }
 }
 
-/** Returns JSON without the fence around it. */
 function bareJson(text: string): string {
   return text.replace(/^```\w{0,10}\s*/, '').replace(/\s{0,20}```$/, '')
 }

@@ -93,7 +93,7 @@ export function isSpoken(result: Pick<ToolResultPart, 'output' | 'providerOption
   return reasonOf(result.output) !== undefined
 }
 
-/** Returns what a user wrote when approving a call in an AI SDK chat; when a call is denied, the result contains the words. */
+/** Returns the user's words on approving a call in an AI SDK chat; if the call is denied, the result contains the words. */
 export function approvalReason(part: Part): string | undefined {
   if (part.type !== 'provider' || part.provider !== CHAT || !isObject(part.data)) return undefined
   const kept = part.data[CHAT]

@@ -126,7 +126,6 @@ function flatResult(message: ChatMessage): ToolResultPart {
   }
 }
 
-/** Reads one entry of OpenAI's `tool_calls`. */
 function openAICall(call: unknown): ToolCallPart[] {
   const { id, function: called } = (call ?? {}) as {
     id?: unknown

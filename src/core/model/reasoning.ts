@@ -187,7 +187,6 @@ function isOtherRow(row: ViewRow, after: ViewRow | undefined): boolean {
   return after !== row && (after?.key !== row.key || !row.hasReasoning)
 }
 
-/** Returns the compaction whose replacement a part shows. */
 function shownIn({ shown }: ViewRow, part: number): number | undefined {
   return shown.length === 0 ? undefined : shown.find((one) => one.part === part)?.compaction
 }

@@ -33,7 +33,6 @@ class RowPlaces {
     }
   }
 
-  /** Returns the index of the row with this key; `undefined` if there is none. */
   get(key: number): number | undefined {
     const at = key - this.#first
     if (at >= 0 && at < this.#near.length) return this.#near[at] === 0 ? undefined : this.#near[at]! - 1

@@ -208,7 +208,6 @@ function first(
   return undefined
 }
 
-/** Parses a written number. */
 function tokensWritten(written: string): number | undefined {
   const scaled = /^(\d{1,4}(?:\.\d{1,3})?) ?(k|m|million)$/.exec(written)
   const value =

@@ -67,7 +67,6 @@ export function sayingProvider(name: string): string {
   return ALIASES.get(known) ?? known
 }
 
-/** Returns the provider of a host, or `undefined`. */
 function providerOfHost(host: string): string | undefined {
   if (/^bedrock[\w-]{0,40}\./.test(host) && host.endsWith('.amazonaws.com')) return 'bedrock'
   return [...HOSTS].find(([end]) => host === end || host.endsWith(`.${end}`))?.[1]

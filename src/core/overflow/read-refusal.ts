@@ -48,7 +48,6 @@ function unquoted(text: string): string {
   return normalizeText(text).replaceAll("'", '')
 }
 
-/** Returns the index of the first wording that matches a text. */
 function rankIn(text: string): number {
   return REFUSAL_WORDINGS.findIndex(({ pattern }) => {
     const at = pattern.exec(text)?.index

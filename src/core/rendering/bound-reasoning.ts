@@ -405,7 +405,6 @@ class Settling {
     return row === undefined ? undefined : (row.position ?? this.#next.get(row.id))
   }
 
-  /** Returns the blocks of a message, in order. */
   #blocksOf({ rows = NO_ROWS, parts, message }: Draft): readonly Block[] {
     if (message.role !== 'assistant') return NO_BLOCKS
     const isPlain = rows.every(({ replacedParts }) => replacedParts === undefined)
@@ -673,7 +672,6 @@ function onlyEmptied(row: ViewMessage): boolean {
   return row.replacedParts?.every((index) => isReasoning(partsOf(row)[index])) !== false
 }
 
-/** Returns whether a row contains only reasoning. */
 function isSilent(row: ViewMessage): boolean {
   return typeof row.content !== 'string' && row.content.every(isReasoning)
 }

@@ -105,7 +105,6 @@ function mergeRun(run: readonly Draft[]): Draft {
   return draftOf(id, { role: 'user', content: [...content.filter(isResult), ...words] }, rows)
 }
 
-/** Splits a user message that contains results and other parts. */
 function splitResults(draft: Draft): readonly Draft[] {
   if (draft.message.role !== 'user') return [draft]
   const results = draft.parts.filter(isResult)
@@ -214,7 +213,6 @@ export function holdsEmptyText(part: Part): boolean {
   return part.output.value.some((item) => item.type === 'text' && item.text.trim() === '')
 }
 
-/** Returns the result without empty texts. */
 function cleanResult(result: ToolResultPart, messageId: string, note: Note): ToolResultPart {
   const { output } = result
   if (output.type !== 'content' || !holdsEmptyText(result)) return result

@@ -56,7 +56,7 @@ function isMovable(row: ViewMessage): boolean {
 }
 
 /**
- * What a rendering changed:
+ * The kinds of changes that a rendering makes:
  *
  * - `result-added`: a call had no result; a result that states this was added after it.
  * - `result-moved`: a result was moved directly after its call, in the order of the calls.

@@ -301,7 +301,6 @@ class PartMender {
   }
 }
 
-/** Returns whether drafts have more than `count` images that the provider reads. */
 function hasMoreImages(drafts: readonly Draft[], count: number, rules: MediaRules): boolean {
   let found = 0
   const isSent = (part: Part): boolean =>
@@ -319,7 +318,6 @@ function hasMoreImages(drafts: readonly Draft[], count: number, rules: MediaRule
   return false
 }
 
-/** Returns whether the JSON of a value is longer than `limit` characters. */
 function isLonger(value: JsonObject, limit: number): boolean {
   // A character takes at most six in JSON, so for most inputs counting is enough.
   return roughLength(value, limit / 6) > limit / 6 && stringifyJson(value).length > limit

@@ -26,7 +26,6 @@ class CallIds {
     this.#rule = rule
   }
 
-  /** Returns the id for the next call. */
   next(id: string): string {
     if (this.#rule === 'any') return id
     const fits = CALL_ID_FORMS[this.#rule].test(id)

@@ -8,7 +8,7 @@ export type Candidate = {
   readonly key: string | number
   /** The session; rows of one session are neighbors by position. */
   readonly session: string | number
-  /** The place in the log; absent on rows without neighbours. */
+  /** The place in the log; absent on rows without neighbors. */
   readonly position?: number
   readonly role: Role
   /** The speaker, as `speakerOf` returns it. */

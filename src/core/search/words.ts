@@ -495,7 +495,6 @@ function outputOf(output: ToolResultOutput): string {
   }
 }
 
-/** Returns the names and values of a JSON value. */
 function jsonText(value: Json): string {
   const texts: string[] = []
   const pending: Json[] = [value]

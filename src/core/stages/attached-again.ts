@@ -15,7 +15,6 @@ import type { StageContext } from './stage.ts'
  * unchanged.
  */
 
-/** Returns the text in place of an earlier copy of an attached file. */
 function attachedAgainText(name: string): string {
   return `[File ${name} - refer to latest attachment below]`
 }

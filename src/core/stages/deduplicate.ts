@@ -25,7 +25,6 @@ import type { PlanningStage, StageContext } from './stage.ts'
 /** The minimum share of the re-read files' size that must be saved. */
 export const DEDUP_THRESHOLD = 0.3
 
-/** Returns the text in place of an earlier read. */
 function deduplicatedText(path: string): string {
   return `[File ${path} - refer to latest read below]`
 }
@@ -379,7 +378,6 @@ function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }
   return reads
 }
 
-/** Returns the path in the heading of a result. */
 function headedPath(text: string): string | undefined {
   const path = withoutTrailing(READ_HEADING.exec(text.slice(0, 500))?.[1] ?? '', '.,:;)]…')
   return path !== '' && looksLikePath(path) ? path : undefined

@@ -174,7 +174,6 @@ function selectByPriority(
   return { hide: view.rows.filter((_, index) => !chosen.has(index)), overBudget }
 }
 
-/** Returns whether a row is a system message or was inserted by a compaction. */
 function isFixed(row: ViewRow): boolean {
   return row.kind !== 'message' || row.role === 'system'
 }

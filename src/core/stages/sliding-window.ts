@@ -34,7 +34,6 @@ export const slidingWindowShape = {
   summarize: z.boolean().optional(),
 }
 
-/** Returns the problem of a combination of options, or `undefined`. */
 function windowProblem(options: WindowOptions): string | undefined {
   const { last, fitBudget, countSystem, shrinkToFit, keepNewest } = options
   if (last !== undefined && fitBudget !== undefined) return 'last and fitBudget cannot both be given'

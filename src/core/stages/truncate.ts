@@ -251,7 +251,6 @@ function withGroups(view: View, indexes: readonly number[]): number[] {
   return [...all]
 }
 
-/** Returns the indexes of matching rows, ascending. */
 function indexesOf(rows: readonly ViewRow[], isSo: (row: ViewRow) => boolean): number[] {
   const indexes: number[] = []
   for (let index = 0; index < rows.length; index++) if (isSo(rows[index]!)) indexes.push(index)

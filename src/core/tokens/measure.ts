@@ -296,7 +296,6 @@ export function estimateMessagesTokens(
 
 type WithCalls = { readonly tool_calls?: unknown }
 
-/** Returns the units of calls in OpenAI's format: names and arguments. */
 function measureCalls({ tool_calls: calls }: WithCalls, estimator: Estimator): number {
   if (!Array.isArray(calls)) return 0
   let units = 0

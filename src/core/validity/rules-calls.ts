@@ -39,7 +39,6 @@ function nameForm(form: Form, provider: string): RegExp {
   return /^[a-zA-Z0-9_-]{1,200}$/
 }
 
-/** Returns whether a text is the JSON of an object. */
 function isObjectText(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text)
@@ -276,7 +275,6 @@ type Pairs = {
   readonly repeated: readonly BlockOf<'result'>[]
 }
 
-/** Pairs calls and results as the API of the request does. */
 function pairedCalls(request: Request): Pairs {
   return request.form === 'responses' ? pairedAnywhere(request.turns) : pairedNext(request)
 }

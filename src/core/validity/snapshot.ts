@@ -157,7 +157,6 @@ function valueAt(value: object, key: string): unknown {
   return found instanceof Date ? (Number.isNaN(found.getTime()) ? null : found.toJSON()) : found
 }
 
-/** Puts a finished value in its place. */
 function place(frame: Frame, value: Plain, bytes: number): void {
   const { target } = frame
   if (Array.isArray(target)) {

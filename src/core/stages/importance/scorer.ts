@@ -104,7 +104,6 @@ export async function scoreMessagesWith(
   return { ...scores, groups: publicGroups(scores.groups, view, weights) }
 }
 
-/** Returns groups with the messages' indexes. */
 function publicGroups(
   groups: readonly ScoredGroup[],
   view: View,
