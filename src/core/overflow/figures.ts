@@ -13,7 +13,10 @@ function figures(sources: readonly string[]): readonly RegExp[] {
   return sources.map((source) => new RegExp(source.replace('#', () => `(${NUMBER})`)))
 }
 
-/* Two numbers after the verdict, the sent size first: `exceeded (9000/8192)`, `exceeded: 9000 > 8192`, `exceeded: 9000 tokens (limit 8192)`. */
+/*
+ * Two numbers after the verdict, the sent size first: `exceeded (9000/8192)`, `exceeded: 9000 > 8192`,
+ * `exceeded: 9000 tokens (limit 8192)`.
+ */
 const VERDICT = '(?:exceed(?:s|ed|ing)?|overflow(?:s|ed)?|too (?:long|large))[^0-9.;]{0,30}'
 const OUT_OF = ' ?(?:tokens? )?(?:used )?(?:/|of|>|\\((?:limit|max(?:imum)?)(?: is| of|:)?) ?'
 

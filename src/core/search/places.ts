@@ -44,8 +44,8 @@ const NEAR = 0.5
 const GAP = 6
 
 /**
- * Orders rows by promise, newest first among equals. With `withNeighbours`, rows without words are included if they are next to rows with
- * words.
+ * Orders rows, the most promising first and newest first among equals. With `withNeighbours`, rows without words are included if they are
+ * next to rows with words.
  */
 export function orderPlaces(words: readonly WordPlaces[], withNeighbours: boolean): PlaceOrder {
   const table = new RowTable(words)

@@ -182,10 +182,10 @@ const optionsSchema = z.strictObject(clearToolResultsShape)
 export type ClearToolResultsStageOptions = z.input<typeof optionsSchema>
 
 /**
- * Shows a placeholder in place of all tool results except the newest `keep`, including short and failed ones, as in neuron. Calls, ids
- * and order stay. The following results also stay, and count among the newest: results in pinned messages, results that already show a
- * replacement other than a preview, results to which other rows point, a person's words, and results of `protectedTools`. Outputs of
- * recall tools before the newest turn don't stay: they are cleared whatever `keep` is.
+ * Returns a stage that shows a placeholder in place of all tool results except the newest `keep`, including short and failed ones, as in
+ * neuron. Calls, ids and order stay. The following results also stay, and count among the newest: results in pinned messages, results
+ * that already show a replacement other than a preview, results to which other rows point, a person's words, and results of
+ * `protectedTools`. Outputs of recall tools before the newest turn don't stay: they are cleared whatever `keep` is.
  *
  * In a store a replacement is a text shown in place of the output, so a failed result stays marked as failed.
  *

@@ -29,7 +29,7 @@ export const mediaLimitsSchema = z.strictObject({
 /** The smaller of the two meanings of MB. */
 const MB = 1_000_000
 
-/** The window of models with lower limits; other models have a larger window. */
+/** Anthropic accepts 100 images for models with this window, and 600 for models with a larger window. */
 const CLAUDE_SMALL_WINDOW = 200_000
 const CLAUDE_IMAGES = 100
 const CLAUDE_MORE_IMAGES = 600
@@ -47,7 +47,8 @@ type Row = { readonly claude?: MediaLimits; readonly others?: MediaLimits }
 
 const LIMITS: ReadonlyMap<string, Row> = new Map<string, Row>([
   ['anthropic', { claude: CLAUDE, others: CLAUDE }],
-  // docs.aws.amazon.com, "Anthropic Claude Messages API" (bytes); "API restrictions" (Bedrock itself limits neither number nor size of images).
+  // docs.aws.amazon.com, "Anthropic Claude Messages API" (bytes); "API restrictions" (Bedrock itself limits neither the number nor the
+  // size of images).
   ['bedrock', { claude: { ...CLAUDE, bytes: 20 * MB }, others: { bytes: 20 * MB } }],
   // platform.claude.com, "Claude on Vertex AI"; docs.cloud.google.com, "Image understanding".
   ['vertex', { claude: { ...CLAUDE, bytes: 30 * MB }, others: { images: 3_000 } }],
@@ -190,7 +191,8 @@ function ofBase64(mebibytes: number): number {
   return (mebibytes * 1024 * 1024 * 3) / 4
 }
 
-// platform.claude.com: "Vision" (10 MB in base64; 5 MB on Bedrock and Google Cloud). A MB has 1,048,576 bytes: anthropics/claude-code#11181.
+// platform.claude.com: "Vision" (10 MB in base64; 5 MB on Bedrock and Google Cloud). An MB has 1,048,576 bytes:
+// anthropics/claude-code#11181.
 const CLAUDE_SIDES = { side: 8_000, sideOfMany: 2_000 } as const
 const ITEM_LIMITS: ReadonlyMap<string, MediaItemLimits> = new Map<string, MediaItemLimits>([
   ['anthropic', { ...CLAUDE_SIDES, imageBytes: ofBase64(10) }],

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { characterEnd, characterStart, detached } from '../../messages/characters.ts'
 
-/** A lone surrogate counts as three bytes, because it is written as U+FFFD. */
+/** Returns the bytes of a text in UTF-8. A lone surrogate counts as three, because it is written as U+FFFD. */
 export function byteLength(text: string): number {
   return Buffer.byteLength(text, 'utf8')
 }

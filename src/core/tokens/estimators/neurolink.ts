@@ -8,8 +8,8 @@ import type { Estimator } from './estimator-schema.ts'
 /**
  * Tokens of a provider's tokenizer per token of o200k. `anthropic` (and `bedrock`, which mostly serves the same models): fitted so that the
  * median error of `calibrated` against the reported input tokens of a real coding session (Claude Opus 4.5, 471 answers) is within 1 %;
- * by kind of content it was 1.2 for prose, 1.26 for tool results, 1.0 for the JSON of tool calls, 1.4 for reasoning. All others: NeuroLink's
- * multipliers, which are relative to openai too; no better sourced figures were found.
+ * by kind of content the factor was 1.2 for prose, 1.26 for tool results, 1.0 for the JSON of tool calls, 1.4 for reasoning. All other
+ * providers have NeuroLink's multipliers, which are relative to openai too; no better sourced figures were found.
  */
 const FACTORS: ReadonlyMap<string, number> = new Map([
   ['anthropic', 1.21],
