@@ -24,7 +24,7 @@ export type Coverage = {
   readonly inserted: Place | undefined
   /** Whether calls without a result are among the hidden rows: a late result would separate the pair. */
   readonly openCalls: boolean
-  /** Whether this is a rewind, to which the invariants of pins, pairs and system messages do not apply. */
+  /** Whether this is a rewind, to which the laws of pins, pairs and system messages do not apply. */
   readonly rewinds?: true
   /** Numbers of the compactions that a rewind undoes, in order of rank. */
   readonly lifts?: readonly number[]

@@ -1,4 +1,4 @@
-/* Rejects plans that separate a call from its result or break another invariant. Stages avoid such plans with `turns.ts`. */
+/* Rejects plans that separate a call from its result or break another law. Stages avoid such plans with `turns.ts`. */
 
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { sameSizes } from '../tokens/measure.ts'
@@ -8,10 +8,10 @@ import { compareRows, View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
 /**
- * Checks the invariants (ARCHITECTURE.md) of a plan on the view to which it is applied. `checkStale` checks that the view has not
+ * Checks a plan against the laws (ARCHITECTURE.md) on the view to which it is applied. `checkStale` checks that the view has not
  * changed; whether a summary is smaller than its source is checked where its text is available.
  *
- * A rewind hides the whole end of the conversation, including pins, system messages, summaries and open calls; its only invariant is that
+ * A rewind hides the whole end of the conversation, including pins, system messages, summaries and open calls; its only law is that
  * no result is left without its call.
  *
  * A repair replaces parts that a provider refused, including pinned and open ones.
@@ -181,7 +181,7 @@ export function checkStale(sessionId: string, before: View, now: View, plan: Pla
 
 /**
  * Checks the steps of a run again, in order, on a view that has changed since they were planned. Messages after `lastPosition` are
- * ignored. Throws `STALE_PLAN`, also if the plan no longer meets the invariants.
+ * ignored. Throws `STALE_PLAN`, also if the plan no longer meets the laws.
  */
 export function recheckSteps(
   sessionId: string,
@@ -207,7 +207,7 @@ export function recheckSteps(
   }
 }
 
-/** The plan met the invariants when it was made; if it no longer does, the view has changed. */
+/** The plan met the laws when it was made; if it no longer does, the view has changed. */
 function checkAgain(sessionId: string, now: View, plan: Plan): void {
   try {
     checkLaws(sessionId, now, plan)

@@ -58,7 +58,7 @@ export type PlannedReplacement = {
    * replacement is shown. If the savings of several parts of a row are only known together, the first part may carry all of them.
    */
   readonly instead?: Sizes
-  /** Whether the part moves into the inserted row, or its provider ignores it: no invariant keeps it in its place. */
+  /** Whether the part moves into the inserted row, or its provider ignores it: no law keeps it in its place. */
   readonly moved?: true
 }
 
@@ -90,7 +90,7 @@ export type Plan = {
   readonly insert?: PlannedInsert
   /** Parts to which the plan points; they must be visible and show their original. */
   readonly requires: readonly RequiredPart[]
-  /** Whether this is a rewind (`planRewind`), to which other invariants apply. */
+  /** Whether this is a rewind (`planRewind`), to which other laws apply. */
   readonly rewinds?: true
   /** The settings of the stage, for the audit. */
   readonly params: { readonly [name: string]: Json }

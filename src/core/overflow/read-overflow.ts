@@ -142,7 +142,7 @@ function figuresAmong(places: readonly Place[]): OverflowFigures {
   return best
 }
 
-/** Returns the first valid wording in each text of an object. */
+/** Returns the first wording that means an overflow in each text of an object. */
 function matchesIn(node: ErrorNode, strict: boolean): Match[] {
   // Codes precede each text, like "ValidationException: …"; if there is no text, they stand alone.
   const codes = node.codes.map(normalizeText).join(' ')

@@ -218,7 +218,7 @@ export const OVERFLOW_WORDINGS = table<Grade>(String.raw`
   likely  -                      token indices sequence length is longer than
 `)
 
-/** Errors about the media or the bytes of a request. The group of a pattern captures the most images. */
+/** Errors about the media or the bytes of a request. The group of a pattern captures the maximum number of images. */
 export const SIZE_WORDINGS = table<'images' | 'bytes'>(String.raw`
   images anthropic,bedrock,vertex image dimensions? exceeds? (?:the )?max
   images anthropic,bedrock,vertex for many-image requests
