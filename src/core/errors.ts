@@ -17,7 +17,7 @@ export interface Failures {
   BRANCH_MOVED: { sessionId: string; compactionId: string; messageId: string }
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
   STAGE_FAILED: { sessionId: string; stage: string; error: string }
-  /** Without `runId` when the call was made within the run itself. */
+  /** `runId` is absent if the call was made within the run itself. */
   COMPACTION_IN_PROGRESS: { sessionId: string; runId?: string; expiresAt: number }
   CIRCUIT_OPEN: { sessionId: string; failures: number; error: string; openUntil: number }
   JOB_NOT_FOUND: { jobId: string }
@@ -32,11 +32,11 @@ export interface Failures {
   STORE_TOO_NEW: { found: number; supported: number }
   STORE_TOO_OLD: { found: number; supported: number }
   STORE_CORRUPT: { detail: string }
-  /** A statement that the database does not accept: a mistake in this package, or another program changed columns of the tables. */
+  /** The database rejected a statement: a bug in this package, or another program changed the columns of the tables. */
   INTERNAL_ERROR: { detail: string }
   STORE_BUSY: { waitedMs: number; detail?: string }
   STORE_FULL: { detail: string }
-  /** With `outcome` when the connection was lost during a commit, so that the call may have been stored. */
+  /** `outcome` is present if the connection was lost during a commit, so that the call may have been stored. */
   STORE_UNAVAILABLE: {
     location: string
     detail: string
@@ -46,11 +46,11 @@ export interface Failures {
   NOT_A_STORE: { location: string; detail: string; advice?: 'ADOPT' }
   CONNECTION_UNSUITABLE: { detail: string; advice?: 'READONLY' }
   DRIVER_UNSUPPORTED: { driver: string; node: string; advice: string }
-  /** Without `driver` it is better-sqlite3. */
+  /** If `driver` is absent, it is better-sqlite3. */
   DRIVER_UNAVAILABLE: { detail: string; driver?: string }
   CONTEXT_BUDGET_EXCEEDED: ContextBudgetFacts
   REQUEST_REFUSED: RefusalFacts
-  /** The rules of docs/validity.md that the request breaks, and the places in its body, in the same order. */
+  /** The rules of docs/validity.md that the request breaks, and the place of each in its body, in the same order. */
   REQUEST_INVALID: { sessionId: string; provider: string; rules: readonly string[]; paths: readonly string[] }
   OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
   FILES_ABORTED: { files: number }
@@ -70,7 +70,7 @@ export interface Failures {
   FILE_CHANGED: { file: string; imported: number }
 }
 
-/** The facts about a request that does not fit. All figures are tokens. */
+/** The facts about a request that does not fit. All figures are in tokens. */
 export type ContextBudgetFacts = {
   /** The size of the request, estimated or as the provider reported it. */
   readonly estimatedTokens: number
@@ -78,7 +78,7 @@ export type ContextBudgetFacts = {
   readonly availableTokens: number
   /** The stages of compaction that were tried. */
   readonly stagesUsed: readonly string[]
-  /** The size of the request by category, as in `checkContextBudget`. */
+  /** The size of the request by category, as `checkContextBudget` returns it. */
   readonly breakdown: {
     readonly systemPrompt: number
     readonly conversationHistory: number
@@ -91,15 +91,17 @@ export type ContextBudgetFacts = {
   readonly model?: string
 }
 
-/** The facts about a request whose content a provider refuses, whatever was repaired. */
+/** The facts about a request whose content a provider still refuses after all repairs. */
 export type RefusalFacts = {
   readonly sessionId: string
   readonly provider: string
-  /** What is refused; docs/validity.md has the kinds. */
+  /** The kind of refused content; docs/validity.md lists the kinds. */
   readonly kind: string
-  /** The place as the error names it. */
+  /** The path of the content, as the error gives it. */
   readonly path?: string
-  /** The repairs that were made, oldest first, and whether they were undone because the provider refused the same again. */
+  /**
+   * The repairs that were made, oldest first. `undone`: whether a repair was undone because the provider refused the same content again.
+   */
   readonly tried: readonly {
     readonly kind: string
     readonly path?: string
@@ -111,7 +113,7 @@ export type RefusalFacts = {
 /** The code of an `UndertextError`. Codes are stable. */
 export type ErrorCode = keyof Failures
 
-/** The most ids in one message; the rest are counted. */
+/** The most ids that one message lists; the rest are counted. */
 const NAMED_IDS = 20
 
 function named(ids: readonly string[]): string {
@@ -119,7 +121,7 @@ function named(ids: readonly string[]): string {
   return ids.length > NAMED_IDS ? `${shown.join(', ')} and ${ids.length - NAMED_IDS} more` : shown.join(', ')
 }
 
-/** Formats any number: a time in a damaged file may be out of range. */
+/** Formats a time. Any number is accepted, because a time in a damaged file may be out of range. */
 function timeOf(ms: number): string {
   return Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? new Date(ms).toISOString() : String(ms)
 }
@@ -131,7 +133,7 @@ function conversations(imported: number): string {
     : `the ${imported} conversations before it are stored`
 }
 
-/** Which option of the API helps, by the fact `advice`. The command line has other words for each. */
+/** The option of the API that helps, by the fact `advice`. The command line has its own words for each. */
 const ADVICE = {
   ADOPT: 'Name another file or schema, or have openStore add the tables to it with { adopt: true }.',
   KEEP_FORKS: "Purge as the owner of the tables, with { forks: 'keep' }.",
@@ -272,7 +274,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The prompt continues from position ${position} of session ${JSON.stringify(sessionId)}, but the messages after it cannot be rewound (${why}). Continue from the end, or in a new session.`,
 }
 
-/** Rules that a message of an error names. */
+/** The most rules that an error message lists. */
 const NAMED_RULES = 5
 
 function brokenRules(rules: readonly string[], paths: readonly string[]): string {
@@ -283,7 +285,7 @@ function brokenRules(rules: readonly string[], paths: readonly string[]): string
   return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
-/** The names of the errors of this package: by them the errors of another copy of it are recognized. */
+/** The names of the errors of this package. Errors of another copy of the package are recognized by them. */
 const NAMES = ['UndertextError', 'ContextBudgetExceededError'] as const
 
 /**
@@ -302,33 +304,33 @@ export class UndertextError<C extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** Errors of the application's own code, by the error of this package that reports them. */
+/** Maps each error of this package to the error of the application's own code that it reports. */
 const originals = new WeakMap<UndertextError, unknown>()
 
-/** Whether a package could not be loaded because it is not installed: with the code of `import`, or of `require` in a bundle. */
+/** Returns whether an `import`, or a `require` in a bundle, failed because the package is not installed. */
 export function isNotFound(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
   return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
 }
 
-/** Attaches the error of the application's own code (a stage, a strategy, a summarizer) that an error of this package reports. */
+/** Attaches the error of the application's own code (a stage, a strategy, a summarizer) to the error of this package that reports it. */
 export function standingFor<E extends UndertextError>(error: E, original: unknown): E {
   originals.set(error, original)
   return error
 }
 
 /**
- * Returns the error of a stage, a strategy or a summarizer of the application, of the AI SDK or of a provider, when an error of
- * this package reports it; else `undefined`. It is not the `cause`, because a `cause` is printed with its error and its text may
- * quote the conversation.
+ * Returns the error that an error of this package reports: the error of a stage, strategy or summarizer of the application, of the AI
+ * SDK, or of a provider. Otherwise returns `undefined`. The original is not the `cause`, because a `cause` is printed with its error and
+ * its text may quote the conversation.
  */
 export function originalErrorOf(error: unknown): unknown {
   return isUndertextError(error) ? originals.get(error) : undefined
 }
 
 /**
- * The request does not fit the model after every possible compaction. A recovery throws it in place of the provider's own error,
- * which `originalErrorOf` returns. `readOverflow` returns `undefined` for it, so that no caller starts another recovery.
+ * Thrown when the request does not fit the model after every possible compaction. A recovery throws it in place of the provider's own
+ * error, which `originalErrorOf` returns. `readOverflow` returns `undefined` for it, so that no caller starts another recovery.
  */
 export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_EXCEEDED'> {
   override readonly name = 'ContextBudgetExceededError'
@@ -337,12 +339,12 @@ export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_E
     super('CONTEXT_BUDGET_EXCEEDED', facts, options)
   }
 
-  /** The size of the request, tokens. */
+  /** The size of the request, in tokens. */
   get estimatedTokens(): number {
     return this.facts.estimatedTokens
   }
 
-  /** The input that the model accepts, tokens. */
+  /** The input that the model accepts, in tokens. */
   get availableTokens(): number {
     return this.facts.availableTokens
   }
@@ -352,7 +354,7 @@ export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_E
     return [...this.facts.stagesUsed]
   }
 
-  /** Tokens by category. */
+  /** The size of the request by category, in tokens. */
   get breakdown(): ContextBudgetFacts['breakdown'] {
     return this.facts.breakdown
   }
@@ -368,7 +370,7 @@ export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_E
   }
 }
 
-/** Whether a value is an error of this package, of any copy of it; with `code`, an error with that code. */
+/** Returns whether a value is an error of this package, from any installed copy; with `code`, only an error with that code. */
 export function isUndertextError<C extends ErrorCode>(value: unknown, code?: C): value is UndertextError<C> {
   try {
     return (
@@ -378,13 +380,13 @@ export function isUndertextError<C extends ErrorCode>(value: unknown, code?: C):
       (code === undefined || (value as { code?: unknown }).code === code)
     )
   } catch {
-    // A value that throws while it is read, such as a revoked proxy, is not one.
+    // A value that throws while it is read, such as a revoked proxy, is not an error of this package.
     return false
   }
 }
 
 /**
- * Returns the code of an error, else its name, else `Error`; for a thrown value that is not an error, its type. The message of an
+ * Returns the code of an error, or else its name, or else `Error`; for a thrown value that is not an error, its type. The message of an
  * error may quote the conversation, and a name may be any text, so neither is used unchecked.
  */
 export function errorName(error: unknown): string {
@@ -399,7 +401,7 @@ export function errorName(error: unknown): string {
   }
 }
 
-/** Makes an `INVALID_INPUT` error with one sentence of reason. */
+/** Returns an `INVALID_INPUT` error whose reason is one sentence. */
 export function invalid(problems: string): UndertextError<'INVALID_INPUT'> {
   return new UndertextError('INVALID_INPUT', { problems })
 }

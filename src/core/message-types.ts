@@ -1,4 +1,4 @@
-/* The types of a message, which every entry whose functions take or return messages exports. */
+/* The types of a message, which every entry point that takes or returns messages exports. */
 
 export type { Json, JsonObject } from './messages/json.ts'
 export type {

@@ -26,24 +26,25 @@ export type AggregateFileBudgetOptions = NonNullable<z.input<typeof parametersSc
 /** A file of a request: the caller's own object, or a marked copy with less content. */
 export type IncludedFile<F extends AttachedFile> = F & { readonly truncated?: true }
 
-/** The files to send, in the given order, and the omitted ones. Sizes in tokens. */
+/** The files to send, in the given order, and the omitted ones. Sizes are in tokens. */
 export type AggregateFileBudget<F extends AttachedFile> = IncludedFile<F>[] & {
   /** Omitted files, in the given order. */
   readonly excluded: readonly F[]
-  /** One line per cut or omitted file, with its name. */
+  /** One line for each cut or omitted file, with its name. */
   readonly notices: readonly string[]
   readonly budgetTokens: number
-  /** The size of the files to send, at most the budget. */
+  /** The size of the files to send, in tokens; at most the budget. */
   readonly fileTokens: number
 }
 
 /**
- * Fits the files of one request into a budget. Of a file above 5 MB a preview of 2,000 characters is used. When all together are too large,
- * these previews and files below 100 KB stay as they are if they fit together, or else the previews alone if they fit, and the others are
- * cut in proportion to their sizes; files without room are omitted. Two files with one path are two files.
+ * Fits the files of one request into a budget. A file above 5 MB is replaced with a preview of 2,000 characters. If the files together
+ * are too large, previews and files below 100 KB stay unchanged if they fit together; otherwise only the previews stay unchanged, if they
+ * fit. The other files are cut in proportion to their sizes, and files without room are omitted. Two files with the same path are two
+ * files.
  *
- * The budget is floor((available input − used − reserve) × percent), where `maxOutputTokens` is the requested output, or
- * `options.budgetTokens`. A first request has nothing used and no reserve.
+ * The budget is floor((available input − used − reserve) × percent), where `maxOutputTokens` is the requested output, or else
+ * `options.budgetTokens`. A first request has no used tokens and no reserve.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -72,10 +73,10 @@ export function enforceAggregateFileBudget<F extends AttachedFile>(
   })
 }
 
-/** The result for one file. `tokensAfter` is 0 when it is omitted. */
+/** The result for one file. `tokensAfter` is 0 if the file is omitted. */
 type FittedFile<F extends AttachedFile> = {
   readonly file: IncludedFile<F>
-  /** Its place in the list. */
+  /** The index of the file in the list. */
   readonly index: number
   readonly how: 'kept' | 'truncated' | 'dropped'
   readonly tokensBefore: number
@@ -83,8 +84,8 @@ type FittedFile<F extends AttachedFile> = {
 }
 
 /**
- * Fits files: previews of the largest and small ones whole, the rest in proportion to their sizes. `isPaid`: a summary, which has
- * precedence.
+ * Fits files: previews and small files stay whole, the rest are cut in proportion to their sizes. `isPaid`: the file is a summary, which
+ * has precedence.
  */
 export function fitFiles<F extends AttachedFile>(
   files: readonly F[],
@@ -106,7 +107,7 @@ export function fitFiles<F extends AttachedFile>(
     const room = shares[index]!
     if (tokens <= room) return { ...fitted, how: file === given ? 'kept' : 'truncated' }
     const { text } = truncateToTokenBudget(file.content, room, provider, { estimator })
-    // Only the ending would be visible.
+    // The result would be the ending alone.
     if (text.length <= DEFAULT_TEXT_ENDING.length)
       return { ...fitted, file: given, how: 'dropped', tokensAfter: 0 }
     const cut = { ...file, content: text, truncated: true as const }
@@ -114,7 +115,7 @@ export function fitFiles<F extends AttachedFile>(
   })
 }
 
-/** The preview of a file that is used as a preview. */
+/** Returns the preview that replaces a large file. */
 export function previewed<F extends AttachedFile>(file: F): IncludedFile<F> {
   const { content } = file
   if (content.length <= FILE_PREVIEW_CHARS || byteLength(content) <= FILE_PREVIEW_MODE_SIZE) return file
@@ -128,13 +129,13 @@ type Sized = {
   readonly isPaid: boolean
 }
 
-/** The most tokens of each file. */
+/** Returns the token limit of each file. */
 function sharesOf(files: readonly Sized[], budgetTokens: number): number[] {
   const sumOf = (some: readonly Sized[]): number => some.reduce((sum, { tokens }) => sum + tokens, 0)
   if (sumOf(files) <= budgetTokens) return files.map(({ tokens }) => tokens)
   const small = files.filter(({ given }) => byteLength(given.content) < FILE_FAST_PATH_SIZE)
   const paid = files.filter(({ isPaid }) => isPaid)
-  // A preview was cut already; a share of it would be a few words.
+  // A preview is already cut; a share of it would be a few words.
   const short = [...paid, ...files.filter(({ given, file }) => file !== given)]
   const fitting = [[...new Set([...short, ...small])], [...new Set(short)], paid].find(
     (some) => sumOf(some) <= budgetTokens,
@@ -145,7 +146,7 @@ function sharesOf(files: readonly Sized[], budgetTokens: number): number[] {
   return files.map((file) => (whole.has(file) ? file.tokens : Math.floor(file.tokens * share)))
 }
 
-/** The line about a file that is not whole; `undefined` for a whole one. */
+/** Returns the notice for a file that is cut or omitted; `undefined` for a whole file. */
 export function noticeOf(
   file: Omit<FittedFile<AttachedFile>, 'file' | 'how'> & {
     readonly path?: string | undefined

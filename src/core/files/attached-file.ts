@@ -4,9 +4,9 @@ import { headOf } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
 import { listIn } from '../messages/json.ts'
 
-/** The place of a file in a text of `buildFileContextSection`, marks included. */
+/** A file within the text of `buildFileContextSection`, marks included. */
 export type FileBlock = {
-  /** UTF-16 units: from the first unit of its mark to the place after its end mark. */
+  /** UTF-16 units, from the first unit of the opening mark to the place after the end mark. */
   readonly from: number
   readonly to: number
   /** The text between the marks. */
@@ -14,7 +14,7 @@ export type FileBlock = {
   readonly path: string
   /** The path in the mark: quoted, on one line. */
   readonly name: string
-  /** Whether it is neither a summary nor a beginning. */
+  /** Whether the content is the whole file, neither a summary nor a beginning. */
   readonly isWhole: boolean
 }
 
@@ -25,14 +25,14 @@ const FENCE_UNITS = 24
 /** The longest mark: 300 units of a path, each escaped. */
 const LONGEST_MARK = 2_000
 const MARK = /^\[file (data-[0-9a-f]{24}) ("(?:[^"\\]|\\.)*")(, a summary|, only its beginning)?\]$/
-/** The name of a file without a path: a number, which is another file in the next section. */
+/** The name of a file without a path: its number, which may stand for another file in the next section. */
 const NUMBERED = /^file \d+$/
-/** The longest path that a mark or a name contains whole, UTF-16 units. */
+/** The longest path that a mark or a name shows in full, in UTF-16 units. */
 const LONGEST_PATH = 300
 
 /**
- * The files in a text between the marks of `buildFileContextSection`, in order. A mark counts when it begins a line and its own end
- * follows; everything between the two is content. Files without a path, or with one that is too long to show, are omitted.
+ * Returns the files between the marks of `buildFileContextSection`, in order. A mark counts if it begins a line and its own end mark
+ * follows; everything between the two is content. Files without a path, or with a path that is too long to show, are omitted.
  */
 export function fileBlocks(text: string): FileBlock[] {
   if (!text.includes(OPENING)) return []
@@ -47,7 +47,7 @@ export function fileBlocks(text: string): FileBlock[] {
   return blocks
 }
 
-/** The places of each fence's ends, ascending. Found in one pass, because there may be any number of openings. */
+/** Returns the places of the end marks of each fence, ascending. One pass, because there may be any number of opening marks. */
 function closingsOf(text: string): ReadonlyMap<string, number[]> {
   const ends = new Map<string, number[]>()
   for (let at = text.indexOf(CLOSING); at !== -1; at = text.indexOf(CLOSING, at + CLOSING.length)) {
@@ -67,7 +67,7 @@ function blockAt(text: string, at: number, ends: ReadonlyMap<string, number[]>):
   const [, fence = '', name = '', what] = MARK.exec(text.slice(at, lineEnd)) ?? []
   const closings = ends.get(fence)
   if (closings === undefined) return undefined
-  // Openings are read in order, so ends before this one are no longer needed.
+  // Opening marks are read in order, so end marks before this one are no longer needed.
   while (closings.length > 0 && closings[0]! <= lineEnd) closings.shift()
   const end = closings[0]
   if (end === undefined) return undefined
@@ -89,9 +89,9 @@ function pathOf(name: string): string | undefined {
 export type SectionFile = {
   readonly content: string
   readonly path?: string | undefined
-  /** Its place in the list of attachments, which is its name when it has no path. Default: its place here. */
+  /** The index of the file in the list of attachments, which serves as its name if it has no path. Default: its index in this list. */
   readonly index?: number | undefined
-  /** How it was changed; only `summarized` and `truncated` are shown. */
+  /** How the file was changed; only `summarized` and `truncated` are shown. */
   readonly how?: string | undefined
 }
 
@@ -103,8 +103,8 @@ const WHAT_IT_IS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The section of a prompt with the files: each once, in the given order, under its name, fenced as data, followed by the notices. The
- * empty text for no files and no notices.
+ * Returns the section of a prompt that contains the files: each once, in the given order, under its name, fenced as data, followed by the
+ * notices. Returns an empty text if there are no files and no notices.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -140,8 +140,8 @@ export function checkFiles(files: unknown, what: string): void {
 }
 
 /**
- * The name of a file for models and people: its path on one line, in quotes, escaped so that it cannot end the quotes or a tag; its
- * number when it has no path.
+ * Returns the name of a file for models and people: its path on one line, quoted and escaped so that it cannot end the quotes or a tag;
+ * its number if it has no path.
  */
 export function fileName(file: Pick<AttachedFile, 'path'>, index: number): string {
   const { path } = file
@@ -153,12 +153,12 @@ export function fileName(file: Pick<AttachedFile, 'path'>, index: number): strin
   )
 }
 
-/** Angle brackets, and the line breaks and invisible controls that JSON does not escape. */
+/** Angle brackets, and the line breaks and invisible controls that JSON doesn't escape. */
 const UNSAFE = /[<>\u007f-\u009f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g
 
 /**
- * A mark that occurs in none of the texts that it encloses. It is a hash of these texts: the same texts give the same prompt, and no
- * text can contain its own mark.
+ * Returns a mark that none of the enclosed texts contains. It is a hash of these texts: the same texts give the same prompt, and no text
+ * can contain its own mark.
  */
 export function fenceFor(texts: readonly string[]): string {
   const hash = createHash('sha256')
@@ -168,10 +168,10 @@ export function fenceFor(texts: readonly string[]): string {
 
 /** A line that begins like one of our marks, after any kind of line break. */
 const MARK_LINE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are line breaks
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these controls are line breaks
   /(^|[\r\n\v\f\u001c-\u001e\u0085\u2028\u2029])(?=\[(?:end of )?(?:history|file|notes|question)\b)/gi
 
-/** Indents the lines that begin like a mark, so that a model that does not compare the marks takes none of them for one. */
+/** Indents lines that begin like a mark, so that a model that doesn't compare the hashes cannot mistake them for marks. */
 export function withoutMarks(text: string): string {
   return text.replaceAll(MARK_LINE, '$1  ')
 }

@@ -4,7 +4,7 @@ import { DEFAULT_PROVIDER } from '../tokens/budget.ts'
 import { estimatorSchema } from '../tokens/estimators/estimator-schema.ts'
 import { getAvailableInputTokens } from '../tokens/windows.ts'
 
-/** Tokens of the description of a file whose content is not sent as text. */
+/** Tokens for the description of a file whose content is not sent as text. */
 const TOKENS_BY_TYPE: ReadonlyMap<string, number> = new Map([
   ['video', 500],
   ['audio', 300],
@@ -12,20 +12,20 @@ const TOKENS_BY_TYPE: ReadonlyMap<string, number> = new Map([
   ['archive', 1_000],
   ['unknown', 500],
 ])
-/** Types whose text is a small part of the file. */
+/** File types in which text is a small part of the bytes. */
 const OFFICE_TYPES: ReadonlySet<string> = new Set(['office', 'docx', 'xlsx', 'pptx', 'doc', 'xls', 'ppt'])
 const OFFICE_TEXT_SHARE = 0.15
 const PDF_BYTES_PER_TOKEN = 100
 const MOST_PDF_TOKENS = 50_000
 const BYTES_PER_TOKEN = 4
-/** The growth of bytes as base64. */
+/** The growth factor of base64 encoding. */
 const BASE64_GROWTH = 1.33
 
 const figures = z.strictObject({ sizeBytes: z.number().nonnegative(), fileType: z.string().optional() })
 
 /**
- * The expected tokens of a file in the final prompt, by its size in bytes and its type: `video`, `audio`, `image`, `archive`, `unknown`,
- * `pdf`, an office type, `svg`; any other, or none, counts as base64.
+ * Returns the expected tokens of a file in the final prompt, from its size in bytes and its type: `video`, `audio`, `image`, `archive`,
+ * `unknown`, `pdf`, an office type, or `svg`. Any other type, or none, counts as base64.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -42,13 +42,13 @@ export function estimatePostProcessingTokens(sizeBytes: number, fileType?: strin
 
 /** The share of the remaining context for files. */
 export const FILE_READ_BUDGET_PERCENT = 0.6
-/** Files below this many bytes are used whole. */
+/** Files below this size are used whole, in bytes. */
 export const FILE_FAST_PATH_SIZE = 102_400
-/** Of files above this many bytes only a preview is used. */
+/** Files above this size are replaced with a preview, in bytes. */
 export const FILE_PREVIEW_MODE_SIZE = 5_242_880
-/** The length of that preview, characters. */
+/** The length of that preview, in characters. */
 export const FILE_PREVIEW_CHARS = 2_000
-/** Characters per token when only a size is known. */
+/** Characters per token, if only a size is known. */
 const CHARS_PER_TOKEN = 4
 
 const tokens = z.number().nonnegative()
@@ -62,7 +62,7 @@ const budgetFigures = z.strictObject({
     .union([
       tokens,
       z.strictObject({
-        /** Tokens reserved for what is neither history nor file. Default 0. */
+        /** Tokens reserved for content that is neither history nor files. Default 0. */
         reserve: tokens.optional(),
         /** The share of the remaining tokens for files, 0 to 1. Default 0.6. */
         percent: percent.optional(),
@@ -74,8 +74,8 @@ const budgetFigures = z.strictObject({
 export type FileTokenBudgetOptions = Exclude<z.input<typeof budgetFigures>['options'], number | undefined>
 
 /**
- * The tokens for files: floor((window − current − output − reserve) × percent), 0 when nothing remains. A number as the fourth argument
- * is the reserve.
+ * Returns the token budget for files: floor((window − current − output − reserve) × percent), or 0 if nothing remains. A number as the
+ * fourth argument is the reserve.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -94,8 +94,8 @@ export function calculateFileTokenBudget(
 const fileFigures = z.strictObject({ fileSize: tokens, budget: tokens })
 
 /**
- * How a file is used, by its size in bytes and its budget in tokens: above 5 MB as a preview of 2,000 characters, below 100 KB whole, else
- * whole when a quarter of its size fits, and cut to `maxChars` when not.
+ * Returns how to use a file, from its size in bytes and its budget in tokens. Above 5 MB: a preview of 2,000 characters. Below 100 KB:
+ * whole. Otherwise: whole if a quarter of its size fits, else cut to `maxChars`.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -115,17 +115,17 @@ export function shouldTruncateFile(
 export const fileShareShape = {
   /** Tokens in use: system prompt, history, prompt, tools. Default 0. */
   usedTokens: tokens.optional(),
-  /** Additional reserved tokens. */
+  /** Further tokens to reserve. */
   reserve: tokens.optional(),
   /** The share of the remaining tokens for files, 0 to 1. Default 0.6; the setting `fileReadBudgetPercent`. */
   percent: percent.optional(),
-  /** The budget of the files itself, tokens; the other figures are ignored then. */
+  /** The token budget of the files. If it is given, the other figures are ignored. */
   budgetTokens: tokens.optional(),
   /** The estimator. Default: `neurolink`. */
   estimator: estimatorSchema.optional(),
 } as const
 
-/** The model of a request with files, and the rest of the request. All sizes in tokens. */
+/** The model of a request with files, and the rest of the request. All sizes are in tokens. */
 export const fileBudgetSchema = z.strictObject({
   ...fileShareShape,
   /** Default "openai". */
@@ -134,10 +134,12 @@ export const fileBudgetSchema = z.strictObject({
   /** The requested output tokens, which set the output reserve. */
   maxOutputTokens: tokens.optional(),
 })
-/** A budget for the files of a request, tokens. */
+/** The budget for the files of a request, in tokens. */
 export type FileBudget = z.input<typeof fileBudgetSchema>
 
-/** The tokens for the files of one request; `reserveShare` of the available input is the default reserve. */
+/**
+ * Returns the token budget for the files of one request. `reserveShare` is the share of the available input that is reserved by default.
+ */
 export function fileBudgetTokens(budget: z.output<typeof fileBudgetSchema>, reserveShare: number): number {
   if (budget.budgetTokens !== undefined) return Math.floor(budget.budgetTokens)
   const { provider = DEFAULT_PROVIDER, model, maxOutputTokens, usedTokens = 0 } = budget

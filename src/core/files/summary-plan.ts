@@ -13,7 +13,7 @@ const requestSchema = z.strictObject({
   fileType: z.string().max(200).optional(),
   /** The user's question, so that the summary keeps what is relevant to it. */
   question: z.string().optional(),
-  /** The approximate length of the summary, tokens. */
+  /** The approximate length of the summary, in tokens. */
   targetTokens: z.int().positive(),
   /** Whether the content is only the beginning of the file. */
   isBeginning: z.boolean().optional(),
@@ -22,8 +22,8 @@ const requestSchema = z.strictObject({
 export type FileSummaryPromptParams = z.input<typeof requestSchema>
 
 /**
- * The prompt for the summary of one file: the user's question, the file's name, a target length. The content is fenced and declared as
- * data, not instructions, and it cannot end its fence.
+ * Returns the prompt for the summary of one file: the user's question, the file's name, and a target length. The content is fenced and
+ * declared to be data, not instructions, and it cannot end its fence.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -56,13 +56,13 @@ export function buildFileSummarizationPrompt(params: FileSummaryPromptParams): s
   ].join('\n')
 }
 
-/** The share of the available input that is reserved for what is not a file. */
+/** The share of the available input that is reserved for content other than files. */
 export const NON_FILE_RESERVE = 0.15
-/** Files of fewer tokens are never summarized. */
+/** Files with fewer tokens are never summarized. */
 export const FILE_SUMMARIZATION_THRESHOLD = 1_000
-/** The least target length of the summary of one file, tokens. */
+/** The minimum target length of a file's summary, in tokens. */
 export const MIN_PER_FILE_TOKENS = 500
-/** The greatest target length of the summary of one file, tokens. */
+/** The maximum target length of a file's summary, in tokens. */
 export const MAX_PER_FILE_TOKENS = 4_000
 
 /** The plan for one file. */
@@ -74,8 +74,8 @@ export type PlannedFile = {
 } & ({ readonly action: 'keep' } | { readonly action: 'summarize'; readonly targetTokens: number })
 
 /**
- * Whether files are over their budget: (available input − used − 15 percent of it) × 0.6, or `budget.budgetTokens`. Throws
- * `INVALID_INPUT`.
+ * Returns whether files exceed their budget: (available input − used − 15 percent of the available input) × 0.6, or
+ * `budget.budgetTokens`. Throws `INVALID_INPUT`.
  */
 export function shouldSummarizeFiles(files: readonly AttachedFile[], budget: FileBudget = {}): boolean {
   const { sizes, budgetTokens } = measureFiles(files, budget, 'shouldSummarizeFiles')
@@ -83,8 +83,8 @@ export function shouldSummarizeFiles(files: readonly AttachedFile[], budget: Fil
 }
 
 /**
- * Plans which files to keep and which to summarize, largest first: as few summaries as possible, each of 500 to 4,000 tokens; files under
- * 1,000 tokens are always kept. Everything is kept when everything fits. The plan may still be over the budget;
+ * Plans which files to keep and which to summarize, largest first. It makes as few summaries as possible, of 500 to 4,000 tokens each;
+ * files under 1,000 tokens are always kept, and all files are kept if they fit. The plan may still exceed the budget;
  * `FileSummarizationService` then cuts and drops files.
  *
  * Throws `INVALID_INPUT`.
@@ -104,7 +104,7 @@ export function planFileSummarization(
   })
 }
 
-/** The tokens of each file, and their common budget. */
+/** Returns the tokens of each file, and the budget of all. */
 export function measureFiles(
   files: readonly AttachedFile[],
   budget: FileBudget,
@@ -126,7 +126,7 @@ export function measureFiles(
   }
 }
 
-/** The number of largest files to summarize, and the tokens of each summary. */
+/** Returns how many of the largest files to summarize, and the tokens of each summary. */
 function chooseTarget(
   sizes: readonly number[],
   budgetTokens: number,

@@ -3,12 +3,12 @@ import { type Message, type NewMessage, type Part, partsOf } from './message.ts'
 import { OWN } from './stop-reason.ts'
 
 /*
- * Parts that a request adds to its prompt, for a model that binds its reasoning to what precedes it: texts of an injector, a persistent
- * context, notes, files. They are stored with the prompt, because the model must receive them again, and marked, because they are not what
- * the user sent: an application's copy of the conversation does not have them.
+ * Parts that a request adds to its prompt, for a model that binds its reasoning to the preceding content: texts of an injector, a
+ * persistent context, notes, files. They are stored with the prompt, because the model must receive them again. They are marked, because
+ * the user didn't send them: the application's copy of the conversation doesn't contain them.
  */
 
-/** A message with marked parts from an index on. `turn`: the number of the turn, where it is known. */
+/** Returns a message whose parts from an index on are marked. `turn`: the number of the turn, if known. */
 export function withAddedParts(
   message: NewMessage,
   at: number,
@@ -29,20 +29,20 @@ export function withAddedParts(
 
 const NONE: ReadonlySet<number> = new Set()
 
-/** The indexes of a message's marked parts. */
+/** Returns the indexes of a message's marked parts. */
 export function addedParts({ metadata }: Pick<Message, 'metadata'>): ReadonlySet<number> {
   const own = metadata?.[OWN]
   if (!isObject(own) || !Array.isArray(own.added)) return NONE
   return new Set(own.added.filter((index): index is number => typeof index === 'number'))
 }
 
-/** The turn whose request marked parts of a message. */
+/** Returns the turn whose request marked parts of a message. */
 export function turnOfAdded({ metadata }: Pick<Message, 'metadata'>): number | undefined {
   const own = metadata?.[OWN]
   return isObject(own) && typeof own.turn === 'number' ? own.turn : undefined
 }
 
-/** The parts of a message without marked ones. */
+/** Returns the parts of a message that are not marked. */
 export function ownParts(message: Message): readonly Part[] {
   const added = addedParts(message)
   const parts = partsOf(message)

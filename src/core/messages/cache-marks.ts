@@ -1,14 +1,14 @@
 import type { ProviderOptions } from './message.ts'
 
-/** Fields that mark where a provider may cache. They belong to one request, not to the conversation. */
+/** Fields that mark where a provider may cache. They belong to a request, not to the conversation. */
 const CACHE_MARKS: ReadonlySet<string> = new Set(['cacheControl', 'cache_control', 'cachePoint'])
 
-/** Whether a field is a cache mark, by its name. */
+/** Returns whether a field is a cache mark, by its name. */
 export function isCacheMark(name: string): boolean {
   return CACHE_MARKS.has(name)
 }
 
-/** Removes the cache marks of options: a stored mark would be sent again with every request. `undefined` when nothing is left. */
+/** Removes the cache marks from options: a stored mark would be sent again with every request. Returns `undefined` if nothing is left. */
 export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | undefined {
   const sent = withoutMarks(options)
   if (sent === options) return options
@@ -18,7 +18,7 @@ export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | u
   return kept.length === 0 ? undefined : Object.fromEntries(kept)
 }
 
-/** A value without the fields that are cache marks, at any depth; the value itself when it has none. */
+/** Returns a value without fields that are cache marks, at any depth; the same value if it has none. */
 export function withoutMarks<T>(value: T): T {
   return holdsMark(value) ? (unmarked(value) as T) : value
 }

@@ -1,15 +1,15 @@
 /*
- * Which result answers which call, for messages in any form: the one place that decides it. The groups of rows that must stay together
- * follow from it (`model/tool-groups.ts`). `core/validity` pairs the bodies of requests by itself, to check what this made.
+ * Pairs calls with results, for messages in any form; nothing else decides this. It determines which rows must stay together
+ * (`model/tool-groups.ts`). `core/validity` pairs the bodies of requests independently, in order to check the result.
  */
 
 import { fieldOf } from './json.ts'
 import type { Part, ToolCallPart, ToolResultPart } from './message.ts'
 
-/** A call or a result of a row: the index of its part in the row, and its id. */
+/** A call or a result of a row: its id, and the index of its part in the row. */
 export type ToolEntry = { readonly part: number; readonly id: string }
 
-/** The place of a tool call or result in a list: the index of its row, and its entry there. */
+/** A tool call or result in a list: its entry, and the index of its row. */
 export type CallRef<E extends ToolEntry = ToolEntry> = ToolEntry & { readonly row: number; readonly entry: E }
 
 /** The calls and the results of one row, each list in the order of the parts. */
@@ -24,21 +24,21 @@ export type Pairing<C extends ToolEntry = ToolEntry, R extends ToolEntry = ToolE
   readonly pairs: readonly { readonly call: CallRef<C>; readonly result: CallRef<R> }[]
   /** Calls without a result, in their order. */
   readonly unanswered: readonly CallRef<C>[]
-  /** Results without a call before them, and second results of a call, in their order. */
+  /** Results without an earlier call, and second results of a call, in their order. */
   readonly orphans: readonly {
     readonly result: CallRef<R>
-    /** The most recent call with that id, which has a result already. */
+    /** The most recent call with that id, which already has a result. */
     readonly duplicateOf?: CallRef<C>
   }[]
 }
 
 /**
- * Pairs calls and results, by place first and by id second, because ids repeat within a session.
+ * Pairs calls and results by place first and by id second, because ids repeat within a session.
  *
- * A result belongs to the nearest row with an open call of its id, before it in the list or in its own row. Among several such
- * calls it belongs to the first of an earlier row, but to the last of its own row: parallel results come in the order of their
- * calls, while a result in the row of its call follows it. Rows without tool use may be `undefined`. Rows added at the end change
- * nothing before them, except that open calls may get their results. Takes linear time.
+ * A result belongs to the nearest row with an open call of its id: an earlier row or its own. Among several such calls it belongs to the
+ * first of an earlier row, but to the last of its own row: parallel results come in the order of their calls, whereas a result in the row
+ * of its call follows the call. Rows without tool use may be `undefined`. Appending rows changes no earlier pair, but may give open calls
+ * their results. Takes linear time.
  */
 export function pairToolUse<C extends ToolEntry, R extends ToolEntry>(
   rows: readonly (ToolUse<C, R> | undefined)[],
@@ -84,18 +84,18 @@ export function pairToolUse<C extends ToolEntry, R extends ToolEntry>(
   return { pairs, unanswered: calls.filter((call) => !answered.has(call)), orphans }
 }
 
-/** The form of a call or result within a list: a neutral part, or one of Anthropic's blocks. */
+/** The form of a call or result within a list: a neutral part or an Anthropic block. */
 type ToolPartForm = 'parts' | 'blocks'
 
 type ToolPartShape = {
   readonly kind: 'call' | 'result'
   readonly form: ToolPartForm
-  /** The fields with the id of the call and with the name of the tool. */
+  /** The fields that hold the id of the call and the name of the tool. */
   readonly id: string
   readonly tool: string
 }
 
-/** The types of parts that are calls and results, in every form that is read. */
+/** The types of parts that are calls and results, in every supported form. */
 const TOOL_PARTS: ReadonlyMap<unknown, ToolPartShape> = new Map<unknown, ToolPartShape>([
   ['tool-call', { kind: 'call', form: 'parts', id: 'toolCallId', tool: 'toolName' }],
   ['tool-result', { kind: 'result', form: 'parts', id: 'toolCallId', tool: 'toolName' }],
@@ -103,7 +103,7 @@ const TOOL_PARTS: ReadonlyMap<unknown, ToolPartShape> = new Map<unknown, ToolPar
   ['tool_result', { kind: 'result', form: 'blocks', id: 'tool_use_id', tool: 'name' }],
 ])
 
-/** A value as a call or result, with its id and its tool as they are; `undefined` for any other value. */
+/** Reads a value as a call or result, with its id and tool unchanged; `undefined` for any other value. */
 export function toolPartOf(
   part: unknown,
 ): (Pick<ToolPartShape, 'kind' | 'form'> & { readonly id: unknown; readonly tool: unknown }) | undefined {
@@ -114,8 +114,8 @@ export function toolPartOf(
 }
 
 /**
- * The calls and results in a content, by place: a row for `pairToolUse`. `undefined` when there are none, or when the content is not
- * a list. Those without an id are left out.
+ * Returns the calls and results of a content, by place, as a row for `pairToolUse`. Returns `undefined` if there are none, or if the
+ * content is not a list. Calls and results without an id are left out.
  */
 export function toolUseOf(content: unknown, form: ToolPartForm = 'parts'): ToolUse | undefined {
   if (!Array.isArray(content)) return undefined
@@ -131,15 +131,15 @@ export function toolUseOf(content: unknown, form: ToolPartForm = 'parts'): ToolU
 }
 
 /**
- * All calls so far with one id: the last one, and the open ones by row, nearest row last. Most ids are used once: until a second
- * call comes, the open one is `only` and there is no list.
+ * All calls so far with one id: the last one, and the open ones by row, nearest row last. Most ids are used once: until a second call
+ * comes, `only` holds the open call and there is no list.
  */
 type CallsOfId<C extends ToolEntry> = {
   last: CallRef<C>
   only: CallRef<C> | undefined
   open: OpenRow<C>[] | undefined
 }
-/** The calls of one row; those before `next` have results. */
+/** The calls of one row; calls before `next` already have results. */
 type OpenRow<C extends ToolEntry> = { readonly row: number; readonly calls: CallRef<C>[]; next: number }
 
 function addCall<C extends ToolEntry>(sameId: CallsOfId<C>, call: CallRef<C>): void {
@@ -168,7 +168,7 @@ function takeOpenCall<C extends ToolEntry>(sameId: CallsOfId<C>, row: number): C
  * Calls and results without an id.
  */
 
-/** A call or result as pairing needs it. The id is empty when it has none. */
+/** A call or result in the form needed for pairing. An empty id means that it has none. */
 type Joinable = {
   readonly kind: 'call' | 'result'
   readonly id: string
@@ -178,33 +178,32 @@ type Joinable = {
 /** The calls and results of one message, in their order. */
 type JoinableRow = {
   readonly slots: readonly Joinable[]
-  /** Whether it has other content besides. */
+  /** Whether the message has any other content. */
   readonly says: boolean
 }
 
 /** The ids of a call or result. */
 type Joined = {
-  /** Its own id, that of the call that it belongs to, or a generated one. */
+  /** Its own id, the id of the call that it belongs to, or a generated id. */
   readonly id: string
-  /** For pairing: like `id`, but unique where a result was joined to a call by its neighbourhood. */
+  /** For pairing: like `id`, but unique if a result was joined to a call by its neighborhood. */
   readonly key: string
 }
 
 /**
- * Gives ids to calls and results without one, so that they can be paired. Returns the ids of each slot, row by row. Takes linear
- * time.
+ * Gives ids to calls and results that lack one, so that they can be paired. Returns the ids of each slot, row by row. Takes linear time.
  *
- * A result with the id of an open call before it belongs to that call. Any other belongs to an open call before it from which only
- * calls and results separate it: the first of the same tool, else the first where one of the two has no tool name. So parallel
- * calls and the results after them become pairs. `first` is the index of the first row in the conversation: generated ids contain
- * the index of their row.
+ * A result with the id of an earlier open call belongs to that call. Any other result belongs to an earlier open call from which only
+ * calls and results separate it: the first of the same tool, or else the first where either has no tool name. Parallel calls and the
+ * results after them thus become pairs. `first` is the index of the first row in the conversation: generated ids contain the index of
+ * their row.
  */
 export function joinNeighbours(rows: readonly JoinableRow[], first = 0): Joined[][] {
   const known = new Set(rows.flatMap(({ slots }) => slots.map(({ id }) => id)))
   if (!known.has('')) return rows.map(({ slots }) => slots.map(({ id }) => ({ id, key: id })))
 
   const joined: Joined[][] = []
-  /** The number of open calls per id, however far back. */
+  /** The number of open calls per id, at any distance. */
   const waiting = new Map<string, number>()
   /** The number of results per id that are still to come. */
   const coming = new Map<string, number>()
@@ -270,13 +269,13 @@ type OpenCall = {
 }
 type Queue = { readonly calls: OpenCall[]; next: number }
 
-/** The open calls that no other content separates from here, by the results that may belong to them. */
+/** The open calls that no other content separates from this place, by the results that may belong to them. */
 type Near = {
   /** Calls without an id of their own: for any result. */
   readonly nameless: OpenCalls
-  /** Those, and calls with an id that no result to come has: for results without an id. */
+  /** The nameless calls, and calls whose id no later result has: for results without an id. */
   readonly free: OpenCalls
-  /** Calls with an id that a result to come has: for results without an id, when there is no other. */
+  /** Calls whose id a later result has: for results without an id, if there is no other call. */
   readonly named: OpenCalls
   readonly ofId: Map<string, Queue>
 }
@@ -289,7 +288,6 @@ function nothingNear(): Near {
   return { nameless: openCalls(), free: openCalls(), named: openCalls(), ofId: new Map() }
 }
 
-/** The first open call of a queue. */
 function firstOf(queue: Queue | undefined): OpenCall | undefined {
   if (queue === undefined) return undefined
   while (queue.calls[queue.next]?.taken === true) queue.next++
@@ -319,7 +317,7 @@ function openCalls(): OpenCalls {
   }
 }
 
-/** Gives ids to calls and results without one, so that they can be paired. `first` is the index of the first message. */
+/** Gives ids to calls and results that lack one, so that they can be paired. `first` is the index of the first message. */
 export function joinByNeighbourhood(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
   const joined = joinNeighbours(
     contents.map((parts) => ({
@@ -343,7 +341,7 @@ export function joinByNeighbourhood(contents: readonly (readonly Part[])[], firs
   })
 }
 
-/** The tool name of a flat call without one. */
+/** Returns `undefined` for `unknown`, the tool name of a flat call that has none. */
 function knownTool(name: string | undefined): string | undefined {
   return name === 'unknown' ? undefined : name
 }

@@ -1,57 +1,57 @@
 /*
- * Where a text may be cut. A character is a grapheme cluster: a pair of surrogates, a letter with its combining marks, a joined
- * emoji, a flag.
+ * Where a text may be cut. A character is a grapheme cluster: a surrogate pair, a letter with its combining marks, a joined emoji, a
+ * flag.
  */
 
-/** How far around a place a character may extend, UTF-16 units. A longer one is cut between code points. */
+/** How far a character may extend around a place, in UTF-16 units. A longer one is cut between code points. */
 const WINDOW = 256
 /** Every unit below the first combining mark is a character, except in a line break of two units. */
 const FIRST_COMBINING = 0x300
 
 let segmenter: Intl.Segmenter | undefined
 
-/** Whether a text has no visible character. Anthropic refuses such texts, though its models sometimes write one. */
+/** Returns whether a text has no visible character. Anthropic refuses such texts, although its models sometimes write them. */
 export function isBlank(text: string): boolean {
   return text.trim() === ''
 }
 
-/** The last place at or before `at` where a character ends. */
+/** Returns the last place at or before `at` where a character ends. */
 export function characterStart(text: string, at: number): number {
   return characterAround(text, at).from
 }
 
-/** The first place at or after `at` where a character begins. */
+/** Returns the first place at or after `at` where a character begins. */
 export function characterEnd(text: string, at: number): number {
   return characterAround(text, at).to
 }
 
-/** The last place at or before `at` that is not inside a pair of surrogates. */
+/** Returns the last place at or before `at` that is not inside a surrogate pair. */
 export function codePointStart(text: string, at: number): number {
   return isInsidePair(text, at) ? at - 1 : at
 }
 
-/** The first `units` UTF-16 units of a text, one less where that would cut a pair of surrogates. */
+/** Returns the first `units` UTF-16 units of a text, or one fewer if that would cut a surrogate pair. */
 export function headOf(text: string, units: number): string {
   return text.slice(0, codePointStart(text, Math.min(text.length, Math.max(0, units))))
 }
 
-/** The last `units` UTF-16 units of a text, one less where that would cut a pair of surrogates. */
+/** Returns the last `units` UTF-16 units of a text, or one fewer if that would cut a surrogate pair. */
 export function tailOf(text: string, units: number): string {
   const start = Math.max(0, text.length - Math.max(0, units))
   return text.slice(isInsidePair(text, start) ? start + 1 : start)
 }
 
-/** Removes characters of a set from the end of a text. Linear, unlike a pattern such as `=+$`. */
+/** Removes the given characters from the end of a text. Linear, unlike a pattern such as `=+$`. */
 export function withoutTrailing(text: string, characters: string): string {
   let end = text.length
   while (end > 0 && characters.includes(text[end - 1]!)) end--
   return text.slice(0, end)
 }
 
-/** The length of a needle from which `indexOf` may take quadratic time. */
+/** The needle length from which `indexOf` may take quadratic time. */
 const LONG_NEEDLE = 256
 
-/** `text.indexOf(sought, from)` in linear time, also for a long needle that repeats itself (Knuth–Morris–Pratt). */
+/** `text.indexOf(sought, from)` in linear time, even for a long, repetitive needle (Knuth–Morris–Pratt). */
 export function indexOfText(text: string, sought: string, from = 0): number {
   if (sought.length < LONG_NEEDLE) return text.indexOf(sought, from)
   if (sought.length > text.length - from) return -1
@@ -66,7 +66,7 @@ export function indexOfText(text: string, sought: string, from = 0): number {
   return -1
 }
 
-/** For each prefix of a text, the length of its longest proper prefix that is also its suffix. */
+/** Returns, for each prefix of a text, the length of its longest proper prefix that is also its suffix. */
 function bordersOf(text: string): Uint32Array {
   const borders = new Uint32Array(text.length)
   let length = 0
@@ -79,20 +79,18 @@ function bordersOf(text: string): Uint32Array {
   return borders
 }
 
-/**
- * Copies a text. A slice of a text keeps the whole text in memory: a few stored heads of 100 MB outputs took a gigabyte.
- */
+/** Copies a text. A slice keeps its whole source in memory: a few stored heads of 100 MB outputs took a gigabyte. */
 export function detached(text: string): string {
   const encoding = text.isWellFormed() ? 'utf8' : 'utf16le'
   return Buffer.from(text, encoding).toString(encoding)
 }
 
-/** Whether `at` is between the halves of a pair of surrogates. */
+/** Returns whether `at` is between the halves of a surrogate pair. */
 export function isInsidePair(text: string, at: number): boolean {
   return at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at))
 }
 
-/** The character around `at`; both ends are `at` when it is between two characters. */
+/** Returns the character around `at`; both ends are `at` if it is between two characters. */
 function characterAround(text: string, at: number): { readonly from: number; readonly to: number } {
   if (at <= 0) return { from: 0, to: 0 }
   if (at >= text.length) return { from: text.length, to: text.length }
@@ -115,7 +113,7 @@ function isBetweenPlain(text: string, at: number): boolean {
   return before < FIRST_COMBINING && after < FIRST_COMBINING && !(before === 0x0d && after === 0x0a)
 }
 
-/** The start of the window: not inside a pair, and not inside a flag, because flags are pairs of letters. */
+/** Returns the start of the window: not inside a surrogate pair, and not inside a flag, because flags are pairs of letters. */
 function windowStart(text: string, at: number): number {
   let start = codePointStart(text, Math.max(0, at - WINDOW))
   let letters = 0
@@ -124,7 +122,7 @@ function windowStart(text: string, at: number): number {
   return start
 }
 
-/** Whether a regional indicator, U+1F1E6 to U+1F1FF, begins at `at`. */
+/** Returns whether a regional indicator, U+1F1E6 to U+1F1FF, begins at `at`. */
 function isFlagLetter(text: string, at: number): boolean {
   if (at < 0 || text.charCodeAt(at) !== 0xd83c) return false
   const low = text.charCodeAt(at + 1)

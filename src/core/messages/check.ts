@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid, UndertextError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 
-/** The longest delay of a Node timer, milliseconds; a longer one fires at once. */
+/** The longest delay of a Node timer, in milliseconds; a longer one fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Parses a value. Throws `INVALID_INPUT` with paths and reasons, without the values. */
@@ -15,9 +15,9 @@ export function check<S extends z.ZodType>(schema: S, value: unknown, what: stri
 }
 
 /**
- * Returns what `read` returns. A value that throws while it is read (a getter, a proxy), or is nested too deeply, is refused with
- * `INVALID_INPUT`. For everything that reads an argument before it is checked, and for checks that are not schemas. `problem` looks for
- * what is wrong, when something is.
+ * Calls `read` and returns its result. If the value throws while it is read (a getter, a proxy), or is nested too deeply, it is rejected
+ * with `INVALID_INPUT`. For code that reads an argument before it is checked, and for checks that are not schemas. `problem` finds the
+ * reason after a failure.
  */
 export function readable<T>(
   what: string,
@@ -32,14 +32,14 @@ export function readable<T>(
   }
 }
 
-/** Errors of functions of the application, which are not those of an argument. */
+/** Errors thrown by functions of the application, as opposed to errors of reading an argument. */
 const passedOn = new WeakSet<object>()
 
 function isPassedOn(error: unknown): boolean {
   return typeof error === 'object' && error !== null && passedOn.has(error)
 }
 
-/** Calls a function of the application while an argument is read: `readable` passes its error on. */
+/** Calls a function of the application while an argument is read: `readable` rethrows its error. */
 export function callOut<T>(work: () => T): T {
   try {
     return work()
@@ -49,7 +49,7 @@ export function callOut<T>(work: () => T): T {
   }
 }
 
-/** What a schema makes of a value, or `undefined` when the value does not match it or cannot be read. */
+/** Parses a value with a schema; returns `undefined` if the value doesn't match or cannot be read. */
 export function parsed<S extends z.ZodType>(schema: S, value: unknown): z.output<S> | undefined {
   try {
     return schema.safeParse(value).data
@@ -58,7 +58,7 @@ export function parsed<S extends z.ZodType>(schema: S, value: unknown): z.output
   }
 }
 
-/** Returns why a value of a file does not match a schema, or `undefined`. Unknown keys are not quoted: they may be any text. */
+/** Returns why a value from a file doesn't match a schema, or `undefined`. Unknown keys are not quoted: they may be any text. */
 export function problemOf(schema: z.ZodType, value: unknown): string | undefined {
   try {
     const result = schema.safeParse(value)
@@ -70,18 +70,21 @@ export function problemOf(schema: z.ZodType, value: unknown): string | undefined
 
 const UNREADABLE = 'it cannot be read: a property throws, has another type, or is nested too deeply'
 
-/** The most characters of one issue: enough for a list of all stages. */
+/** The most characters of one issue: enough to list all stages. */
 const MOST_CHARACTERS = 300
 
-/** The names that an error of unknown keys quotes. */
+/** The most names that an error about unknown keys quotes. */
 const QUOTED_KEYS = 5
 
-/** A key as messages quote it. One that is no name may be any text, such as an address with a password or a sentence, and is not quoted. */
+/**
+ * Quotes a key for messages. A key that isn't a name may be any text, such as an address with a password or a sentence, and is not
+ * quoted.
+ */
 export function quotedKey(key: string): string {
   return /^[\w$-][\w$.-]{0,63}$/.test(key) ? JSON.stringify(key) : '(not a name)'
 }
 
-/** Formats the first issues. Of a value only names of unknown keys are quoted, because an error must not contain text of a conversation. */
+/** Formats the first issues. Only names of unknown keys are quoted, because an error must not contain text of a conversation. */
 function describeIssues(error: z.ZodError, quotesKeys = true): string {
   const lines = error.issues.slice(0, 5).map((issue) => {
     const path = issue.path
@@ -97,7 +100,7 @@ function describeIssues(error: z.ZodError, quotesKeys = true): string {
   return [...lines, ...more].join('; ')
 }
 
-/** Whether a value is an iterable object. A text is not. */
+/** Returns whether a value is an iterable object. A text is not. */
 export function isIterable<T>(value: unknown): value is AsyncIterable<T> | Iterable<T> {
   if (typeof value !== 'object' || value === null) return false
   try {
@@ -111,20 +114,20 @@ export function isIterable<T>(value: unknown): value is AsyncIterable<T> | Itera
 export const MAX_NAME_LENGTH = 1_000
 
 /**
- * The longest name in UTF-8 bytes, for new ones. PostgreSQL indexes up to 2,704 bytes, of which the largest index of a name (an owner
- * with three integers) needs 44 besides it.
+ * The longest new name, in UTF-8 bytes. PostgreSQL indexes up to 2,704 bytes, and the largest index with a name (an owner with three
+ * integers) needs 44 of them.
  */
 export const MAX_NAME_BYTES = 2_600
 
-/** Whether a new name is not too long for an index of PostgreSQL. A UTF-16 unit is at most three bytes. */
+/** Returns whether a new name fits an index of PostgreSQL. A UTF-16 unit takes at most three bytes. */
 export function fitsIndex(name: string): boolean {
   return name.length * 3 <= MAX_NAME_BYTES || Buffer.byteLength(name) <= MAX_NAME_BYTES
 }
 
-/** The rule of new names, for messages. */
+/** The rule for new names, for error messages. */
 export const NAME_BYTES_RULE = `must not be longer than ${MAX_NAME_BYTES} bytes in UTF-8`
 
-/** Whether every database can store a text: no NUL, no lone surrogates. */
+/** Returns whether every database can store a text: no NUL, no lone surrogates. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
@@ -139,7 +142,7 @@ function named(text: z.ZodString) {
 /** A name or an id: 1 to 1,000 characters that every database can store. */
 export const nameSchema = named(z.string())
 
-/** The model that a call is about. */
+/** The model that a call concerns. */
 export const modelShape = {
   /** Default: the provider of the session, else "openai". */
   provider: nameSchema.optional(),
@@ -147,7 +150,7 @@ export const modelShape = {
   model: nameSchema.optional(),
 }
 
-/** The name of something new: it must fit an index. Names that are looked up are checked with `nameSchema`. */
+/** The name of something new: it must fit an index. Names to look up are checked with `nameSchema`. */
 export const newNameSchema = nameSchema.refine(fitsIndex, NAME_BYTES_RULE)
 
 /** A label: 0 to 1,000 characters that every database can store. */
@@ -156,7 +159,7 @@ export const labelSchema = z
   .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
   .refine(isStorableText, 'must not contain NUL or lone surrogates')
 
-/** Why `owner: undefined` is refused. */
+/** Why `owner: undefined` is rejected. */
 export const UNDEFINED_OWNER =
   'must not be undefined: leave the key out for all owners, and check first that the user was found'
 const ownerText = z.string({
@@ -164,25 +167,25 @@ const ownerText = z.string({
 })
 
 /*
- * The option `owner`. Every option of this name is one of these three. A key with `undefined` is refused: it is the result of a failed
+ * The option `owner`. Every option with this name is one of these three. A key with `undefined` is rejected: it results from a failed
  * look-up of a user, and would select the sessions of all users, or create one that is open to all.
  */
 
-/** The owner whose sessions are meant. */
+/** The owner whose sessions are selected. */
 export const ownerOption = named(ownerText).exactOptional()
-/** The owner that is stored. */
+/** The owner to store. */
 export const newOwnerOption = named(ownerText).refine(fitsIndex, NAME_BYTES_RULE).exactOptional()
-/** The owner of what is imported or restored, which may be empty. */
+/** The owner of imported or restored data, which may be empty. */
 export const importOwnerOption = ownerText
   .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
   .refine(isStorableText, 'must not contain NUL or lone surrogates')
   .refine(fitsIndex, NAME_BYTES_RULE)
   .exactOptional()
 
-/** A share, 0 to 1. */
+/** A share, from 0 to 1. */
 export const shareSchema = z.number().min(0).max(1)
 
-/** An incarnation from 96 bits. Ids of messages and requests begin with it, so it never begins with `-`, as options do. */
+/** Returns an incarnation from 96 bits. Ids of messages and requests begin with it, so it never begins with `-`, as options do. */
 export function incarnationOf(bytes: Buffer): string {
   return bytes.toString('base64url').replace(/^-/, 'A')
 }
@@ -190,13 +193,13 @@ export function incarnationOf(bytes: Buffer): string {
 export const jsonObjectSchema = z.custom<JsonObject>(isJsonObject, 'must be a JSON object')
 
 /**
- * Copies an argument, so that the caller can no longer change it: plain arrays, plain objects and bytes deeply; anything else
- * (functions, signals, instances of classes) is shared.
+ * Copies an argument, so that the caller can no longer change it. Plain arrays, plain objects and bytes are copied deeply; anything else
+ * (functions, signals, class instances) is shared.
  */
 export function taken<T>(value: T): T {
   const copies = new Map<object, object>()
   const copy = copyOf(value, copies)
-  // The loop reaches entries that are added to the map during it, so no recursion limits the depth.
+  // The loop reaches entries that are added to the map while it runs, so no recursion limits the depth.
   for (const [original, own] of copies) {
     for (const [key, entry] of Object.entries(original)) {
       const part = { value: copyOf(entry, copies), writable: true, enumerable: true, configurable: true }

@@ -2,20 +2,28 @@ import { indexOfText } from './characters.ts'
 import { listIn } from './json.ts'
 
 /*
- * What clients write into the messages of a user besides the user's own words: elements with the state of an editor, reminders, commands
- * and their output, notices. It is neither a request nor a rule nor an outcome. Titles, summaries, the search, and exports read this one
- * table.
+ * The text that clients add to a user's messages, apart from the user's own words: elements with the state of an editor, reminders,
+ * commands and their output, notices. Such text is not a request, a rule or an outcome. Titles, summaries, the search and exports share
+ * this table.
  */
 
 /**
- * The kinds of markup. `added`: elements that the client added, in any place. `attached`: the same with what the user attached, or what a
- * command of the user printed, which the search finds. `typed`: elements around what the user typed; when a text begins with one, the rest is
- * the client's. `request`: the same, also after other elements. `notice`: beginnings of a text that the client wrote as a whole. `reply`: the
- * same, around what the user typed. `line`: whole lines of the client. `rest`: lines from which on a text is the client's.
+ * The kinds of markup:
+ * - `added`: elements that the client added, anywhere.
+ * - `attached`: elements with content that the user attached, or that a command of the user printed; the search includes it.
+ * - `typed`: elements around the user's typed text; if a text begins with one, the rest is the client's.
+ * - `request`: like `typed`, also after other elements.
+ * - `notice`: beginnings of a text that the client wrote as a whole.
+ * - `reply`: beginnings of such a text around what the user typed.
+ * - `line`: whole lines of the client.
+ * - `rest`: lines from which on a text is the client's.
  */
 type Kind = 'added' | 'attached' | 'typed' | 'request' | 'notice' | 'reply' | 'line' | 'rest'
 
-/** The markup of a client, and where it can be seen. Patterns have no anchors: names of elements, or beginnings of texts or lines. */
+/**
+ * The markup of a client, and where its source can be found. Patterns have no anchors: they match names of elements, or beginnings of
+ * texts or lines.
+ */
 type Client = { readonly source: string } & { readonly [K in Kind]?: readonly string[] }
 
 export const CLIENT_MARKUP: readonly Client[] = [
@@ -149,21 +157,21 @@ const NOTICE = new RegExp(`^(?:${patternOf('notice')})`)
 const REPLY = new RegExp(`^(?:${patternOf('reply')})`)
 const LINE = new RegExp(`^(?:${patternOf('line')})$`)
 const REST = new RegExp(`^(?:${patternOf('rest')})`)
-/** Most texts have no such line. */
+/** A quick check, because most texts have no such line. */
 const ANY_LINE = new RegExp(`(?:${patternOf('line')}|${patternOf('rest')})`)
-/** The longest line and the longest beginning that are compared. */
+/** The most units of a line or a beginning that are compared. */
 const HEAD_UNITS = 400
-/** The longest line of a client. */
+/** The longest line of a client, in UTF-16 units. */
 const LINE_UNITS = 200
 
 const TAG = /<(\/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>\n]{0,300})?>/g
 
-/** A piece of a text: what the user typed, what the client added, or what the user attached and the client wrote out. */
+/** A piece of a text: typed by the user, added by the client, or attached by the user and written out by the client. */
 export type Piece = { readonly by: 'user' | 'client' | 'attachment'; readonly text: string }
 
 /**
- * The pieces of a text, in order; together they are the text without the tags around typed pieces. An element that is never closed counts
- * when it begins a line: then all that follows is the client's. Takes linear time.
+ * Returns the pieces of a text, in order; together they are the text without the tags around typed pieces. An element that is never
+ * closed counts if it begins a line: then the rest of the text is the client's. Takes linear time.
  */
 export function markupPieces(text: string): readonly Piece[] {
   const head = headAt(text, firstCharacter(text))
@@ -186,7 +194,7 @@ export function markupPieces(text: string): readonly Piece[] {
   return pieces
 }
 
-/** Where the element with the user's request begins, when all before it is elements of the client. */
+/** Returns where the element with the user's request begins, if only elements of the client precede it. */
 function requestIn(text: string): number | undefined {
   const at = text.search(REQUEST)
   if (at <= 0) return undefined
@@ -198,12 +206,12 @@ function clients(text: string): readonly Piece[] {
   return text === '' ? [] : [{ by: 'client', text }]
 }
 
-/** What a user typed of a text; empty if nothing was typed. */
+/** Returns the part of a text that the user typed; empty if there is none. */
 export function typedText(text: string): string {
   return wordsOf(text).trim()
 }
 
-/** The same with its white space. A text without markup is returned as it is. */
+/** Like `typedText`, but with its white space. A text without markup is returned unchanged. */
 export function wordsOf(text: string): string {
   const pieces = markupPieces(text)
   if (pieces.length === 1 && pieces[0]!.by === 'user') return pieces[0]!.text
@@ -213,7 +221,7 @@ export function wordsOf(text: string): string {
     .join('\n')
 }
 
-/** A text of the same length with spaces in place of what the client added. */
+/** Returns a text of the same length, with spaces in place of the client's additions. */
 export function withoutMarkup(text: string): string {
   const pieces = markupPieces(text)
   if (pieces.every(({ by }) => by !== 'client')) return text
@@ -237,7 +245,10 @@ function headAt(text: string, at: number): string {
   return text.slice(at, at + HEAD_UNITS)
 }
 
-/** The pieces of a text between added elements: typed elements and the rest when it begins with one, else its lines. */
+/**
+ * Returns the pieces of a text between added elements: if it begins with a typed element, the typed elements and the rest; otherwise its
+ * lines.
+ */
 function spokenIn(text: string): readonly Piece[] {
   if (text === '') return []
   const name = /^<([A-Za-z][\w:.-]{0,60})[\s>]/.exec(headAt(text, firstCharacter(text)))?.[1]
@@ -245,7 +256,7 @@ function spokenIn(text: string): readonly Piece[] {
   return typed ?? linesIn(text)
 }
 
-/** The typed elements of a text as the user's, all else as the client's; `undefined` without such an element. */
+/** Returns the typed elements of a text as the user's and everything else as the client's; `undefined` if there is no such element. */
 function typedIn(text: string): readonly Piece[] | undefined {
   const pieces: Piece[] = []
   let at = 0
@@ -262,7 +273,7 @@ function typedIn(text: string): readonly Piece[] | undefined {
   return pieces
 }
 
-/** The lines of a text, those of the client apart; all of one that begins with a notice. */
+/** Returns the lines of a text, with those of the client separate. If the text begins with a notice, all of it is the client's. */
 function linesIn(text: string): readonly Piece[] {
   if (NOTICE.test(headAt(text, firstCharacter(text)))) return clients(text)
   if (!ANY_LINE.test(text)) return [{ by: 'user', text }]
@@ -288,18 +299,18 @@ function linesIn(text: string): readonly Piece[] {
 /** An element of a text: its name in lower case, and the places of its tags. */
 type Element = { readonly name: string; readonly from: number; readonly to: number }
 
-/** The outermost added elements. */
+/** Returns the outermost added elements. */
 function addedIn(text: string): readonly Element[] {
   const { found, open } = elementsIn(text, (name) => ADDED.test(name) || ATTACHED.test(name))
   const cut = open.find(({ from }) => beginsLine(text, from))
-  // Of a text that was cut within an element, as the head of a file is.
+  // The text was cut within an element, as the head of a file is.
   if (cut === undefined || found.some(({ from, to }) => from < cut.from && cut.from < to)) return found
   return [...found.filter(({ to }) => to <= cut.from), { ...cut, to: text.length }]
 }
 
 /**
- * The outermost closed elements with selected names, and the opening tags of those that are never closed, in order. `isOne` receives the
- * places of both tags. Takes linear time.
+ * Returns the outermost closed elements with selected names, and the opening tags of elements that are never closed, in order. `isOne`
+ * receives the places of both tags. Takes linear time.
  */
 function elementsIn(
   text: string,
@@ -324,7 +335,7 @@ function elementsIn(
   return { found, open: open.sort((a, b) => a.from - b.from) }
 }
 
-/** A text without the outermost elements with selected names. An element that is never closed is kept. */
+/** Returns a text without the outermost elements with selected names. An element that is never closed is kept. */
 export function withoutElements(
   text: string,
   isSought: (name: string) => boolean,

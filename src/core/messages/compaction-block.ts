@@ -1,16 +1,16 @@
 import type { Message, Part, ProviderPart } from './message.ts'
 
 /*
- * The block in an answer whose provider compacted the conversation. Anthropic's documentation ("Compaction",
- * `compact_20260112`) has `{ type: 'compaction', content }`, where a content of null means that it failed; OpenAI's documentation
- * of the same name has `{ type: 'compaction', id, encrypted_content }`.
+ * The block in an answer whose provider compacted the conversation. Anthropic's documentation ("Compaction", `compact_20260112`) has `{
+ * type: 'compaction', content }`, where a null content means that the compaction failed; OpenAI's documentation of the same name has `{
+ * type: 'compaction', id, encrypted_content }`.
  */
 
-/** A block, readable or only for its provider. */
+/** A compaction block, readable or opaque. */
 export type CompactionBlock = {
   /** The provider of the part. */
   readonly provider: string
-  /** The summary; `undefined` when only the provider can read it. */
+  /** The summary; `undefined` if only the provider can read it. */
   readonly text: string | undefined
 }
 
@@ -26,20 +26,20 @@ export function compactionBlock(part: Part | undefined): CompactionBlock | undef
   return isOpaque ? { provider, text: undefined } : undefined
 }
 
-/** Whether a part is a block that only its provider can read. */
+/** Returns whether a part is a block that only its provider can read. */
 export function isUnreadable(part: Part): boolean {
   const block = compactionBlock(part)
   return block !== undefined && block.text === undefined
 }
 
-/** The index of the last compaction block of a content, the one in force; `undefined` when there is none. */
+/** Returns the index of the last compaction block of a content, the one in force; `undefined` if there is none. */
 export function lastBlockOf(content: string | readonly Part[]): number | undefined {
   if (typeof content === 'string') return undefined
   const index = content.findLastIndex((part) => compactionBlock(part) !== undefined)
   return index === -1 ? undefined : index
 }
 
-/** The block of a row that a compaction of kind `provider` inserted; `undefined` for all other rows. */
+/** Returns the block of a row that a compaction of kind `provider` inserted; `undefined` for all other rows. */
 export function blockOfSummary(row: {
   readonly kind: string
   readonly content: string | readonly Part[]
@@ -54,7 +54,7 @@ export function blockOfSummary(row: {
 export const UNREADABLE_SUMMARY =
   '[Earlier messages were compacted in a form that only their provider can read]'
 
-/** A message with its blocks as texts. */
+/** Returns a message whose blocks are replaced with their texts. */
 export function withReadableBlocks<T extends Message>(message: T): T {
   const { content } = message
   if (typeof content === 'string' || lastBlockOf(content) === undefined) return message

@@ -1,13 +1,13 @@
-/** Width and height of an image, pixels. */
+/** Width and height of an image, in pixels. */
 export type ImageSize = { readonly width: number; readonly height: number }
 
-/** The bytes that are read first, which hold the size of most images, and those that are read where a JPEG has long metadata before it. */
+/** The bytes that are read first, enough for most images, and the bytes that are read if long metadata precedes the size of a JPEG. */
 const READ_FIRST = 1_024
 const READ_AT_MOST = 256 * 1_024
 
 /**
- * The size of an image by its header; `undefined` for data that is no PNG, JPEG, GIF or WebP, or whose size is not at its beginning. Text is
- * base64. Sources: the specifications of the formats.
+ * Returns the size of an image from its header; `undefined` if the data is not PNG, JPEG, GIF or WebP, or if the size is not near the
+ * beginning. A text is decoded as base64. Sources: the specifications of the formats.
  */
 export function imageSizeOf(data: string | Uint8Array): ImageSize | undefined {
   const size = sizeIn(beginningOf(data, READ_FIRST))
@@ -24,7 +24,7 @@ function beginningOf(data: string | Uint8Array, bytes: number): Buffer {
     : Buffer.from(data.buffer, data.byteOffset, Math.min(data.byteLength, bytes))
 }
 
-/** `later`: the header is longer than the bytes. */
+/** Returns `later` if the size is after the given bytes. */
 function sizeIn(bytes: Buffer): ImageSize | 'later' | undefined {
   const is = (text: string, at = 0): boolean => bytes.toString('latin1', at, at + text.length) === text
   if (is('\x89PNG\r\n\x1a\n'))
@@ -42,7 +42,7 @@ function sizeIn(bytes: Buffer): ImageSize | 'later' | undefined {
   return { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff }
 }
 
-/** Segments of a JPEG from C0 to CF hold its size, except for these: tables, and a reserved one. */
+/** JPEG segments C0 to CF hold the size, except for these: tables, and a reserved one. */
 const WITHOUT_SIZE: ReadonlySet<number> = new Set([0xc4, 0xc8, 0xcc])
 
 function sizeInJpeg(bytes: Buffer): ImageSize | 'later' | undefined {
@@ -52,18 +52,18 @@ function sizeInJpeg(bytes: Buffer): ImageSize | 'later' | undefined {
     const kind = bytes[at + 1]!
     if (kind >= 0xc0 && kind <= 0xcf && !WITHOUT_SIZE.has(kind))
       return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) }
-    // Bytes of FF may fill the space before a segment.
+    // Bytes of FF may pad the space before a segment.
     at += kind === 0xff ? 1 : 2 + Math.max(2, bytes.readUInt16BE(at + 2))
   }
   return 'later'
 }
 
-/** The media type of base64 by its first bytes: of the four types of images that models read, and PDF. */
+/** Returns the media type of base64 data by its first bytes: PDF, or one of the four image types that models read. */
 export function sniffedType(base64: string): string | undefined {
   return imageTypeOf(base64) ?? (base64.startsWith('JVBERi0') ? 'application/pdf' : undefined)
 }
 
-/** The media type of an image by its first bytes: the four types that models read. */
+/** Returns the media type of an image by its first bytes: one of the four types that models read. */
 export function imageTypeOf(base64: string): string | undefined {
   if (base64.startsWith('iVBORw0KGgo')) return 'image/png'
   if (base64.startsWith('/9j/')) return 'image/jpeg'

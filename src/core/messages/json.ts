@@ -3,12 +3,12 @@ export type Json = null | boolean | number | string | readonly Json[] | JsonObje
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json | undefined }
 
-/** The deepest nesting that is accepted, so that no recursion overflows the stack. */
+/** The deepest accepted nesting, so that no recursion overflows the stack. */
 export const MAX_JSON_DEPTH = 1_000
 
 /**
- * Returns why a value is not a JSON value, or `undefined` when it is one. Values that `JSON.stringify` would change silently (NaN,
- * undefined, dates, class instances, holes) are refused. The result contains places and kinds, never values.
+ * Returns why a value is not a JSON value, or `undefined` if it is one. Values that `JSON.stringify` would change silently (NaN,
+ * undefined, dates, class instances, holes) are rejected. The result contains places and kinds, never values.
  */
 export function jsonProblem(value: unknown, depth = 0): string | undefined {
   switch (typeof value) {
@@ -48,34 +48,34 @@ function within(problem: string, place: string): string {
   return problem.length < MAX_PATH_LENGTH ? `${problem} ${place}` : problem
 }
 
-/** Whether a value is an object, not an array and not null. */
+/** Returns whether a value is an object, not an array and not null. */
 export function isObject(value: Json | undefined): value is JsonObject
 export function isObject(value: unknown): value is { readonly [name: string]: unknown }
 export function isObject(value: unknown): value is { readonly [name: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** An own field of a foreign object; `undefined` for any other value. */
+/** Returns an own field of a foreign object; `undefined` for any other value. */
 export function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as { readonly [name: string]: unknown })[name]
     : undefined
 }
 
-/** A value that is a text and not empty; `undefined` for any other. */
+/** Returns a value that is a non-empty text; `undefined` for any other value. */
 export function filledText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Whether a value is a JSON object. */
+/** Returns whether a value is a JSON object. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value) && jsonProblem(value) === undefined
 }
 
-/** The deepest nesting of a text that is read as JSON: of a request with parts that are nested as deep as is accepted. */
+/** The deepest nesting of a text that is read as JSON: a request may contain parts of the deepest accepted nesting. */
 const MAX_READ_DEPTH = 2 * MAX_JSON_DEPTH
 
-/** The value of a JSON text; `undefined` for any other text, and for one that is nested too deep to be written again. */
+/** Returns the value of a JSON text; `undefined` for any other text, and for a text that is nested too deeply to be written again. */
 export function parsedJson(text: string): Json | undefined {
   try {
     const value = JSON.parse(text) as Json
@@ -85,7 +85,7 @@ export function parsedJson(text: string): Json | undefined {
   }
 }
 
-/** Whether a value is nested deeper than so many levels. `JSON.parse` reads any depth, and recursions over it do not. */
+/** Returns whether a value is nested deeper than `levels`. `JSON.parse` reads any depth, but recursive functions cannot. */
 function isDeeper(value: Json, levels: number): boolean {
   const isNested = (inner: unknown): inner is object => typeof inner === 'object' && inner !== null
   let level: object[] = isNested(value) ? [value] : []
@@ -96,7 +96,7 @@ function isDeeper(value: Json, levels: number): boolean {
   return false
 }
 
-/** `JSON.stringify`; `undefined` for a cycle, a BigInt, a `toJSON` that throws, and a value too deep for the stack. */
+/** `JSON.stringify`, but `undefined` for a cycle, a BigInt, a `toJSON` that throws, or a value that is too deep for the stack. */
 export function jsonTextOrNone(value: unknown): string | undefined {
   try {
     return JSON.stringify(value) as string | undefined
@@ -128,7 +128,7 @@ function stringifySlowly(value: unknown): string {
   return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${stringifySlowly(inner)}`).join(',')}}`
 }
 
-/** JSON with sorted keys: equal values have equal texts. Used to compare bodies. */
+/** Returns JSON with sorted keys, so that equal values have equal texts. Used to compare bodies. */
 export function canonicalJson(value: unknown): string {
   if (Object.is(value, -0)) return '-0'
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
@@ -141,10 +141,10 @@ export function canonicalJson(value: unknown): string {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalJson(record[key])}`).join(',')}}`
 }
 
-/** Keys of a type whose values may be `undefined`. */
+/** The keys of a type whose values may be `undefined`. */
 type Optional<T> = { [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T]
 
-/** The fields of an object whose value is not `undefined`, in their order. */
+/** Returns the fields of an object whose values are not `undefined`, in their order. */
 export function defined<T extends object>(
   fields: T,
 ): { [K in Exclude<keyof T, Optional<T>>]: T[K] } & { [K in Optional<T>]?: Exclude<T[K], undefined> } {
@@ -152,7 +152,7 @@ export function defined<T extends object>(
   return Object.fromEntries(entries) as ReturnType<typeof defined<T>>
 }
 
-/** Returns the list of a key, to add to it; inserts a new list for an unknown key. */
+/** Returns the list under a key, so that entries can be added; inserts a new list for an unknown key. */
 export function listIn<K, T>(lists: Map<K, T[]>, key: K): T[] {
   const known = lists.get(key)
   if (known !== undefined) return known
@@ -162,8 +162,9 @@ export function listIn<K, T>(lists: Map<K, T[]>, key: K): T[] {
 }
 
 /**
- * The input of a call as every provider accepts it: an object. A text that is the JSON of an object becomes that object, nothing (`null`,
- * an empty text or list) an empty one; anything else, such as arguments that a limit of tokens cut, is its field `arguments`.
+ * Returns the input of a call as an object, which every provider accepts. A text that is the JSON of an object becomes that object;
+ * `null`, an empty text and an empty list become an empty object; anything else, such as arguments cut by a token limit, becomes the
+ * field `arguments`.
  */
 export function objectInput(input: Json): JsonObject {
   if (isObject(input)) return input
@@ -177,7 +178,7 @@ export function objectInput(input: Json): JsonObject {
   return isNothing ? {} : { arguments: input }
 }
 
-/** The number of entries at the start of a sorted list that are before a place: a binary search. */
+/** Returns the number of leading entries of a sorted list that are before a place, by binary search. */
 export function countBefore<T>(list: readonly T[], isBefore: (entry: T) => boolean): number {
   let [low, high] = [0, list.length]
   while (low < high) {

@@ -4,8 +4,8 @@ import { isObject, jsonProblem } from './json.ts'
 import { type NewMessage, ROLES } from './message.ts'
 
 /*
- * The check of a message. It is not a zod schema, because it runs on every append, must keep the caller's own object (the
- * copies of zod drop a `__proto__` key), and must report which part is wrong, not which of seven alternatives failed.
+ * Checks messages without a zod schema: the check runs on every append, must keep the caller's own object (zod's copies drop a
+ * `__proto__` key), and must report which part is wrong, not which of seven alternatives failed.
  */
 
 type Unknown = { readonly [key: string]: unknown }
@@ -13,7 +13,7 @@ type Check = (value: unknown) => string | undefined
 
 const MESSAGE_KEYS = new Set(['role', 'content', 'metadata', 'id', 'createdAt', 'idempotencyKey'])
 
-/** Keys of messages and types of parts of other formats, with the functions that convert them. */
+/** Keys of messages and types of parts in other formats, with the functions that convert them. */
 const FOREIGN_KEYS: ReadonlyMap<unknown, string> = new Map([
   ['tool_calls', 'fromOpenAI'],
   ['tool_call_id', 'fromOpenAI'],
@@ -35,7 +35,7 @@ function formHint(converter: string | undefined): string {
   return converter === undefined ? '' : ` (messages of another format? ${converter} converts them)`
 }
 
-/** Returns the problem of a message, or `undefined`. It contains paths and kinds, never values. */
+/** Returns the problem of a message, or `undefined`. The problem contains paths and kinds, never values. */
 export function messageProblem(value: unknown): string | undefined {
   if (!isRecord(value)) return 'must be an object'
   const message = value as Unknown & NewMessage
@@ -66,7 +66,7 @@ function isName(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH && isStorableText(value)
 }
 
-/** The same for the content alone. */
+/** Like `messageProblem`, for the content alone. */
 export function contentProblem(content: unknown): string | undefined {
   if (typeof content === 'string') return undefined
   if (!Array.isArray(content)) return ' must be a text or a list of parts'
@@ -93,7 +93,7 @@ const optional =
   (value) =>
     value === undefined ? undefined : check(value)
 
-/** The parts that an output of type `content` may hold. */
+/** The parts that an output of type `content` may contain. */
 const CONTENT_ITEMS = new Set(['text', 'image', 'file', 'provider'])
 
 const output: Check = (value) => {
@@ -168,13 +168,13 @@ function isRecord(value: unknown): value is Unknown {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Quotes a key that may be a misspelled name; any other key may be text of a conversation. */
+/** Quotes a key that may be a misspelled name; any other key may be text of a conversation and is not quoted. */
 function namedKey(key: string): string {
   return /^[A-Za-z_$][\w$]{0,39}$/.test(key) ? JSON.stringify(key) : `of ${key.length} characters`
 }
 
 /**
- * Checks the minimum that the pure functions need: objects with a role, whose content is a text or a list of typed parts. Throws
+ * Checks the minimum that pure functions need: objects with a role, whose content is a text or a list of typed parts. Throws
  * `INVALID_INPUT` with the place, not the value.
  */
 export function checkMessageList(messages: unknown, what: string): void {
@@ -200,8 +200,8 @@ function refuseShapeless(messages: unknown, what: string): void {
 }
 
 /**
- * Reads messages of which only the list was checked, because most come from a store. When that fails, the first content that is not of
- * the neutral form is named.
+ * Reads messages whose contents are unchecked, because most come from a store. If that fails, the error names the first content that is
+ * not in the neutral form.
  */
 export function readMessages<T>(messages: readonly unknown[], what: string, read: () => T): T {
   checkMessageList(messages, what)

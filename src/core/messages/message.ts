@@ -4,10 +4,11 @@
  * - session: one conversation; has an id, optionally an owner, title, provider, model, metadata.
  * - message: one entry of a session's log. Its content, role and place are written once.
  * - position: the number of a message in its session's log: 1, 2, 3 … without gaps.
- * - silent message: one without a part that is sent, to any provider; it is stored, and counts as no message and no tokens.
- * - tag: a mutable mark on a message: condenseId, condenseParent, truncationId, truncationParent,
- *   isTruncationMarker, retiredBy, and the replacement it currently shows.
- * - effective history, or view: what a model would be sent now.
+ * - silent message: a message without any part that is sent to a provider; it is stored, but adds nothing to the counts of messages and
+ *   tokens.
+ * - tag: a mutable mark on a message: condenseId, condenseParent, truncationId, truncationParent, isTruncationMarker, retiredBy, and the
+ *   replacement that it currently shows.
+ * - effective history, or view: the messages that a model would be sent now.
  * - hidden: stored and tagged, not in the view.
  * - replacement: other text shown in place of one text part or one tool result.
  * - summary, marker: rows inserted by a condensation, by a truncation.
@@ -23,7 +24,7 @@ export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 /** The speaker. Tool results have the role `tool`, or are parts of a `user` message as in Anthropic's format. */
 export type Role = (typeof ROLES)[number]
 
-/** Fields of a provider on a part, stored under the provider's name and returned to it; this package does not read them. */
+/** A provider's own fields on a part, stored under the provider's name and returned to it; this package does not read them. */
 export type ProviderOptions = { readonly [provider: string]: JsonObject }
 
 /** Ordinary text. */
@@ -48,7 +49,7 @@ export type ImagePart = {
   readonly providerOptions?: ProviderOptions
 }
 
-/** A file: base64, a data URL, a URL, or bytes. */
+/** A file, not an image: base64, a data URL, a URL, or bytes. */
 export type FilePart = {
   readonly type: 'file'
   readonly data: string | Uint8Array
@@ -70,7 +71,7 @@ export type ToolCallPart = {
 /** One piece of a tool result that is more than text. */
 export type ToolResultContent = TextPart | ImagePart | FilePart | ProviderPart
 
-/** The output of a tool. The two `error-` kinds mean that the call failed. */
+/** The output of a tool. The kinds that begin with `error-` mean that the call failed. */
 export type ToolResultOutput =
   | { readonly type: 'text'; readonly value: string }
   | { readonly type: 'json'; readonly value: Json }
@@ -116,77 +117,77 @@ export type Message = {
 
 /** A message to be appended. */
 export type NewMessage = Message & {
-  /** The caller's own id, unique within the session. Default: one of ours. */
+  /** The caller's own id, unique within the session. Default: a generated id. */
   readonly id?: string
-  /** When the message was created, milliseconds since 1970. Messages are ordered by position, not by this time. */
+  /** The time at which the message was created, in milliseconds since 1970. Messages are ordered by position, not by this time. */
   readonly createdAt?: number
   /** Appending the same key and body again returns the first row and writes nothing. */
   readonly idempotencyKey?: string
 }
 
 /**
- * The provider of a part that was not understood when it was read. Its data is `{ format, value }`; `value` is the original as far as
- * JSON can represent it.
+ * The provider name of a part that was not understood when it was read. Its data is `{ format, value }`; `value` is the original as far
+ * as JSON can represent it.
  */
 export const UNREAD = 'undertext-unread'
 
-/** The names under which imports keep what only an application shows. */
+/** The provider names under which imports keep content that only an application shows. */
 const UNSENT_SOURCES = ['chatgpt', 'claude', 'cline', 'pi', 'roo'] as const
 export type UnsentSource = (typeof UNSENT_SOURCES)[number]
 
-/** No provider has these names, so their parts are stored and never sent. */
+/** Provider names whose parts are stored and never sent. */
 const UNSENT: ReadonlySet<string> = new Set([UNREAD, ...UNSENT_SOURCES])
 
-/** Whether the parts of a provider are stored and never sent. */
+/** Returns whether parts with this provider name are stored and never sent. */
 export function isUnsent(provider: string): boolean {
   return UNSENT.has(provider)
 }
 
-/** Whether a part is stored and never sent. */
+/** Returns whether a part is stored and never sent. */
 export function isUnsentPart(part: Part): boolean {
   return part.type === 'provider' && isUnsent(part.provider)
 }
 
 /**
- * Whether a message is silent: stored and never sent, to any provider, because it has no part that is sent. An agent's bookkeeping is.
- * An empty text is a part: formats of OpenAI send it.
+ * Returns whether a message is silent: stored, but never sent to any provider, because it has no part that is sent, such as an agent's
+ * bookkeeping. An empty text is a part: formats of OpenAI send it.
  */
 export function isSilent({ content }: Pick<Message, 'content'>): boolean {
   return typeof content !== 'string' && content.every(isUnsentPart)
 }
 
-/** The parts of a message; a string is one text part. */
+/** Returns the parts of a message; a string is one text part. */
 export function partsOf(message: { readonly content: string | readonly Part[] }): readonly Part[] {
   return typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content
 }
 
-/** The texts of a message, one for each of its text parts. */
+/** Returns the texts of a message, one for each text part. */
 export function textsOf(message: { readonly content: string | readonly Part[] }): string[] {
   if (typeof message.content === 'string') return [message.content]
   return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []))
 }
 
-/** Whether a part is a tool call. */
+/** Returns whether a part is a tool call. */
 export function isCall(part: Part | undefined): part is ToolCallPart {
   return part?.type === 'tool-call'
 }
 
-/** Whether a part is a tool call that the application answers, not the provider. */
+/** Returns whether a part is a tool call that the application executes, not the provider. */
 export function isApplicationCall(part: Part | undefined): part is ToolCallPart {
   return isCall(part) && part.providerExecuted !== true
 }
 
-/** Whether a part is a tool result. */
+/** Returns whether a part is a tool result. */
 export function isResult(part: Part | undefined): part is ToolResultPart {
   return part?.type === 'tool-result'
 }
 
-/** Whether a message has only blank texts: nothing of it is sent to most providers. */
+/** Returns whether a message has only blank texts: to most providers, nothing of it is sent. */
 export function isBlankMessage(message: { readonly content: string | readonly Part[] }): boolean {
   return partsOf(message).every((part) => part.type === 'text' && part.text.trim() === '')
 }
 
-/** Whether a part is reasoning, readable or not. `thinking` and `redacted_thinking` are Anthropic's block types. */
+/** Returns whether a part is reasoning, readable or not. `thinking` and `redacted_thinking` are Anthropic's block types. */
 export function isReasoning(part: Part | undefined): boolean {
   if (part === undefined) return false
   if (part.type === 'reasoning') return true
@@ -195,7 +196,7 @@ export function isReasoning(part: Part | undefined): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
 
-/** Whether a tool result is the last content of a message; reasoning, blank texts and provider parts may follow it. */
+/** Returns whether a tool result is the last content of a message; reasoning, blank texts and provider parts may follow it. */
 export function endsInResult(parts: readonly Part[]): boolean {
   const last = parts.findLast(
     (part) =>
@@ -206,7 +207,7 @@ export function endsInResult(parts: readonly Part[]): boolean {
   return last?.type === 'tool-result'
 }
 
-/** Whether a tool output is that of a failed call. */
+/** Returns whether a tool output belongs to a failed call. */
 export function isFailed(output: ToolResultOutput): boolean {
   return (
     output.type === 'error-text' ||
@@ -215,7 +216,7 @@ export function isFailed(output: ToolResultOutput): boolean {
   )
 }
 
-/** The text of a tool output, without images and files. */
+/** Returns the text of a tool output, without images and files. */
 export function outputText(output: ToolResultOutput): string {
   switch (output.type) {
     case 'text':
@@ -229,7 +230,7 @@ export function outputText(output: ToolResultOutput): string {
   }
 }
 
-/** Texts of several blocks as one: each begins on a line of its own, so that words of two blocks do not become one. */
+/** Joins the texts of several blocks: each begins on its own line, so that words of two blocks don't run together. */
 export function joinedTexts(texts: readonly string[]): string {
   let joined = ''
   for (const text of texts) {
@@ -239,13 +240,13 @@ export function joinedTexts(texts: readonly string[]): string {
   return joined
 }
 
-/** The word that replaces an image or a file in a text. */
+/** Returns the word that replaces an image or a file in a text. */
 export function mediaWord(part: ImagePart | FilePart): string {
   if (part.type === 'image' || part.mediaType.startsWith('image/')) return '[image]'
   return part.filename === undefined ? '[file]' : `[file ${part.filename}]`
 }
 
-/** An output with this text in place of another output. A failed output stays failed. */
+/** Returns an output with the given text in place of another output. A failed output stays failed. */
 export function withOutputText(output: ToolResultOutput, text: string): ToolResultOutput {
   return isFailed(output) ? { type: 'error-text', value: text } : { type: 'text', value: text }
 }
@@ -258,13 +259,13 @@ export type RowKind = (typeof ROW_KINDS)[number]
 /** Positions of the log, as an inclusive range. */
 export type PositionRange = readonly [from: number, to: number]
 
-/** One entry of the view: what a model would be sent now, replacements applied. */
+/** One entry of the view: a message that a model would be sent now, with replacements applied. */
 export type ViewMessage = Message & {
   readonly id: string
   readonly kind: RowKind
-  /** Place in the log; absent on summaries and markers, which follow the last position they cover. */
+  /** The position in the log; absent on summaries and markers, which follow the last position that they cover. */
   readonly position?: number
-  /** Milliseconds since 1970: the caller's time, else the time of the append. */
+  /** Milliseconds since 1970: the caller's time, or else the time of the append. */
   readonly createdAt: number
   /** On a summary: the id of the compaction that inserted it. */
   readonly condenseId?: string
@@ -297,7 +298,7 @@ export type StoredMessage = Message & {
   readonly replacedParts?: readonly number[]
   /** On request: the texts shown in place of parts, with their compactions. */
   readonly shown?: readonly ShownText[]
-  /** In a fork: the message of its original that it is a copy of; absent for others. */
+  /** In a fork: the original message of which this is a copy; absent in other sessions. */
   readonly copiedFrom?: { readonly sessionId: string; readonly messageId: string }
 }
 

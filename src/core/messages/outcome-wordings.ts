@@ -1,5 +1,5 @@
 /*
- * The wordings and names by which `outcomeOf` recognizes what became of a call. Every pattern reads one line of at most 400 units, and
+ * The wordings and names by which `outcomeOf` recognizes the outcome of a call. Every pattern reads one line of at most 400 units, and
  * each repetition is bounded.
  */
 
@@ -30,11 +30,11 @@ export const TEST_COMMAND =
  * Data
  */
 
-/** Fields with a number that is 0 after success. Names are in lower case, without underscores. */
+/** Fields with a number that is 0 after a success. Names are in lower case, without underscores. */
 export const EXIT_CODES = ['exitcode', 'returncode', 'exitstatus']
 /** Fields that are true after a failure. */
 export const FLAGS = ['iserror', 'timedout', 'haserror']
-/** Fields that are true after success. */
+/** Fields that are true after a success. */
 export const SUCCESSES = [
   ...['success', 'issuccess', 'ok', 'succeeded', 'successful'],
   ...['erfolg', 'sucesso', 'exito', 'éxito', 'succès', 'successo'],
@@ -54,15 +54,15 @@ export const ERRORS = [
   ],
   ...['functionerror'],
 ]
-/** Fields with a code that is 0, or absent, without an error. */
+/** Fields with a code that is 0 or absent if there was no error. */
 export const ERROR_CODES = ['errcode', 'errorcode', 'numfailedtests']
 /** Names that end in "id" but identify no stored thing. */
 export const NO_ID = /^(?:valid|invalid|paid|(?:trace|request|correlation|span)id)$/
-/** The end of a server's result as JSON, whatever it contains. */
+/** The end of a JSON result of a server, whatever it contains. */
 export const ENVELOPE = /"isError"\s?:\s?(?:true|false)[\s}]{1,20}$/
 export const STATUSES = ['statuscode', 'httpstatus', 'status', 'state', 'outcome', 'result']
 export const MESSAGES = ['msg', 'message', 'errordescription', 'errno']
-/** Fields with the report of the tool itself, besides the data that it returned. */
+/** Fields with the report of the tool itself, apart from the data that it returned. */
 export const REPORTS = ['metadata', 'meta', 'result', 'results', 'response', 'body', 'data']
 /** Fields with the text that a command printed. */
 export const PRINTED = ['output', 'stdout', 'stderr', 'message', 'content', 'text', 'result', 'response']
@@ -78,10 +78,10 @@ export const NO_ERROR = /^(?:\(?(?:none|null|nil|no|no errors?|empty|false|0)\)?
 
 /** `[read_file for 'a.ts'] Result:`, which clients without native tool calls put before a result. */
 export const CALL_ECHO = /^\s*\[[\w-]{1,60}(?: for [^\n]{0,300}?)?\] Result:\s*/
-/** `[TextContent(type='text', text='…')] isError=False`: the result of a server, as Python clients print it. */
+/** `[TextContent(type='text', text='…')] isError=False`: a server's result as Python clients print it. */
 export const PRINTED_CONTENT =
   /^\s*(?:meta=\w{1,40} )?(?:content=)?\[TextContent\(type='text', text=(['"])([\s\S]*)\1(?:, \w{1,40}=\w{1,40}){0,4}\)\](?:[ ,\w=]{0,80}\bisError=(\w{4,5}))?\s*$/
-/** A string or a constant in data that Python printed. A string without an end is read once, to the end of the text. */
+/** A string or a constant in data that Python printed. An unterminated string is read once, to the end of the text. */
 export const PYTHON_VALUE =
   /'(?:[^'\\]|\\[\s\S])*(?:'|$)|"(?:[^"\\]|\\[\s\S])*(?:"|$)|\b(?:None|True|False)\b/g
 export const PYTHON_CONSTANTS: Readonly<Record<string, string>> = {
@@ -89,9 +89,9 @@ export const PYTHON_CONSTANTS: Readonly<Record<string, string>> = {
   True: 'true',
   False: 'false',
 }
-/** What comes before the text of a page. */
+/** Text that precedes the text of a page. */
 export const PAGE_TITLE = /^(?:#{1,4} (?!.{0,60}\bfailed\W{0,3}$)|Contents of \S{1,300}:$)/i
-/** A mark in place of a result. */
+/** A placeholder for a removed result. */
 export const CLEARED =
   /^(?:\[[^\]\n]{0,80}(?:cleared|truncated|omitted|removed|elided|pruned)[^\]\n]{0,80}\]|<persisted-output>[\s\S]{0,12000})$/i
 export const NO_OUTPUT =
@@ -99,7 +99,7 @@ export const NO_OUTPUT =
 export const SAYS_OK = /success/i
 /** A search that found nothing. */
 export const NO_MATCH = /^no (?:matches|matching|results|files|items|entries)\b/i
-/** What clients print after the output of a command. */
+/** Text that clients print after the output of a command. */
 export const FOOTER =
   /^(?:\(?(?:open file|current directory)\b|bash-?[\d.]*[$#]|\[(?:jupyter|python interpreter|current working directory|file:)|<\/?[\w-]{1,40}>$|\[showing \d|\(elapsed\b)/i
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colors of terminals
@@ -107,14 +107,14 @@ export const COLORS = /\u001b\[[\d;]{0,20}[A-Za-z]/g
 
 export const EXIT =
   /(?:\b(?:exit(?:ed|ing)?|finished|return(?:ed)?|failed|completed)(?:[ _](?:with(?: a)?))?(?: non-zero)?(?: exit)?[ _-]?(?:code|status)|\b(?:exited with|EXIT=|exit: )|<(?:exit_?code|return_?code)>|退出码|退出代码|返回码|終了コード|종료 코드|код (?:выхода|завершения)|code de (?:sortie|retour)|c[óo]digo de sa[ílií]da|beendigungscode|rückgabewert)\s{0,3}[:=(]?\s{0,3}(-?\d{1,10})\b/i
-/** A line that is about nothing but the process. */
+/** A line that concerns only the process. */
 export const EXIT_ONLY = /^[[(<]?(?:the )?(?:process |command |program )?(?:exit|finish|complet|return)/i
 
 /*
  * The first line
  */
 
-/** Marks and tags before a message. */
+/** Marks and tags that precede a message. */
 const MARKS = '(?:<\\/?[\\w:-]{1,40}>|[^\\p{L}\\p{N}\\s]|\\s){0,8}'
 
 const beginning = (...wordings: readonly string[]): RegExp =>
@@ -165,7 +165,7 @@ export const HEADING = beginning(
   '[\\u3400-\\u9fff]{0,8}(?:失败|失敗)|[\\u3040-\\u30ff\\u3400-\\u9fff]{1,12}に失敗',
 )
 
-/** The first line of a program that shows stored text and could not. */
+/** The first line of a program that could not show stored text. */
 export const FATAL =
   /^(?:fatal|schwerwiegend|致命错误|ödesdigert|onulmaz|error|parse error|error from server)(?:\b.{0,40})?\s?(?:: |：)/i
 
@@ -192,11 +192,11 @@ export const NOT_CHANGED =
 export const CHANGED =
   /\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed)\b|^@@ |^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|已更新|已保存|已创建|已写入|保存しました|更新しました|作成しました|완료|성공|저장/i
 
-/** A page that is not the one asked for. */
+/** A page other than the requested one. */
 export const NO_PAGE =
   /^(?:#{1,3} )?(?:[45]\d\d\b|page not found|just a moment|access denied|our systems have detected|attention required|verify(?:ing)? you are human)|\b(?:unusual traffic|captcha)\b|robots\.txt\b.{0,200}\bnot allowed|<title>\s*(?:[45]\d\d|Access denied)|status code [45]\d\d|\bare disabled for this\b/i
 
-/** A refusal in the words of a service, in its first sentence. */
+/** A refusal by a service, in its first sentence. */
 export const NOT_DONE = new RegExp(
   [
     "\\b(?:not found|does not exist|doesn['’]t exists?|do not exist|not (?:allowed|permitted|authori[sz]ed|supported|eligible|valid)|is invalid|(?:was|were) (?:not|declined)|declined|insufficient (?:funds|balance|stock)|has expired|requires .{0,40}approval|out of stock|matches that|must be an? (?:integer|number|string|list|valid)|exceeds the (?:limit|maximum)|is disabled for|(?:key|token|login|authentication|argument|parameter|field) (?:is|are) required|unauthori[sz]ed|timed out|quota exceeded|too many requests)\\b",
@@ -240,15 +240,15 @@ export const COMMAND_FAILED = new RegExp(
 /** Lines that look like a failure of the command but report none. */
 export const HARMLESS =
   /dependency resolver does not currently take into account|^checking \S|\bexpected failures?=|\b0 (?:errors?|failures?|failed)\b(?!.{0,80}\b[1-9]\d* (?:failed|failures?|errors?))/i
-/** A count of failures above zero. */
+/** A nonzero count of failures. */
 export const FAILED_COUNT =
   /(?<![\w.,/-])(?!0\b)\d{1,6} (?:tests? |specs? |suites? |examples?, ?)?(?:failed|failures?|failing|errors?|errored|Fehler)\b(?![./])|\bfound (?!0\b)\d{1,6} (?:errors?|problems?|issues?)|✖ (?!0\b)\d{1,6} problems?|\b(?:fail(?:ed|ures?)?|errors?)[:=] {0,6}(?!0\b)\d{1,6}\b(?!\.)|^(?!0\b)\d{1,6} issues:|^[#ℹ] fail (?!0\b)\d/i
-/** Counts of other things: of repaired and expected failures. */
+/** Counts that are not of failures: repaired and expected failures. */
 export const NOT_A_COUNT = /\(\d+ fixed, 0 remaining\)|\bexpected failures?=|\(0 errors?, \d+ warnings?\)/i
-/** A report that all went well. */
+/** A report of complete success. */
 export const PASSED =
   /\b(?:0|no) (?:errors?|failures?|failed|problems|issues)\b|\(0 errors|, 0 remaining\)|\ball (?:\d{1,6} )?(?:tests?|checks?|specs?)\b.{0,20}\bpass|\b\d{1,6} pass(?:ed|ing)\b|\bBUILD SUCCESS|\bbuild succe|\btest result: ok|\bfinished (?:in|dev|release|`)|^(?:ok|PASS|OK|Passed!)(?:\b(?! to)|!)|: OK \(|\b100% tests passed|\bcompiled successfully|\bsuccessfully\b|\bno fixes applied|\bgenerated \w+ app$|✓ built in/i
-/** The last line of a command that did not end, or that waits for an answer. */
+/** The last line of a command that did not end, or that waits for input. */
 export const UNFINISHED =
   /^(?!Setting up|Processing).{0,300}(?:\.\.\.|…)$|\(y(?:es)?\)?(?:\/n(?:o)?\)?|\/no\/\S{1,20})?\??$|\bEXECUTING\b|\bstill (?:creating|running|waiting)\b|^waiting for\b|^\[INFO\] Downloading\b|^transforming\b|are available\.\.\.$/i
 

@@ -5,20 +5,20 @@ import * as wording from './outcome-wordings.ts'
 import { effectOf, isListingTool, type ToolNames } from './tool-names.ts'
 
 /*
- * What became of a tool call. Many tools set no error flag, so the outcome is derived from the result: status fields, exit codes, and
+ * Derives the outcome of a tool call. Many tools set no error flag, so the outcome comes from the result: status fields, exit codes, and
  * the wording of the first and last lines. Which lines count depends on the kind of call: a file or a search result may mention any
  * error, an editor reports in its first line, a command at its end.
  */
 
-/** `unknown`: the result does not say whether the call did what it was asked to do. */
+/** `unknown`: the result does not show whether the call succeeded. */
 export type Outcome = 'ok' | 'failed' | 'unknown'
 
-/** The call of a result, as far as it is known. */
+/** The call that a result belongs to, as far as it is known. */
 type CalledTool = { readonly toolName?: string; readonly input?: Json }
 
 /**
- * The outcome of a call from its result. Takes linear time; of a text that is not data, it reads at most 12,000 units. `names`: the
- * tools that read and write files, instead of the default lists.
+ * Returns the outcome of a call, derived from its result. Takes linear time; reads at most 12,000 units of a text that is not data.
+ * `names`: the tools that read and write files, instead of the default lists.
  */
 export function outcomeOf(call: CalledTool, output: ToolResultOutput, names: ToolNames = {}): Outcome {
   if (isFailed(output)) return 'failed'
@@ -38,7 +38,7 @@ export function outcomeOf(call: CalledTool, output: ToolResultOutput, names: Too
   }
 }
 
-/** The beginning of the first text and the end of the last; one text as it is. */
+/** Returns the beginning of the first text and the end of the last; a single text unchanged. */
 function endsOf(texts: readonly string[]): string {
   if (texts.length === 1) return texts[0]!
   return `${headOf(texts[0]!, HEAD_UNITS)}\n${tailOf(texts.at(-1)!, TAIL_UNITS)}`
@@ -49,16 +49,16 @@ function endsOf(texts: readonly string[]): string {
  */
 
 type Kind = {
-  /** `show`: stored text; `fetch`: text from elsewhere; `change`: files; `run`: a command. */
+  /** `show`: shows stored text; `fetch`: fetches text from elsewhere; `change`: changes files; `run`: runs a command. */
   readonly does: 'show' | 'fetch' | 'change' | 'run' | 'other'
   /** The command line, if the call runs one. */
   readonly command?: string
-  /** Whether what it shows are the reports of other programs. */
+  /** Whether the shown text consists of reports of other programs. */
   readonly quotes?: boolean
 }
 
 function kindOf({ toolName = '', input = null }: CalledTool, names: ToolNames): Kind {
-  // One tool that calls others: `use_mcp_tool({"tool_name": "read_file", …})`.
+  // A tool that calls other tools: `use_mcp_tool({"tool_name": "read_file", …})`.
   const called = isObject(input) ? (own(input, 'tool_name') ?? own(input, 'toolName')) : undefined
   if (isObject(input) && typeof called === 'string') {
     const given = own(input, 'arguments') ?? own(input, 'params') ?? own(input, 'args')
@@ -71,7 +71,7 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   const effect = effectOf(toolName, input, names)
   const isShell = wording.SHELL_TOOL.test(toolName)
   const given = commandIn(input)
-  // `command` may name an operation of an editor.
+  // `command` may name an editor's operation.
   if (given !== undefined && (isShell || effect === 'other')) {
     const command = withoutPrelude(given)
     if (wording.FETCH_COMMAND.test(command)) return { does: 'fetch', command }
@@ -85,7 +85,7 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   return { does: wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other' }
 }
 
-/** The command line that a call runs, if it has one; at most its first 2,000 units. */
+/** Returns the command line that a call runs, at most its first 2,000 units; `undefined` if there is none. */
 export function commandIn(input: Json): string | undefined {
   if (!isObject(input)) return undefined
   const command = own(input, 'command') ?? own(input, 'cmd') ?? own(input, 'script')
@@ -95,7 +95,7 @@ export function commandIn(input: Json): string | undefined {
   return headOf(/^-\w*c$/.test(command[1] ?? '') ? (command[2] ?? '') : command.join(' '), 2_000)
 }
 
-/** A shell command without the shell that runs it, the changes of directory before it and the redirection of its errors. */
+/** Returns a shell command without the shell that runs it, leading changes of directory, and the redirection of its errors. */
 export function withoutPrelude(command: string): string {
   return command
     .trim()
@@ -109,7 +109,7 @@ export function withoutPrelude(command: string): string {
  * Data
  */
 
-/** The most that is parsed of a text that looks like data. */
+/** The most units that are parsed of a text that looks like data. */
 const MOST_DATA = 200_000
 
 function ofData(value: Json, kind: Kind, depth: number): Outcome {
@@ -130,12 +130,12 @@ function ofData(value: Json, kind: Kind, depth: number): Outcome {
   if (fields.size === 0) return 'unknown'
   // Reports by file or by item: `{"a.ts": {"result": "error"}}`.
   if (haveAllFailed([...fields.values()])) return 'failed'
-  // A record of data may have a text of any kind; a report consists of little else.
+  // A data record may contain any text; a report has few other fields.
   if (fields.size > 4) return 'ok'
   const outcomes = wording.PRINTED.flatMap((name) => {
     const value = fields.get(name)
     if (Array.isArray(value)) return [ofList(value as readonly Json[], kind)]
-    // A message beside nothing else is the word of the service, not a page that it returned.
+    // A message with no other field is the service's own, not a page that it returned.
     const isWord = name === 'message' && kind.does === 'fetch'
     return typeof value === 'string' ? [ofText(value, isWord ? { does: 'other' } : kind)] : []
   })
@@ -145,7 +145,7 @@ function ofData(value: Json, kind: Kind, depth: number): Outcome {
 
 type Fields = ReadonlyMap<string, Json>
 
-/** The fields of a record, their names in lower case without underscores. A longer record is data and not a report. */
+/** Returns the fields of a record, with names in lower case and without underscores. A longer record is data, not a report. */
 function plainFields(value: JsonObject): Fields {
   const entries = Object.entries(value).slice(0, MOST_FIELDS)
   return new Map(entries.map(([name, field]) => [name.toLowerCase().replaceAll(/[_-]/g, ''), field as Json]))
@@ -153,7 +153,7 @@ function plainFields(value: JsonObject): Fields {
 
 const MOST_FIELDS = 60
 
-/** Several answers, or the parts of one. */
+/** The outcome of a list: several answers, or the parts of one. */
 function ofList(items: readonly Json[], kind: Kind): Outcome {
   const texts = items.slice(0, 20).flatMap((item) => {
     const text = isObject(item) && own(item, 'type') === 'text' ? own(item, 'text') : undefined
@@ -163,7 +163,6 @@ function ofList(items: readonly Json[], kind: Kind): Outcome {
   return haveAllFailed(items) ? 'failed' : 'ok'
 }
 
-/** Whether every item of a list is the report of a failure. */
 function haveAllFailed(items: readonly Json[]): boolean {
   const failed = items.slice(0, 20).filter((item) => {
     const fields = isObject(item) ? plainFields(item) : new Map<string, Json>()
@@ -172,12 +171,12 @@ function haveAllFailed(items: readonly Json[]): boolean {
   return items.length > 0 && failed.length === Math.min(items.length, 20)
 }
 
-/** Whether a record has an id: its status is then that of a thing and not of the call. */
+/** Returns whether a record has an id: its status then describes a stored thing, not the call. */
 function isStored(fields: Fields): boolean {
   return [...fields.keys()].some((name) => /id$/.test(name) && !wording.NO_ID.test(name))
 }
 
-/** The outcome that the fields of a record state. */
+/** Returns the outcome that the fields of a record state. */
 function statedIn(fields: Fields): Outcome | undefined {
   const found = (names: readonly string[]): Json | undefined =>
     names.map((name) => fields.get(name)).find((field) => field !== undefined)
@@ -195,7 +194,7 @@ function statedIn(fields: Fields): Outcome | undefined {
   return isStored(fields) ? undefined : ofStatus(fields, found(wording.STATUSES))
 }
 
-/** The outcome by the status, or by the code of a web service: `{"code": 40001, "msg": "…"}`. */
+/** Returns the outcome by the status, or by the code of a web service: `{"code": 40001, "msg": "…"}`. */
 function ofStatus(fields: Fields, status: Json | undefined): Outcome | undefined {
   if (typeof status === 'string' && wording.FAILED_STATUS.test(status)) return 'failed'
   if (typeof status === 'string' && wording.OK_STATUS.test(status)) return 'ok'
@@ -216,7 +215,6 @@ function isErrorCode(code: Json | undefined): boolean {
   )
 }
 
-/** Whether the field of an error has one. */
 function isTold(error: Json | undefined): boolean {
   if (typeof error === 'string') return !wording.NO_ERROR.test(error.trim())
   if (Array.isArray(error)) return error.length > 0
@@ -229,13 +227,13 @@ function isTold(error: Json | undefined): boolean {
 
 const HEAD_UNITS = 6_000
 const TAIL_UNITS = 6_000
-/** The lines of a result that are read: the first ones, and the last ones. */
+/** The number of first and of last lines of a result that are read. */
 const FIRST_LINES = 6
 const LAST_LINES = 40
 const LINE_UNITS = 400
-/** A longer text that was to be shown is content, whatever it begins with. */
+/** A longer text from a tool that shows text is content, whatever its beginning. */
 const LONGEST_MESSAGE = 4_000
-/** A longer text of a service is an answer and not a refusal. */
+/** A longer text from a service is an answer, not a refusal. */
 const LONGEST_REFUSAL = 600
 /** A longer page that begins with an error is about errors. */
 const LONGEST_ERROR_PAGE = 2_500
@@ -247,7 +245,7 @@ function ofText(text: string, kind: Kind): Outcome {
   const whole = text.length <= HEAD_UNITS + TAIL_UNITS
   const head = (whole ? text : headOf(text, HEAD_UNITS)).replace(wording.CALL_ECHO, '')
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
-  // The content of a file, as most results are.
+  // The content of a file, the most common result.
   if (does === 'show' && kind.command === undefined && text.length > LONGEST_MESSAGE) return 'ok'
   const printed = text.length <= MOST_DATA ? wording.PRINTED_CONTENT.exec(text) : null
   if (printed !== null) return printed[3] === 'True' ? 'failed' : ofText(unescaped(printed[2]!), kind)
@@ -258,7 +256,7 @@ function ofText(text: string, kind: Kind): Outcome {
     return isShown || wording.SAYS_OK.test(head) ? 'ok' : 'unknown'
   const first = filledLines(head, FIRST_LINES)
   const last = lastLines(whole ? head : tailOf(text, TAIL_UNITS))
-  // A heading such as "### Result" comes before the message, and so does the title of a page.
+  // A heading such as "### Result", or the title of a page, may precede the message.
   const title = does === 'fetch' ? wording.PAGE_TITLE : /^#{2,4} /
   const opening = first.find((line) => !title.test(line)) ?? ''
   const isMessage = !isShown || text.length <= LONGEST_MESSAGE
@@ -289,15 +287,15 @@ function ofText(text: string, kind: Kind): Outcome {
   }
 }
 
-/** Whether the first line is that of a report of failure, and not of a file or a log that is shown. */
+/** Returns whether the first line begins a report of failure rather than a shown file or log. */
 function isHeading(opening: string, text: string, { does, command = '', quotes }: Kind): boolean {
   if (quotes === true) return wording.FATAL.test(opening) && !/logs?\b/.test(command)
-  // What a command printed is read from its end.
+  // The output of a command is read from its end.
   if (does === 'run' || (does === 'show' && /^\s*[[{]/.test(text))) return false
   return wording.HEADING.test(opening) && (does !== 'fetch' || text.length <= LONGEST_ERROR_PAGE)
 }
 
-/** What an editor reports: the first line that says anything decides, because the changed text may follow. */
+/** The outcome of an editor's report: the first line with text decides, because the changed text may follow. */
 function ofReport(lines: readonly string[]): Outcome {
   for (const line of lines) {
     if (wording.NOT_CHANGED.test(line) || isProgramError(line)) return 'failed'
@@ -306,10 +304,10 @@ function ofReport(lines: readonly string[]): Outcome {
   return 'unknown'
 }
 
-/** The lines above a report of success that belong to it. */
+/** The number of lines above a report of success that belong to it. */
 const REPORT_LINES = 6
 
-/** What a command printed. A report at its end decides: what failed before is not a failure of the command. */
+/** The outcome of a command's output. A report at its end decides: an earlier failure is not a failure of the command. */
 function ofPrinted(first: readonly string[], last: readonly string[], kind: Kind): Outcome {
   const { command = '' } = kind
   const passed = last.findLastIndex((line) => wording.PASSED.test(line) && !countsFailures(line))
@@ -340,7 +338,7 @@ function dataIn(text: string): Json | undefined {
   return parsedJson(text) ?? parsedJson(jsonOfPython(text))
 }
 
-/** Data as Python prints it, `{'ok': False}`, as JSON. */
+/** Converts data as Python prints it, such as `{'ok': False}`, to JSON. */
 function jsonOfPython(text: string): string {
   if (!/^\s{0,20}[[{]\s{0,20}[{'"\]}]/.test(text) || !text.includes("'")) return ''
   return text.replaceAll(wording.PYTHON_VALUE, (value) => {
@@ -349,14 +347,14 @@ function jsonOfPython(text: string): string {
   })
 }
 
-/** A text without the escapes of a program that printed it. */
+/** Returns a text without the escapes of the program that printed it. */
 function unescaped(text: string): string {
   return text.replaceAll(/\\([\s\S])/g, (_, unit: string) => ESCAPES[unit] ?? unit)
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
-/** Lines that are not blank, without the tags and frames around them, each up to its first units. */
+/** Returns the lines that are not blank, without the tags and frames around them; long lines are cut. */
 function filledLines(text: string, most: number): string[] {
   const lines: string[] = []
   for (let from = 0; from < text.length && lines.length < most; ) {
@@ -387,7 +385,7 @@ function bare(line: string): string {
     .trimEnd()
 }
 
-/** The status of the process in the first or the last lines. Shown text may quote the status of another process. */
+/** Returns the exit status of the process from the first or the last lines. Shown text may quote the status of another process. */
 function exitCode(first: readonly string[], last: readonly string[], isShown: boolean): number | undefined {
   const lines = isShown ? [first[0]!, last.at(-1)] : [...first.slice(0, 4), ...last.slice(-6).reverse()]
   for (const line of lines) {
@@ -396,7 +394,7 @@ function exitCode(first: readonly string[], last: readonly string[], isShown: bo
     if ((isShown || line.length > 120) && !wording.EXIT_ONLY.test(line)) continue
     return Number(code)
   }
-  // gemini-cli prints all streams and then the status of the process.
+  // gemini-cli prints all streams, then the exit status.
   const report = isShown ? last : []
   const code = report
     .map((line) => /^Exit Code: (\d{1,5})$/.exec(line)?.[1])
@@ -404,13 +402,16 @@ function exitCode(first: readonly string[], last: readonly string[], isShown: bo
   return code !== undefined && /^Command: /.test(first[0] ?? '') ? Number(code) : undefined
 }
 
-/** Whether a line is the message of a program: its name, what it concerns, and a known error. */
+/** Returns whether a line is an error message of a program: its name, its subject, and a known error. */
 function isProgramError(line: string): boolean {
   if (line.length > 300 || !wording.PROGRAM_ERROR.test(line)) return false
   return /^[^\s:：]{1,80}(?: \S{1,40}){0,2} ?[:：]|^[\p{L}\s'"«`「」。.，,]{0,80}$/u.test(line)
 }
 
-/** Whether a line begins with the name of a program that the command runs: programs do so in their own error messages only. */
+/**
+ * Returns whether a line begins with the name of a program that the command runs: programs print their names only in their own error
+ * messages.
+ */
 function isOfProgram(line: string, { command = '' }: Kind): boolean {
   if (wording.SHELL_ERROR.test(line)) return !/: warning: /.test(line)
   const name = /^([\w.+-]{1,60})(?:: |：)/.exec(line)?.[1]

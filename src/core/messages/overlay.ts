@@ -1,7 +1,7 @@
 import { isObject, parsedJson } from './json.ts'
 import { isReasoning, type Part, partsOf, withOutputText } from './message.ts'
 
-/** The texts that a plan shows in place of parts, by row and part. */
+/** Returns the texts that a plan shows in place of parts, by row and part. */
 export function textsByRow<R extends { readonly key: number }>(
   replacements: readonly { readonly row: R; readonly part: number; readonly text: string }[],
 ): Iterable<readonly [row: R, texts: ReadonlyMap<number, string>]> {
@@ -14,7 +14,7 @@ export function textsByRow<R extends { readonly key: number }>(
   return rows.values()
 }
 
-/** A content with texts in place of some parts. */
+/** Returns a content in which texts replace some parts. */
 export function withReplacements(
   content: string | readonly Part[],
   textOf: (part: number) => string | undefined,
@@ -27,9 +27,10 @@ export function withReplacements(
 }
 
 /**
- * A part that shows a text in place of its content. Reasoning and provider parts become empty whatever the text. Reasoning and texts lose
- * what their provider noted about the original text: signatures, ids of items, citations, marks. A tool call shows its name and id with the text as its input, when the text is the JSON of an
- * object, and otherwise becomes a text. The part stays, so that indexes stay valid.
+ * Returns a part that shows a text in place of its content. Reasoning and provider parts become empty, whatever the text. Reasoning and
+ * texts lose the provider's notes on the original text: signatures, item ids, citations, marks. A tool call keeps its name and id and
+ * gets the text as its input if the text is the JSON of an object; otherwise it becomes a text. The part stays in place, so that indexes
+ * stay valid.
  */
 export function overlaid(part: Part, text: string): Part {
   switch (part.type) {
@@ -59,7 +60,10 @@ export function overlaid(part: Part, text: string): Part {
   }
 }
 
-/** Whether a part may show this text: any text for texts and tool results, a text for images, files and tool calls, only the empty text for reasoning and provider parts. */
+/**
+ * Returns whether a part may show this text: any text for texts and tool results; a non-empty text for images, files and tool calls; only
+ * the empty text for reasoning and provider parts.
+ */
 export function mayShow(part: Part, text: string): boolean {
   if (part.type === 'text' || part.type === 'tool-result') return true
   if (part.type === 'image' || part.type === 'file' || part.type === 'tool-call') return text !== ''

@@ -6,7 +6,7 @@ import type { Message, NewMessage } from './message.ts'
  * Why a model stopped, for every provider:
  *
  * - `end`: the answer is complete; `stop-sequence`: it reached a stop sequence.
- * - `tools`: it waits for the results of its calls.
+ * - `tools`: the model waits for the results of its calls.
  * - `compaction`: the provider paused to compact the conversation; send the request again to continue.
  * - `pause`: the provider paused a long turn; send the request again to continue.
  * - `length`: the limit of the answer or of the window was reached; `refusal`: the model or a filter refused.
@@ -29,7 +29,7 @@ export type StopReason = (typeof STOP_REASONS)[number]
 export type NextStep = 'tools' | 'continue' | 'final'
 
 /**
- * Spellings, without case, `_` and `-`, of Anthropic's `stop_reason`, OpenAI's `finish_reason`, `finishReason` of the AI SDK and
+ * Spellings, without case, `_` and `-`, of Anthropic's `stop_reason`, OpenAI's `finish_reason`, `finishReason` of the AI SDK and of
  * Gemini, and Bedrock's `stopReason`.
  */
 const SPELLINGS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
@@ -64,7 +64,10 @@ const NEXT: ReadonlyMap<StopReason, NextStep> = new Map<StopReason, NextStep>([
   ['pause', 'continue'],
 ])
 
-/** Normalizes a provider's stop reason. An unknown or missing one is `other`. Throws `INVALID_INPUT` for a value that is not a text. */
+/**
+ * Normalizes a provider's stop reason. An unknown or missing reason becomes `other`. Throws `INVALID_INPUT` for a value that is not a
+ * text.
+ */
 export function stopReasonOf(reason: string | null | undefined): StopReason {
   if (reason === null || reason === undefined) return 'other'
   if (typeof reason !== 'string') throw invalid('stopReasonOf: the reason must be a text')
@@ -72,36 +75,36 @@ export function stopReasonOf(reason: string | null | undefined): StopReason {
 }
 
 /**
- * The next step after an answer with this stop reason. After a compaction or a pause the answer is appended and the request sent
+ * Returns the next step after an answer with this stop reason. After a compaction or a pause, append the answer and send the request
  * again. Throws `INVALID_INPUT` for a value that is not a text.
  */
 export function nextStep(reason: string | null | undefined): NextStep {
   return NEXT.get(stopReasonOf(reason)) ?? 'final'
 }
 
-/** Why an answer has no end: the limit of output was reached, or it was stopped, by the user or an error. */
+/** Why an answer is incomplete: the output limit was reached, or the user or an error stopped it. */
 export type BrokenOff = 'length' | 'stopped'
 
-/** The name of this package in the metadata of a message. */
+/** The key of this package in the metadata of a message. */
 export const OWN = 'undertext'
 
-/** Why an answer ended before its end, in words. */
+/** Why an answer is incomplete, in words. */
 export const BROKEN_OFF: { readonly [why in BrokenOff]: string } = {
   length: 'broken off at the limit of output',
   stopped: 'broken off before its end',
 }
 
-/** The reasons of providers for an answer that was stopped. */
+/** Providers' reasons for a stopped answer. */
 const STOPPED: ReadonlySet<unknown> = new Set(['aborted', 'abort', 'cancelled', 'error'])
 
-/** Why an answer with this stop reason has no end; `undefined` for one that has. */
+/** Returns why an answer with this stop reason is incomplete; `undefined` for a complete one. */
 function brokenOffBy(stopReason: unknown): BrokenOff | undefined {
   if (typeof stopReason !== 'string') return undefined
   if (stopReasonOf(stopReason) === 'length') return 'length'
   return STOPPED.has(stopReason.toLowerCase()) ? 'stopped' : undefined
 }
 
-/** The messages of an answer, with the mark on the last one of the assistant when its stop reason says that it has no end. */
+/** Returns the messages of an answer. If the stop reason means that the answer is incomplete, the last assistant message is marked. */
 export function withStopReason(
   messages: readonly NewMessage[],
   stopReason: string | null | undefined,
@@ -116,8 +119,8 @@ export function withStopReason(
 }
 
 /**
- * Why an answer has no end, from what was stored with it: a stop reason, or a part of a chat that was still `streaming`. `undefined` for a
- * complete one, and where nothing is known.
+ * Returns why an answer is incomplete, from data stored with it: a stop reason, or a part of a chat that was still `streaming`. Returns
+ * `undefined` for a complete answer, and if nothing is known.
  */
 export function brokenOff({ role, metadata }: Pick<Message, 'role' | 'metadata'>): BrokenOff | undefined {
   if (role !== 'assistant' || metadata === undefined) return undefined
@@ -134,16 +137,16 @@ export function brokenOff({ role, metadata }: Pick<Message, 'role' | 'metadata'>
   return undefined
 }
 
-/** Why a response has no end, by its fields in the forms of providers, agents and SDKs. */
+/** Returns why a response is incomplete, by its fields in the forms of providers, agents and SDKs. */
 function whyIn(fields: JsonObject): BrokenOff | undefined {
   const { stop_reason, stopReason, finish_reason, finishReason, status, incomplete_details: details } = fields
   const named = brokenOffBy(stop_reason ?? stopReason ?? finish_reason ?? finishReason)
   if (named !== undefined || status !== 'incomplete') return named
-  // Of the Responses API.
+  // The Responses API.
   return (isObject(details) ? brokenOffBy(details.reason) : undefined) ?? 'stopped'
 }
 
-/** Whether a row of a chat has a part that had not arrived in full. */
+/** Returns whether a chat message has a part that was still being received. */
 function isStreaming(ui: unknown): boolean {
   const parts: unknown = isObject(ui) ? ui.parts : undefined
   return (

@@ -4,25 +4,25 @@ import { type Message, mediaWord, type Part, partsOf, type ToolCallPart, textsOf
 import { commandsIn, EDIT, type TextCall, type TextCommands } from './text-commands.ts'
 
 /*
- * Agents without native tool calls write their commands into the assistant's text and receive what these printed as user messages:
- * ReAct, SWE-agent, OpenHands, Cline, aider and others. Such messages are read as calls and results.
+ * Agents without native tool calls write commands into the assistant's text and receive the output as user messages: ReAct, SWE-agent,
+ * OpenHands, Cline, aider and others. Such messages are read as calls and results.
  */
 
 /**
- * Reads messages in order. A message of a user that only contains what a command printed becomes a `tool` message with the call and
- * its result; the markup of commands is removed from the text of an assistant. Every other message is returned as it is.
+ * Reads messages in order. A user message that contains only the output of a command becomes a `tool` message with the call and its
+ * result; the markup of commands is removed from assistant texts. Every other message is returned unchanged.
  */
 export class TextAgentReader {
   #calls: readonly TextCall[] = []
   #form: TextCommands['form'] = 'none'
-  /** Whether the newest message of the assistant was followed by nothing else yet. */
+  /** Whether nothing has followed the newest assistant message yet. */
   #waits = false
   /** The number of observations so far. */
   #observed = 0
   #openFile: string | undefined
-  /** The newest text of the assistant, when it may be a command as a whole. */
+  /** The newest assistant text, if all of it may be a command. */
   #command = ''
-  /** Whether the assistant wrote anything yet: the task itself may look like output. */
+  /** Whether the assistant has written anything yet: the task itself may look like output. */
   #hasSpoken = false
 
   read(message: Message): Message {
@@ -36,7 +36,7 @@ export class TextAgentReader {
     return this.#observation(text)
   }
 
-  /** The calls in the assistant's last text, when nothing followed it yet. */
+  /** Returns the calls in the last assistant text, if nothing has followed it yet. */
   unfinished(): Message | undefined {
     if (!this.#waits || this.#form === 'none' || this.#calls.length === 0) return undefined
     const content = this.#calls.map(({ toolName, input }): ToolCallPart => {
@@ -72,9 +72,9 @@ export class TextAgentReader {
     if (PRINTED.test(text.slice(-1_000)) || CONSOLE.test(head)) return true
     if (!this.#waits || this.#form === 'none') return false
     if (this.#form !== 'shell' && isLabelled(head)) return true
-    // After a thought and an action, a sentence may tell what happened.
+    // After a thought and an action, a sentence may report the result.
     if (this.#form === 'thought') return !addressesSomeone(text)
-    // Words of a person are also possible after a command.
+    // A person may also write after a command.
     if (looksWritten(text)) return false
     return this.#observed > 0 || this.#form === 'marked'
   }
@@ -95,7 +95,7 @@ export class TextAgentReader {
     return { role: 'tool', content: [...reports, ...this.#pair(other, printed)] }
   }
 
-  /** The calls whose output a text is. Code that is only shown has an output when the text is marked as one. */
+  /** Returns the calls whose output a text is. Code that is only shown has an output if the text is marked as output. */
   #callsOf(text: string): readonly TextCall[] {
     if (!this.#waits) return []
     if (this.#form !== 'none') return this.#calls
@@ -114,7 +114,7 @@ export class TextAgentReader {
 
 const CONSOLE_CALL: TextCall = { toolName: 'console', input: {} }
 
-/** The text of a message of texts, images and files, the latter as words. */
+/** Returns the text of a message that contains only texts, images and files; images and files are replaced with words. */
 function shownText(message: Message): string | undefined {
   const texts = partsOf(message).map((part) =>
     part.type === 'text'
@@ -126,7 +126,7 @@ function shownText(message: Message): string | undefined {
   return texts.length === 0 || texts.includes(undefined) ? undefined : texts.join('\n')
 }
 
-/** The names of a participant, of the message itself or of its provider's form. */
+/** Returns the names of a participant, from the message itself or its provider's form. */
 function namesOf({ metadata = {} }: Message): string[] {
   const found = [metadata, ...Object.values(metadata)].map((value) =>
     typeof value === 'object' && value !== null ? (value as { readonly name?: unknown }).name : undefined,
@@ -134,7 +134,7 @@ function namesOf({ metadata = {} }: Message): string[] {
   return found.filter((name) => typeof name === 'string')
 }
 
-/** Names of participants that print and do not write. */
+/** Names of participants that print rather than write. */
 const PRINTER =
   /console|terminal|shell|environment|observation|executor|interpreter|^tools?$|tool_?(?:result|output)/i
 
@@ -144,43 +144,43 @@ const OBSERVED =
 /** The end of an observation: the prompt of a shell, the status of a process. */
 const PRINTED =
   /\n\(Current directory: [^\n]{0,300}\)\s*(?:\([^\n]{0,200}\)\s*)?bash-[\d.]*\$[^\n]{0,200}$|\[(?:The )?[Cc]ommand (?:finished|completed) with exit code -?\d+\.?\]\s*$/
-/** What aider prints. */
+/** Output of aider. */
 const CONSOLE =
   /^(?:Tokens: [\d.,k]+ sent|Applied edit to |Commit [0-9a-f]{7,12} |Added \S+ to the chat|aider chat started|Removed: [0-9a-f]{7}|Now at: |# \d+ SEARCH\/REPLACE blocks? failed)/m
-/** The words of a label above an output, and words of which a person makes sentences. */
+/** The words of a label above an output, and words that a person uses in sentences. */
 const LABEL =
   /\b(?:outputs?|results?|response|observations?|returned|stdout|stderr|screen|state|logs?|feedback|errors?)\b|输出|结果|观察|观测|返回/i
 const SENTENCE_WORDS =
   /\b(?:here|this|that|it|my|I|we|you|is|are|was|were|get|got|gives?|shows?|says?|should|want|need|see|look|why|what|how|with)\b|[我你这]/i
 
-/** Whether a text begins with a label such as `Terminal Output:`. */
+/** Returns whether a text begins with a label such as `Terminal Output:`. */
 function isLabelled(text: string): boolean {
   const label = /^[\s#*[<]{0,20}([^:：\n]{1,80})[:：]/.exec(text)?.[1]
   return label !== undefined && LABEL.test(label) && !SENTENCE_WORDS.test(label)
 }
 
-/** Words by which a person speaks to the agent: environments describe. */
+/** Words with which a person addresses the agent; environments only describe. */
 const PERSONAL =
   /[?？]\s*$|\b(?:I|I'm|I'd|my|we|our|please|thanks|thank you|don't|do not|instead|let's|bitte|danke|ich|por favor|gracias|merci|je)\b|^\s*(?:no|yes|ok|okay|sure|now|also|but|stop|wait)\b|[请吗我您]|为什么|不要|改用/i
 
-/** Whether a short text, or the last line of a longer one, is what a person says to the agent. */
+/** Returns whether a person addresses the agent in a short text, or in the last line of a longer one. */
 function addressesSomeone(text: string): boolean {
   const trimmed = text.trim()
   const shown = trimmed.length <= 400 ? trimmed : trimmed.slice(trimmed.lastIndexOf('\n') + 1).slice(0, 400)
   return shown.split('\n').some((line) => isSentence(line) && PERSONAL.test(line))
 }
 
-/** The results of several calls in one text, each in an element of its own. */
+/** Returns the results of several calls in one text, each in its own element. */
 function resultsIn(text: string): string[] {
   const pieces = text.split(/<\/?(?:tool_response|tool_result)\b[^>\n]{0,100}>/)
   return pieces.length % 2 === 0 ? [] : pieces.filter((_, at) => at % 2 === 1).map((piece) => piece.trim())
 }
 
-/** A label that is no part of the result: after it, the result says whether the call failed. */
+/** A label that is not part of the result. After it, the result shows whether the call failed. */
 const HEADING = /^\s*(?:observation(?: \d{1,4})?|观察|command [\w.-]{1,60} returned)[:：]\s*/i
 const OPEN_FILE = /\(Open file: (?!n\/a)([^\n()]{1,300})\)/
 
-/** Whether a person wrote a text: short, and most of its lines are sentences. */
+/** Returns whether a person wrote a text: it is short, and most of its lines are sentences. */
 function looksWritten(text: string): boolean {
   const trimmed = text.trim()
   if (trimmed.length > 1_500) return false
@@ -195,13 +195,13 @@ function isSentence(line: string): boolean {
   return isEast || (words.length >= 3 ? plain.length >= 0.7 * words.length : /[.!?]$/.test(line.trim()))
 }
 
-/** A text that is a command as a whole: one line that is no sentence. */
+/** Reads a text that is a command as a whole: one line that isn't a sentence. */
 function bareCommand(text: string): readonly TextCall[] {
   if (text === '' || text.includes('\n') || isSentence(text)) return []
   return [{ toolName: 'console', input: { command: text } }]
 }
 
-/** What a printed text says of one edit. */
+/** Returns the part of a printed text that concerns one edit. */
 function editReport({ input }: TextCall, printed: string): string {
   const { path } = input as { readonly path: string }
   if (printed.includes(`Applied edit to ${path}`)) return `Applied edit to ${path}`

@@ -8,13 +8,13 @@ import { isObject, type Json, type JsonObject, parsedJson } from './json.ts'
 /** A command in the text of an assistant. */
 export type TextCall = { readonly toolName: string; readonly input: Json }
 
-/** What a text asks its client to do. */
+/** The commands in a text. */
 export type TextCommands = {
   readonly calls: readonly TextCall[]
   /** The text without the markup of its commands. */
   readonly text: string
   /**
-   * How sure it is that a program reads the text. `thought`: a thought and an action, as in ReAct. `marked`: elements, JSON, edits, an
+   * How certain it is that a program reads the text. `thought`: a thought and an action, as in ReAct. `marked`: elements, JSON, edits, an
    * action. `shell`: a block of commands at the end, which a person may run as well. `none`: no command, or code that is only shown.
    */
   readonly form: 'thought' | 'marked' | 'shell' | 'none'
@@ -23,11 +23,11 @@ export type TextCommands = {
 export const SHELL = 'bash'
 export const EDIT = 'edit_file'
 
-/** The most commands of one message, and the units of it that are searched. */
+/** The most commands of one message, and the most units of it that are searched. */
 const MOST_CALLS = 20
 const SEARCHED_UNITS = 60_000
 
-/** The commands of a text. `openFile`: the file that an editor of SWE-agent shows. Takes linear time. */
+/** Returns the commands of a text. `openFile`: the file that SWE-agent's editor shows. Takes linear time. */
 export function commandsIn(text: string, openFile: string | undefined): TextCommands {
   const searched = headOf(text, SEARCHED_UNITS)
   const marked = markedCalls(searched)
@@ -65,9 +65,9 @@ const FINAL =
  */
 const OPENING =
   /<(?:(function|parameter|invoke|tool)(?:=| name=")([\w.-]{1,60})"?|([a-z][A-Za-z0-9_]{2,40}))>/g
-/** The most opening tags of one text that are followed: each is searched for its end. */
+/** The most opening tags that are followed in one text: an end tag is sought for each. */
 const MOST_TAGS = 300
-/** Elements with a command as their text. */
+/** Elements whose text is a command. */
 const COMMAND_ELEMENTS = new Map([
   ['command', SHELL],
   ['bash', SHELL],
@@ -79,7 +79,7 @@ const COMMAND_ELEMENTS = new Map([
   ['search', 'search'],
   ['action', 'action'],
 ])
-/** Elements around the element of a call, and of its name and arguments. */
+/** Elements around the element of a call, or around its name and arguments. */
 const WRAPPERS = /^(?:function_calls|tool_calls|tool_use|invoke)$/
 const NAMES = /^(?:tool_name|name)$/
 const GIVEN = /^(?:parameters|arguments|args|input)$/
@@ -89,7 +89,7 @@ const NOT_A_TOOL =
 
 type Element = { readonly name: string; readonly body: string; readonly from: number; readonly to: number }
 
-/** The elements of a text that are not inside another one. */
+/** Returns the outermost elements of a text. */
 function elementsOf(text: string): Element[] {
   const found: Element[] = []
   let tags = 0
@@ -107,7 +107,7 @@ function elementsOf(text: string): Element[] {
   return found
 }
 
-/** The command of an element, if it is one. */
+/** Returns the command of an element; `undefined` if it isn't one. */
 function callOf({ name, body }: Element): TextCall | undefined {
   const inner = body.trim()
   if (name === 'tool_call') {
@@ -122,7 +122,7 @@ function callOf({ name, body }: Element): TextCall | undefined {
     return { toolName: named.body.trim(), input: given === undefined ? {} : fieldsIn(given.body) }
   }
   const shell = COMMAND_ELEMENTS.get(name)
-  // In a text for people `<code>` is only a kind of letters.
+  // In a text for people, `<code>` is only formatting.
   if (name === 'code' && !body.startsWith('\n')) return undefined
   if (shell !== undefined && !inner.startsWith('<'))
     return { toolName: shell, input: shell === 'search' ? { query: inner } : { command: inner } }
@@ -139,7 +139,6 @@ function markedCalls(text: string): TextCall[] {
   return text.includes('</') ? elementsOf(text).flatMap((element) => callOf(element) ?? []) : []
 }
 
-/** The text without the markup of commands. */
 function withoutMarkup(text: string): string {
   if (!text.includes('</')) return text
   const kept: string[] = []
@@ -156,7 +155,7 @@ const SEARCH = /^<{5,9} ?SEARCH[ \t]*\n/gm
 const MIDDLE = /^={5,9}[ \t]*$/gm
 const REPLACE = /^>{5,9} ?REPLACE/gm
 
-/** The blocks of search and replacement under a path, as aider asks for them. */
+/** Returns the search and replace blocks under a path, in aider's format. */
 function editBlocks(text: string): TextCall[] {
   const found: TextCall[] = []
   for (const match of text.matchAll(SEARCH)) {
@@ -183,7 +182,7 @@ function firstFrom(pattern: RegExp, text: string, from: number): { at: number; e
   return match === null ? undefined : { at: match.index, end: match.index + match[0].length }
 }
 
-/** The path in one of the two lines above a place; the nearer one may open a fence. */
+/** Returns the path in one of the two preceding lines; the nearer line may open a fence. */
 function pathAbove(text: string, at: number): string | undefined {
   const lines = text
     .slice(Math.max(0, at - 600), at)
@@ -202,7 +201,7 @@ function pathAbove(text: string, at: number): string | undefined {
  * JSON
  */
 
-/** The names of fields with the name of a call, with its arguments, with calls, and with commands of a shell. */
+/** The fields that hold the name of a call, its arguments, nested calls, and shell commands. */
 const NAME_FIELDS = ['tool_name', 'command_name', 'tool', 'function', 'action', 'name', 'command'] as const
 const INPUT_FIELDS = [
   'arguments',
@@ -226,7 +225,7 @@ const CALL_FIELDS = [
 ] as const
 const COMMAND_FIELDS = ['keystrokes', 'command', 'cmd'] as const
 
-/** The commands of a text whose last part is JSON, and the other texts of the JSON: thoughts and plans. */
+/** Returns the commands of a text whose last part is JSON, and the other texts of the JSON: thoughts and plans. */
 function jsonCommands(
   text: string,
 ): { readonly calls: readonly TextCall[]; readonly text: string } | undefined {
@@ -238,7 +237,7 @@ function jsonCommands(
   if (calls === undefined) return undefined
   const before = text.slice(0, start).replace(/```\w{0,10}\s*$/, '')
   const texts = [before.trim(), ...(isObject(value) ? textsIn(value) : [])].filter((part) => part !== '')
-  // The commands of one message have one output.
+  // The commands of one message share one output.
   const lines = calls.filter(isShell).map(({ input }) => (input as { readonly command: string }).command)
   const others = calls.filter((call) => !isShell(call))
   return {
@@ -247,7 +246,7 @@ function jsonCommands(
   }
 }
 
-/** The calls of a value; `undefined` when it is no record of calls. A list of calls may be empty: the agent only waits. */
+/** Returns the calls of a value; `undefined` if it isn't a record of calls. A list of calls may be empty: the agent only waits. */
 function jsonCalls(value: Json, depth: number): TextCall[] | undefined {
   if (depth > 4) return undefined
   if (Array.isArray(value)) {
@@ -280,7 +279,7 @@ function jsonCalls(value: Json, depth: number): TextCall[] | undefined {
 
 const THOUGHT_FIELD = /thought|think|reason|analysis|plan|explanation|reflection|summary|speak|critic/i
 
-/** The texts of a record that are no commands, such as thoughts. */
+/** Returns the texts of a record that are not commands, such as thoughts. */
 function textsIn(value: JsonObject): string[] {
   return Object.entries(value).flatMap(([name, field]) => {
     if (!THOUGHT_FIELD.test(name)) return []
@@ -304,7 +303,7 @@ const ACTION = /^[ \t*#>]{0,6}(?:action|act|行动|动作|操作)(?: \d{1,4})?[ 
 const THOUGHT = /^[ \t*#>]{0,6}(?:thoughts?|think|思考|想法)(?: \d{1,4})?[ \t*]{0,4}[:：]/im
 const ACTION_UNITS = 8_000
 
-/** The last `Action:` line of a text and what follows it. */
+/** Returns the last `Action:` line of a text and the text after it. */
 function actionIn(text: string): string | undefined {
   const line = [...text.matchAll(ACTION)].at(-1)
   if (line === undefined) return undefined
@@ -318,8 +317,8 @@ function hasThought(text: string): boolean {
 }
 
 /**
- * `Action: search` with `Action Input: …`, `Action: Search[…]`, `Action: Bash(code="…")`, an action above a block, or after a thought any
- * words: `Action: go to shelf 2`.
+ * Reads `Action: search` with `Action Input: …`, `Action: Search[…]`, `Action: Bash(code="…")`, an action above a block, or, after a
+ * thought, any words: `Action: go to shelf 2`.
  */
 function actionCall(given: string, isThought: boolean, block: Block | undefined): TextCall | undefined {
   const [line = ''] = given.split('\n', 1)
@@ -341,12 +340,11 @@ function actionCall(given: string, isThought: boolean, block: Block | undefined)
   return verb === undefined ? undefined : { toolName: verb, input: { input: rest.trim() } }
 }
 
-/** JSON without the fence around it. */
 function bareJson(text: string): string {
   return text.replace(/^```\w{0,10}\s*/, '').replace(/\s{0,20}```$/, '')
 }
 
-/** The arguments in brackets: a single one, with or without its name, is the command of a shell. */
+/** Reads the arguments in brackets: a single argument, with or without its name, is a shell command. */
 function argumentsOf(name: string, given: string): Json {
   const [, , quoted] = /^\s*(?:\w{1,40}\s*=\s*)?("""|'''|"|'|`)([\s\S]*)\1\s*$/.exec(given) ?? []
   const data = /^\s*\{/.test(given) ? parsedJson(given) : undefined
@@ -366,7 +364,7 @@ type Block = { readonly language: string; readonly code: string; readonly isLast
 const SHELL_LANGUAGE = /^(?:|bash|sh|shell|console|zsh|terminal|mswea_bash_command|tool_code|cmd|powershell)$/
 const RUN_LANGUAGE = /^(?:python3?|py|ipython|sql|javascript|js|node|r|julia|ruby|php|applescript)$/
 
-/** The last fenced block with code that is run. `isLast`: nothing but a short text follows it. */
+/** Returns the last fenced block of code to run. `isLast`: at most a short text follows it. */
 function lastBlock(text: string): Block | undefined {
   const end = text.lastIndexOf('```')
   const start = end < 0 ? -1 : text.lastIndexOf('```', end - 1)
@@ -387,7 +385,7 @@ function blockCall({ language, code }: Block, openFile: string | undefined): Tex
     : { toolName: language.replace(/^(?:py|ipython|python3)$/, 'python'), input: { code } }
 }
 
-/** A command line, or a command of SWE-agent's editor. */
+/** Reads a command line, or a command of SWE-agent's editor. */
 function commandCall(command: string, openFile: string | undefined): TextCall {
   const [, verb = '', target] =
     /^(open|create|edit|goto|scroll_down|scroll_up)\b[ \t]*([^\s]{1,300})?/.exec(command) ?? []

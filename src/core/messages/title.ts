@@ -1,22 +1,23 @@
 import { characterStart, headOf } from './characters.ts'
 import { MAX_NAME_LENGTH } from './check.ts'
 
-/** The longest displayed title, characters. */
+/** The longest displayed title, in characters. */
 const SHOWN = 80
 
 /**
- * A text as a title: on one line, whole up to the 1,000 characters of a label. A longer one is cut after a word. `undefined` for blank text.
+ * Returns a text as a title on one line: whole up to the 1,000 characters of a label, otherwise cut after a word. Returns `undefined` for
+ * blank text.
  */
 export function titleFrom(text: string): string | undefined {
   return lineOf(text, MAX_NAME_LENGTH) || undefined
 }
 
-/** A title as lists and headings show it: its first 80 characters, cut after a word. Titles are stored whole. */
+/** Returns a title as lists and headings show it: its first 80 characters, cut after a word. Titles are stored whole. */
 export function shownTitle(title: string): string {
   return lineOf(title, SHOWN)
 }
 
-/** A text on one line. One that is longer than `most` is cut after a word, never within a character. */
+/** Returns a text on one line. A text longer than `most` is cut after a word, never within a character. */
 function lineOf(text: string, most: number): string {
   const head = headOf(text.trimStart(), most * 8)
   const line = head.replaceAll(/\s+/g, ' ').trim()

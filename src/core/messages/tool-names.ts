@@ -66,7 +66,7 @@ const WRITE_TOOLS: readonly string[] = [
   'copy_file',
 ]
 
-/** Tools that return names of files or places in them, not their content. Compared like `READ_TOOLS`. */
+/** Tools that return names of files or places in files, not their content. Compared like `READ_TOOLS`. */
 const LISTING_TOOLS: readonly string[] = [
   'ls',
   'list',
@@ -93,8 +93,8 @@ const LISTING_TOOLS: readonly string[] = [
 export const RECALL_TOOLS = ['search_history', 'read_history', 'open_history', 'history_notes'] as const
 
 /**
- * Tools with which a person answers: the questions of current agents (Claude Code, Codex, Cline, Roo Code, Copilot, Cursor, Gemini CLI,
- * opencode, LangChain) and MCP's elicitation. Compared like `READ_TOOLS`.
+ * Tools through which a person answers: the questions of current agents (Claude Code, Codex, Cline, Roo Code, Copilot, Cursor, Gemini
+ * CLI, opencode, LangChain) and MCP's elicitation. Compared like `READ_TOOLS`.
  */
 export const USER_TOOLS: readonly string[] = [
   'ask',
@@ -149,27 +149,27 @@ export const PATH_ARGUMENTS: readonly string[] = [
   'files',
 ]
 
-/** Whether a tool of this name reads files. */
+/** Returns whether a tool with this name reads files. */
 export function isReadTool(name: string, readTools: readonly string[] = READ_TOOLS): boolean {
   return isNamed(name, readTools)
 }
 
-/** Whether a tool of this name changes files. */
+/** Returns whether a tool with this name changes files. */
 export function isWriteTool(name: string, writeTools: readonly string[] = WRITE_TOOLS): boolean {
   return isNamed(name, writeTools)
 }
 
-/** Whether a tool of this name lists files or searches them. */
+/** Returns whether a tool with this name lists files or searches them. */
 export function isListingTool(name: string, listingTools: readonly string[] = LISTING_TOOLS): boolean {
   return isNamed(name, listingTools)
 }
 
-/** Whether a person gives the results of a tool of this name. */
+/** Returns whether a person provides the results of a tool with this name. */
 export function isUserTool(name: string, userTools: readonly string[] = USER_TOOLS): boolean {
   return isNamed(name, userTools)
 }
 
-/** Whether a tool of this name returns stored text of a conversation. */
+/** Returns whether a tool with this name returns stored text of a conversation. */
 export function isRecallTool(name: string): boolean {
   return isNamed(name, RECALL_TOOLS)
 }
@@ -181,14 +181,14 @@ export type Effect = 'read' | 'write' | 'other'
 export type ToolNames = {
   readonly readTools?: readonly string[]
   readonly writeTools?: readonly string[]
-  /** The tools with which a person answers. */
+  /** Tools through which a person answers. */
   readonly userTools?: readonly string[]
 }
 
-/** Values of `command` with which an editor with several commands only reads. */
+/** Values of `command` with which a multi-command editor only reads. */
 const VIEW_COMMANDS: ReadonlySet<unknown> = new Set(['view', 'read', 'show'])
 
-/** The effect of a call on files, by the name of its tool and, for an editor, its command. */
+/** Returns the effect of a call on files, by the name of its tool and, for an editor, its command. */
 export function effectOf(name: string, input: Json, { readTools, writeTools }: ToolNames = {}): Effect {
   if (isWriteTool(name, writeTools)) return VIEW_COMMANDS.has(commandOf(input)) ? 'read' : 'write'
   return isReadTool(name, readTools) ? 'read' : 'other'
@@ -200,8 +200,8 @@ function commandOf(input: Json): unknown {
 }
 
 /**
- * The path among the arguments of a call, or `undefined`: the first of `pathArguments` with a text that is not blank; of a list of
- * paths the first.
+ * Returns the path among the arguments of a call, or `undefined`: the first of `pathArguments` with a non-blank text; for a list of
+ * paths, the first path.
  */
 export function pathArgument(
   input: Json,
@@ -210,7 +210,7 @@ export function pathArgument(
   return pathsArgument(input, pathArguments)[0]
 }
 
-/** All paths of the argument that `pathArgument` reads: one, those of a list, or none. */
+/** Returns all paths of the argument that `pathArgument` reads: one, those of a list, or none. */
 export function pathsArgument(
   input: Json,
   pathArguments: readonly string[] = PATH_ARGUMENTS,
@@ -254,7 +254,7 @@ function keyOf(name: string): string {
 const MOST_KEYS = 1_000
 const keys = new Map<string, string>()
 
-/** A tool's name after the prefix of its server: `mcp__files__read_file`, `files.read_file`, `files/read_file`. */
+/** Returns a tool's name without the prefix of its server: `mcp__files__read_file`, `files.read_file`, `files/read_file`. */
 function withoutServer(name: string): string {
   const underscores = name.lastIndexOf('__')
   const start = underscores < 0 ? 0 : underscores + 2
@@ -263,7 +263,7 @@ function withoutServer(name: string): string {
 
 const rankMaps = new WeakMap<readonly string[], ReadonlyMap<string, number>>()
 
-/** The index of each name in its list, computed once per list. */
+/** Returns the index of each name in its list, computed once per list. */
 function ranksOf(names: readonly string[]): ReadonlyMap<string, number> {
   const known = rankMaps.get(names)
   if (known !== undefined) return known

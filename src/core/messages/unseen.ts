@@ -1,5 +1,5 @@
 /*
- * Characters that a reader does not see, or that change what a reader sees: controls, directions, zero-width characters, tags, lone
+ * Characters that are invisible, or that change how a text is displayed: controls, directions, zero-width characters, tags, lone
  * surrogates. The terminal and documents share this rule; each has its own notation for them.
  */
 
@@ -13,8 +13,8 @@ const JOINED = ['Arab', 'Syrc', 'Deva', 'Beng', 'Guru', 'Gujr', 'Taml', 'Telu', 
   .join('')
 
 /**
- * Legitimate uses of such characters: joined emoji, joiners within scripts that need them, flags of regions, variation selectors.
- * Each pattern begins with the character itself and looks back, because most places of a text have none.
+ * Legitimate uses of such characters: joined emoji, joiners within scripts that need them, flags of regions, variation selectors. Each
+ * pattern begins with the character itself and looks back, because most places in a text contain no such character.
  */
 const LEGITIMATE = [
   '\\u200d(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f]\\u200d)(?=\\p{Extended_Pictographic})',
@@ -25,18 +25,18 @@ const LEGITIMATE = [
 
 const EITHER = new RegExp(`(${LEGITIMATE})|\\r\\n|${UNSEEN_CLASS}`, 'gv')
 
-/** Most texts need no work. */
+/** A text of these characters needs no work. */
 const PLAIN = /^[\n\t\x20-\x7e]*$/
 
 /** A superset of the affected characters that is a hundred times faster to search for. */
 const SUSPECT = new RegExp(`(?![\\n\\t])${UNSEEN_CLASS}`, 'v')
 
-/** Whether a text has no unseen character except line breaks and tabs. */
+/** Returns whether a text has no unseen characters except line breaks and tabs. */
 export function isAllSeen(text: string): boolean {
   return PLAIN.test(text) || !SUSPECT.test(text)
 }
 
-/** Every character that may be unseen, line breaks, tabs and joiners included. */
+/** Every character that may be unseen, including line breaks, tabs and joiners. */
 export const UNSEEN = new RegExp(UNSEEN_CLASS, 'gv')
 
 /**
@@ -51,7 +51,7 @@ export function withUnseenShown(text: string, named: (code: number) => string): 
   })
 }
 
-/** A text with visible line breaks and tabs, so that it stays on one line. */
+/** Returns a text with visible line breaks and tabs, so that it stays on one line. */
 export function onOneLine(text: string): string {
   return text.replaceAll('\n', '␊').replaceAll('\t', '␉')
 }
@@ -62,13 +62,11 @@ function pictureOf(character: string): string | undefined {
   return code === 0x7f ? '␡' : undefined
 }
 
-/*
- * Tags that frame a text for a model. Text of a conversation that contains such a tag could end its frame, or begin another one.
- */
+/* Tags that frame a text for a model. A text that contains such a tag could end its frame, or begin another one. */
 
-/** Characters that are not seen. */
+/** Invisible characters. */
 const HIDDEN = '\\u00ad\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\ufeff'
-/** What a model may read as `<`: the sign, its wide and small forms, and its entities and escapes. */
+/** Forms that a model may read as `<`: the sign itself, its wide and small forms, its entities and escapes. */
 const OPENING = '<|[＜﹤]|&lt;|&#0{0,5}60;|&#x0{0,5}3c;|\\\\u003c'
 
 /** The tags around a summary. */
@@ -76,7 +74,10 @@ export const SUMMARY_TAGS = tags('earlier-conversation', 'condensed-summary')
 /** The tags around the material of a summary in the prompts of other systems. */
 export const CONVERSATION_TAGS = tags('conversation')
 
-/** The `<` of opening and closing tags with these names, also with attributes, of half ones, and with unseen characters within. */
+/**
+ * Matches the `<` of opening and closing tags with these names, including tags with attributes, incomplete tags, and tags with unseen
+ * characters.
+ */
 function tags(...names: readonly string[]): RegExp {
   const spelled = names.map((name) =>
     Array.from(name, (one) => (one === '-' ? '[-\\u2010-\\u2015\\u2212]' : one)).join(`[${HIDDEN}]{0,4}`),
@@ -84,7 +85,7 @@ function tags(...names: readonly string[]): RegExp {
   return new RegExp(`(?:${OPENING})(?=[\\s/${HIDDEN}]{0,8}(?:${spelled.join('|')})(?![\\w-]))`, 'giu')
 }
 
-/** A text in which some tags are no tags: `‹/conversation>`. Any other text is returned as it is. */
+/** Returns a text in which the given tags are defused: `‹/conversation>`. Any other text is returned unchanged. */
 export function withoutTags(text: string, some: RegExp): string {
   return text.replace(some, '‹')
 }

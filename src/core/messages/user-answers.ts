@@ -5,13 +5,13 @@ import { outputText, type Part, type ToolResultOutput, type ToolResultPart } fro
 import { isUserTool } from './tool-names.ts'
 
 /*
- * What a person says through a tool: the answer to a question, the reason for a refusal. A client writes it into the result of the call,
- * but it is as much the user's word as a message.
+ * A person's words that arrive through a tool: the answer to a question, the reason for a refusal. A client writes them into the result
+ * of the call, but they are the user's words as much as a message is.
  */
 
-/** The wordings of refusals, up to the reason, below where each can be seen. */
+/** The wordings of refusals, up to the reason. Each is preceded by its source. */
 const REFUSALS = [
-  // Claude Code, its transcripts.
+  // Claude Code: its transcripts.
   'provided the following reason for the rejection:',
   'To tell you how to proceed, the user said:',
   // Cline (cline/cline), Roo Code (RooCodeInc/Roo-Code) and Kilo Code, src/core/prompts/responses.ts.
@@ -24,17 +24,17 @@ const REFUSALS = [
   // Gemini CLI, Codex and others.
   'User (?:rejected|cancelled|denied)[^\\n:]{0,60}(?:reason|feedback):',
 ]
-/** How Roo Code reports the same since it uses native tools (src/core/prompts/responses.ts): the text of an object. */
+/** Roo Code's refusals since it uses native tools (src/core/prompts/responses.ts): the text of an object. */
 const REPORT = /^\s{0,20}\{\s{0,20}"status"\s{0,20}:/
 const REPORTED = ['denied', 'approved', 'guidance']
-/** Wordings of words that refuse nothing. */
+/** Wordings that are not refusals. */
 const NO_REFUSAL =
   /"status"\s{0,20}:\s{0,20}"(?:approved|guidance)"|approved (?:this|the) operation|^The user provided the following feedback:/
 const REFUSAL = new RegExp(REFUSALS.join('|'), 'i')
 /** Where the reason may begin: clients write a sentence before it. */
 const HEAD_UNITS = 1_000
 
-/** The reason that a user gave in a text with which a client reports a refusal; `undefined` without one. */
+/** Returns the reason that a user gave, from the text with which a client reports a refusal; `undefined` if there is none. */
 export function reasonIn(text: string): string | undefined {
   if (REPORT.test(headOf(text, HEAD_UNITS))) return feedbackIn(parsedJson(text))
   const found = REFUSAL.exec(headOf(text, HEAD_UNITS))
@@ -50,25 +50,25 @@ function feedbackIn(report: unknown): string | undefined {
   return typeof report.feedback === 'string' ? report.feedback.trim() || undefined : undefined
 }
 
-/** What the chats of the AI SDK keep with a result: that the user denied the call, with a reason, or that the user gave the output. */
+/** Returns what AI SDK chats store with a result: that the user denied the call, with a reason, or that the user provided the output. */
 function ownOf({ providerOptions }: Pick<ToolResultPart, 'providerOptions'>): JsonObject {
   const own: unknown = providerOptions?.[CHAT]
   return isObject(own) ? (own as JsonObject) : {}
 }
 
-/** The name of the AI SDK in options and parts. */
+/** The key of the AI SDK in options and parts. */
 const CHAT = 'ai-sdk'
 
-/** Whether a user refused the call with a reason in a chat of the AI SDK: its output is the reason alone. */
+/** Returns whether a user denied the call with a reason in an AI SDK chat: the output is then the reason alone. */
 function isDenied(result: Pick<ToolResultPart, 'providerOptions'>): boolean {
   const { denied, reason } = ownOf(result)
   return denied === true && typeof reason === 'string'
 }
 
-/** The longest output of a browser that counts as words, UTF-16 units: a page or a table is longer. */
+/** The longest output from a browser that counts as words, in UTF-16 units: a page or a table is longer. */
 const MOST_TYPED = 10_000
 
-/** A result that came from a browser, with the mark that a person gave it, when it has words. */
+/** Marks a result from a browser as given by a person, if it contains words. */
 export function givenByUser(result: ToolResultPart): ToolResultPart {
   const { output, providerOptions } = result
   const text =
@@ -77,7 +77,7 @@ export function givenByUser(result: ToolResultPart): ToolResultPart {
   return { ...result, providerOptions: { ...providerOptions, [CHAT]: { ...ownOf(result), answered: true } } }
 }
 
-/** A part without the mark of `givenByUser`, which no message of a browser has. */
+/** Returns a part without the mark of `givenByUser`, which no message of a browser has. */
 export function withoutGivenMark(part: Part): Part {
   if (part.type !== 'tool-result' || ownOf(part).answered !== true) return part
   const { providerOptions, ...rest } = part
@@ -87,13 +87,13 @@ export function withoutGivenMark(part: Part): Part {
   return Object.keys(options).length === 0 ? rest : { ...rest, providerOptions: options }
 }
 
-/** Whether a result has words of a person, whatever its tool: the reason of a refusal, or an answer in a browser. */
+/** Returns whether a result contains a person's words, whatever its tool: the reason for a refusal, or an answer in a browser. */
 export function isSpoken(result: Pick<ToolResultPart, 'output' | 'providerOptions'>): boolean {
   if (isDenied(result) || ownOf(result).answered === true) return true
   return reasonOf(result.output) !== undefined
 }
 
-/** What a user wrote on approving a call in a chat of the AI SDK; on denying it the result has the words. */
+/** Returns the user's words on approving a call in an AI SDK chat; if the call is denied, the result contains the words. */
 export function approvalReason(part: Part): string | undefined {
   if (part.type !== 'provider' || part.provider !== CHAT || !isObject(part.data)) return undefined
   const kept = part.data[CHAT]
@@ -101,10 +101,10 @@ export function approvalReason(part: Part): string | undefined {
   return typeof kept.reason === 'string' ? kept.reason.trim() || undefined : undefined
 }
 
-/** The words of a user in a result, and whether it is the reason for a refusal. */
+/** The user's words in a result. `isRefusal`: whether they are the reason for a refusal. */
 export type Answer = { readonly text: string; readonly isRefusal: boolean }
 
-/** The words of a user in the result of a call; `undefined` when a program gave it. */
+/** Returns the user's words in the result of a call; `undefined` if a program produced the result. */
 export function answerIn(
   result: Pick<ToolResultPart, 'output' | 'providerOptions'>,
   toolName: string | undefined,
@@ -126,7 +126,7 @@ function reasonOf(output: ToolResultOutput): string | undefined {
   return (isJson ? feedbackIn(output.value) : undefined) ?? reasonIn(beginningOf(output))
 }
 
-/** A refusal is the first text of its result. */
+/** A refusal is at the beginning of the first text of its result. */
 function beginningOf(output: ToolResultOutput): string {
   switch (output.type) {
     case 'text':
@@ -141,13 +141,13 @@ function beginningOf(output: ToolResultOutput): string {
   }
 }
 
-/** What Claude Code and opencode write around answers. */
+/** Text that Claude Code and opencode write around answers. */
 const FRAME =
   /^(?:User has answered your questions: |Your questions have been answered: )|\. You can now continue with the user['’]s answers in mind\.$/g
 
-/** What Claude Code writes when a user only approved a plan. */
+/** The text that Claude Code writes when a user only approved a plan. */
 const APPROVED = /^User has approved (?:exiting plan mode|your plan)\b/
-/** The answers in `"question"="answer", …`: the questions are the model's. */
+/** The answers in `"question"="answer", …`; the model wrote the questions. */
 const ANSWERED = /"="([\s\S]{0,4000}?)"(?=, "|$)/g
 
 function withoutFrame(text: string): string {
@@ -157,7 +157,7 @@ function withoutFrame(text: string): string {
   return answers.length === 0 ? bare : answers.join('\n')
 }
 
-/** The fields in which clients put an answer. */
+/** The fields in which clients store an answer. */
 const FIELDS = [
   'answer',
   'answers',

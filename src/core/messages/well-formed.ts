@@ -1,11 +1,11 @@
 import type { Message } from './message.ts'
 
 /*
- * Half of a pair of surrogates: half an emoji that a cut or a stream left. The log returns it as it was given, but a request with one
- * is no valid JSON to most servers ("no low surrogate in string"), so every text that is sent has U+FFFD in its place.
+ * Lone surrogates: half an emoji, left by a cut or a stream. The log returns it unchanged, but to most servers a request that contains it
+ * is not valid JSON ("no low surrogate in string"), so U+FFFD replaces it in every text that is sent.
  */
 
-/** The same value with U+FFFD in place of each unpaired surrogate, in keys too; the value itself when there is none. */
+/** Returns the same value with U+FFFD in place of each lone surrogate, in keys too; the value itself if there is none. */
 export function wellFormed<T>(value: T): T {
   return replaced(value) as T
 }
@@ -51,7 +51,7 @@ function entriesBefore(fields: { readonly [name: string]: unknown }, end: string
   return before
 }
 
-/** Names for replaced keys. Two keys may differ only in their halves, and neither value may be lost. */
+/** Finds unused names for replaced keys. Two keys may differ only in their lone surrogates, and neither value may be lost. */
 class FreeNames {
   readonly #taken: object
   readonly #counts = new Map<string, number>()
@@ -70,7 +70,10 @@ class FreeNames {
   }
 }
 
-/** Messages with well-formed texts; `changed` receives the index of each that differs. The same list when none does. */
+/**
+ * Returns messages with well-formed texts; `changed` receives the index of each message that differs. Returns the same list if none
+ * differs.
+ */
 export function wellFormedMessages<M extends Message>(
   messages: readonly M[],
   changed: (index: number) => void = () => undefined,

@@ -3,10 +3,7 @@ import { type Plan, spanOf } from './plan.ts'
 import { compareRows, type View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
-/*
- * Coverage: exactly the rows that a compaction hid, in compact form. Written once. The tags can be rebuilt from coverage and
- * statuses.
- */
+/* The exact rows that a compaction hid, in compact form. Written once. The tags can be rebuilt from coverages and statuses. */
 
 /** A place in the view's order. */
 export type Place = { readonly anchor: number; readonly ordinal: number }
@@ -25,7 +22,7 @@ export type Coverage = {
   readonly beside: RowSet
   /** The inserted row. */
   readonly inserted: Place | undefined
-  /** Whether calls without a result are among the rows hidden: a late result would part the pair. */
+  /** Whether calls without a result are among the hidden rows: a late result would separate the pair. */
   readonly openCalls: boolean
   /** Whether this is a rewind, to which the laws of pins, pairs and system messages do not apply. */
   readonly rewinds?: true
@@ -37,7 +34,7 @@ export type Coverage = {
 
 export const NO_ROWS: RowSet = { positions: [], inserted: [] }
 
-/** The coverage of a plan on its view. `inserted` is the place of the row that it inserts. */
+/** Returns the coverage of a plan on its view. `inserted` is the place of the inserted row. */
 export function coverageOf(view: View, plan: Plan, inserted: Place | undefined): Coverage {
   const hidden = new Set(plan.hide)
   const openCalls = view.turns.openRows.some((index) => hidden.has(view.rows[index]!))
@@ -65,7 +62,7 @@ export function countRows(set: RowSet): number {
   return set.positions.reduce((sum, [from, to]) => sum + to - from + 1, set.inserted.length)
 }
 
-/** Whether a row is in a set. */
+/** Returns whether a row is in a set. */
 export function holdsRow(
   set: RowSet,
   row: { readonly position: number | undefined; readonly ordinal: number },
@@ -75,12 +72,12 @@ export function holdsRow(
   return set.positions.some(([from, to]) => position >= from && position <= to)
 }
 
-/** Whether two sets share a row. */
+/** Returns whether two sets share a row. */
 export function sharesRow(a: RowSet, b: RowSet): boolean {
   return countRows(withoutRows(a, [b])) < countRows(a)
 }
 
-/** The first and the last place of a set, or `undefined` for an empty one. */
+/** Returns the first and the last place of a set, or `undefined` for an empty set. */
 export function spanPlaces(set: RowSet): readonly [first: Place, last: Place] | undefined {
   const places: Place[] = [...set.inserted]
   const first = set.positions[0]
@@ -91,12 +88,12 @@ export function spanPlaces(set: RowSet): readonly [first: Place, last: Place] | 
   return places.length === 0 ? undefined : [places[0]!, places[places.length - 1]!]
 }
 
-/** Whether a place is strictly between two others. */
+/** Returns whether a place is strictly between two others. */
 export function isBetween(place: Place, [first, last]: readonly [Place, Place]): boolean {
   return compareRows(place, first) > 0 && compareRows(place, last) < 0
 }
 
-/** Whether a set has a row strictly between two places. */
+/** Returns whether a set has a row strictly between two places. */
 export function reachesInto(set: RowSet, [first, last]: readonly [Place, Place]): boolean {
   const within = (place: Place): boolean => isBetween(place, [first, last])
   return (
@@ -109,7 +106,7 @@ export function reachesInto(set: RowSet, [first, last]: readonly [Place, Place])
   )
 }
 
-/** The rows of one set that are in none of the others. */
+/** Returns the rows of a set that are in none of the other sets. */
 export function withoutRows(set: RowSet, others: readonly RowSet[]): RowSet {
   const ordinals = new Set(others.flatMap(({ inserted }) => inserted.map(({ ordinal }) => ordinal)))
   const taken = others.flatMap(({ positions }) => positions).sort((a, b) => a[0] - b[0])
@@ -133,14 +130,14 @@ type Encoded = {
   b?: { p?: readonly PositionRange[]; i?: readonly (readonly [number, number])[] }
   o?: 1
   w?: 1
-  /** Compactions that a rewind undoes, and those that it redoes. */
+  /** Numbers of the compactions that a rewind undoes, and of those that it redoes. */
   l?: readonly number[]
   r?: readonly number[]
 }
 
 /**
- * The stored form: short keys, empty fields omitted. The inserted row is not part of it, because that row itself has the number of
- * its compaction.
+ * Encodes a coverage for storage, with short keys and without empty fields. The inserted row is omitted, because that row itself stores
+ * the number of its compaction.
  */
 export function encodeCoverage(coverage: Coverage): string {
   const encoded: Encoded = encodeRows(coverage.hidden)
@@ -202,18 +199,18 @@ export type FindingCode =
   | 'GUARD_CHANGED'
   | 'FOREIGN_TRIGGER'
 
-/** A violated invariant: ids and numbers, never text of the conversation. */
+/** A violated invariant, as ids and numbers, never text of the conversation. */
 export type Finding = {
   readonly code: FindingCode
   readonly messageId?: string
   readonly compactionId?: string
-  /** The found and the expected value, for people. */
+  /** The actual and the expected value, for people. */
   readonly detail: string
   /** Whether `repair: true` can repair it. */
   readonly repairable: boolean
 }
 
-/** The states of a compaction. Only `active` ones are in force. */
+/** The states of a compaction. Only `active` compactions are in force. */
 export const COMPACTION_STATUSES = [
   'running',
   'active',
@@ -237,9 +234,9 @@ export type Nested = {
 }
 
 /**
- * Whether `later` builds on `earlier`: it covers the row that the earlier one inserted, or its span encloses rows that the earlier
- * one hid, which would become visible inside it. Rows that the later one covers itself, that were visible in its span when it was made,
- * or that others hide, do not count.
+ * Returns whether `later` builds on `earlier`: it covers the row that `earlier` inserted, or its span encloses rows that `earlier` hid,
+ * which would become visible inside it. Hidden rows don't count if `later` covers them, if they were visible in its span when it was
+ * made, or if `others` hide them.
  */
 export function dependsOn(later: Nested, earlier: Nested, others: readonly Nested[] = []): boolean {
   if (later.rank <= earlier.rank) return false
@@ -255,7 +252,7 @@ export function dependsOn(later: Nested, earlier: Nested, others: readonly Neste
   return reachesInto(withoutRows(hidden, [later.coverage.hidden, later.coverage.beside, ...elsewhere]), span)
 }
 
-/** Whether a compaction made after a rewind prevents the return of one that the rewind undid. */
+/** Returns whether a compaction made after a rewind prevents the redo of a compaction that the rewind undid. */
 export function isInTheWay(later: Nested, lifted: Nested): boolean {
   const { hidden, inserted } = later.coverage
   if (sharesRow(hidden, lifted.coverage.hidden)) return true

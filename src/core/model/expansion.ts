@@ -4,12 +4,11 @@ import { addSizes, type Sizes } from '../tokens/measure.ts'
 import type { RowSet } from './coverage.ts'
 
 /*
- * Opening summaries. The messages that a summary represents follow from the coverage of compactions, which never changes, not
- * from tags, so a summary can be opened whatever was undone since. Nesting may be as deep as there are compactions, so nothing
- * recurses.
+ * Opens summaries. Coverage determines the messages that a summary represents; unlike tags it never changes, so a summary can be opened
+ * whatever has been undone since. There is no recursion, because summaries may be nested as deep as there are compactions.
  */
 
-/** A message of the log beneath a summary: the original. */
+/** A message of the log beneath a summary, in its original form. */
 export type ExpandedMessage = {
   readonly kind: 'message'
   readonly id: string
@@ -18,25 +17,25 @@ export type ExpandedMessage = {
   readonly metadata?: JsonObject
   /** Milliseconds since 1970. */
   readonly createdAt: number
-  /** The first and last position that it represents; for a message its own, twice. */
+  /** The first and last position that the row represents; for a message, its own position twice. */
   readonly positions: PositionRange
-  /** The times of the earliest and latest message that it represents, milliseconds since 1970. */
+  /** The times of the earliest and the latest message that the row represents, in milliseconds since 1970. */
   readonly times: readonly [earliest: number, latest: number]
-  /** Tokens of its own content, without replacements, by the session's estimator for its provider. */
+  /** Tokens of the row's own content, without replacements, by the session's estimator for its provider. */
   readonly tokens: number
 }
 
 /** A summary or a marker, with the messages that it represents. */
 export type ExpandedSummary = Omit<ExpandedMessage, 'kind'> & {
   readonly kind: 'summary' | 'marker'
-  /** The compaction that inserted it. */
+  /** The compaction that inserted the row. */
   readonly compactionId: string
-  /** The levels of summaries below it, from its compaction; otherwise from its deepest child. */
+  /** The levels of summaries beneath the row: from its compaction, or else from its deepest child. */
   readonly level: number
-  /** The messages of the log that it represents through all levels, and their tokens, without replacements. */
+  /** The messages of the log that the row represents through all levels, and their tokens, without replacements. */
   readonly messages: number
   readonly sourceTokens: number
-  /** The rows below it at any depth: those messages, and the summaries and markers between. */
+  /** The rows beneath the row at any depth: those messages, and the summaries and markers between. */
   readonly descendants: number
   /** The rows that its compaction covered, in order. Absent below `depth`. */
   readonly children?: readonly ExpandedRow[]
@@ -45,21 +44,21 @@ export type ExpandedSummary = Omit<ExpandedMessage, 'kind'> & {
 /** A message or a nested summary that a summary replaces. */
 export type ExpandedRow = ExpandedMessage | ExpandedSummary
 
-/** The coverage of a compaction in the storage's form. Compactions are identified by number. */
+/** The coverage of a compaction as it is stored. Compactions are identified by number. */
 export type Covering = {
   readonly hidden: RowSet
-  /** Its stored level, or `undefined`. */
+  /** The stored level, or `undefined`. */
   readonly level: number | undefined
-  /** The compactions that inserted the inserted rows among its hidden rows. */
+  /** The compactions whose inserted rows this compaction hid. */
   readonly inner: readonly number[]
-  /** The messages that it hid itself; `undefined` when there are none. */
+  /** The messages that the compaction hid directly; `undefined` if there are none. */
   readonly own: Sources | undefined
 }
 
-/** Sums of messages of the log. */
+/** Sums over messages of the log. */
 export type Sources = {
   readonly messages: number
-  /** Tokens of their originals. */
+  /** The sizes of the original messages. */
   readonly sizes: Sizes
   readonly times: readonly [earliest: number, latest: number]
 }
@@ -72,7 +71,10 @@ export type Beneath = Sources & {
   readonly ranges: readonly PositionRange[]
 }
 
-/** The messages of a compaction, from its own and from those of the compactions below it; `undefined` without any. */
+/**
+ * Returns the messages that a compaction represents: those that it hid directly, and those of the compactions beneath it. Returns
+ * `undefined` if there are none.
+ */
 export function fold({ hidden, level, own }: Covering, inner: readonly Beneath[]): Beneath | undefined {
   const sources = own === undefined ? inner : [own, ...inner]
   const [first, ...others] = sources
@@ -105,7 +107,7 @@ export function mergeRanges(ranges: readonly PositionRange[]): PositionRange[] {
   return merged
 }
 
-/** The part of the ranges after a position, at most `limit` positions of it. */
+/** Returns the part of the ranges after a position, limited to `limit` positions. */
 export function pageOfRanges(
   ranges: readonly PositionRange[],
   after: number,
@@ -124,7 +126,7 @@ export function pageOfRanges(
   return page
 }
 
-/** The level in a compaction's parameters. */
+/** Returns the level in a compaction's parameters. */
 export function levelOf(params: { readonly [name: string]: unknown } | undefined): number | undefined {
   const level = params?.level
   return Number.isSafeInteger(level) && (level as number) >= 0 ? (level as number) : undefined

@@ -1,4 +1,4 @@
-/* Rejects a plan that separates a call from its result, or breaks another law. Stages avoid that with `tool-groups.ts`. */
+/* Rejects plans that separate a call from its result or break another law. Stages avoid such plans with `tool-groups.ts`. */
 
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { sameSizes } from '../tokens/measure.ts'
@@ -8,15 +8,15 @@ import { compareRows, View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
 /**
- * Checks the laws (ARCHITECTURE.md) that every plan must meet on the view that it is applied to. That the view has not changed
- * is checked by `checkStale`; that a summary is smaller than its source is checked where the text is.
+ * Checks a plan against the laws (ARCHITECTURE.md) on the view to which it is applied. `checkStale` checks that the view has not
+ * changed; whether a summary is smaller than its source is checked where its text is available.
  *
- * A rewind hides the end of the conversation as a whole, pins, system messages, summaries and open calls included; its only law is
- * that no result is left without its call.
+ * A rewind hides the whole end of the conversation, including pins, system messages, summaries and open calls; its only law is that
+ * no result is left without its call.
  *
- * A repair shows parts differently that a provider refused, pinned and open ones too.
+ * A repair replaces parts that a provider refused, including pinned and open ones.
  *
- * Throws `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS` or `STALE_PLAN` (a row is not there); changes nothing.
+ * Throws `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS` or `STALE_PLAN` (a row is missing); changes nothing.
  */
 export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   const { turns } = view
@@ -24,7 +24,7 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   const refuse = (why: string, rows: readonly ViewRow[]): never => {
     throw new UndertextError('ILLEGAL_BOUNDARY', { sessionId, why, messageIds: rows.map((row) => row.id) })
   }
-  // A part that moves to the inserted row is still sent, from there.
+  // A part that moves to the inserted row is still sent there.
   const touched = [...plan.hide, ...plan.replace.filter(({ moved }) => moved !== true).map(({ row }) => row)]
   const gone = [
     ...plan.hide,
@@ -42,7 +42,7 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
       )
     return
   }
-  // A repair hides nothing, and a provider refuses what it repairs wherever it is.
+  // A repair hides nothing, and the provider refuses the part wherever it is.
   if (plan.kind === 'repair') {
     if (plan.hide.length > 0) refuse('a repair hides no messages', plan.hide)
     return
@@ -51,15 +51,15 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   if (pinned.length > 0) refuse('pinned messages stay', pinned)
   const system = touched.filter((row) => row.kind === 'message' && row.role === 'system')
   if (system.length > 0) refuse('system messages stay', system)
-  // A provider may compact inside a loop: open calls stay, the rest of their loop may be hidden.
+  // A provider may compact inside a loop: open calls stay, but the rest of their loop may be hidden.
   const waits = plan.kind === 'provider' ? turns.waiting : turns.pending
-  // A preview belongs to the append of its message, so a pending batch does not forbid it.
+  // A preview belongs to the append of its message, so a pending batch doesn't forbid it.
   const pending = plan.kind === 'preview' ? [] : touched.filter((row) => waits.has(indexOf(row)))
   if (pending.length > 0) {
     throw new UndertextError('PENDING_TOOL_CALLS', { sessionId, messageIds: pending.map((row) => row.id) })
   }
 
-  // A loop may be cut where its provider compacted it: the rest is after the block.
+  // A loop may be cut where its provider compacted it, because the rest follows the block.
   const hidden = plan.hide.map(indexOf)
   const parted = plan.kind === 'provider' ? turns.partnersMissing(hidden) : turns.partedBy(hidden)
   if (parted.length > 0)
@@ -92,8 +92,8 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
 type PlacedRow = Pick<ViewRow, 'key' | 'kind' | 'anchor' | 'ordinal'>
 
 /**
- * The messages after the newest summary of a view that a run hid: they are neither in that summary nor in the view, so there must be none
- * (the law of runs that summarize). `before` and `after` are the rows of the view before and after the run, in order.
+ * Returns the messages after the newest summary that a run hid: they are in neither the summary nor the view. A valid run that summarizes
+ * has none. `before` and `after` are the rows of the view before and after the run, in order.
  */
 export function missingAfterSummary<R extends PlacedRow>(
   before: readonly R[],
@@ -106,8 +106,8 @@ export function missingAfterSummary<R extends PlacedRow>(
 }
 
 /**
- * The rows whose tool loop would lose its reasoning when these parts become empty. An open loop needs all of its reasoning; a
- * finished one keeps or loses it as a whole.
+ * Returns the rows whose tool loop would lose reasoning if these parts became empty. An open loop needs all of its reasoning; a finished
+ * loop keeps or loses it as a whole.
  */
 export function partedReasoning(
   view: View,
@@ -135,7 +135,7 @@ export function partedReasoning(
   return parted
 }
 
-/** Checks that every row a plan points to shows its original, or the preview of its append, also under this plan. */
+/** Checks that every row to which a plan points shows its original, or the preview from its append, and still does under this plan. */
 function checkPointers(
   view: View,
   plan: Plan,
@@ -156,8 +156,8 @@ function checkPointers(
 }
 
 /**
- * Checks that the rows of a plan are unchanged since they were read, and that no row within its span has become visible. Rows that
- * were appended later are ignored. `before` is the view of the plan, `now` the view at commit. Throws `STALE_PLAN`.
+ * Checks that the rows of a plan have not changed since they were read, and that no row within its span has become visible. Later appends
+ * are ignored. `before` is the view of the plan, `now` the view at commit. Throws `STALE_PLAN`.
  */
 export function checkStale(sessionId: string, before: View, now: View, plan: Plan): void {
   const current = new Map(now.rows.map((row) => [row.key, row] as const))
@@ -181,7 +181,7 @@ export function checkStale(sessionId: string, before: View, now: View, plan: Pla
 
 /**
  * Checks the steps of a run again, in order, on a view that has changed since they were planned. Messages after `lastPosition` are
- * ignored. Throws `STALE_PLAN`, also where the plan no longer obeys the laws.
+ * ignored. Throws `STALE_PLAN`, also if the plan no longer meets the laws.
  */
 export function recheckSteps(
   sessionId: string,
@@ -207,7 +207,7 @@ export function recheckSteps(
   }
 }
 
-/** The plan met the laws when it was made: one that no longer holds means that the view has changed. */
+/** The plan met the laws when it was made; if it no longer does, the view has changed. */
 function checkAgain(sessionId: string, now: View, plan: Plan): void {
   try {
     checkLaws(sessionId, now, plan)
@@ -220,7 +220,7 @@ function checkAgain(sessionId: string, now: View, plan: Plan): void {
   }
 }
 
-/** Sizes are compared too: a session that was counted again has figures other than the plan's. */
+/** Sizes are compared too, because a session may have been recounted since the plan. */
 function sameTags(a: ViewRow, b: ViewRow): boolean {
   return (
     a.pinned === b.pinned &&
@@ -236,7 +236,7 @@ function stale(sessionId: string, why: string, rows: readonly ViewRow[]): Undert
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: rows.map((row) => row.id) })
 }
 
-/** The same plan over the rows of another view, found by key. */
+/** Returns the same plan with the rows of another view, found by key. */
 export function rebasePlan(plan: Plan, view: View): Plan {
   const current = new Map(view.rows.map((row) => [row.key, row] as const))
   const rebase = (row: ViewRow): ViewRow => current.get(row.key) ?? row

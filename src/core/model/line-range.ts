@@ -4,9 +4,9 @@ import { canonicalJson, type Json } from '../messages/json.ts'
 import { PATH_ARGUMENTS, pathArgument } from '../messages/tool-names.ts'
 import type { CallEntry, LineRange } from './view-row.ts'
 
-/** A call with the key that distinguishes its read from others of the same path. */
+/** A call with the key that distinguishes its read from other reads of the same path. */
 export type IndexedCall = CallEntry & {
-  /** A key of the arguments that are neither path nor lines (`ref`, `pages` …), if there are any. */
+  /** A key of the arguments other than path and lines (`ref`, `pages` …), if there are any. */
   readonly variant?: string
 }
 
@@ -22,7 +22,7 @@ const FROM_ARGUMENTS = [
 ]
 const COUNT_ARGUMENTS = ['limit', 'num_lines', 'numLines', 'line_count', 'lines', 'head']
 const TO_ARGUMENTS = ['end_line', 'endLine', 'line_end', 'end', 'to', 'end_line_one_indexed_inclusive']
-/** Arguments with a number of lines from the end. */
+/** Arguments that count lines from the end. */
 const TAIL_ARGUMENTS = ['tail']
 
 const RANGE_ARGUMENTS: ReadonlySet<string> = new Set([
@@ -33,20 +33,20 @@ const RANGE_ARGUMENTS: ReadonlySet<string> = new Set([
   ...TAIL_ARGUMENTS,
 ])
 
-/** Arguments that describe a call to people; they do not change what is read. */
+/** Arguments that describe a call to people and don't change what is read. */
 const REMARKS: ReadonlySet<string> = new Set(['explanation', 'task_progress'])
 
-/** Lines without numbers, as those of `tail`: they cover nothing, and only the whole file covers them. */
+/** Lines without known numbers, such as those of `tail`: they cover nothing, and only the whole file covers them. */
 export const UNKNOWN_LINES: LineRange = { from: 1, to: 0 }
 
 type Arguments = { readonly [name: string]: Json | undefined }
 
-/** The lines that a read requests: all of them when its arguments have no lines. */
+/** Returns the lines that a read requests: all lines if its arguments specify none. */
 export function requestedRange(input: Json): LineRange {
   return rangeArguments(input).range
 }
 
-/** The lines that a read requests, and the names of the arguments that contain them. */
+/** Returns the lines that a read requests, and the names of the arguments that specify them. */
 function rangeArguments(input: Json): { readonly range: LineRange; readonly names: readonly string[] } {
   if (!isArguments(input) || !namesRange(input)) return { range: { from: 1 }, names: [] }
   const tail = firstNumber(input, TAIL_ARGUMENTS)
@@ -57,7 +57,7 @@ function rangeArguments(input: Json): { readonly range: LineRange; readonly name
     const range = isNegative(first) ? UNKNOWN_LINES : fromTo(lineNumber(first), lineNumber(last))
     return { range, names: viewRange.length === 2 ? ['view_range'] : [] }
   }
-  // Counted from the end: the lines have no numbers.
+  // Counted from the end, so the line numbers are unknown.
   const backwards = FROM_ARGUMENTS.find((name) => isNegative(input[name]))
   if (backwards !== undefined) return { range: UNKNOWN_LINES, names: [] }
   const from = firstNumber(input, FROM_ARGUMENTS)
@@ -68,18 +68,18 @@ function rangeArguments(input: Json): { readonly range: LineRange; readonly name
   return { range: fromTo(from?.value, last), names }
 }
 
-/** Most calls have no lines, and every call is read when it is appended. */
+/** A quick check: most calls specify no lines, and every appended call is read. */
 function namesRange(input: Arguments): boolean {
   for (const name in input) if (RANGE_ARGUMENTS.has(name)) return true
   return false
 }
 
-/** Longest text of the remaining arguments that is kept as it is; longer ones are hashed. */
+/** The longest text of the remaining arguments that is kept unchanged; longer texts are hashed. */
 const VARIANT_LENGTH = 24
 
 /**
- * A key of the arguments besides path and lines, equal when they are equal, or `undefined` when there are none: a revision, pages, a
- * cell, an encoding, a repository. Two calls that differ in any of them do not read the same. `null` counts as absent.
+ * Returns a key of the arguments other than path and lines (a revision, pages, a cell, an encoding, a repository), or `undefined` if
+ * there are none. Equal arguments have equal keys: two calls that differ in any of them read different things. `null` counts as absent.
  */
 export function readVariant(
   input: Json,
@@ -134,10 +134,10 @@ function isNegative(value: Json | undefined): boolean {
   return typeof value === 'number' ? value < 0 : typeof value === 'string' && /^-\d{1,9}$/.test(value)
 }
 
-/** How far from the ends of a result a notice of the tool may be, in characters. */
+/** How far from the ends of a result a tool's notice may be, in characters. */
 const NOTICE_REACH = 400
 
-/** Words of tools that did not show everything. */
+/** Notices of tools that did not show everything. */
 const CUT_NOTICES: readonly RegExp[] = [
   /\b(?:truncated|truncating|truncation|omitted|elided|clipped|snipped)\b/i,
   /\b\d[\d,.]*\s*(?:[kKmM]?[bB]|\w+)?\s*(?:more|additional|further|remaining|other)\s+(?:lines?|rows?|characters?|chars?|bytes?|tokens?|pages?)\b/i,
@@ -154,7 +154,7 @@ const GAP_NOTICE =
   /^[^\p{L}\p{N}\n]{0,20}(?:\d[\d,]*\s+(?:more\s+)?(?:lines?|characters?|chars?|bytes?|tokens?)\s+(?:omitted|truncated|elided|skipped|hidden|not shown)|(?:omitted|truncated|elided|skipped)\s+\d[\d,]*\s+(?:lines?|characters?|chars?|bytes?|tokens?))/imu
 const LAST_LINES = /\b(?:showing|shown|displaying|displayed)\b[^\n]{0,30}\b(?:last|final)\s+\d+\s+lines\b/i
 
-/** Whether a result has a notice, near its ends or on a line of its own, that it does not show everything. */
+/** Returns whether a result has a notice, near its ends or on its own line, that it is incomplete. */
 export function isCut(text: string): boolean {
   const notices = noticesOf(text)
   return CUT_NOTICES.some((notice) => notice.test(notices)) || hasGap(text)
@@ -171,8 +171,8 @@ function noticesOf(text: string): string {
 }
 
 /**
- * The lines that a read showed. Tools cut long files and report it in the result ("lines 1-1603 of 2377", "continue with
- * offset=1604", "450 more lines"); a cut read does not replace the whole file.
+ * Returns the lines that a read showed. Tools cut long files and report it in the result ("lines 1-1603 of 2377", "continue with
+ * offset=1604", "450 more lines"); a cut read doesn't replace the whole file.
  */
 export function shownRange(requested: LineRange, text: string): LineRange {
   const notices = noticesOf(text)
@@ -196,13 +196,13 @@ export function shownRange(requested: LineRange, text: string): LineRange {
     const shown = requested.from + countLines(withoutNotice(text)) - 1
     return { from: requested.from, to: Math.max(requested.from, Math.min(shown, requested.to ?? shown)) }
   }
-  // Fewer lines than requested, and no notice: the file ended.
+  // Fewer lines than requested, without a notice: the file ended.
   if (requested.to !== undefined && requested.from + countLines(text) - 1 < requested.to)
     return { from: requested.from }
   return requested
 }
 
-/** The lines in the heading of a result ("Read file a.ts lines 51-120"), if it has one. */
+/** Returns the lines stated in the heading of a result ("Read file a.ts lines 51-120"), if any. */
 export function statedRange(text: string): LineRange | undefined {
   const heading = text.slice(0, NOTICE_REACH).split('\n', 1)[0]!
   const match =
@@ -211,7 +211,7 @@ export function statedRange(text: string): LineRange | undefined {
   return fromTo(Number(match[1] ?? match[3]), Number(match[2] ?? match[4]))
 }
 
-/** A text without a notice in its last line, which is not a line of the file. */
+/** Removes a notice from the last line of a text, because it is not a line of the file. */
 function withoutNotice(text: string): string {
   const trimmed = text.trimEnd()
   const start = trimmed.lastIndexOf('\n') + 1
@@ -225,7 +225,7 @@ function isUnknown({ from, to }: LineRange): boolean {
   return to !== undefined && to < from
 }
 
-/** Whether every line of `inner` is in `outer`. */
+/** Returns whether every line of `inner` is in `outer`. */
 export function coversRange(outer: LineRange, inner: LineRange): boolean {
   if (isUnknown(outer)) return false
   if (isUnknown(inner)) return outer.from === 1 && outer.to === undefined
@@ -233,7 +233,7 @@ export function coversRange(outer: LineRange, inner: LineRange): boolean {
   return outer.to === undefined || (inner.to !== undefined && inner.to <= outer.to)
 }
 
-/** Some tools return JSON, in which line breaks are escaped. */
+/** Also counts escaped line breaks, because some tools return JSON. */
 function countLines(text: string): number {
   const lines = 1 + occurrences(text, '\n') + (/^[[{]/.test(text) ? occurrences(text, '\\n') : 0)
   return text.endsWith('\n') ? lines - 1 : lines
@@ -247,7 +247,7 @@ function occurrences(text: string, what: string): number {
 
 const QUOTES = '\'"`'
 
-/** One spelling of a path: forward slashes, no `.`, `..`, doubled slashes, quotes or `file://`. */
+/** Normalizes a path: forward slashes, without `.`, `..`, doubled slashes, quotes or `file://`. */
 export function normalizePath(path: string): string {
   const plain = withoutTrailing(path.trim(), QUOTES)
     .replace(/^['"`]+/, '')
@@ -265,20 +265,20 @@ export function normalizePath(path: string): string {
   return rooted ? `/${drive}` : drive
 }
 
-/** The path of a call with exactly one: a read of several files does not replace any of them alone. */
+/** Returns the path of a call with exactly one path: a read of several files doesn't replace a read of one of them. */
 export function singlePath(input: Json, pathArguments?: readonly string[]): string | undefined {
   const path = pathArgument(input, pathArguments)
   if (path === undefined || typeof input !== 'object' || input === null) return undefined
   return Object.values(input).some((value) => value === path) ? path : undefined
 }
 
-/** The file and lines of a call that reads exactly one file. */
+/** Returns the file and the lines of a call that reads exactly one file. */
 export function readOf(
   input: Json,
 ): { readonly path: string; readonly range: LineRange; readonly variant?: string } | undefined {
   const path = singlePath(input)
   if (path === undefined) return undefined
-  // Most reads have a path only.
+  // Most reads have only a path.
   if (Object.keys(input as Arguments).length === 1) return { path, range: { from: 1 } }
   const range = requestedRange(input)
   const variant = readVariant(input, path)

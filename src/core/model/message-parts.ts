@@ -18,9 +18,7 @@ import { addSizes, measurePart, NO_SIZES, type Sizes, SizesSum } from '../tokens
 import { type IndexedCall, readOf } from './line-range.ts'
 import type { ResultEntry } from './view-row.ts'
 
-/*
- * One message in neutral parts, from the neutral format, the flat format, or OpenAI's with `tool_calls` and `tool_call_id`.
- */
+/* Converts one message into neutral parts, from the neutral format, the flat format, or OpenAI's with `tool_calls` and `tool_call_id`. */
 
 /** A message of any format. Only its role has been checked. */
 export type PlainMessage = {
@@ -28,7 +26,7 @@ export type PlainMessage = {
   readonly content?: unknown
 }
 
-/** The neutral role of a known role. Calls are the assistant's. */
+/** Returns the neutral role of a known role. Calls have the role `assistant`. */
 export function roleOf(role: unknown): Role | undefined {
   switch (role) {
     case 'system':
@@ -68,7 +66,7 @@ function isFlatCall(message: ChatMessage): boolean {
   return message.role === 'tool_call' && !Array.isArray(message.content)
 }
 
-/** A message as neutral parts. Missing ids of calls and results are empty. */
+/** Returns a message as neutral parts. Missing ids of calls and results are empty. */
 export function partsOfMessage(message: ChatMessage, where: string): readonly Part[] {
   const { content, tool_calls: calls } = message as LooseFields
   if (roleOf(message.role) === undefined) throw invalid(`${where}.role is unknown`)
@@ -90,7 +88,7 @@ export function partsOfMessage(message: ChatMessage, where: string): readonly Pa
   return [{ type: 'text', text }]
 }
 
-/** The sizes of its parts; for a flat call those of the text and the arguments that it has. */
+/** Returns the sizes of a message. For a flat call, these are the sizes of its own text and arguments. */
 export function sizesOf(message: ChatMessage, ofParts: Sizes, estimator: Estimator): Sizes {
   if (!isFlatCall(message)) return ofParts
   const text = { ...NO_SIZES, toolCalls: estimator.measureText(textOf(message)) }
@@ -107,9 +105,7 @@ function flatCall(message: ChatMessage): ToolCallPart {
   }
 }
 
-/**
- * The call inside a result: `tool_name` and `tool_input`, without an id. With an id the call is a message of its own.
- */
+/** Returns the call inside a result that has `tool_name` and `tool_input` but no id. If it has an id, the call is a separate message. */
 function callBeside(message: ChatMessage): ToolCallPart[] {
   const { tool_input: input } = message as LooseFields
   const toolName = toolOf(message)
@@ -130,7 +126,6 @@ function flatResult(message: ChatMessage): ToolResultPart {
   }
 }
 
-/** One entry of OpenAI's `tool_calls`. */
 function openAICall(call: unknown): ToolCallPart[] {
   const { id, function: called } = (call ?? {}) as {
     id?: unknown
@@ -156,12 +151,12 @@ function argumentsOf(message: ChatMessage): unknown {
   return message.args ?? message.input ?? undefined
 }
 
-/** Arguments as a text: the parsed object, else the text itself. */
+/** Parses arguments in a text; returns the text itself if it isn't an object. */
 export function argumentsIn(text: string): Json {
   return text.trimStart().startsWith('{') ? (parsedJson(text) ?? text) : text
 }
 
-/** Arguments as JSON; other values become texts. */
+/** Returns arguments as JSON; other values become texts. */
 function asJson(value: unknown): Json {
   if (jsonProblem(value) === undefined) return value as Json
   try {
@@ -178,17 +173,17 @@ export type MessageIndex = {
   readonly calls: readonly IndexedCall[]
   readonly results: readonly ResultEntry[]
   readonly hasReasoning: boolean
-  /** Whether it has content besides calls and results. */
+  /** Whether the message has content other than calls and results. */
   readonly speaks: boolean
-  /** Whether it has a block that only its provider can read. */
+  /** Whether the message has a block that only its provider can read. */
   readonly hasBlock: boolean
-  /** Whether nothing of it is sent, as `isSilent` returns it. */
+  /** Whether no part of the message is sent (`isSilent`). */
   readonly silent: boolean
 }
 
 /**
- * Measures a message and indexes its calls and results. `inputJson` returns the JSON of a tool call's input, by part, when the caller
- * has it already.
+ * Measures a message and indexes its calls and results. `inputJson` returns the JSON of a tool call's input, by part, if the caller
+ * already has it.
  */
 export function indexMessage(
   message: Pick<Message, 'content'>,
@@ -252,16 +247,16 @@ function indexResult(
 }
 
 /*
- * Messages as plain objects in an array, for callers that keep their history themselves. The tags that a store keeps in columns are
- * fields of these objects.
+ * Messages as plain objects in an array, for callers that keep their own history. The tags that a store keeps in columns are fields of
+ * these objects.
  */
 
 /**
  * A message of a plain array. Other fields are preserved.
  *
- * Two formats may be mixed: the flat one (role `tool_call` or `tool_result`, a text, the tool's name in `tool`) and the neutral one
- * of this package (role `assistant`, `tool` …, a list of parts). Rows of a store (`getMessages`, `getEffectiveHistory`) are such
- * messages too.
+ * Two formats may be mixed: the flat format (role `tool_call` or `tool_result`, a text, the tool's name in `tool`) and the neutral format
+ * of this package (role `assistant`, `tool` …, a list of parts). Rows of a store (`getMessages`, `getEffectiveHistory`) are also such
+ * messages.
  */
 export type ChatMessage = {
   readonly id?: string | undefined
@@ -271,9 +266,9 @@ export type ChatMessage = {
   readonly content: string | readonly Part[]
   /** The name of the tool, on flat calls and results. */
   readonly tool?: string | undefined
-  /** Pairs a flat call with its result. Without it they are paired by neighbourhood. */
+  /** Pairs a flat call with its result. Without ids they are paired by neighborhood. */
   readonly toolCallId?: string | undefined
-  /** Arguments of a flat call; `input` is another name for the same. */
+  /** The arguments of a flat call; `input` is an alias. */
   readonly args?: unknown
   readonly input?: unknown
   /** `isSummary: true` marks a summary. */
@@ -286,11 +281,11 @@ export type ChatMessage = {
   readonly truncationId?: string | undefined
   /** On a message that a truncation hid: that truncation's id. */
   readonly truncationParent?: string | undefined
-  /** True on the message that a truncation inserted, and only there. */
+  /** True only on the message that a truncation inserted. */
   readonly isTruncationMarker?: boolean | undefined
   /** On rows of a store: never part of a summary, never hidden. */
   readonly pinned?: boolean | undefined
-  /** On rows of a store: inserted by a compaction that is not in force, so not visible. */
+  /** On rows of a store: the row was inserted by a compaction that is not in force, so it is not visible. */
   readonly retiredBy?: string | undefined
 }
 
@@ -300,37 +295,37 @@ type ForeignFields = {
   readonly isSummary?: unknown
 }
 
-/** Whether a message is a summary: by `metadata.isSummary`, or by the fields of Roo Code or of a store. */
+/** Returns whether a message is a summary: by `metadata.isSummary`, or by the fields of Roo Code or of a store. */
 export function isSummary(message: ChatMessage): boolean {
   const { kind, isSummary: flag } = message as ForeignFields
   return message.metadata?.isSummary === true || flag === true || kind === 'summary'
 }
 
-/** Whether a message is the marker of a truncation. */
+/** Returns whether a message is the marker of a truncation. */
 export function isMarker(message: ChatMessage): boolean {
   return message.isTruncationMarker === true
 }
 
-/** Whether a message has the tag of a condensation or truncation that hides it. An empty tag is ignored. */
+/** Returns whether a message has the tag of a condensation or truncation that hides it. An empty tag is ignored. */
 export function hasParent(message: ChatMessage): boolean {
   return Boolean(message.condenseParent) || Boolean(message.truncationParent)
 }
 
-/** Checks that a value is a list of objects. Throws `INVALID_INPUT`; `what` is the name of the called function. */
+/** Checks that a value is a list of objects. Throws `INVALID_INPUT`; `what` is the name of the calling function. */
 export function requireMessages(messages: unknown, what: string): void {
   if (!Array.isArray(messages)) throw invalid(`${what}: messages must be a list`)
   const wrong = messages.findIndex((message) => typeof message !== 'object' || message === null)
   if (wrong >= 0) throw invalid(`${what}: messages[${wrong}] must be an object`)
 }
 
-/** A strategy over messages of any format, of the caller or of this package. */
+/** A compaction strategy over messages of any format, the caller's or this package's. */
 export interface ContextStrategy<M = ChatMessage> {
-  /** Its name in results and in the audit. Default "custom". */
+  /** The strategy's name in results and in the audit. Default "custom". */
   readonly name?: string
-  /** Tokens of the messages, a whole number. */
+  /** Returns the tokens of the messages, a whole number. */
   tokenEstimate(messages: readonly M[]): number
-  /** Whether `compact` is called for messages of this many tokens. */
+  /** Returns whether to call `compact` for messages with this number of tokens. */
   shouldCompact(messages: readonly M[], tokenCount: number): boolean
-  /** Returns the shorter list. Its errors reach the caller. */
+  /** Returns the shorter list. Its errors propagate to the caller. */
   compact(messages: readonly M[]): readonly M[] | Promise<readonly M[]>
 }

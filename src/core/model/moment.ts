@@ -2,13 +2,13 @@ import { countBefore } from '../messages/json.ts'
 import { type Coverage, countRows, type RowSet, withoutRows } from './coverage.ts'
 
 /*
- * Moments: states of a session in its past. The view at a moment is a function of the rows that were there and of the compactions that
- * were in force, as the audit recorded it. The tags of today have no part in it.
+ * Past states of a session. The view at a moment follows from the rows that existed and the compactions that were in force, as the audit
+ * recorded them. The current tags play no part.
  */
 
 /**
  * A moment of a session: before or after a message (its id or its position), after an entry of the audit, at a time (milliseconds since
- * 1970), before or after a compaction (its id or that of a run), or the moment of a recorded request.
+ * 1970), before or after a compaction (its id or that of a run), or at a recorded request.
  */
 export type Moment =
   | { readonly afterMessage: string | number }
@@ -19,10 +19,10 @@ export type Moment =
   | { readonly afterCompaction: string }
   | { readonly request: string }
 
-/** The log up to a position, and the audit up to an entry; 0 for nothing of either. */
+/** The log up to a position, and the audit up to an entry; 0 if there is none. */
 export type Point = { readonly position: number; readonly audit: number }
 
-/** The point of a result that was read at a moment. */
+/** The moment at which a result was read. */
 export type MomentPoint = {
   /** The last position of the log; 0 for an empty one. */
   readonly position: number
@@ -30,7 +30,7 @@ export type MomentPoint = {
   readonly auditNo: number
 }
 
-/** A point in its public form. */
+/** Returns a point in its public form. */
 export function publicPoint({ position, audit }: Point): MomentPoint {
   return { position, auditNo: audit }
 }
@@ -44,7 +44,9 @@ export type Transition = {
   readonly event: (typeof TRANSITIONS)[number]
 }
 
-/** Whether compactions were in force after an entry, by the last transition of each up to it. Transitions are in order. */
+/**
+ * Returns whether compactions were in force after an entry, by the last transition of each up to that entry. Transitions are in order.
+ */
 export function statesAfter(transitions: readonly Transition[], audit: number): Map<number, boolean> {
   const states = new Map<number, boolean>()
   for (const { no, compaction, event } of transitions) {
@@ -56,7 +58,7 @@ export function statesAfter(transitions: readonly Transition[], audit: number): 
 
 type Covering = { readonly coverage: Coverage }
 
-/** The rows of a view: messages up to a position and inserted rows, without those that compactions in force hide. */
+/** Returns the rows of a view: messages up to a position and inserted rows, without the rows that compactions in force hide. */
 export function rowsAt(inForce: readonly Covering[], position: number): RowSet {
   const hidden = inForce.map(({ coverage }) => coverage.hidden).filter((set) => countRows(set) > 0)
   const stored: RowSet = {
@@ -66,7 +68,7 @@ export function rowsAt(inForce: readonly Covering[], position: number): RowSet {
   return withoutRows(stored, hidden)
 }
 
-/** The newest replacement of each part, in order of parts. Numbers of compactions are in the order in which they replace each other. */
+/** Returns the newest replacement of each part, in order of parts. A compaction with a higher number replaces one with a lower number. */
 export function newestByPart<T extends { readonly part: number; readonly compaction: number }>(
   replacements: readonly T[],
 ): T[] {
@@ -78,7 +80,9 @@ export function newestByPart<T extends { readonly part: number; readonly compact
   return [...newest.values()].sort((a, b) => a.part - b.part)
 }
 
-/** Returns a function with the compaction that hides a row. Compactions in force at one moment hide different rows. */
+/**
+ * Returns a function that returns the compaction that hides a row. Compactions that are in force at the same time hide different rows.
+ */
 export function hiderOf<T extends Covering>(
   inForce: readonly T[],
 ): (row: { readonly position: number | null; readonly ordinal: number }) => T | undefined {

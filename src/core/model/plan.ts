@@ -7,7 +7,10 @@ import { openLoopBefore } from './tool-groups.ts'
 import type { View } from './view.ts'
 import type { ResultEntry, ViewRow } from './view-row.ts'
 
-/** The stage of a plan: its name from the parameters, else by kind one of the four, `cut`, `manual`, `provider` or `repair`. */
+/**
+ * Returns the stage of a plan: its name from the parameters, or else, by kind, one of the four default stages, `cut`, `manual`,
+ * `provider` or `repair`.
+ */
 export function stageOf({ kind, params }: Pick<Plan, 'kind' | 'params'>): string {
   if (typeof params.stage === 'string') return params.stage
   return kind === 'condense' ? 'summarize' : kind
@@ -15,12 +18,12 @@ export function stageOf({ kind, params }: Pick<Plan, 'kind' | 'params'>): string
 
 /** The four default stages, in their order. */
 export const COMPACTION_STAGES = ['prune', 'deduplicate', 'summarize', 'truncate'] as const
-/** The name of a stage: one of these four, or of a further one. */
+/** The name of a stage: one of the four default stages, or of a custom stage. */
 export type CompactionStage = (typeof COMPACTION_STAGES)[number] | (string & {})
 
 /**
- * The kinds of compactions. `cut` is the emergency cut, `manual` hides messages on request, `provider` records what a provider did,
- * `preview` shortens large tool outputs of an append, `repair` shows parts differently that a provider refused.
+ * The kinds of compactions. `cut` is the emergency cut, `manual` hides messages on request, `provider` records a provider's own
+ * compaction, `preview` shortens large tool outputs when they are appended, `repair` replaces parts that a provider refused.
  */
 export const COMPACTION_KINDS = [
   'prune',
@@ -36,7 +39,7 @@ export const COMPACTION_KINDS = [
 /** The kind of a compaction. */
 export type CompactionKind = (typeof COMPACTION_KINDS)[number]
 
-/** Whether a summary replaces the hidden rows: then their tag is `condenseParent`. */
+/** Returns whether a summary replaces the hidden rows, so that their tag is `condenseParent`. */
 export function isCondensing(kind: CompactionKind): boolean {
   return kind === 'condense' || kind === 'provider'
 }
@@ -46,16 +49,16 @@ export type PlannedReplacement = {
   readonly row: ViewRow
   readonly part: number
   readonly text: string
-  /** The part shows its original again; `text` is empty and nothing is saved. */
+  /** Whether the part shows its original again; `text` is then empty and nothing is saved. */
   readonly original?: true
-  /** The saved sizes: those of the original part less those of the text (`savedOf`). A replaced tool call saves nothing. */
+  /** The saved sizes: those of the original part minus those of the text (`savedOf`). A replaced tool call saves nothing. */
   readonly saved: Sizes
   /**
-   * The savings of the replacement that the part shows until now, which end with it. `saved` refers to the original, because only the
-   * newest active replacement is shown. When the savings of several parts of a row are only known together, the first may have them all.
+   * The savings of the part's current replacement, which this one ends. `saved` refers to the original, because only the newest active
+   * replacement is shown. If the savings of several parts of a row are only known together, the first part may carry all of them.
    */
   readonly instead?: Sizes
-  /** The part moves into the inserted row, or its provider ignores it: no law keeps it in its place. */
+  /** Whether the part moves into the inserted row, or its provider ignores it: no law keeps it in its place. */
   readonly moved?: true
 }
 
@@ -72,7 +75,7 @@ export type PlannedInsert = {
   readonly kind: 'summary' | 'marker'
   readonly role: Role
   readonly text: string
-  /** The content when it is not a plain text: a summary that only its provider can read. */
+  /** The content if it is not plain text: a summary that only its provider can read. */
   readonly content?: readonly (TextPart | ProviderPart)[]
   readonly metadata: JsonObject
   readonly sizes: Sizes
@@ -81,19 +84,19 @@ export type PlannedInsert = {
 /** The change that a stage proposes: rows to hide, parts to show differently, a row to insert, and the reason. Pure data. */
 export type Plan = {
   readonly kind: CompactionKind
-  /** Rows to hide, in order. Hidden rows are not covered again. */
+  /** Rows to hide, in order. Rows that are already hidden are not covered again. */
   readonly hide: readonly ViewRow[]
   readonly replace: readonly PlannedReplacement[]
   readonly insert?: PlannedInsert
-  /** Parts that the plan points to; they must be visible and show their original. */
+  /** Parts to which the plan points; they must be visible and show their original. */
   readonly requires: readonly RequiredPart[]
-  /** Whether it is a rewind (`planRewind`), which has other laws. */
+  /** Whether this is a rewind (`planRewind`), to which other laws apply. */
   readonly rewinds?: true
   /** The settings of the stage, for the audit. */
   readonly params: { readonly [name: string]: Json }
 }
 
-/** The plan of a condensation without its text. */
+/** Returns the plan of a condensation without its text. */
 export function bareCondensePlan(rows: readonly ViewRow[]): Plan {
   return { kind: 'condense', hide: rows, replace: [], requires: [], params: {} }
 }
@@ -109,7 +112,7 @@ export type PlannedStep = {
   readonly provisional: number
 }
 
-/** The rows of a plan's span, from its first to its last covered row, and those that it does not cover. */
+/** Returns the rows of a plan's span, from its first to its last covered row, and the rows within it that the plan doesn't cover. */
 export function spanOf(
   view: View,
   hide: readonly ViewRow[],
@@ -123,8 +126,8 @@ export function spanOf(
 }
 
 /**
- * The view with a plan in force. `provisional` is a negative number that is unique in the view, `ordinal` the session's next ordinal,
- * for an inserted row.
+ * Returns the view with a plan in force. `provisional` is a negative number that is unique in the view; `ordinal` is the session's next
+ * ordinal, for an inserted row.
  */
 export function applyPlan(view: View, plan: Plan, provisional: number, ordinal: number): PlannedStep {
   const changed = changedRows(plan.replace, provisional)
@@ -133,7 +136,7 @@ export function applyPlan(view: View, plan: Plan, provisional: number, ordinal: 
   return { plan, before: view, after, provisional, ...(inserted !== undefined && { inserted }) }
 }
 
-/** The rows with replaced parts, each with its new form. Replacements of one row need not be adjacent. */
+/** Returns the rows with replaced parts, each with its new form. Replacements in one row need not be adjacent. */
 function changedRows(
   replace: readonly PlannedReplacement[],
   provisional: number,
@@ -143,7 +146,7 @@ function changedRows(
   return [...byRow].map(([row, own]) => [row, withReplacements(row, own, provisional)])
 }
 
-/** A row with further replacements, in addition to its own or instead of some of them. */
+/** Returns a row with further replacements, which are added to its own or supersede some of them. */
 function withReplacements(row: ViewRow, own: readonly PlannedReplacement[], compaction: number): ViewRow {
   let { sizes } = row
   for (const { instead, saved } of own)
@@ -157,7 +160,7 @@ function shownWith(row: ViewRow, own: readonly PlannedReplacement[], compaction:
   return [...row.shown.filter(({ part }) => !parts.has(part)), ...entries]
 }
 
-/** A row with other figures and otherwise unchanged. */
+/** A row with other figures, otherwise unchanged. */
 class ReplacedRow implements ViewRow {
   readonly key: number
   readonly sizes: Sizes
@@ -242,19 +245,19 @@ function insertedRow(plan: Plan, insert: PlannedInsert, key: number, ordinal: nu
   }
 }
 
-/** Whether other providers than its own can read an inserted row. */
+/** Returns whether providers other than its own can read an inserted row. */
 export function insertSpeaks(insert: PlannedInsert): boolean {
   return partsOf({ content: contentOf(insert) }).some((part) => !isUnreadable(part))
 }
 
-/** The content of an inserted row. */
+/** Returns the content of an inserted row. */
 export function contentOf({ text, content }: PlannedInsert): string | readonly (TextPart | ProviderPart)[] {
   return content ?? text
 }
 
 /**
- * What a text saves that is shown in place of a part; without a text the original is shown, which saves nothing. A tool call counts as
- * before: its sizes are those of the call in every index.
+ * Returns the sizes that a text saves in place of a part; if the text is null, the original is shown, which saves nothing. A tool call
+ * counts as before: every index stores the sizes of the original call.
  */
 export function savedOf(original: Part | undefined, text: string | null, estimator: Estimator): Sizes {
   if (text === null || original?.type === 'tool-call') return NO_SIZES
@@ -264,14 +267,14 @@ export function savedOf(original: Part | undefined, text: string | null, estimat
   return savedBy(sizes, isResult ? 'toolResults' : 'text', units)
 }
 
-/** The sizes that a text saves in place of a part with the sizes `original`; 0 units save all of it. */
+/** Returns the sizes that a text saves in place of a part with the sizes `original`; 0 units save all of it. */
 export function savedBy(original: Sizes, shownAs: 'text' | 'toolResults', units: number): Sizes {
   return subtractSizes(original, { ...NO_SIZES, [shownAs]: units })
 }
 
 /**
- * A text in place of a tool result that shows its original, or a preview that saves `instead`. `units` is the size of the text by the
- * view's estimator.
+ * Returns the replacement of a tool result that shows its original, or a preview that saves `instead`. `units` is the size of the text by
+ * the view's estimator.
  */
 export function replaceResult(
   row: ViewRow,
@@ -285,12 +288,12 @@ export function replaceResult(
   return instead === undefined ? { row, part, text, saved } : { row, part, text, saved, instead }
 }
 
-/** A row with parts that point to copies which a rewind hides: these parts must show themselves again. */
+/** A row with parts that point to copies which a rewind hides: these parts must show their own content again. */
 type Pointing = { readonly row: ViewRow; readonly copies: readonly number[] }
 
 /**
- * A part as it was before the replacement that saves `instead`: its preview if it has one, else the original. Undoing the rewind shows
- * the replacement again.
+ * Returns a part as it was before the replacement that saves `instead`: its preview if it has one, or else the original. Undoing the
+ * rewind shows the replacement again.
  */
 export function restoredPart(
   row: ViewRow,
@@ -303,8 +306,8 @@ export function restoredPart(
 }
 
 /**
- * The plan of a rewind: hides every row of a view from `from` on. `restored` are the parts before it that would point to hidden rows,
- * and the reasoning that a reopened tool loop needs.
+ * Returns the plan of a rewind, which hides every row of a view from `from` on. `restored` are the earlier parts that would point to
+ * hidden rows, and the reasoning that a reopened tool loop needs.
  */
 export function planRewind(
   view: View,
@@ -323,7 +326,7 @@ export function planRewind(
   }
 }
 
-/** The rows before `from` with deduplicated parts that point to copies after it, and the keys of these copies. */
+/** Returns the rows before `from` with deduplicated parts that point to later copies, and the keys of these copies. */
 export function pointingAfter(view: View, from: number): Pointing[] {
   const copies = new Map<number, number[]>()
   for (const { key, by } of view.pointerTargets) {
@@ -339,8 +342,8 @@ export function pointingAfter(view: View, from: number): Pointing[] {
 }
 
 /**
- * The rows before `from` in a tool loop that a rewind reopens, whose reasoning is replaced: providers refuse such calls when thinking
- * is on.
+ * Returns the rows before `from` in a tool loop that a rewind reopens, whose reasoning is replaced: with thinking on, providers refuse
+ * such calls.
  */
 export function thinkingAgain(view: View, from: number): ViewRow[] {
   const loop = view.rows.slice(openLoopBefore(view.rows, from), from)

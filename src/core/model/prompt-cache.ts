@@ -8,41 +8,41 @@ import type { ViewRow } from './view-row.ts'
  */
 
 /**
- * The price of a token that is read from the cache, and of one that is written to it, in tokens of plain input, from Anthropic's
- * documentation of prompt caching (lifetime of five minutes). Others charge 0.1 to 0.5 for reading and nothing for writing.
+ * The price of reading a token from the cache and of writing one to it, in tokens of plain input, from Anthropic's documentation of
+ * prompt caching (lifetime of five minutes). Other providers charge 0.1 to 0.5 for reading and nothing for writing.
  */
 const CACHE_READ_PRICE = 0.1
 const CACHE_WRITE_PRICE = 1.25
 
-/** The assumed number of further requests of a session, none of which reads a hidden token (docs/prompt-cache.md). */
+/** The assumed number of further requests of a session, each of which saves the hidden tokens (docs/prompt-cache.md). */
 const REQUESTS_AHEAD = 100
 
-/** The minimum savings of an automatic run, as a share of the history, and its maximum in tokens (docs/prompt-cache.md). */
+/** The minimum savings of an automatic run, as a share of the history, and its upper limit in tokens (docs/prompt-cache.md). */
 const MINIMUM_SAVINGS_SHARE = 0.05
 const MINIMUM_SAVINGS_MOST = 20_000
 
-/** The first change of a view by a run, and the cached prefix that it ends. Tokens are the estimator's. */
+/** The first change of a view by a run, and the cached prefix that it invalidates. Tokens are the estimator's. */
 export type FirstChanged = {
   /** The position of the first row that changes; for a summary or a marker, of the last message that it represents. */
   readonly position: number
-  /** Its index in the view before the run. */
+  /** The index of that row in the view before the run. */
   readonly index: number
   readonly messageId: string
-  /** Tokens of the rows before it, which do not change. */
+  /** Tokens of the unchanged rows before it. */
   readonly tokensBefore: number
-  /** Tokens of the view that are assumed to be cached, and how many of them are invalidated. */
+  /** Tokens of the view that are assumed to be cached, and the number of them that are invalidated. */
   readonly cachedTokens: number
   readonly tokensGivenUp: number
-  /** `reported`: from the last recorded usage of this view. `assumed`: everything that the last request held. */
+  /** `reported`: from the last recorded usage of this view. `assumed`: everything in the last request. */
   readonly source: 'reported' | 'assumed'
 }
 
-/** Tokens of the view that the provider reported as cached, in the estimator's tokens; `undefined` without a report. */
+/** Tokens of the view that the provider reported as cached, in the estimator's tokens; `undefined` if nothing was reported. */
 type Cached = number | undefined
 
 /**
- * The first difference between `before` and `after`; `undefined` when there is none. `cached` belongs to the view before. Takes linear
- * time.
+ * Returns the first difference between `before` and `after`; `undefined` if there is none. `cached` belongs to the view before. Takes
+ * linear time.
  */
 export function firstChangedOf(before: View, after: View, cached?: Cached): FirstChanged | undefined {
   const { rows } = before
@@ -62,7 +62,7 @@ export function firstChangedOf(before: View, after: View, cached?: Cached): Firs
   }
 }
 
-/** The last request: everything before the newest answer. */
+/** Returns the tokens of the last request: everything before the newest answer. */
 function sentTokens(view: View): number {
   const last = view.rows.findLastIndex(isAnswer)
   return view.tokensOfRows(view.rows.slice(0, Math.max(0, last)))
@@ -72,14 +72,14 @@ function isAnswer({ kind, role }: ViewRow): boolean {
   return kind === 'message' && role === 'assistant'
 }
 
-/** The default minimum savings of an automatic run, tokens. */
+/** Returns the default minimum savings of an automatic run, in tokens. */
 export function minimumSavingsOf(historyTokens: number): number {
   return Math.min(MINIMUM_SAVINGS_MOST, Math.floor(historyTokens * MINIMUM_SAVINGS_SHARE))
 }
 
 /**
- * The worth of a run in tokens: the saved ones, less the cost of writing the cached ones after the first change again. A saved token
- * is not read in `REQUESTS_AHEAD` requests; a token that is written again costs the difference of the two prices once.
+ * Returns the worth of a run in tokens: the savings minus the cost of rewriting the cached tokens after the first change. A saved token
+ * is not read in `REQUESTS_AHEAD` requests; a rewritten token costs the difference of the two prices once.
  */
 export function worthOf(tokensSaved: number, rewrittenTokens: number): number {
   return (
@@ -88,7 +88,10 @@ export function worthOf(tokensSaved: number, rewrittenTokens: number): number {
   )
 }
 
-/** Whether a run is worth at least `minimum` tokens; with 0 every run is. `tokensAfter` is the size of the view after it. */
+/**
+ * Returns whether a run is worth at least `minimum` tokens; if `minimum` is 0, every run is. `tokensAfter` is the size of the view after
+ * the run.
+ */
 export function isWorthIt({
   changed,
   before,

@@ -7,11 +7,11 @@ import type { ViewRow } from './view-row.ts'
 
 /*
  * Reasoning that is bound to its prefix. Newer Claude models accept a block of reasoning only after exactly the request that it answered:
- * system prompt, tools, and every message before it (platform.claude.com, "Prefix checks on thinking blocks", November 2026). Whether a
- * block is valid follows from the compactions that were in force when it was made, and from the record of its request.
+ * system prompt, tools, and every message before it (platform.claude.com, "Prefix checks on thinking blocks", November 2026). The
+ * compactions that were in force when a block was made, and the record of its request, determine whether it is valid.
  */
 
-/** A compaction came into force, or ceased to be. */
+/** A change of a compaction's state: it came into force or ceased to be in force. */
 export type Turning = {
   readonly compaction: number
   readonly inForce: boolean
@@ -19,14 +19,14 @@ export type Turning = {
   readonly position: number
 }
 
-/** The compactions of a session that turned, in the order of the audit. */
+/** The compactions of a session whose state changed, in the order of the audit. */
 export type Turnings = {
   readonly turnings: readonly Turning[]
-  /** The first place that each of them touches: a row at a later position has it in its prefix. */
+  /** The first place that each compaction touches: it is in the prefix of every row at a later position. */
   readonly touches: ReadonlyMap<number, number>
-  /** Those that only leave out the reasoning of finished turns. Earlier reasoning is not part of a prefix. */
+  /** Compactions that only leave out the reasoning of finished turns. Earlier reasoning is not part of a prefix. */
   readonly onlyReasoning: ReadonlySet<number>
-  /** Messages up to this position came from elsewhere: what preceded them in their requests is unknown. */
+  /** Messages up to this position came from elsewhere, so the prefixes of their requests are unknown. */
   readonly unknownTo: number
 }
 
@@ -34,9 +34,9 @@ export type Turnings = {
 export type AnswerPlace = { readonly position: number; readonly since: number }
 
 /**
- * Returns the law for blocks without a recorded request: whether the compactions that touch rows before a block are the same as when it
- * was made. A compaction that turned between the message before the answer and the answer may have been there before the request or
- * not, so its state before and after must be that of now.
+ * Returns the rule for blocks without a recorded request: a block is valid if the compactions that touch rows before it are the same as
+ * when it was made. If a compaction's state changed between the message before the answer and the answer, it is unknown whether it was in
+ * force in the request, so its states before and after must both equal its current state.
  */
 export function prefixLaw({
   turnings,
@@ -50,7 +50,7 @@ export function prefixLaw({
     if (position <= unknownTo) return false
     for (const [compaction, history] of histories) {
       if ((touches.get(compaction) ?? 0) >= position) continue
-      // Undone, it would bring back blocks before one that was made without them.
+      // An undo would bring back blocks before a block that was made without them.
       if (onlyReasoning.has(compaction) && history.at(-1)!.inForce) continue
       if (!wasAsNow(history, since, position)) return false
     }
@@ -58,10 +58,13 @@ export function prefixLaw({
   }
 }
 
-/** Whether a compaction was in the state of now in all moments from the position `since` until a message was appended at `position`. */
+/**
+ * Returns whether a compaction was in its current state at every moment from the position `since` until a message was appended at
+ * `position`.
+ */
 function wasAsNow(history: readonly Turning[], since: number, position: number): boolean {
   const now = history.at(-1)!.inForce
-  // Before its first turning it was in the opposite state.
+  // Before its first change it was in the opposite state.
   let state = !history[0]!.inForce
   for (const turning of history) {
     if (turning.position >= position) break
@@ -72,18 +75,18 @@ function wasAsNow(history: readonly Turning[], since: number, position: number):
 }
 
 /*
- * The cost of a run in reasoning. Some models compare what precedes a block of reasoning with what was sent when it was written
- * (`reasoningBinding`): a change before it makes the block invalid, so that it is not sent again, although its message stays.
+ * The cost of a run in reasoning. Some models compare the content before a block of reasoning with the content sent when it was made
+ * (`reasoningBinding`): an earlier change invalidates the block, so that it is no longer sent, although its message stays.
  */
 
-/** Reasoning that stays in the view and can no longer be sent. */
+/** Reasoning that stays in the view but can no longer be sent. */
 export type InvalidatedReasoning = {
   readonly blocks: number
-  /** By the session's estimator, which reads what is stored: thinking without a readable text counts 0. */
+  /** Tokens by the session's estimator, which reads the stored text: thinking without a readable text counts 0. */
   readonly tokens: number
 }
 
-/** The index of the first row that differs; -1 when no row of `before` does. */
+/** Returns the index of the first row that differs; -1 if no row of `before` differs. */
 export function firstChange(before: View, after: View): number {
   return before.rows.findIndex((row, at) => after.rows[at] !== row)
 }
@@ -93,30 +96,33 @@ type RowToRead = { readonly row: ViewRow; readonly index: number }
 /** A block of reasoning that could be sent before the change. */
 type Block = {
   readonly units: number
-  /** Whether it was emptied before the change, and after it. */
+  /** Whether the block was emptied before the change, and after it. */
   readonly wasEmptied: boolean
   readonly isEmptied: boolean
-  /** Whether something before it has changed, other than reasoning. */
+  /** Whether content before the block, other than reasoning, has changed. */
   readonly isChanged: boolean
 }
 
 /**
- * Counts the reasoning that the change from one view to another makes invalid. Earlier reasoning is no part of what is compared, but of blocks
- * with a gap between them only the longest part is sent.
+ * Counts the reasoning that a change of the view invalidates. Earlier reasoning is not compared, but if there are gaps between blocks,
+ * only the longest part without a gap is sent.
  */
 export class ReasoningLoss {
   readonly #before: View
   readonly #after: View
-  /** The index from which on other rows, or other contents than reasoning, are before every block. */
+  /** The index from which the rows before every block, or their content other than reasoning, differ. */
   readonly #changedFrom: number
   readonly #canInvalidate: (position: number) => boolean
   #isChanged = false
   readonly #blocks: Block[] = []
 
-  /** What has to be read: rows with reasoning, in order. Each is passed to `add`. */
+  /** The rows with reasoning that must be read, in order. Pass each to `add`. */
   readonly rows: readonly RowToRead[]
 
-  /** `canInvalidate`: whether reasoning at a position of the log can be sent before the change, and is bound to what precedes it. */
+  /**
+   * `canInvalidate`: returns whether reasoning at a position of the log can be sent before the change and is bound to the content before
+   * it.
+   */
   constructor(before: View, after: View, canInvalidate: (position: number) => boolean = () => true) {
     this.#canInvalidate = canInvalidate
     this.#before = before
@@ -124,7 +130,7 @@ export class ReasoningLoss {
     const first = firstChange(before, after)
     const others = before.rows.findIndex((row, at) => at >= first && isOtherRow(row, after.rows[at]))
     this.#changedFrom = others < 0 ? after.rows.length : others
-    // Where a row with reasoning shows something else, that may be the reasoning itself: then what is kept before it matters.
+    // A changed row with reasoning may have changed in its reasoning; then the reasoning that is kept before it matters.
     const from = first < 0 ? after.rows.length : first < this.#changedFrom ? 0 : first
     const rows: RowToRead[] = []
     for (let index = from; index < after.rows.length; index++) {
@@ -165,7 +171,7 @@ export class ReasoningLoss {
   }
 }
 
-/** The longest part of a list without one that does not count; of two, the later one. */
+/** Returns the longest part of a list in which every entry counts; of two equally long parts, the later one. */
 function longestPart<T>(list: readonly T[], counts: (one: T) => boolean): readonly T[] {
   let [longest, part]: [T[], T[]] = [[], []]
   for (const one of list) {
@@ -176,17 +182,16 @@ function longestPart<T>(list: readonly T[], counts: (one: T) => boolean): readon
   return [...longest]
 }
 
-/** Whether another row is in a place of the view, or its content other than reasoning is another. */
+/** Returns whether a place of the view has another row, or other content besides reasoning. */
 function isOtherRow(row: ViewRow, after: ViewRow | undefined): boolean {
   return after !== row && (after?.key !== row.key || !row.hasReasoning)
 }
 
-/** The compaction whose replacement a part shows. */
 function shownIn({ shown }: ViewRow, part: number): number | undefined {
   return shown.length === 0 ? undefined : shown.find((one) => one.part === part)?.compaction
 }
 
-/** Whether a part is reasoning that can come back: readable with a signature, or redacted. */
+/** Returns whether a part is reasoning that can come back: readable with a signature, or redacted. */
 function isSigned(part: Part, provider: string): boolean {
   if (!isReasoning(part)) return false
   if (part.type === 'provider') return readsPartsOf(provider, part.provider)

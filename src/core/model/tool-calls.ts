@@ -6,12 +6,12 @@ import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { CallEntry, ResultEntry, ShownReplacement } from './view-row.ts'
 
 /**
- * The outcome of a call: by its error flag, else derived from the result. `unknown`: the result does not say; `pending`: it is
- * open, which means that it has no result, whatever follows it.
+ * The outcome of a call: by its error flag, or else derived from the result. `unknown`: the result doesn't show it. `pending`: the call
+ * is open, that is, it has no result, whatever follows it.
  */
 export type ToolCallStatus = Outcome | 'pending'
 
-/** What the view shows of an output: the output, another text, or nothing. */
+/** What the view shows of an output: the full output, a replacement, or nothing. */
 export type ToolOutputShown = 'full' | 'replaced' | 'hidden'
 
 /** The place of a call or a result. */
@@ -26,12 +26,12 @@ export type ToolPlace = {
 export type ToolCall = {
   readonly callId: string
   readonly toolName: string
-  /** The files of its arguments, from the index of calls, which contains calls of one file. */
+  /** The files in its arguments, from the index of calls, which contains only calls with a single file. */
   readonly paths: readonly string[]
   readonly status: ToolCallStatus
-  /** Tokens of the stored output by the session's estimator for its provider; 0 while there is none. */
+  /** Tokens of the stored output, by the session's estimator for its provider; 0 if there is no output yet. */
   readonly tokens: number
-  /** What the view shows of the output, or of the call while it has none. */
+  /** What the view shows of the output, or of the call if there is no output yet. */
   readonly shown: ToolOutputShown
   readonly call: ToolPlace
   /** Absent while the call is pending. */
@@ -49,13 +49,13 @@ export type ToolOutput = Omit<ToolCall, 'toolName' | 'call'> & {
   readonly output?: ToolResultOutput
 }
 
-/** A message of the log with calls or results, from the index of the storage. */
+/** A message of the log with calls or results, from the storage's index. */
 export type ToolRow = {
   readonly key: number
   readonly messageId: string
   readonly position: number
   readonly hidden: boolean
-  /** The manual compaction that hides it (a rewind): a name or a number; `undefined` for any other message. */
+  /** The manual compaction that hides the message (a rewind), as a name or a number; `undefined` for any other message. */
   readonly rewoundBy: string | number | undefined
   readonly shown: readonly ShownReplacement[]
   readonly calls: readonly CallEntry[]
@@ -72,14 +72,14 @@ export type CalledPair = ToolPair & { readonly call: NonNullable<ToolPair['call'
 
 type PairedCalls = {
   readonly calls: readonly CalledPair[]
-  /** Each with the call that has another result already, or that was rewound, if there is one. */
+  /** Results without one of these calls, each with the call of its id that already has another result or was rewound, if there is one. */
   readonly strays: readonly ToolPair[]
 }
 
 /**
- * All calls of some rows in order with their results, and the results without one of these calls. What a rewind hides is paired apart,
- * as the view is: a call takes no result from another branch of the conversation that repeats its id, and is open again when its result
- * was rewound.
+ * Pairs all calls of some rows with their results, in order, and returns the results without one of these calls. Rows hidden by a rewind
+ * are paired separately, as in the view: a call takes no result from another branch of the conversation that repeats its id, and is open
+ * again if its result was rewound.
  */
 export function pairCalls(rows: readonly ToolRow[]): PairedCalls {
   const branches = new Map<string | number | undefined, ToolRow[]>()
@@ -92,7 +92,7 @@ export function pairCalls(rows: readonly ToolRow[]): PairedCalls {
   return { calls, strays: withCalls(strays, calls) }
 }
 
-/** Results without a call in their own branch, each with the newest call of its id before it. */
+/** Returns results without a call in their own branch, each with the newest earlier call of its id. */
 function withCalls(strays: readonly ToolPair[], calls: readonly CalledPair[]): ToolPair[] {
   const newest = new Map<string, CalledPair['call']>()
   let next = 0
@@ -121,7 +121,7 @@ function pairBranch(rows: readonly ToolRow[]): PairedCalls {
   return { calls: calls.sort(byCall), strays }
 }
 
-/** A row with the calls and results of some ids only; `undefined` when it has none. */
+/** Returns a row with only the calls and results of some ids; `undefined` if it has none of them. */
 export function withoutOtherIds(row: ToolRow, isWanted: (id: string) => boolean): ToolRow | undefined {
   const calls = row.calls.filter(({ id }) => isWanted(id))
   const results = row.results.filter(({ id }) => isWanted(id))
@@ -129,8 +129,8 @@ export function withoutOtherIds(row: ToolRow, isWanted: (id: string) => boolean)
 }
 
 /**
- * The call of an id among all rows that use it: the newest, or the one whose call or result is at `position` (of several in one
- * message the last). A result without a call is returned when there is no call.
+ * Returns the call of an id among all rows that use it: the newest, or the one whose call or result is at `position` (the last, if a
+ * message has several). If there is no call, a result without a call is returned.
  */
 export function findCall(rows: readonly ToolRow[], position: number | undefined): ToolPair | undefined {
   const { calls, strays } = pairCalls(rows)
@@ -147,12 +147,12 @@ export function findCall(rows: readonly ToolRow[], position: number | undefined)
   )
 }
 
-/** The status of a call from its two parts. A result without a call has its own tool name at most. */
+/** Returns the status of a call from its two parts. A result without a call has at most its own tool name. */
 export function statusOf(call: ToolCallPart | undefined, result: ToolResultPart | undefined): ToolCallStatus {
   return result === undefined ? 'pending' : outcomeOf(call ?? result, result.output)
 }
 
-/** The public form of a call. */
+/** Returns the public form of a call. */
 export function describeCall(
   pair: CalledPair,
   status: ToolCallStatus,
@@ -167,7 +167,7 @@ export function describeCall(
   }
 }
 
-/** The public form of a call or a lone result, without input and output. */
+/** Returns the public form of a call or a lone result, without input and output. */
 export function describePair(
   { call, result }: ToolPair,
   status: ToolCallStatus,

@@ -4,19 +4,19 @@ import { type Pairing, pairToolUse } from '../messages/call-results.ts'
 import type { CallEntry, ViewRow } from './view-row.ts'
 
 /*
- * Groups of rows that stay together. A call, its parallel calls and their results are one group; a tool loop with signed reasoning is
- * one group from the reasoning on. A cut between rows i-1 and i is legal when no group is on both sides of it.
+ * Groups of rows that stay together. A call, its parallel calls and their results form one group; a tool loop with signed reasoning forms
+ * one group from the reasoning on. A cut between rows i-1 and i is legal if no group is on both sides of it.
  */
 
-/** The structure of a list of rows: groups, legal cuts, starts of turns, pending rows. */
+/** The structure of a list of rows: groups, legal cuts, starts of turns, and pending rows. */
 export class Turns {
   readonly #groups: Groups
   readonly #depths: Int32Array
   readonly #pairs: Pairing<CallEntry>['pairs']
   #openBatches: ReadonlySet<number> | undefined
-  /** Indexes of rows with an open call: one without a result, whatever follows it, because its result may still come. */
+  /** Indexes of rows with an open call, that is, a call without a result, whatever follows it, because its result may still come. */
   readonly openRows: readonly number[]
-  /** The same, with the rows of their groups. */
+  /** Indexes of the rows with an open call, and of the rows in their groups. */
   readonly pending: ReadonlySet<number>
   readonly rows: readonly ViewRow[]
 
@@ -33,7 +33,7 @@ export class Turns {
     this.pending = this.#withGroups(this.openRows)
   }
 
-  /** Indexes of rows with an open call, and of the results that its batch has already, without the loop before it. */
+  /** Indexes of rows with an open call and of the results that its batch already has, without the earlier rows of the loop. */
   get waiting(): ReadonlySet<number> {
     if (this.#openBatches === undefined) {
       const batches = new Set(this.openRows)
@@ -43,7 +43,7 @@ export class Turns {
     return this.#openBatches
   }
 
-  /** These rows, and the rows with results of their calls. */
+  /** Returns these rows, and the rows with results of their calls. */
   #withResults(indexes: readonly number[]): ReadonlySet<number> {
     const all = new Set(indexes)
     if (all.size === 0) return all
@@ -60,13 +60,13 @@ export class Turns {
     return all
   }
 
-  /** The call of the result in part `part` of row `index`, if it has one. */
+  /** Returns the call of the result in part `part` of row `index`, if there is one. */
   callOf(index: number, part: number): (CallEntry & { readonly row: number }) | undefined {
     const call = this.#pairOf(index, part)?.call
     return call && { ...call.entry, row: call.row }
   }
 
-  /** Pairs are in the order of the results. */
+  /** Binary search: pairs are in the order of the results. */
   #pairOf(index: number, part: number): Pairing<CallEntry>['pairs'][number] | undefined {
     let from = 0
     let to = this.#pairs.length
@@ -80,12 +80,12 @@ export class Turns {
     return pair?.result.row === index && pair.result.part === part ? pair : undefined
   }
 
-  /** The rows of a row's group, in order; the same array for every row of the group. */
+  /** Returns the rows of a row's group, in order; the same array for every row of the group. */
   groupOf(index: number): readonly number[] {
     return this.#groups.membersOf(index)
   }
 
-  /** The other rows of the groups of these rows, ascending. */
+  /** Returns the other rows of the groups of these rows, ascending. */
   partedBy(indexes: Iterable<number>): number[] {
     return this.#groups.partedBy(indexes)
   }
@@ -99,7 +99,7 @@ export class Turns {
     for (let index = 0; index < this.rows.length; index++) if (sets.has(union.find(index))) indexes.add(index)
   }
 
-  /** The other rows with the calls or results of these rows, ascending. */
+  /** Returns the other rows with calls or results of these rows, ascending. */
   partnersMissing(indexes: Iterable<number>): number[] {
     const given = new Set(indexes)
     const missing = this.#pairs.flatMap(({ call, result }) =>
@@ -108,19 +108,19 @@ export class Turns {
     return [...new Set(missing)].sort((a, b) => a - b)
   }
 
-  /** The other rows with results of calls in these rows, ascending. */
+  /** Returns the other rows with results of calls in these rows, ascending. */
   answersMissing(indexes: Iterable<number>): number[] {
     const given = new Set(indexes)
     const missing = this.#pairs.filter(({ call, result }) => given.has(call.row) && !given.has(result.row))
     return [...new Set(missing.map(({ result }) => result.row))].sort((a, b) => a - b)
   }
 
-  /** Whether a cut may fall before row `index` (0 and the length are legal). */
+  /** Returns whether a cut may fall before row `index` (0 and the length are legal). */
   isLegalCut(index: number): boolean {
     return index <= 0 || index >= this.rows.length || this.#depths[index] === 0
   }
 
-  /** The tool loop of a row: its first row, and the row after its last. A row outside of loops is alone. */
+  /** Returns the tool loop of a row: its first row, and the row after its last. A row outside a loop is returned alone. */
   loopOf(index: number): readonly [from: number, to: number] {
     let from = index
     let to = index + 1
@@ -130,19 +130,19 @@ export class Turns {
     return [from, to]
   }
 
-  /** The start of the open tool loop, after which there is no answer and no request; the length when there is none. */
+  /** The start of the open tool loop, which neither an answer nor a request follows; the length if there is none. */
   get openLoop(): number {
     return openLoopBefore(this.rows, this.rows.length)
   }
 
-  /** All legal cuts, from 0 to the length, ascending. */
+  /** Returns all legal cuts, from 0 to the length, ascending. */
   legalCuts(): number[] {
     const cuts: number[] = []
     for (let index = 0; index <= this.rows.length; index++) if (this.isLegalCut(index)) cuts.push(index)
     return cuts
   }
 
-  /** Whether a turn starts at row `index`: the user speaks after another speaker, and a cut here is legal. */
+  /** Returns whether a turn starts at row `index`: the user speaks after another speaker, and a cut before the row is legal. */
   isTurnStart(index: number): boolean {
     const row = this.rows[index]
     if (row === undefined || !isRequest(row) || !this.isLegalCut(index)) return false
@@ -150,7 +150,7 @@ export class Turns {
     return before === undefined || !isRequest(before)
   }
 
-  /** The starts of all turns, ascending. */
+  /** Returns the starts of all turns, ascending. */
   turnStarts(): number[] {
     const starts: number[] = []
     for (let index = 0; index < this.rows.length; index++) if (this.isTurnStart(index)) starts.push(index)
@@ -158,24 +158,24 @@ export class Turns {
   }
 }
 
-/** The start of the tool loop that would be open if the rows ended before `end`; `end` when there is none. */
+/** Returns the start of the tool loop that would be open if the rows ended before `end`; `end` if there is none. */
 export function openLoopBefore(rows: readonly ViewRow[], end: number): number {
   let from = end
   while (from > 0 && isOfLoop(rows[from - 1]!)) from -= 1
   return from
 }
 
-/** Whether the user speaks in this row: a message of the log with content other than results. */
+/** Returns whether the user speaks in this row: a message of the log with content other than results. */
 export function isRequest(row: ViewRow): boolean {
   return row.kind === 'message' && row.role === 'user' && row.speaks
 }
 
 /**
- * Unites the rows of a tool loop from its first reasoning on. Reasoning in a row of its own belongs to the assistant's next row: to
- * the calls that it led to, and so to their loop, or to the text.
+ * Unites the rows of a tool loop from its first reasoning on. Reasoning in its own row belongs to the assistant's next row: to the calls
+ * that it led to, and so to their loop, or to the text.
  *
- * Rows of open calls stay in every view. In a finished loop, whose reasoning is no longer needed as a whole, they are not united with the
- * rows around them: otherwise one call without a result would keep the whole loop for ever.
+ * Rows with open calls stay in every view. In a finished loop, whose reasoning is no longer needed as a whole, they are not united with
+ * the rows around them: otherwise a single call without a result would keep the whole loop forever.
  */
 function loopGroups(rows: readonly ViewRow[], union: Union, open: ReadonlySet<number>): void {
   const finished = open.size === 0 ? 0 : openLoopBefore(rows, rows.length)
@@ -202,13 +202,14 @@ function loopGroups(rows: readonly ViewRow[], union: Union, open: ReadonlySet<nu
   }
 }
 
-/** Whether a row is reasoning only: some formats give it a message of its own. */
+/** Returns whether a row contains only reasoning: some formats give reasoning its own message. */
 export function isThought({ role, hasReasoning, speaks, calls, results }: ViewRow): boolean {
   return role === 'assistant' && hasReasoning && !speaks && calls.length === 0 && results.length === 0
 }
 
 /**
- * Whether a message holds nothing that a model is sent; such rows separate nothing. A block that only its provider can read is sent.
+ * Returns whether a message contains nothing that is sent to a model; such rows separate nothing. A block that only its provider can read
+ * is sent.
  */
 function saysNothing({ kind, hasReasoning, speaks, calls, results }: ViewRow): boolean {
   return kind === 'message' && !speaks && !hasReasoning && calls.length === 0 && results.length === 0
@@ -218,7 +219,9 @@ function isCalling({ role, calls }: ViewRow): boolean {
   return role === 'assistant' && calls.length > 0
 }
 
-/** Whether a row calls tools, holds only their results, reasons between them, or is empty. */
+/**
+ * Returns whether a row belongs to a tool loop: it calls tools, contains only their results or the reasoning between them, or is empty.
+ */
 function isOfLoop(row: ViewRow): boolean {
   return isCalling(row) || (row.results.length > 0 && !row.speaks) || isThought(row) || saysNothing(row)
 }
@@ -250,11 +253,11 @@ class Union {
   }
 }
 
-/** The sets of a union, each with its members in order. */
+/** The sets of a union, with their members in order. */
 class Groups {
-  /** The first member of each index's set. */
+  /** The first member of the set of each index. */
   readonly #first: Int32Array
-  /** By the first one. Sets of one row are added on demand. */
+  /** The members of each set, by its first member. Sets with one member are added on demand. */
   readonly #members = new Map<number, number[]>()
 
   constructor(union: Union, length: number) {
@@ -275,7 +278,7 @@ class Groups {
     return members
   }
 
-  /** The number of sets on both sides of a cut before each index. */
+  /** Returns, for each index, the number of sets on both sides of a cut before it. */
   depths(): Int32Array {
     const depths = new Int32Array(this.#first.length + 1)
     for (const members of this.#members.values()) {

@@ -1,7 +1,7 @@
 import type { Role, RowKind } from '../messages/message.ts'
 import type { Sizes } from '../tokens/measure.ts'
 
-/** Lines of a file, from 1, both ends included; without `to`, up to the end. */
+/** Lines of a file, counted from 1, both ends included; without `to`, up to the end. */
 export type LineRange = { readonly from: number; readonly to?: number }
 
 /** A call in the planning index. */
@@ -9,13 +9,13 @@ export type CallEntry = {
   readonly part: number
   readonly id: string
   readonly name: string
-  /** The path argument, if there is one. */
+  /** The path argument, if any. */
   readonly path?: string
-  /** The requested lines, if the arguments have them. */
+  /** The requested lines, if the arguments specify them. */
   readonly range?: LineRange
 }
 
-/** A result in the planning index. Sizes are the original's. */
+/** A result in the planning index. Sizes are those of the original. */
 export type ResultEntry = {
   readonly part: number
   readonly id: string
@@ -23,9 +23,9 @@ export type ResultEntry = {
   readonly units: number
   readonly media: number
   readonly failed: boolean
-  /** Its images and the bytes of its media; absent for a result without media. */
+  /** Its images and the bytes of its media; absent if it has no media. */
   readonly attached?: Pick<Sizes, 'images' | 'mediaBytes' | 'largeImages'>
-  /** Whether it has words of a person: the reason of a refusal. Absent when it has none. */
+  /** Whether it contains a person's words: the reason for a refusal. Absent if it contains none. */
   readonly spoken?: true
 }
 
@@ -43,13 +43,13 @@ export interface ViewRow {
   readonly position: number | undefined
   readonly anchor: number
   readonly ordinal: number
-  /** Sizes as shown, replacements applied. */
+  /** Sizes as shown, with replacements applied. */
   readonly sizes: Sizes
   readonly pinned: boolean
   readonly hasReasoning: boolean
-  /** Whether it has content besides calls and results. A block that only its provider can read does not count. */
+  /** Whether the row has content other than calls and results. A block that only its provider can read doesn't count. */
   readonly speaks: boolean
-  /** Whether it is a message of the log of which nothing is sent, to any provider. It counts as no message and no tokens. */
+  /** Whether the row is a silent message: no part of it is sent to any provider. It adds nothing to the counts of messages and tokens. */
   readonly silent: boolean
   readonly calls: readonly CallEntry[]
   readonly results: readonly ResultEntry[]

@@ -4,16 +4,13 @@ import { type Sizes, SizesSum, tokensOf } from '../tokens/measure.ts'
 import { Turns } from './tool-groups.ts'
 import type { ResultEntry, ViewRow } from './view-row.ts'
 
-/** How much longer than the list an array of keys may be; sparser keys are in a map. */
+/** The maximum length of an array of keys, as a multiple of the list's length; sparser keys are in a map. */
 const SPREAD = 4
 
-/**
- * The indexes of rows by their keys. Keys of a session are mostly consecutive, and then an array is several times faster than a
- * map.
- */
+/** Maps keys of rows to their indexes. Keys of a session are mostly consecutive, which makes an array several times faster than a map. */
 class RowPlaces {
   readonly #first: number
-  /** By key minus the first key: the row's index plus one, 0 for none. */
+  /** By key minus the first key: the row's index plus one, or 0 if there is no row. */
   readonly #near: Int32Array
   readonly #far = new Map<number, number>()
 
@@ -21,7 +18,7 @@ class RowPlaces {
     let first = Number.POSITIVE_INFINITY
     let last = 0
     for (const { key } of rows) {
-      // Rows of plans have negative keys.
+      // Rows that plans insert have negative keys.
       if (key > 0 && key < first) first = key
       if (key > last) last = key
     }
@@ -36,7 +33,6 @@ class RowPlaces {
     }
   }
 
-  /** The index of the row with this key; `undefined` when there is none. */
   get(key: number): number | undefined {
     const at = key - this.#first
     if (at >= 0 && at < this.#near.length) return this.#near[at] === 0 ? undefined : this.#near[at]! - 1
@@ -44,7 +40,7 @@ class RowPlaces {
   }
 }
 
-/** The view's order: by anchor, messages before inserted rows, inserted rows by ordinal. */
+/** Compares rows in the view's order: by anchor, messages before inserted rows, inserted rows by ordinal. */
 export function compareRows(
   a: Pick<ViewRow, 'anchor' | 'ordinal'>,
   b: Pick<ViewRow, 'anchor' | 'ordinal'>,
@@ -52,10 +48,10 @@ export function compareRows(
   return a.anchor - b.anchor || a.ordinal - b.ordinal
 }
 
-/** The target of pointers: a part whose content other rows refer to since a deduplication, and the keys of these rows (`by`). */
+/** The target of pointers: a part to which other rows refer since a deduplication, and the keys of these rows (`by`). */
 export type PointerTarget = { readonly key: number; readonly part: number; readonly by: readonly number[] }
 
-/** A tool result that a preview shortened at its append, and the sizes that this saves. */
+/** A tool result that was shortened to a preview when it was appended, and the sizes that this saves. */
 export type PreviewedPart = {
   readonly key: number
   readonly part: number
@@ -63,13 +59,13 @@ export type PreviewedPart = {
   readonly saved: Sizes
 }
 
-/** The visible rows of a session in order, with their sums. A value: plans make new ones. */
+/** The visible rows of a session in order, with their sums. Immutable: plans make new views. */
 export class View {
   readonly rows: readonly ViewRow[]
   readonly sizes: Sizes
   readonly estimator: Estimator
   readonly provider: string
-  /** Parts that deduplications in force point to. */
+  /** Parts to which deduplications in force point. */
   readonly pointerTargets: readonly PointerTarget[]
   /** Parts with a preview in force, shown or not. */
   readonly previews: readonly PreviewedPart[]
@@ -98,7 +94,7 @@ export class View {
     this.#sent = sent
   }
 
-  /** The number of rows that are sent: all but the silent ones. */
+  /** The number of rows that are sent: all rows except silent ones. */
   get sent(): number {
     this.#sent ??= countSent(this.rows)
     return this.#sent
@@ -110,13 +106,13 @@ export class View {
     return this.#turns
   }
 
-  /** The index of a row by its key; `undefined` when it is not visible. */
+  /** Returns the index of a row by its key; `undefined` if it is not visible. */
   indexOf(key: number): number | undefined {
     this.#places ??= new RowPlaces(this.rows)
     return this.#places.get(key)
   }
 
-  /** Whether a visible row points to this part, so that it should stay unchanged. */
+  /** Returns whether a visible row points to this part, so that it should stay unchanged. */
   isPointerTarget(key: number, part: number): boolean {
     return this.pointerTargets.some(
       (target) =>
@@ -127,8 +123,8 @@ export class View {
   }
 
   /**
-   * Whether stages may still replace a tool result: `undefined` when it shows its original, the saved sizes when it shows a preview,
-   * `false` when it shows another replacement.
+   * Returns whether stages may still replace a tool result: `undefined` if it shows its original, the saved sizes if it shows a preview,
+   * `false` if it shows another replacement.
    */
   previewOf(row: ViewRow, part: number): Sizes | undefined | false {
     const shown = row.shown.length === 0 ? undefined : row.shown.find((entry) => entry.part === part)
@@ -139,17 +135,17 @@ export class View {
     return preview?.compaction === shown.compaction && preview.saved
   }
 
-  /** The name of the tool of a result, by the result or its call. */
+  /** Returns the name of a result's tool, from the result or its call. */
   toolOf(index: number, { name, part }: ResultEntry): string | undefined {
     return name ?? this.turns.callOf(index, part)?.name
   }
 
-  /** Tokens of the whole history, framing included. */
+  /** Tokens of the whole view, framing included. */
   get tokens(): number {
     return tokensOf(this.sizes, this.sent, this.estimator, this.provider)
   }
 
-  /** Tokens of rows of this view, without the framing of a conversation. */
+  /** Returns the tokens of rows of this view, without the framing of a conversation. */
   tokensOfRows(rows: readonly ViewRow[]): number {
     const sent = countSent(rows)
     if (sent === 0) return 0
@@ -158,15 +154,13 @@ export class View {
     )
   }
 
-  /** Tokens of one message, without the framing of a conversation. */
+  /** Returns the tokens of one message, without the framing of a conversation. */
   tokensOfRow({ sizes, silent = false }: { readonly sizes: Sizes; readonly silent?: boolean }): number {
     if (silent) return 0
     return tokensOf(sizes, 1, this.estimator, this.provider) - this.estimator.tokensPerConversation
   }
 
-  /**
-   * This view without some rows, with other rows in place of some (each with the row that it replaces), and with new rows.
-   */
+  /** Returns this view without some rows, with substitutes for some (each with the row that it replaces), and with new rows. */
   changed(
     hidden: readonly ViewRow[],
     changed: readonly (readonly [before: ViewRow, after: ViewRow])[],
@@ -187,7 +181,7 @@ export class View {
       sizes.add(after.sizes)
     }
     for (const row of inserted) sizes.add(row.sizes)
-    // Replacements change no structure, so the groups, which are by index, stay.
+    // Replacements don't change the structure, so the groups, which are by index, stay valid.
     const turns = hidden.length === 0 && inserted.length === 0 ? this.turns : undefined
     const sent = this.sent - countSent(gone) + inserted.length
     const targets = [
@@ -207,13 +201,13 @@ export class View {
   }
 }
 
-/** The tokens of a view while rows are dropped from it and added to it one by one. */
+/** Tracks the tokens of a view while rows are removed and added one by one. */
 export class Tally {
   readonly #view: View
   readonly #sizes: SizesSum
   #sent: number
 
-  /** Begins with the rows of the view, or with none of them. */
+  /** Starts with all rows of the view, or with none. */
   constructor(view: View, from: 'all' | 'none' = 'all') {
     this.#view = view
     this.#sizes = new SizesSum(from === 'all' ? view.sizes : undefined)
@@ -224,7 +218,7 @@ export class Tally {
     return tokensOf(this.#sizes.value, this.#sent, this.#view.estimator, this.#view.provider)
   }
 
-  /** Adds a row, or one that a plan inserts. */
+  /** Adds a row of the view, or a row that a plan inserts. */
   add({ sizes, silent = false }: { readonly sizes: Sizes; readonly silent?: boolean }): void {
     this.#sizes.add(sizes)
     if (!silent) this.#sent += 1
@@ -236,7 +230,7 @@ export class Tally {
   }
 }
 
-/** The number of rows that are not silent. */
+/** Returns the number of rows that are not silent. */
 export function countSent(rows: Iterable<ViewRow>): number {
   let sent = 0
   for (const row of rows) if (!row.silent) sent += 1

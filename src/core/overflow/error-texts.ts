@@ -3,18 +3,18 @@ import { parsedJson } from '../messages/json.ts'
 /** A list of words. */
 export const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 
-/** The most objects that are read of one error. Longer chains of causes are cut; real ones are far shorter. */
+/** The most objects that are read from one error. Longer chains of causes are cut; real ones are far shorter. */
 const MAX_OBJECTS = 30_000
 /** The most entries of a list that are read from each end. */
 const MAX_ENTRIES = 200
-/** The longest code, type or name. */
+/** The longest code, type or name, in UTF-16 units. */
 const MAX_CODE_LENGTH = 200
-/** The longest text that is parsed as JSON, UTF-16 units; longer ones are searched as text. */
+/** The longest text that is parsed as JSON, in UTF-16 units; longer texts are searched as text. */
 const MAX_JSON_LENGTH = 2_000_000
 
 /*
- * The keys that are read. An allow-list, because errors also contain the request (`requestBodyValues`, `config`, `request`, `input`,
- * `messages`, `flagged_input`), and a conversation may quote any error.
+ * The keys that are read. This is an allow-list, because errors also contain the request (`requestBodyValues`, `config`, `request`,
+ * `input`, `messages`, `flagged_input`), and a conversation may quote any error.
  */
 const MESSAGE_KEYS = words(`
   message Message errorMessage error_message error_msg errmsg err_msg msg status_msg detail details description error_description
@@ -26,7 +26,7 @@ const INNER_KEYS = words(`
   errors lastError last_error response originalError original_error original rawError inner innerError innererror innerException
   wrapped suppressed metadata base_resp failure failures choices $response validationException modelStreamErrorException
 `)
-/** Keys of a chat message about its own failure; its content is part of a conversation. */
+/** Keys of a chat message that describe its own failure; its content is part of a conversation. */
 const KEYS_OF_CHAT_MESSAGES = words('errorMessage error')
 const CODE_KEYS = words(`
   name code Code type __type status statusText errorType error_type errorCode error_code lc_error_code reason error
@@ -36,24 +36,24 @@ const STATUS_KEYS = words(`
 `)
 const PROVIDER_KEYS = words('provider providerId provider_id llm_provider')
 
-/** A status at the head of a text: "429 {…}", "Error code: 400 - {…}", "failed with status code 402". */
+/** A status at the beginning of a text: "429 {…}", "Error code: 400 - {…}", "failed with status code 402". */
 const STATUS_IN_TEXT =
   /(?:^\s{0,20}|\b(?:status|code|error|http)[:\s(]{1,3})([45]\d\d)(?=$|[\s:,.{)-])(?!\s?tokens)/i
 /** The message of OpenAI's and Anthropic's SDKs for an empty body. */
 const NO_BODY = /^(?:\w{1,40}: )?4(?:00|13) (?:status code )?\(no body\)$/i
-/** The message of an error with an empty body: the reason phrase of the status, or nothing. */
+/** The message of an error with an empty body: the reason phrase of the status, or empty. */
 const REASON_PHRASE = /^(?:bad request|(?:payload|content|request entity) too large|request too long)?$/i
-/** Endpoints without a conversation. */
+/** Endpoints that don't take a conversation. */
 const OTHER_CALL =
   /\/(?:files|uploads|embeddings|moderations|batches|models|count_tokens)(?:$|[?#])|\/(?:images|audio|fine_tuning|files)\//i
 
 /** The content of one object of an error. Texts are raw; `parent` is the enclosing object. */
 export class ErrorNode {
   readonly parent: ErrorNode | undefined
-  /** The account: objects that are not joined by a list describe one failure. */
+  /** The account of one failure: objects that are not joined by a list belong to the same account. */
   readonly group: { status: number | undefined; codes: string[] }
   readonly texts: string[] = []
-  /** The first text before parsing. */
+  /** The first text, before parsing. */
   firstText: string | undefined
   /** Codes, types and names, unchanged. */
   readonly codes: string[] = []
@@ -67,11 +67,11 @@ export class ErrorNode {
   /** Figures in fields: the size of the prompt and of the context. */
   promptTokens: number | undefined
   contextTokens: number | undefined
-  /** A model call refused with 400 or 413 and an empty body, as some providers do with requests that are too long. */
+  /** Whether a model call was refused with 400 or 413 and an empty body, as some providers do with requests that are too long. */
   isSilent = false
-  /** A request without a conversation: an upload, embeddings and the like. */
+  /** Whether the request has no conversation: an upload, embeddings and the like. */
   isOtherCall = false
-  /** An error of this package: its text is not from a provider. */
+  /** Whether the error is this package's own, so that its text is not from a provider. */
   isOurs = false
 
   constructor(parent?: ErrorNode, listed = false) {
@@ -81,7 +81,7 @@ export class ErrorNode {
   }
 }
 
-/** The status of an object: its own, else that of its parent, else that of its account. */
+/** Returns the status of an object: its own, or else that of its parent, or else that of its account. */
 export function statusOf(node: ErrorNode): number | undefined {
   let holder: ErrorNode | undefined = node
   for (let steps = 0; holder !== undefined && steps < 50; steps++) {
@@ -95,7 +95,7 @@ type Push = (inner: unknown, listed: boolean) => void
 
 /**
  * Reads a thrown value into a flat list, outermost first. Never throws: getters that throw count as absent, no methods of the value are
- * called, cycles are cut. JSON texts, also as part of a text, byte arrays and event streams are parsed.
+ * called, and cycles are cut. JSON texts, even within another text, byte arrays and event streams are parsed.
  */
 export function readError(error: unknown): readonly ErrorNode[] {
   const nodes: ErrorNode[] = []
@@ -110,7 +110,7 @@ export function readError(error: unknown): readonly ErrorNode[] {
     queue.push({ value, parent, listed })
   }
   push(error, undefined, false)
-  // What is pushed meanwhile is read too.
+  // The loop also reads entries that are pushed while it runs.
   for (const { value, parent, listed } of queue) {
     const content = typeof value === 'string' ? value : (textOfBytes(value) ?? value)
     if (isList(content)) {
@@ -134,7 +134,7 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
   }
   const name = get('name')
   if (name === 'ContextBudgetExceededError' || get('code') === 'CONTEXT_BUDGET_EXCEEDED') {
-    // It ends a recovery: its cause has been handled.
+    // This error ends a recovery: its cause has been handled.
     node.isOurs = true
     const message = get('message')
     if (typeof message === 'string' && message !== '') node.firstText = message
@@ -161,7 +161,7 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
     node.isOtherCall = OTHER_CALL.test(url.slice(0, 1_000))
   }
   node.isSilent = isSilent(get('responseBody'), get('message'), node.status)
-  // The error of the language model in a browser, and llama.cpp's.
+  // The error of the browser's built-in language model, and llama.cpp's.
   const isBuiltIn = name === 'QuotaExceededError'
   node.promptTokens = tokens(get(isBuiltIn ? 'requested' : 'n_prompt_tokens'))
   node.contextTokens = tokens(get(isBuiltIn ? 'quota' : 'n_ctx'))
@@ -175,7 +175,7 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
   if (!isChatMessage) for (const key of INNER_KEYS) push(get(key), false)
 }
 
-/** Adds a text, or its content when it is JSON or an event stream. */
+/** Adds a text, or its content if it is JSON or an event stream. */
 function addText(node: ErrorNode, text: string, push: Push): void {
   if (text.trim() === '') return
   node.isSilent ||= text.length <= MAX_CODE_LENGTH && NO_BODY.test(text.trim())
@@ -193,7 +193,7 @@ function addText(node: ErrorNode, text: string, push: Push): void {
   push(json?.value, false)
 }
 
-/** The AI SDK: an empty body, and the reason phrase as message. */
+/** Recognizes an empty body in the AI SDK, whose message is then the reason phrase. */
 function isSilent(body: unknown, message: unknown, status: number | undefined): boolean {
   if ((status !== 400 && status !== 413) || typeof body !== 'string' || body.trim() !== '') return false
   return message === undefined || (typeof message === 'string' && REASON_PHRASE.test(message.trim()))
@@ -210,7 +210,7 @@ function tokens(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
 }
 
-/** The JSON in a text, from its first bracket to its last, and the text around it. */
+/** Returns the JSON in a text, from its first bracket to its last, and the text around it. */
 function openJson(text: string): { readonly value: unknown; readonly around: string } | undefined {
   if (text.trimStart()[0] === '"') {
     const value = parsedJson(text)
@@ -229,7 +229,7 @@ function openJson(text: string): { readonly value: unknown; readonly around: str
   return { value, around: `${text.slice(0, from)} ${text.slice(to + 1)}` }
 }
 
-/** The payloads of a stream of server-sent events, or `undefined` when the text is not one. */
+/** Returns the payloads of a stream of server-sent events, or `undefined` if the text isn't such a stream. */
 function eventsOf(text: string): readonly unknown[] | undefined {
   if (!/^\s{0,20}(?:event|data|id|retry):/.test(text)) return undefined
   const payloads = text
@@ -240,7 +240,7 @@ function eventsOf(text: string): readonly unknown[] | undefined {
   return payloads.length === 0 ? undefined : entriesOf(payloads)
 }
 
-/** The text of bytes: a view, a buffer, or the JSON of a Buffer. `undefined` for other values. */
+/** Returns the text of bytes: a view, a buffer, or the JSON of a Buffer. Returns `undefined` for other values. */
 function textOfBytes(value: object): string | undefined {
   try {
     const data = read(value, 'type') === 'Buffer' ? read(value, 'data') : value
@@ -255,7 +255,7 @@ function textOfBytes(value: object): string | undefined {
   }
 }
 
-/** `Array.isArray` that returns false for a revoked Proxy, for which the original throws. */
+/** `Array.isArray`, but false for a revoked Proxy, for which the original throws. */
 function isList(value: unknown): value is readonly unknown[] {
   try {
     return Array.isArray(value)
@@ -264,7 +264,7 @@ function isList(value: unknown): value is readonly unknown[] {
   }
 }
 
-/** The entries of a list; for a long one those at its ends. */
+/** Returns the entries of a list; for a long list, only those at its ends. */
 function entriesOf(list: readonly unknown[]): unknown[] {
   const entries: unknown[] = []
   const length = read(list, 'length')
@@ -274,7 +274,7 @@ function entriesOf(list: readonly unknown[]): unknown[] {
   return entries
 }
 
-/** A property of a foreign object; one that throws counts as absent. */
+/** Returns a property of a foreign object; a property that throws counts as absent. */
 function read(value: object, key: string | number): unknown {
   try {
     return (value as Record<string | number, unknown>)[key]

@@ -1,21 +1,22 @@
 import { defined } from '../messages/json.ts'
 
-/*
- * How errors contain figures, in normalized text. The first match of each list is used.
- */
+/* The forms of figures in errors, in normalized text. The first match in each list is used. */
 
 /*
- * A number of tokens: 128000, 128,000, 128_000, 128.000, 128 000, 128'000, 128k, 1.5m, 1 million. Not after a letter, a dash, a dot or
- * a currency (gpt-4-32k, 2024-08-06, $0.02), and not before a percent sign or a unit.
+ * A number of tokens: 128000, 128,000, 128_000, 128.000, 128 000, 128'000, 128k, 1.5m, 1 million. Does not match after a letter, a dash,
+ * a dot or a currency (gpt-4-32k, 2024-08-06, $0.02), or before a percent sign or a unit.
  */
 const NUMBER = String.raw`(?<![\w.$€£#-])(?:\d{1,4}(?:\.\d{1,3})? ?(?:k|m|million)\b|\d{1,3}(?:[,._' \u202f]\d{3}){1,4}(?!\d)|\d{1,12})(?![\d%]|\w|-\d| ?(?:bytes|characters|chars|kb|mb|images?|seconds|ms)\b)`
 
-/** Patterns with one number each, written `#`. */
+/** Compiles patterns with one number each, written `#`. */
 function figures(sources: readonly string[]): readonly RegExp[] {
   return sources.map((source) => new RegExp(source.replace('#', () => `(${NUMBER})`)))
 }
 
-/* Two numbers after the verdict, the sent size first: `exceeded (9000/8192)`, `exceeded: 9000 > 8192`, `exceeded: 9000 tokens (limit 8192)`. */
+/*
+ * Two numbers after the verdict, the sent size first: `exceeded (9000/8192)`, `exceeded: 9000 > 8192`,
+ * `exceeded: 9000 tokens (limit 8192)`.
+ */
 const VERDICT = '(?:exceed(?:s|ed|ing)?|overflow(?:s|ed)?|too (?:long|large))[^0-9.;]{0,30}'
 const OUT_OF = ' ?(?:tokens? )?(?:used )?(?:/|of|>|\\((?:limit|max(?:imum)?)(?: is| of|:)?) ?'
 
@@ -24,7 +25,7 @@ const EXCESS = figures([
   '(?:exceeded (?:max |maximum )?context length by|limit exceeded by|(?:exceed(?:s|ed)?|over)[^.;]{0,60} by) # tokens',
 ])
 
-/** The requested answer. */
+/** The requested length of the answer. */
 const OUTPUT = figures([
   'length [0-9,._]{1,15} \\+ # (?:tokens )?(?:is|exceeds?|>)',
   '# (?:tokens )?(?:in|for|of|from) (?:the |your )?(?:completion|output|response)',
@@ -129,34 +130,34 @@ const LIMITS = [
   ]),
 ]
 
-/** The parts of an input when they are listed separately. */
+/** The parts of an input that are listed separately. */
 const PARTS = new RegExp(`(${NUMBER}) of (?:text|tool|image|audio|file|video) input`, 'g')
 
-/** The figures of an overflow error, in tokens. Only figures of the error are present. */
+/** The figures of an overflow error, in tokens. Only figures that the error states are present. */
 export type OverflowFigures = {
-  /** The sent size, including the requested answer when the provider counts it. */
+  /** The sent size, including the requested answer if the provider counts it. */
   readonly tokens?: number
   readonly limit?: number
   /** `window`: the limit of input and answer together; `input`: of the input alone. */
   readonly limitKind?: 'window' | 'input'
-  /** The sent size without the answer, when listed separately. */
+  /** The sent size without the answer, if it is listed separately. */
   readonly inputTokens?: number
-  /** The requested answer, when listed separately. */
+  /** The requested length of the answer, if it is listed separately. */
   readonly outputTokens?: number
-  /** The excess over the limit, when the error has only that. */
+  /** The excess over the limit, if the error states no other figure. */
   readonly excessTokens?: number
 }
 
 /** The largest plausible figure: a thousand times the largest window. */
 const MOST_TOKENS = 10_000_000_000
 
-/** How far from a wording its figures may be, on each side. */
+/** How far from a wording its figures may be on each side, in UTF-16 units. */
 const REACH = 600
 
-/** A limit of the number of messages: its figures are no tokens. */
+/** A limit on the number of messages, whose figures are not tokens. */
 const MESSAGES = /array too long|maximum length (?:is|of) [\d,]{1,9}(?: items|, but got [\d,]{1,9} items)/
 
-/** Whether a wording is about the number of messages. */
+/** Returns whether a wording concerns the number of messages. */
 export function isAboutMessages(text: string, at: number): boolean {
   return MESSAGES.test(around(text, at))
 }
@@ -164,8 +165,8 @@ export function isAboutMessages(text: string, at: number): boolean {
 const around = (text: string, at: number): string => text.slice(Math.max(0, at - REACH), at + REACH)
 
 /**
- * The figures near a wording in normalized text. Only sentences about tokens of a request or a limit count, so statuses, model names,
- * dates, ids and prices are never mistaken for figures.
+ * Returns the figures near a wording in normalized text. Only sentences about tokens of a request or a limit count, so statuses, model
+ * names, dates, ids and prices are never mistaken for figures.
  */
 export function figuresNear(text: string, at: number): OverflowFigures {
   if (isAboutMessages(text, at)) return {}
@@ -177,7 +178,7 @@ export function figuresNear(text: string, at: number): OverflowFigures {
   const both =
     inputTokens !== undefined && outputTokens !== undefined ? inputTokens + outputTokens : undefined
   const excessTokens = first(near, EXCESS)
-  // One number cannot be both the sent and the allowed size.
+  // The same number cannot be both the sent and the allowed size.
   const isSent = (value: number): boolean =>
     value !== excessTokens && (value !== limit || occurrences(near, value) > 1)
   return defined({
@@ -190,14 +191,14 @@ export function figuresNear(text: string, at: number): OverflowFigures {
   })
 }
 
-/** "658 of text input, 732 of tool input": the parts of an input, summed. */
+/** Sums the parts of an input: "658 of text input, 732 of tool input". */
 function parts(near: string): number | undefined {
   let sum = 0
   for (const [, found = ''] of near.matchAll(PARTS)) sum += tokensWritten(found) ?? 0
   return sum > 0 ? sum : undefined
 }
 
-/** The figure of the first pattern that fits. */
+/** Returns the figure of the first pattern that fits. */
 function first(
   near: string,
   patterns: readonly RegExp[],
@@ -210,7 +211,6 @@ function first(
   return undefined
 }
 
-/** The value of a written number. */
 function tokensWritten(written: string): number | undefined {
   const scaled = /^(\d{1,4}(?:\.\d{1,3})?) ?(k|m|million)$/.exec(written)
   const value =

@@ -1,15 +1,15 @@
 import { words } from './error-texts.ts'
 
-/** Texts up to this length, in UTF-16 units, are read whole; of longer ones only windows. */
+/** Texts up to this length, in UTF-16 units, are read whole; only windows of longer texts are read. */
 const WHOLE_TEXT_LENGTH = 16_384
-/** The size of a window on each side of a word that may belong to a wording. */
+/** The size of a window on each side of a word that may belong to a wording, in UTF-16 units. */
 const REACH = 300
 /** The most occurrences of one word that are read from each end of a long text. */
 const HITS_PER_END = 8
 
 /**
- * Every known wording has at least one of these words. Long ones too: they are rare, so a message in the middle of a long text full of
- * ordinary words is still found.
+ * Words of which every known wording contains at least one. Long phrases are included: they are rare, so a message in the middle of a
+ * long text of ordinary words is still found.
  */
 const LANDMARKS = [
   ...['context_length_exceeded', 'maximum context length', 'maximum number of tokens', 'input token count'],
@@ -28,8 +28,8 @@ const LANDMARKS = [
 ]
 
 /**
- * A quotation: several words between quotes after a word, or after the name of a field with foreign text. Quotes after a colon or a
- * bracket contain the message itself, as in `error: "prompt is too long"`.
+ * A quotation: several quoted words after a word, or after the name of a field with foreign text. Quotes after a colon or a bracket
+ * contain the message itself, as in `error: "prompt is too long"`.
  */
 const QUOTATION =
   /(?<=\b(?:([a-z]{1,30}),? |(?:content|input|query|user)['"]?\]?[:=] ?)\\{0,4})(?:"(?=[^"]{0,80}\s)[^"]{2,400}"|“(?=[^”]{0,80}\s)[^”]{2,400}”|`(?=[^`]{0,80}\s)[^`]{2,400}`|'(?=[^']{0,80}\s)(?:[^']|'(?=\w)){2,400}'(?!\w))/g
@@ -44,8 +44,8 @@ const REPORTS: ReadonlySet<string> = new Set(
 
 /**
  * Normalizes a text for matching: lower case, escapes of JSON and HTML decoded, one kind of apostrophe, no other quotes, single spaces.
- * Of a text longer than 16,384 units only windows around relevant words are kept, so that later work is bounded. Takes linear time: a run
- * of backslashes is matched only from its first one, since from each of them the time would be quadratic.
+ * Only windows around relevant words are kept of a text longer than 16,384 units, which bounds later work. Takes linear time: a run of
+ * backslashes is matched only from its first one, because matching from each would be quadratic.
  */
 export function normalizeText(text: string): string {
   const lower = text.toLowerCase()
@@ -67,7 +67,7 @@ export function normalizeText(text: string): string {
     .trim()
 }
 
-/** The ends of a text and the windows around its landmarks, joined where they meet. */
+/** Returns the ends of a text and the windows around its landmarks, joined where they meet. */
 function excerpt(text: string): string {
   const windows: [from: number, to: number][] = [
     [0, 2 * REACH],
@@ -92,6 +92,6 @@ function excerpt(text: string): string {
     if (before === undefined || from > before[1]) joined.push([from, to])
     else before[1] = Math.max(before[1], to)
   }
-  // No wording matches across this mark: distant texts are not one sentence.
+  // No wording matches across this mark, because distant texts are not one sentence.
   return joined.map(([from, to]) => text.slice(from, to)).join(' ¶. ')
 }

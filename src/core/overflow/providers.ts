@@ -1,7 +1,7 @@
 import { canonicalProvider } from '../tokens/providers.ts'
 import { type ErrorNode, words } from './error-texts.ts'
 
-/** Provider by name, of a table of names by provider. */
+/** Inverts a table of names by provider. */
 function byName(names: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(names).flatMap(([provider, list]) => words(list).map((name) => [name, provider])),
@@ -9,8 +9,8 @@ function byName(names: Readonly<Record<string, string>>): ReadonlyMap<string, st
 }
 
 /**
- * Names of providers that `canonicalProvider` does not know: spellings of gateways, and providers that only their errors distinguish.
- * Overflow functions return "google" where windows use "google-ai".
+ * Names of providers that `canonicalProvider` does not know: spellings of gateways, and providers that are only distinguishable by their
+ * errors. Overflow functions return "google" where windows use "google-ai".
  */
 const ALIASES = byName({
   google: 'google-ai',
@@ -61,19 +61,18 @@ const HOSTS = byName({
   lmstudio: 'localhost:1234 127.0.0.1:1234',
 })
 
-/** A provider's name in the spelling of the wordings. Unknown names are returned in lower case. */
+/** Returns a provider's name in the spelling of the wordings. Unknown names are returned in lower case. */
 export function sayingProvider(name: string): string {
   const known = canonicalProvider(name)
   return ALIASES.get(known) ?? known
 }
 
-/** The provider of a host, or `undefined`. */
 function providerOfHost(host: string): string | undefined {
   if (/^bedrock[\w-]{0,40}\./.test(host) && host.endsWith('.amazonaws.com')) return 'bedrock'
   return [...HOSTS].find(([end]) => host === end || host.endsWith(`.${end}`))?.[1]
 }
 
-/** The possible providers of an error, the best evidence first: the caller's option, hosts, fields, texts. */
+/** Returns the possible providers of an error, best evidence first: the caller's option, hosts, fields, texts. */
 export function calledProviders(
   nodes: readonly ErrorNode[],
   texts: readonly string[],
@@ -87,16 +86,16 @@ export function calledProviders(
   ].filter((name) => name !== undefined && name !== '') as string[]
 }
 
-/** Whether a provider is among those of a wording; without any, each is. */
+/** Returns whether a provider is among those of a wording. A wording without providers matches any. */
 export function isProviderOf(names: readonly string[], provider: string): boolean {
   if (names.length === 0 || names.includes(provider) || names.includes('anyone')) return true
   return names.includes('compatible') && !OWN_PROTOCOLS.includes(provider)
 }
 
-/** Providers with a protocol of their own, to which wordings of OpenAI's protocol never belong. */
+/** Providers with their own protocol, to which wordings of OpenAI's protocol never belong. */
 const OWN_PROTOCOLS = words('anthropic cohere google mistral vertex')
 
-/** LiteLLM's errors contain the called provider: "AzureException - …". */
+/** Returns the provider that LiteLLM's errors name: "AzureException - …". */
 function providerInText(text: string): string | undefined {
   const name = /\b([a-z_]{3,30}?)_?(?:exception|error)(?: badrequesterror)? -/.exec(text)?.[1]
   if (name === undefined || NO_PROVIDERS.has(name)) return undefined

@@ -15,9 +15,9 @@ import { normalizeText } from './normalize.ts'
 import { calledProviders, isProviderOf, sayingProvider } from './providers.ts'
 import { OVERFLOW_WORDINGS } from './wordings.ts'
 
-/** A wording of the caller. */
+/** A custom wording of the caller. */
 export type OverflowPattern = {
-  /** The provider of the reading when it matches. */
+  /** The provider to return if the pattern matches. */
   readonly provider: string
   /** A text that must occur, ignoring case; or a regular expression, matched against every text and code unchanged. */
   readonly pattern: string | RegExp
@@ -25,24 +25,24 @@ export type OverflowPattern = {
 
 /** The options of `readOverflow`. */
 export type OverflowOptions = {
-  /** The called provider. Decides between providers with the same wording; never turns another error into an overflow. */
+  /** The called provider. It decides between providers with the same wording, but never turns another error into an overflow. */
   readonly provider?: string | undefined
   /**
-   * Default true. With `false` the original patterns match anywhere: any `RESOURCE_EXHAUSTED`, any "too many tokens", rate limits
-   * included.
+   * Default true. If `false`, the original patterns match anywhere: any `RESOURCE_EXHAUSTED`, any "too many tokens", including rate
+   * limits.
    */
   readonly strict?: boolean | undefined
-  /** Matched before all others, whatever the status. */
+  /** Custom patterns, matched before all others, whatever the status. */
   readonly patterns?: readonly OverflowPattern[] | undefined
 }
 
-/** What an overflow error states. */
+/** The contents of an overflow error. */
 export type OverflowReading = OverflowFigures & {
-  /** `null` for a wording of no particular provider. */
+  /** The provider; `null` if the wording is not specific to a provider. */
   readonly provider: string | null
-  /** What is too long: the tokens, the number of messages, or unknown where the refusal has no body. */
+  /** The limit that was exceeded: tokens, the number of messages, or unknown if the refusal has no body. */
   readonly kind: 'tokens' | 'messages' | 'unknown'
-  /** The outermost text of the error, for people; `null` without one. */
+  /** The outermost text of the error, for people; `null` if there is none. */
   readonly message: string | null
 }
 
@@ -59,31 +59,33 @@ const optionsSchema = z.strictObject({
     .optional(),
 })
 
-/** The same without the provider. */
+/** The options without the provider. */
 export const overflowRulesSchema = optionsSchema.omit({ provider: true })
 
 /**
- * Reads an error that means that the request was too long for the model's context, or had more messages than its provider accepts, so
- * that a shorter history would help. Returns its provider and figures; `undefined` for every other error: rate limits, bills, logins,
+ * Reads an error about a request that was too long for the model's context, or had more messages than its provider accepts, so that a
+ * shorter history would help. Returns its provider and figures. Returns `undefined` for every other error: rate limits, billing, logins,
  * timeouts, limits of the answer (`max_tokens`), limits of one field, and this package's own `ContextBudgetExceededError`, which ends a
  * recovery instead of starting one.
  *
  * `error` may be any value: an Error, a text, an object of any SDK, a body as bytes or JSON text, a stream of events, with causes to any
- * depth. It never makes the function throw, and the time is linear in the length of its texts. Only fields with the provider's words
- * are read, never the request. The first matching wording, in the order of `docs/overflow-errors.md`, determines the provider; when several
- * have it, the called provider does (`options.provider`, else the host of the error's `url`, else a name in the error). Throws
- * `INVALID_INPUT` for invalid options.
+ * depth. No value of `error` makes the function throw, and the time is linear in the length of its texts. Only fields with the provider's
+ * words are read, never the request. The first matching wording, in the order of `docs/overflow-errors.md`, determines the provider; if
+ * several providers share it, the called provider decides (`options.provider`, else the host of the error's `url`, else a name in the
+ * error).
+ *
+ * Throws `INVALID_INPUT` for invalid options.
  */
 export function readOverflow(error: unknown, options?: OverflowOptions): OverflowReading | undefined {
   return overflowAmong(readError(error), options)
 }
 
-/** A wording in a text of an error. */
+/** The place of a wording in a text of an error. */
 type Place = { readonly node: ErrorNode; readonly text: string; readonly at: number }
-/** A place with the index of its wording in the table. */
+/** A place, with the index of its wording in the table. */
 type Match = Place & { readonly rank: number }
 
-/** The same of an error that was read before. */
+/** Like `readOverflow`, for an error that has already been read into nodes. */
 export function overflowAmong(
   read: readonly ErrorNode[],
   options: OverflowOptions = {},
@@ -118,12 +120,12 @@ export function overflowAmong(
   }
 }
 
-/** The outermost text of an error, `null` when there is none. */
+/** Returns the outermost text of an error, or `null` if there is none. */
 export function textOf(nodes: readonly ErrorNode[]): string | null {
   return nodes.find(({ firstText }) => firstText !== undefined)?.firstText ?? null
 }
 
-/** The first place with the sent and the allowed size, else the first with any figure. */
+/** Returns the figures of the first place with both the sent and the allowed size, or else of the first with any figure. */
 function figuresAmong(places: readonly Place[]): OverflowFigures {
   let best: OverflowFigures = {}
   for (const { node, text, at } of places) {
@@ -140,9 +142,9 @@ function figuresAmong(places: readonly Place[]): OverflowFigures {
   return best
 }
 
-/** The first wording that holds in each text of an object. */
+/** Returns the first wording that means an overflow in each text of an object. */
 function matchesIn(node: ErrorNode, strict: boolean): Match[] {
-  // Codes precede each text, like "ValidationException: …", and are alone without one.
+  // Codes precede each text, like "ValidationException: …"; if there is no text, they stand alone.
   const codes = node.codes.map(normalizeText).join(' ')
   const texts = node.texts.map((text) => (codes === '' ? '' : `${codes}: `) + normalizeText(text))
   return (texts.length === 0 ? [codes] : texts).flatMap((text) => {
@@ -155,11 +157,11 @@ function matchesIn(node: ErrorNode, strict: boolean): Match[] {
   })
 }
 
-/** Every wording has one of these words; most texts have none and need no further matching. */
+/** Words of which every wording contains one; most texts contain none and need no further matching. */
 const MAY_MATTER =
   /token|context|too[ _]?(?:long|large)|exceed|length|resource_exhausted|validationexception|maximum|超|过长|太长|大于|prompt|max input|truncate|room/
 
-/** Whether a wording at a place of a text means an overflow. */
+/** Returns whether a wording at a place of a text means an overflow. */
 function holds(
   kind: (typeof OVERFLOW_WORDINGS)[number]['kind'],
   text: string,
@@ -186,7 +188,7 @@ function customProvider(
       const wanted = pattern.toLowerCase()
       return texts.some((text) => text.toLowerCase().includes(wanted))
     }
-    // A copy without `g` and `y`, which have state.
+    // A copy without the flags `g` and `y`, which make a pattern stateful.
     const regex = new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ''))
     return texts.some((text) => regex.test(text))
   })

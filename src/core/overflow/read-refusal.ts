@@ -5,20 +5,20 @@ import { normalizeText } from './normalize.ts'
 import { type OverflowOptions, overflowAmong } from './read-overflow.ts'
 import { REFUSAL_WORDINGS, type RefusalKind, SIZE_WORDINGS } from './wordings.ts'
 
-/** A provider's refusal of the content of a request. Holds no text of a conversation. */
+/** A provider's refusal of the content of a request. Contains no text of a conversation. */
 export type Refusal = {
   readonly kind: RefusalKind
-  /** The place in the request as the error names it, such as `messages.88.content.1`; cut where names within a tool's input begin. */
+  /** The path in the request that the error names, such as `messages.88.content.1`; cut where names within a tool's input begin. */
   readonly path?: string
-  /** Ids that the error names: of calls and of items. */
+  /** The ids of calls and items that the error names. */
   readonly ids: readonly string[]
   readonly status?: number
 }
 
 /**
- * Reads what a provider refuses in the content of a request; `null` for overflows and for every other error: keys, models, parameters,
- * tool definitions, policies, quotas, rate limits, servers. Like `readOverflow` it accepts any value, reads only fields with the
- * provider's words, never throws for an error, and takes linear time.
+ * Returns the content that a provider refuses in a request; `null` for overflows and for every other error: keys, models, parameters,
+ * tool definitions, policies, quotas, rate limits, servers. Like `readOverflow`, it accepts any value, reads only fields with the
+ * provider's words, never throws because of an error, and takes linear time.
  */
 export function readRefusal(error: unknown, options?: OverflowOptions): Refusal | null {
   const read = readError(error)
@@ -35,7 +35,7 @@ export function readRefusal(error: unknown, options?: OverflowOptions): Refusal 
   const [found] = matches.toSorted((a, b) => a.rank - b.rank)
   const kind = found && REFUSAL_WORDINGS[found.rank]!.kind
   const path = pathIn(found === undefined ? nodes : [found.node, ...nodes])
-  // Fields outside the messages have the same wording.
+  // Fields outside the messages are reported with the same wording.
   if (path === undefined && (kind === 'unknown-field' || nodes.some(isAboutParameter))) return null
   const node = found?.node ?? candidates.find(isBadRequest)
   if (node === undefined) return null
@@ -43,12 +43,11 @@ export function readRefusal(error: unknown, options?: OverflowOptions): Refusal 
   return { kind: kind ?? 'part', ids: idsIn(nodes), ...defined({ path, status: statusOf(node) }) }
 }
 
-/** Providers quote names and places differently, or not at all. */
+/** Removes quotes, because providers quote names and paths differently, or not at all. */
 function unquoted(text: string): string {
   return normalizeText(text).replaceAll("'", '')
 }
 
-/** The index of the first wording of a text. */
 function rankIn(text: string): number {
   return REFUSAL_WORDINGS.findIndex(({ pattern }) => {
     const at = pattern.exec(text)?.index
@@ -56,7 +55,7 @@ function rankIn(text: string): number {
   })
 }
 
-/** Words of a decision about what a conversation is about. */
+/** Words of a policy decision about the subject of a conversation. */
 const POLICY =
   /content (?:management|moderation|filter|policy)|safety (?:system|setting|filter)|responsible ai|usage polic|prohibited|jailbreak|flagged|responsibleaipolicy/
 
@@ -72,7 +71,7 @@ function isAboutParameter({ texts, params }: ErrorNode): boolean {
   return [...texts, ...params].some((text) => PARAMETER.test(text.slice(0, 1_000)))
 }
 
-/** An error within a stream has no status, only the type of one. */
+/** An error within a stream has no status, only an error type. */
 const BAD_REQUEST =
   /^(?:invalid_?request(?:_?error)?|invalid_argument|validationexception|bad_?request(?:_?error)?)$/i
 
@@ -86,7 +85,7 @@ const STEP = String.raw`(?:\.?\[\d{1,7}\]|\.\d{1,7}\b|\.[A-Za-z_]\w{0,40})`
 const PATH = new RegExp(String.raw`\b(?:messages?|input|contents)(?:\.?\[\d{1,7}\]|\.\d{1,7}\b)${STEP}{0,12}`)
 
 /**
- * The first place in the messages that a text or a field names, up to what is within the input or the output of a tool, whose names belong
+ * Returns the first path in the messages that a text or a field names, cut before the input or the output of a tool, whose names belong
  * to the conversation.
  */
 function pathIn(nodes: readonly ErrorNode[]): string | undefined {
@@ -95,28 +94,28 @@ function pathIn(nodes: readonly ErrorNode[]): string | undefined {
   return path && /^.*?\.(?:input|args|arguments|response|json)\b|^.*/.exec(path)?.[0]
 }
 
-/** Whether an object names a place, and does not only quote it. */
+/** Returns whether an object names a path rather than only quoting it. */
 function names({ texts, params }: ErrorNode, path: string): boolean {
   const all = [...texts.map((text) => unquoted(endsOf(text))), ...params.map((place) => place.toLowerCase())]
   return all.some((text) => text.includes(path.toLowerCase()))
 }
 
-/** The ends of a text; a long one is a dump. */
+/** Returns the ends of a text, because a long text is a dump. */
 function endsOf(text: string): string {
   return text.length <= 20_000 ? text : `${text.slice(0, 10_000)} ${text.slice(-10_000)}`
 }
 
-/** Ids of calls and items, by their beginning or by the words before them. */
+/** Ids of calls and items, by their prefix or by the words before them. */
 const IDS = [
   /\b((?:toolu|srvtoolu|tooluse|call|fc|rs|msg|ws|ig|ci|cntr|mcp|cmp|chatcmpl|item)_[\w-]{2,119}\w)/g,
   /\b(?:call_id|tool_call_id|tool_use_id|toolUseId|tool call id(?: was)?|ids?|after|function call|messages)[:\s'"`]{1,4}([\w.:|-]{2,119}\w)/gi,
 ]
-/** The most ids that are read of one error. */
+/** The most ids that are read from one error. */
 const MOST_IDS = 100
 
 function idsIn(nodes: readonly ErrorNode[]): string[] {
   const ids = new Set<string>()
-  // A request's own id is of no use, and a word without a digit is no id.
+  // A request's own id is not useful, and a word without a digit isn't an id.
   for (const text of nodes.flatMap(({ texts }) => texts.map(endsOf)))
     for (const pattern of IDS)
       for (const [, id = ''] of text.matchAll(pattern))
@@ -134,10 +133,10 @@ export type WirePath = {
   readonly call?: number
 }
 
-/** Reads a path; `undefined` for another text. */
+/** Parses a path; returns `undefined` for any other text. */
 export function wirePathOf(path: string): WirePath | undefined {
   const [root = '', ...rest] = path.match(/\d{1,7}|[A-Za-z_]\w{0,40}/g) ?? []
-  // AWS names lists `member` and counts from 1.
+  // AWS writes `member` in lists and counts from 1.
   const first = rest.includes('member') ? 1 : 0
   const named = rest.filter((step) => step !== 'member')
   const index = Number(named[0]) - first
@@ -154,16 +153,18 @@ export function wirePathOf(path: string): WirePath | undefined {
 }
 
 /**
- * A refusal of a request for what it holds besides text. `media`: its images or files, their number, size or pixels. `bytes`: the
- * size of the whole.
+ * A refusal of a request because of content other than text. `media`: the images or files, their number, size or pixels. `bytes`: the
+ * size of the whole request.
  */
 export type MediaRefusal = {
   readonly kind: 'media' | 'bytes'
-  /** The most images that the provider accepts, where the error says so. */
+  /** The most images that the provider accepts, if the error states it. */
   readonly mostImages?: number
 }
 
-/** How a provider refused the media or the bytes of a request; `undefined` for any other error. Never throws, in linear time. */
+/**
+ * Returns how a provider refused the media or the bytes of a request; `undefined` for any other error. Never throws; takes linear time.
+ */
 export function mediaRefusal(error: unknown): MediaRefusal | undefined {
   const nodes = readError(error).filter((node) => !node.isOurs)
   if (nodes.some(({ isOtherCall }) => isOtherCall)) return undefined
@@ -186,18 +187,18 @@ function sizeRefused(node: ErrorNode): MediaRefusal | undefined {
       if (kind === 'bytes') isBytes = true
       else return { kind: 'media', ...defined({ mostImages: mostImages(match, text) }) }
     }
-    // Limits of tokens, and of tokens a minute.
+    // Limits on tokens, and on tokens per minute.
     if (TOKENS.test(text) || speaksAgainst(text.slice(0, 1_000))) return undefined
   }
   return isBytes ? { kind: 'bytes' } : undefined
 }
 
-/** Whether a wording is the provider's own, and about nothing else. */
+/** Returns whether a wording is the provider's own and concerns nothing else. */
 function isSaid(text: string, at: number): boolean {
   return !isMentioned(text, at) && !speaksAgainst(text.slice(Math.max(0, at - 200), at + 400))
 }
 
-/** The limit in a wording, or after one without a number of its own: `> 20`, `max is 10`, `up to 5`. */
+/** Returns the limit in a wording, or after a wording without its own number: `> 20`, `max is 10`, `up to 5`. */
 function mostImages({ 1: most, index }: RegExpExecArray, text: string): number | undefined {
   const after =
     /too many images[^\n]{0,80}?(?:>|max(?:imum)? is|max allowed is|maximum of|up to|at most) ?(\d{1,5})\b/

@@ -1,9 +1,9 @@
 import { words } from './error-texts.ts'
 
 /*
- * The wordings of providers' errors about a request: one table with a row for each, in the order of matching. A row has what it
- * states, the providers that are known to have it (`-`: none in particular), and a pattern for normalized text. docs/overflow-errors.md
- * has samples in the same order, which a test reads.
+ * The wordings of providers' errors about a request: a table with one row per wording, in the order of matching. A row has its kind, the
+ * providers that are known to use it (`-`: no particular one), and a pattern for normalized text. docs/overflow-errors.md has samples in
+ * the same order, which a test reads.
  *
  * In a pattern, `~60` is up to 60 characters of one sentence, and `{NAME}` is one of these parts.
  */
@@ -18,44 +18,44 @@ const PARTS: Readonly<Record<string, string>> = {
   TOKEN_LIMIT: String.raw`(?:(?:input |prompt |context |model )?token (?:limit|budget|maximum|window)|max(?:imum)? (?:allowed )?(?:number of )?(?:input |prompt |context )?tokens?|limit of [\d,._ ]+ ?k? (?:input |prompt |context )?tokens)`,
 }
 
-/** Names for several providers. `compatible`, all that use OpenAI's protocol, and `anyone` are understood by the reader. */
+/** Names for groups of providers. The reader also understands `compatible`, all that use OpenAI's protocol, and `anyone`. */
 const PROVIDERS: Readonly<Record<string, readonly string[]>> = {
   '-': [],
-  /** Providers that serve Anthropic's models and pass on their errors. */
+  /** Providers that serve Anthropic's models and pass on its errors. */
   claude: words('bedrock vertex azure openrouter github-copilot databricks snowflake litellm'),
 }
 
 /**
- * How surely a wording is an overflow. `certain`: it occurs in overflow errors only. `likely`: an overflow unless the error looks like a
- * rate limit, a bill, a login, a timeout or a limit of the answer. `loose`: words of many errors, an overflow only without any contrary
- * sign. `size`: an overflow beside a sign of tokens or length and none of a rate, whatever the status.
+ * How certain it is that a wording means an overflow. `certain`: it occurs only in overflow errors. `likely`: an overflow unless the
+ * error looks like a rate limit, billing, a login, a timeout or a limit of the answer. `loose`: common words, an overflow only if there
+ * is no contrary sign. `size`: an overflow if there is a sign of tokens or length and no sign of a rate limit, whatever the status.
  */
 type Grade = 'certain' | 'likely' | 'loose' | 'size'
 
-/** What a provider refuses in the content of a request. */
+/** The kind of content that a provider refuses in a request. */
 export type RefusalKind =
-  /** Characters or bytes that it cannot read as JSON. */
+  /** Characters or bytes that the provider cannot read as JSON. */
   | 'characters'
-  /** A signature or an encrypted form, or reasoning that was changed, moved or belongs to another conversation. */
+  /** A signature or an encrypted form, or reasoning that was changed or moved, or belongs to another conversation. */
   | 'reasoning'
   /** A call without the reasoning or the signature that belongs to it. */
   | 'reasoning-missing'
-  /** An item that it numbered itself, sent twice, without the item that belongs to it, or no longer stored. */
+  /** A numbered item of the provider that was sent twice, lacks the item that belongs to it, or is no longer stored. */
   | 'item'
-  /** Calls and results that do not belong together, or are not in order. */
+  /** Calls and results that don't belong together or are out of order. */
   | 'call-without-result'
   | 'result-without-call'
   /** The arguments of a call. */
   | 'input'
   /** The id or the name of a call. */
   | 'call'
-  /** An image or a file that it cannot read or fetch. */
+  /** An image or a file that the provider cannot read or fetch. */
   | 'media'
-  /** A text or a message without visible characters, or blanks at its end. */
+  /** A text or a message without visible characters, or with trailing white space. */
   | 'empty'
   /** Marks of the prompt cache. */
   | 'cache-mark'
-  /** A field that it does not know. */
+  /** An unknown field. */
   | 'unknown-field'
   /** The order or the names of roles. */
   | 'role'
@@ -63,9 +63,9 @@ export type RefusalKind =
   | 'part'
 
 export type Wording<K> = {
-  /** What it states: an overflow by its grade, or what is refused. */
+  /** The meaning of the wording: an overflow with its grade, or the kind of refused content. */
   readonly kind: K
-  /** The providers that have it, the first of which is returned unless another of them was called. */
+  /** The providers that use the wording. The first is returned unless another of them was called. */
   readonly providers: readonly string[]
   readonly pattern: RegExp
 }
@@ -82,7 +82,7 @@ function table<K extends string>(rows: string): readonly Wording<K>[] {
   })
 }
 
-/** Errors about the length of a request, which a shorter history helps against. The first match determines the provider. */
+/** Errors about the length of a request, which a shorter history can fix. The first match determines the provider. */
 export const OVERFLOW_WORDINGS = table<Grade>(String.raw`
 # Wordings of one provider come first, because some contain a phrase of a later one ("prompt is too long: 9, model maximum
 # context length: 8" is Fireworks, not Anthropic).
@@ -218,7 +218,7 @@ export const OVERFLOW_WORDINGS = table<Grade>(String.raw`
   likely  -                      token indices sequence length is longer than
 `)
 
-/** Errors about the media or the bytes of a request. The group of a pattern is the most images. */
+/** Errors about the media or the bytes of a request. The group of a pattern captures the maximum number of images. */
 export const SIZE_WORDINGS = table<'images' | 'bytes'>(String.raw`
   images anthropic,bedrock,vertex image dimensions? exceeds? (?:the )?max
   images anthropic,bedrock,vertex for many-image requests
@@ -242,7 +242,7 @@ export const SIZE_WORDINGS = table<'images' | 'bytes'>(String.raw`
   bytes  -                        body exceeded? (?:the )?[\w. ]{0,20}(?:limit|size)
 `)
 
-/** Errors about one part of a request. Those that contain words of a later one come first. */
+/** Errors about one part of a request. A wording that contains the words of a later one comes first. */
 export const REFUSAL_WORDINGS = table<RefusalKind>(String.raw`
 # Fields.
   cache-mark          anthropic,bedrock,vertex maximum of \d+ blocks with cache_control

@@ -13,97 +13,100 @@ import type { AnswerPlace } from '../model/reasoning.ts'
 import type { Draft, Note } from './draft.ts'
 
 /*
- * Leaves out reasoning that its provider would refuse, because what precedes it is not what preceded it when it was made. The last step of
- * a rendering: each answer is compared with the running hash of what is sent before it. A message that shows stored rows unchanged counts
- * by their positions, because rows are written once; only what a rendering changed counts by its text. Reasoning is not in the hash: each
- * block follows another one, and what is sent is the longest chain of valid blocks, each of which follows the one before it.
+ * Leaves out reasoning that its provider would refuse because the content before it is not the content it was made after. The last step
+ * of a rendering: each answer is compared with the running hash of the content sent before it. Messages that show stored rows unchanged
+ * are hashed by position, because rows are written once; only content that a rendering changed is hashed by its text. Reasoning is not in
+ * the hash: each block follows another block, and the longest chain of valid blocks is sent, each of which follows the one before it.
  */
 
-/** Rows from one position to another whose reasoning is not sent; with a number, all but the first blocks of that row. */
+/** Rows from one position to another whose reasoning is not sent; if a number is given, the first `kept` blocks of that row are sent. */
 export type LeftOut = readonly [from: number, to: number, kept?: number]
 
 /** A block of reasoning: the position of the first row of its message, and its number in the message. */
 export type BlockPlace = readonly [position: number, block: number]
 
-/** What a request says of its prefix, for the reasoning of its answer. */
+/** The prefix of a request, as recorded for the reasoning of its answer. */
 export type BoundPrefix = {
   /** The running hash at the end of its messages, in hexadecimal. */
   readonly prefix: string
-  /** The hash of its system prompt and tools; `undefined` where they are not known. */
+  /** The hash of its system prompt and tools; `undefined` if they are unknown. */
   readonly frame?: string
-  /** The last reasoning that it sent, which that of its answer follows; absent for none. */
+  /** The last reasoning that it sent, which the reasoning of its answer follows; absent if there was none. */
   readonly follows?: BlockPlace
-  /** The reasoning that it left out; absent for none. */
+  /** The reasoning that it left out; absent if there was none. */
   readonly leftOut?: readonly LeftOut[]
-  /** A hash of the places of reasoning that a compaction emptied; absent for none. */
+  /** A hash of the places of reasoning that a compaction emptied; absent if there is none. */
   readonly emptied?: string
-  /** The first position of a prompt that others store, its number of messages, and what tells that they are the same. */
+  /** The first position and the number of messages of a prompt that others store, and a mark that identifies them. */
   readonly prompt?: readonly [first: number, count: number, mark: string]
 }
 
-/** An answer in the log. `bound` is `undefined` where its request has no record of its prefix. */
+/** An answer in the log. `bound` is `undefined` if the prefix of its request was not recorded. */
 export type BoundAnswer = {
   readonly first: number
   readonly last: number
   readonly bound: BoundPrefix | undefined
-  /** Its model binds nothing, so its reasoning is not checked. */
+  /** Whether its model binds nothing, so that its reasoning is not checked. */
   readonly isFree: boolean
 }
 
-/** What is known of the reasoning in a view. */
+/** The recorded facts about the reasoning in a view. */
 export type ReasoningFacts = {
-  /** By position. */
+  /** The answers, ordered by position. */
   readonly answers: readonly BoundAnswer[]
-  /** Whether these are all; else there is the newest one only. */
+  /** Whether `answers` is complete; otherwise it contains only the newest. */
   readonly isWhole: boolean
-  /** The last position of the log: what is not stored yet follows it. */
+  /** The last position of the log, after which messages that are not stored yet will follow. */
   readonly last: number
   /** Requests whose answers are not stored yet. */
   readonly open: readonly BoundPrefix[]
-  /** The frame of the request; `undefined` where it is not known: then that of the newest answer. */
+  /** The frame of the request; if it is unknown (`undefined`), the frame of the newest answer is used. */
   readonly frame: string | undefined
-  /** The law for answers whose request has no record. */
+  /** The rule for answers whose request was not recorded. */
   readonly law: (answer: AnswerPlace) => boolean
 }
 
-/** A request that is repeated up to a position: what it left out is left out again. */
+/** A request that is repeated up to a position: the reasoning that it left out is left out again. */
 type Repeated = {
   readonly leftOut: readonly LeftOut[]
   readonly until: number
-  /** What its answer must follow; `undefined` to repeat all of it. */
+  /** The prefix that the answer must follow; `undefined` to repeat the whole request. */
   readonly bound: BoundPrefix | undefined
 }
 
 /** A block of reasoning in a rendering. */
 type Block = {
-  /** `undefined` for one that has none, and is not sent. */
+  /** `undefined` for a block without a place, which is not sent. */
   readonly place: BlockPlace | undefined
-  /** The place of the block that it was made after; `undefined` for none. */
+  /** The place of the preceding block when this block was made; `undefined` if there was none. */
   readonly follows: BlockPlace | undefined
-  /** `sent`: whatever the others are. `chain`: after the one it follows, or first. `emptied` is not in the message any more. */
+  /**
+   * `sent`: sent whatever the other blocks are. `chain`: sent after the block that it follows, or first. `emptied`: no longer in the
+   * message.
+   */
   readonly how: 'sent' | 'chain' | 'never' | 'emptied'
 }
 
 type Settled = {
   readonly drafts: readonly Draft[]
   readonly bound: BoundPrefix
-  /** The prefixes that these messages are: their own, and those of the messages that blocks of their provider replace. */
+  /** The prefixes that these messages represent: their own, and those of the messages that their provider's blocks replace. */
   readonly prefixes: readonly string[]
 }
 
-/** The prefixes that a summary's block replaces, because its provider wrote it of exactly these messages. */
+/** Returns the prefixes that a summary's block replaces, because its provider wrote the block for exactly these messages. */
 export function prefixesOf({ kind, metadata }: Pick<ViewMessage, 'kind' | 'metadata'>): readonly string[] {
   const prefixes = kind === 'summary' ? metadata?.prefixes : undefined
   return Array.isArray(prefixes) ? prefixes.filter((one): one is string => typeof one === 'string') : []
 }
 
-/** The hashes of what is sent before all messages: of the system prompt, and of the tools that are there from the beginning. */
+/** Returns the hashes of the content sent before all messages: the system prompt, and the tools that are available from the beginning. */
 export function frameOf(system: string | undefined, tools: readonly unknown[] | undefined): string {
   const sent = (tools ?? []).filter((tool) => !isDeferred(tool)).map((tool) => withoutMarks(tool))
   return hashOf(system ?? '') + hashOf(JSON.stringify(sent))
 }
 
-/** What differs between two frames. */
+/** Returns the differences between two frames. */
 export function frameChange(
   before: string,
   after: string,
@@ -115,12 +118,12 @@ export function frameChange(
   }
 }
 
-/** Whether a model is sent the same, whatever the marks of the prompt cache are. */
+/** Returns whether a model receives the same message, whatever its prompt cache marks. */
 export function isSentAlike(one: Message, other: Message): boolean {
   return one.role === other.role && sameParts(partsOf(one), partsOf(other))
 }
 
-/** What tells messages from others, whatever a library adds to them when it stores them: roles, texts and ids of calls. */
+/** Returns a mark that identifies messages by roles, texts and ids of calls, whatever a library adds when it stores them. */
 export function markOf(messages: readonly Message[]): string {
   return hashOf(
     JSON.stringify(
@@ -145,7 +148,7 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16)
 }
 
-/** A running hash of 64 bits: positions and counts as they are, texts by their own hash. */
+/** A running hash of 64 bits. Positions and counts are added as numbers, texts by their own hash. */
 class RunningHash {
   #high: number
   #low: number
@@ -184,14 +187,14 @@ function hashedBytes(_key: string, value: unknown): unknown {
   return value instanceof Uint8Array ? createHash('sha256').update(value).digest('hex') : value
 }
 
-/** The same, without marks of the prompt cache, which are not compared, and without options that only had marks. */
+/** Like `hashedBytes`, but without prompt cache marks, which are not compared, and without options that only had marks. */
 function withoutMarksOrBytes(key: string, value: unknown): unknown {
   if (isCacheMark(key)) return undefined
   if (key === 'providerOptions' && isObject(value)) return withoutCacheMarks(value as ProviderOptions)
   return hashedBytes(key, value)
 }
 
-/** A part as JSON, its options last. */
+/** Returns a part as JSON, with its options last. */
 function partBytes(part: Part): string {
   const { providerOptions, ...rest } = part as Part & { readonly providerOptions?: ProviderOptions }
   return JSON.stringify({ ...rest, providerOptions }, withoutMarksOrBytes)
@@ -207,8 +210,8 @@ const CHANGED = 3
 const ROLES = { system: 4, user: 5, assistant: 6, tool: 7 }
 
 /**
- * Leaves out the invalid reasoning of the messages of a view, and returns the prefix that they are for the answer. `undefined` when the
- * newest answer does not decide it, and all answers are needed. Takes linear time.
+ * Leaves out the invalid reasoning of the messages of a view, and returns the prefix to record for the answer. Returns `undefined` if the
+ * newest answer doesn't decide it and all answers are needed. Takes linear time.
  */
 export function settleBoundReasoning(
   drafts: readonly Draft[],
@@ -225,7 +228,7 @@ export function settleBoundReasoning(
   return new Settling(view, facts, seed, note, repeated).settle(drafts)
 }
 
-/** Leaves out what a recorded request left out. */
+/** Leaves out the reasoning that a recorded request left out. */
 export function repeatLeftOut(
   drafts: readonly Draft[],
   view: readonly ViewMessage[],
@@ -243,34 +246,34 @@ class Settling {
   readonly #facts: ReasoningFacts
   readonly #note: Note
   readonly #view: readonly ViewMessage[]
-  /** Where the next row of the view is looked for. */
+  /** Where to look for the next row of the view. */
   #viewAt = 0
   #inView: ReadonlySet<ViewMessage> | undefined
   #leftOutAt = 0
   /** The positions that messages get if they are stored next. */
   readonly #next: ReadonlyMap<string, number>
-  /** Of what is sent, and of what blocks of the provider replace in it. */
+  /** The hash of the sent content, and the hashes of the content that the provider's blocks in it replace. */
   readonly #hashes: [RunningHash, ...RunningHash[]]
   #isBegun = false
   readonly #summaries: ReadonlyMap<string, readonly string[]>
   readonly #open: readonly BoundPrefix[]
   #rowsAt: ReadonlyMap<number, ViewMessage> | undefined
   readonly #frame: string | undefined
-  /** Until its answer is met. */
+  /** The repeated request, until its answer is reached. */
   #repeated: Repeated | undefined
   readonly #leftOut: [number, number, number?][] = []
-  /** Whether the last row with reasoning sent none of it, and whether all of these rows come in the order of their positions. */
+  /** Whether the last row with reasoning sent none of it, and whether all such rows are ordered by position. */
   #isGap = false
   #isInOrder = true
-  /** The answer that is being shown as it was stored, the position that follows, and the last block of it so far. */
+  /** The answer that is being shown as it was stored, the next position, and its last block so far. */
   #answer:
     | { readonly answer: BoundAnswer; readonly next: number; readonly block: BlockPlace | undefined }
     | undefined
-  /** The last block that was valid, emptied ones included. */
+  /** The last valid block, including emptied ones. */
   #previous: BlockPlace | undefined
   readonly #emptied = new RunningHash(0)
   #hasEmptied = false
-  /** Positions, and the last position before the append of each. */
+  /** For each position, the last position before its append. */
   #since: ReadonlyMap<number, number> | undefined
   #answerAt = 0
 
@@ -298,12 +301,12 @@ class Settling {
     return frame === undefined || this.#frame === undefined || frame === this.#frame
   }
 
-  /** `undefined` when the newest answer comes after something else than what its request sent. */
+  /** Returns `undefined` if the newest answer follows content other than its request sent. */
   settle(drafts: readonly Draft[]): Settled | undefined {
     const newest = this.#repeated?.bound
     if (newest !== undefined && !this.#isFrame(newest.frame)) return undefined
     const all: Block[] = []
-    /** By the place of the message; a number for that of the blocks that are sent again of a repeated request. */
+    /** By the place of the message: its blocks, or the number of blocks of a repeated request that are sent again. */
     const blocksAt = new Map<number, readonly Block[] | number>()
     const sendsAll = this.#repeated?.leftOut.length === 0
     for (let at = 0; at < drafts.length; at++) {
@@ -342,8 +345,8 @@ class Settling {
   }
 
   /**
-   * Adds a message of the request that is repeated that is one stored row as it is: most of a long view. Returns how many of its blocks
-   * are sent again; `undefined` for another message.
+   * Adds a message of the repeated request that shows one stored row unchanged, like most of a long view. Returns the number of its
+   * blocks that are sent again; `undefined` for any other message.
    */
   #passStored({ rows, message }: Draft): number | undefined {
     if (this.#repeated === undefined || rows?.length !== 1) return undefined
@@ -362,10 +365,10 @@ class Settling {
     return this.#sentAgain(position)
   }
 
-  /** How many blocks of a row the request that is repeated sent; `Infinity` for all. */
+  /** Returns how many blocks of a row the repeated request sent; `Infinity` for all. */
   #sentAgain(position: number): number {
     const { leftOut } = this.#repeated!
-    // Rows come in the order of their positions, but for results that were moved.
+    // Rows are ordered by position, except for results that were moved.
     while (this.#leftOutAt > 0 && position < leftOut[this.#leftOutAt]![0]) this.#leftOutAt -= 1
     while (this.#leftOutAt + 1 < leftOut.length && position >= leftOut[this.#leftOutAt + 1]![0])
       this.#leftOutAt += 1
@@ -373,7 +376,7 @@ class Settling {
     return position >= from && position <= to ? kept : Number.POSITIVE_INFINITY
   }
 
-  /** Rows mostly come in the order of the view, so that the next ones are looked at before all. */
+  /** Rows mostly come in the order of the view, so the next rows are searched first. */
   #isInView(row: ViewMessage): boolean {
     for (let at = this.#viewAt; at < this.#viewAt + NEXT_ROWS; at++) {
       if (this.#view[at] !== row) continue
@@ -384,7 +387,7 @@ class Settling {
     return this.#inView.has(row)
   }
 
-  /** Whether the message is no answer to the repeated request, or the answer comes after exactly what that request sent. */
+  /** Returns whether the message doesn't answer the repeated request, or answers it after exactly the content that it sent. */
   #continues({ rows }: Draft, bound: BoundPrefix): boolean {
     const first = this.#positionOf(rows?.[0])
     const { until } = this.#repeated!
@@ -402,7 +405,6 @@ class Settling {
     return row === undefined ? undefined : (row.position ?? this.#next.get(row.id))
   }
 
-  /** The blocks of a message, in order. */
   #blocksOf({ rows = NO_ROWS, parts, message }: Draft): readonly Block[] {
     if (message.role !== 'assistant') return NO_BLOCKS
     const isPlain = rows.every(({ replacedParts }) => replacedParts === undefined)
@@ -445,7 +447,7 @@ class Settling {
     return this.#repeated === undefined ? blocks : this.#asSent(blocks)
   }
 
-  /** The blocks of the request that is repeated; whether they are valid was found out then. */
+  /** Returns the blocks of the repeated request, whose validity was determined then. */
   #asSent(blocks: readonly Block[]): readonly Block[] {
     return blocks.map((block, index) => {
       if (block.how === 'emptied') return block
@@ -470,7 +472,7 @@ class Settling {
       : this.#withBlocks(draft, end, blocks.indexOf(inMessage[end]!))
   }
 
-  /** The message with its first blocks. `kept`: their number with emptied ones among them. */
+  /** Returns the message with its first blocks. `kept`: their number, including emptied ones. */
   #withBlocks(draft: Draft, end: number, kept: number): Draft {
     let block = 0
     const parts = draft.parts.filter((part) => !isReasoning(part) || block++ < end)
@@ -493,7 +495,7 @@ class Settling {
     this.#isGap = isWhole
   }
 
-  /** Whether the reasoning at the beginning of a row may be sent after the block that it follows. */
+  /** Returns whether the reasoning at the beginning of a row may be sent after the block that it follows. */
   #start(row: ViewMessage | undefined): {
     isValid: boolean
     readonly isFree: boolean
@@ -517,7 +519,7 @@ class Settling {
     } else {
       const [open, ...others] = this.#open.filter((bound) => this.#isPrefix(bound))
       if (open !== undefined) {
-        // An answer may be that of each of them.
+        // The answer may belong to any of them.
         const isOne = others.every(({ follows }) => isSamePlace(follows, open.follows))
         return { ...none, isValid: isOne, follows: open.follows }
       }
@@ -535,7 +537,7 @@ class Settling {
     return this.#hashes.some((hash) => hash.toString() === prefix)
   }
 
-  /** Whether the messages at the positions of a request's prompt are the prompt. */
+  /** Returns whether the messages at the positions of a request's prompt are that prompt. */
   #isPrompt({ prompt }: BoundPrefix): boolean {
     if (prompt === undefined) return true
     this.#rowsAt ??= new Map(
@@ -555,7 +557,7 @@ class Settling {
     return answer !== undefined && one !== undefined && other === one + 1 && one >= answer.first
   }
 
-  /** Rows come in the order of their positions, but for results that were moved. */
+  /** Rows are ordered by position, except for results that were moved. */
   #answerWith(position: number): BoundAnswer | undefined {
     const { answers } = this.#facts
     while (this.#answerAt > 0 && answers[this.#answerAt]!.first > position) this.#answerAt -= 1
@@ -585,7 +587,7 @@ class Settling {
     this.#follow(rows, isWhole, blocks.at(-1)?.place)
   }
 
-  /** Whether later rows of the same answer come after exactly what they were made after. */
+  /** Records a shown answer, so that its later rows can be recognized as following exactly the content they were made after. */
   #follow(rows: readonly ViewMessage[], isWhole: boolean, block: BlockPlace | undefined): void {
     const first = this.#positionOf(rows[0])
     const before = this.#answer
@@ -613,8 +615,8 @@ class Settling {
 }
 
 /**
- * The longest chain of blocks that each follow the one before it; of two, the later one. `newest`: the request whose blocks are sent in any
- * case; then `undefined` when another block follows an earlier one of them than the last.
+ * Returns the longest chain of blocks, each of which follows the previous one; of two equally long chains, the later. `newest`: the
+ * request whose blocks are sent in any case. With it, returns `undefined` if another block follows one of them other than the last.
  */
 function longestChain(
   blocks: readonly Block[],
@@ -642,7 +644,7 @@ function longestChain(
   return chain.reverse()
 }
 
-/** How many rows of a view are compared before it is searched. */
+/** The number of next rows that are compared before the whole view is searched. */
 const NEXT_ROWS = 4
 function isAscending(numbers: readonly number[]): boolean {
   return numbers.every((number, at) => at === 0 || number > numbers[at - 1]!)
@@ -652,7 +654,7 @@ const NOWHERE: LeftOut = [0, -1]
 const NO_BLOCKS: readonly Block[] = []
 const NO_ROWS: readonly ViewMessage[] = []
 
-/** The blocks of a message that shows all of its reasoning. */
+/** Returns the blocks of a message that shows all of its reasoning. */
 function placesOf(first: number | undefined, parts: readonly Part[]): Block[] {
   return parts.filter(isReasoning).map((_, block) => ({
     place: first === undefined ? undefined : [first, block],
@@ -665,12 +667,11 @@ function isSamePlace(one: BlockPlace | undefined, other: BlockPlace | undefined)
   return one?.join() === other?.join()
 }
 
-/** Whether a row shows everything but emptied reasoning as it is stored. */
+/** Returns whether a row shows everything as stored, except for emptied reasoning. */
 function onlyEmptied(row: ViewMessage): boolean {
   return row.replacedParts?.every((index) => isReasoning(partsOf(row)[index])) !== false
 }
 
-/** Whether a row holds nothing but reasoning. */
 function isSilent(row: ViewMessage): boolean {
   return typeof row.content !== 'string' && row.content.every(isReasoning)
 }
@@ -679,7 +680,7 @@ function isEmptied({ part, isReplaced }: { readonly part: Part; readonly isRepla
   return isReplaced && part.type === 'reasoning' && part.text === ''
 }
 
-/** The content of a message but for its reasoning. */
+/** Returns the content of a message without its reasoning. */
 function spokenBytes({ parts, message }: Draft): string {
   const others = parts.filter((part) => !isReasoning(part))
   return JSON.stringify([others.map(partBytes), message.metadata], hashedBytes)
@@ -693,7 +694,10 @@ function sameParts(parts: readonly Part[], others: readonly Part[]): boolean {
   return parts.length === others.length && parts.every((part, index) => isSame(part, others[index]!))
 }
 
-/** The same part of a row, but for marks of the prompt cache; the text of a message that is a string becomes a part of its own each time. */
+/**
+ * Returns whether two parts of a row are the same apart from prompt cache marks. Parts are also compared by content, because the text of
+ * a string message becomes a new part each time.
+ */
 function isSame(part: Part, other: Part): boolean {
   if (part === other || (part.type === 'text' && other.type === 'text' && isPlainText(part, other)))
     return true
@@ -707,7 +711,7 @@ function isPlainText(
   return part.text === other.text && Object.keys(part).length === 2 && Object.keys(other).length === 2
 }
 
-/** For each position of a view, the last position before the messages that were stored together with it. */
+/** Returns, for each position of a view, the last position before the messages that were stored together with it. */
 function appendedAfter(view: readonly ViewMessage[]): ReadonlyMap<number, number> {
   const since = new Map<number, number>()
   let together = 0
@@ -723,7 +727,7 @@ function appendedAfter(view: readonly ViewMessage[]): ReadonlyMap<number, number
   return since
 }
 
-/** The positions of what is not stored, by id. */
+/** Returns the positions of messages that are not stored yet, by id. */
 function nextPositions(view: readonly ViewMessage[], last: number): ReadonlyMap<string, number> {
   const stored = view.findLastIndex(({ kind, position }) => kind !== 'message' || position !== undefined)
   return new Map(view.slice(stored + 1).map(({ id }, index) => [id, last + 1 + index]))

@@ -17,15 +17,15 @@ import type { ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, redraft, rowsOf } from './draft.ts'
 import { oneResponse, type Responses, saysSomething } from './reasoning.ts'
 
-/** The text of the user message that is added when the first message left is from the assistant. */
+/** The text of the user message that is added if the first remaining message is from the assistant. */
 export const CONTINUATION_TEXT = '[Conversation continues]'
 /** The text of the assistant message that some providers need between tool results and the next user message. */
 const RESULTS_READ_TEXT = '[Tool results received]'
 
 /**
- * Makes user and assistant take turns where the provider requires it: the first turn is from the user, and
- * consecutive messages of one side are merged, tool results first. System messages stay as they are. `spoken` is the id of the last row
- * that is no system message: when nothing of such rows is left, a list without messages would be refused.
+ * Makes user and assistant alternate where the provider requires it: the first turn is the user's, and consecutive messages of one side
+ * are merged, tool results first. System messages stay unchanged. `spoken` is the id of the last row that is not a system message: if
+ * none of these rows is left, the list would have no messages and be refused.
  */
 export function arrangeTurns(
   drafts: readonly Draft[],
@@ -54,16 +54,13 @@ function openWithUser(drafts: readonly Draft[], spoken: string | undefined, note
     return [...drafts, draftOf(spoken, { role: 'user', content: CONTINUATION_TEXT })]
   }
   if (opening?.message.role !== 'assistant') return drafts
-  // The provider of a compaction block accepts it as the first message. No other provider is sent one.
+  // The provider of a compaction block accepts it as the first message. No other provider receives one.
   if (lastBlockOf(opening.parts) !== undefined) return drafts
   note({ kind: 'user-added', messageId: opening.id })
   return drafts.toSpliced(first, 0, draftOf(opening.id, { role: 'user', content: CONTINUATION_TEXT }))
 }
 
-/**
- * The side of a message. Results are a side of their own, one message each, where a user message cannot follow
- * them directly.
- */
+/** The side of a message. Results are a separate side, one message each, if a user message cannot follow them directly. */
 type Side = 'assistant' | 'user' | 'results'
 
 function sideWithResults({ message, parts }: Draft): Side {
@@ -97,7 +94,7 @@ function isSystem({ message }: Draft): boolean {
   return message.role === 'system'
 }
 
-/** One message of a run; results come first in a message of the user. */
+/** Merges a run into one message; results come first in a user message. */
 function mergeRun(run: readonly Draft[]): Draft {
   const { id, message } = run[0]!
   const content = run.flatMap((draft) => draft.parts)
@@ -108,7 +105,6 @@ function mergeRun(run: readonly Draft[]): Draft {
   return draftOf(id, { role: 'user', content: [...content.filter(isResult), ...words] }, rows)
 }
 
-/** Splits a user message that holds results and other parts. */
 function splitResults(draft: Draft): readonly Draft[] {
   if (draft.message.role !== 'user') return [draft]
   const results = draft.parts.filter(isResult)
@@ -121,8 +117,7 @@ function splitResults(draft: Draft): readonly Draft[] {
 }
 
 /**
- * Adds a text of the assistant between tool results and the next user message: to the message of a tool that
- * the provider ran, else as a new message.
+ * Adds an assistant text between tool results and the next user message: to the message of a provider-run tool, or else as a new message.
  */
 function answerResults(drafts: readonly Draft[], note: Note): Draft[] {
   const answered: Draft[] = []
@@ -144,8 +139,8 @@ function answerResults(drafts: readonly Draft[], note: Note): Draft[] {
 }
 
 /**
- * Removes what a message cannot hold: empty text where the provider refuses it, and reasoning and calls outside
- * assistant messages. Messages left empty are dropped.
+ * Removes content that a message cannot contain: empty text where the provider refuses it, and reasoning and calls outside assistant
+ * messages. Messages left empty are dropped.
  */
 export function cleanContents(drafts: readonly Draft[], profile: ProviderProfile, note: Note): Draft[] {
   const kept: Draft[] = []
@@ -194,7 +189,7 @@ function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
   return redraft(draft, 'user', parts)
 }
 
-/** Whether a part stays as it is, whatever is beside it. */
+/** Returns whether a part stays unchanged, whatever is beside it. */
 function isClean(part: Part, role: Role, profile: ProviderProfile): boolean {
   switch (part.type) {
     case 'text':
@@ -212,13 +207,12 @@ function isClean(part: Part, role: Role, profile: ProviderProfile): boolean {
   }
 }
 
-/** Whether a part is a result with a text without a visible character. */
+/** Returns whether a part is a result that contains a text without a visible character. */
 export function holdsEmptyText(part: Part): boolean {
   if (part.type !== 'tool-result' || part.output.type !== 'content') return false
   return part.output.value.some((item) => item.type === 'text' && item.text.trim() === '')
 }
 
-/** The result without empty texts. */
 function cleanResult(result: ToolResultPart, messageId: string, note: Note): ToolResultPart {
   const { output } = result
   if (output.type !== 'content' || !holdsEmptyText(result)) return result
@@ -228,8 +222,8 @@ function cleanResult(result: ToolResultPart, messageId: string, note: Note): Too
 }
 
 /**
- * Shows calls and results as text, for a request without tools to a provider that accepts neither then. Each result follows its call
- * already.
+ * Shows calls and results as text, for a request without tools to a provider that then accepts neither. Each result already follows its
+ * call.
  */
 export function toolUseAsText(drafts: readonly Draft[], note: Note): readonly Draft[] {
   return drafts.map((draft) => {
@@ -242,7 +236,7 @@ export function toolUseAsText(drafts: readonly Draft[], note: Note): readonly Dr
       note({ kind: part.type === 'tool-call' ? 'call-as-text' : 'result-as-text', messageId, toolCallId })
       if (part.type === 'tool-call') return [callAsText(part)]
       const asParts = resultAsParts(part)
-      // Results of tools that a provider ran are in a message of the assistant, which holds no media.
+      // Results of provider-run tools are in an assistant message, which cannot contain media.
       return role === 'assistant' ? asParts.map(withoutMedia) : asParts
     })
     return redraft(draft, role === 'tool' ? 'user' : role, shown)
@@ -260,7 +254,7 @@ function callAsText({ toolName, input }: ToolCallPart): TextPart {
 /** The first text of a failure that cannot be marked as one. */
 const FAILURE_TEXT = '[The tool failed]'
 
-/** Whether a result is marked as failed and holds what its provider takes from no failure. */
+/** Returns whether a result is marked as failed and contains content that its provider doesn't accept from a failed call. */
 function isRefusedFailure({ output }: ToolResultPart, { failedMedia }: ProviderProfile): boolean {
   return (
     !failedMedia &&
@@ -270,7 +264,7 @@ function isRefusedFailure({ output }: ToolResultPart, { failedMedia }: ProviderP
   )
 }
 
-/** The result without the mark of a failure, where the provider refuses it together with the content. */
+/** Returns the result without its failure mark, if the provider refuses the mark together with the content. */
 function unmarkedResult(
   result: ToolResultPart,
   profile: ProviderProfile,
@@ -284,7 +278,7 @@ function unmarkedResult(
   return { ...result, output: { type: 'content', value } }
 }
 
-/** The text and the media of a result whose call is not in the view, as parts of a user message. */
+/** Returns the text and the media of a result whose call is not in the view, as parts of a user message. */
 export function resultAsParts({ toolName, output }: ToolResultPart): Part[] {
   const kind = isFailed(output) ? 'Failed result' : 'Result'
   const text = `[${kind} of tool ${toolName ?? 'unknown'}] ${outputText(output)}`

@@ -5,16 +5,16 @@ import type { FilePart, ImagePart, TextPart } from '../messages/message.ts'
 import { FEW_IMAGES, type MediaItemLimits } from '../tokens/media-limits.ts'
 import type { MediaRules } from '../tokens/providers.ts'
 
-/** The longest name or address in a text, characters. */
+/** The longest name or address in a text, in characters. */
 const NAME_LENGTH = 200
-/** No image or file is shorter, base64. */
+/** The shortest possible image or file, in units of base64. */
 const SHORTEST_FILE = 100
-/** The characters of base64 or of an address that are looked at. */
+/** The number of leading characters of base64 or of an address that are examined. */
 const START = 1_000
 
-/** What the beginning of an image or a file says of it. */
+/** The properties that the beginning of an image or a file shows. */
 type Look = {
-  /** The media type that is stated, or that its data URL states. */
+  /** The stated media type, or the one in its data URL. */
   readonly stated: string | undefined
   /** The beginning of its base64; absent for an address. */
   readonly base64?: string
@@ -28,7 +28,7 @@ function lookAt(part: ImagePart | FilePart): Look {
   const { mediaType } = part
   const data = part.type === 'image' ? part.image : part.data
   const given = (mediaType ?? '').split(';', 1)[0]!.trim().toLowerCase()
-  // `image/*` says no type.
+  // `image/*` doesn't name a type.
   const stated = given.includes('/') && !given.endsWith('/*') ? given : undefined
   if (typeof data !== 'string')
     return { stated, base64: Buffer.from(data.subarray(0, 12)).toString('base64') }
@@ -43,13 +43,13 @@ function lookAt(part: ImagePart | FilePart): Look {
   return isRelative(data, start) ? { stated, address: data } : { stated, base64: start }
 }
 
-/** Whether data without a scheme is an address of the application's own site instead of base64. */
+/** Returns whether data without a scheme is an address on the application's own site rather than base64. */
 function isRelative(data: string, start: string): boolean {
   if (!/^[A-Za-z0-9+/_=\-\s]*$/.test(start)) return true
   return data.startsWith('/') && !data.startsWith('/9j/') && data.length < SHORTEST_FILE
 }
 
-/** Why a provider cannot read an image or a file; `undefined` when it can, as far as its type and its address tell. */
+/** Returns why a provider cannot read an image or a file; `undefined` if it can, as far as its type and its address show. */
 function whyUnreadable(look: Look, { types, schemes }: MediaRules): string | undefined {
   const { stated, base64, address, scheme } = look
   if (base64 === '') return 'it is empty'
@@ -65,7 +65,9 @@ function matches(known: string, type: string): boolean {
   return known === type || (known.endsWith('/*') && type.startsWith(known.slice(0, -1)))
 }
 
-/** The media type of an image that is stated to be of another; `undefined` when the stated type is right, or the bytes are not known. */
+/**
+ * Returns the media type of an image whose stated type is wrong; `undefined` if the stated type is right, or if the bytes are unknown.
+ */
 export function trueType(part: ImagePart | FilePart): string | undefined {
   const { stated, base64 } = lookAt(part)
   if (stated?.startsWith('image/') !== true) return undefined
@@ -74,14 +76,17 @@ export function trueType(part: ImagePart | FilePart): string | undefined {
   return stated === 'image/jpg' ? 'image/jpeg' : undefined
 }
 
-/** A text in place of an image or a file that a provider cannot read; `undefined` when it can. It names the file and the reason. */
+/**
+ * Returns a text in place of an image or a file that a provider cannot read, with its name and the reason; `undefined` if the provider
+ * can read it.
+ */
 export function unreadableText(part: ImagePart | FilePart, rules: MediaRules): TextPart | undefined {
   const look = lookAt(part)
   const why = whyUnreadable(look, rules)
   return why === undefined ? undefined : notShown(part, why, look.address)
 }
 
-/** The text in place of an image or a file. */
+/** Returns the text in place of an image or a file. */
 export function notShown(part: ImagePart | FilePart, why: string, address = ''): TextPart {
   const name = (part.type === 'file' ? part.filename : undefined) ?? address
   const shown = name.slice(0, NAME_LENGTH).replace(/\s+/g, ' ').toWellFormed()
@@ -91,17 +96,17 @@ export function notShown(part: ImagePart | FilePart, why: string, address = ''):
   }
 }
 
-/** Whether a part is an image, which may also be a file with the type of one. */
+/** Returns whether a part is an image, including a file with an image type. */
 export function isImage(part: ImagePart | FilePart): boolean {
   return part.type === 'image' || part.mediaType.startsWith('image/')
 }
 
 /*
- * Images that are larger than a provider accepts. What is known of them is in their headers: an image by its address, and a header that is
- * not at the beginning, tell nothing.
+ * Images that are larger than a provider accepts. Sizes come from image headers: they are unknown for an image given by its address, and
+ * if the header isn't at the beginning.
  */
 
-/** An image that a provider would refuse for its size, and what it accepts; what is absent is not known or not limited. */
+/** An image whose size a provider would refuse, and the provider's limits. A limit is absent if it is unknown or does not exist. */
 export type ImageToResize = {
   /** The bytes of its file. */
   readonly data: Uint8Array
@@ -110,18 +115,18 @@ export type ImageToResize = {
   readonly height?: number
   readonly maxWidth?: number
   readonly maxHeight?: number
-  /** Maximum pixels in all. */
+  /** Maximum total pixels. */
   readonly maxPixels?: number
   /** Maximum bytes of the file. */
   readonly maxBytes?: number
 }
 
-/** An image in place of a larger one: bytes or base64, and its media type. */
+/** An image that replaces a larger one: bytes or base64, and its media type. */
 export type ResizedImage = { readonly data: Uint8Array | string; readonly mediaType: string }
 
 /**
- * Returns a smaller image, the same for the same image, since other bytes in a later request would invalidate the prompt cache; `undefined`
- * when it cannot.
+ * Returns a smaller image, always the same for the same image, because different bytes in a later request would invalidate the prompt
+ * cache. Returns `undefined` if it cannot resize the image.
  */
 export type ResizeImage = (image: ImageToResize) => ResizedImage | undefined
 
@@ -138,10 +143,12 @@ function largeImage(image: Omit<LargeImage, 'data'>): LargeImage {
   }
 }
 
-/** Why an image or a file is too large for a provider, and the image, when it may be resized. */
+/** Why an image or a file is too large for a provider; also the image, if it may be resized. */
 export type TooLarge = { readonly why: string; readonly image?: LargeImage }
 
-/** What is too large of an image or a file; `undefined` when nothing is, as far as it tells. `isMany`: for a request with many images. */
+/**
+ * Returns why an image or a file is too large; `undefined` if it isn't, as far as is known. `isMany`: the request contains many images.
+ */
 export function tooLarge(
   part: ImagePart | FilePart,
   limits: MediaItemLimits,
@@ -193,7 +200,7 @@ function tooManyBytes(bytes: number, most: number): string {
   return `it has ${bytes} bytes, and the provider accepts at most ${most}`
 }
 
-/** The base64 of data that is a text; `undefined` for an address and for a data URL of another encoding. */
+/** Returns the base64 of data that is a text; `undefined` for an address and for a data URL with another encoding. */
 function base64In(data: string): string | undefined {
   const start = data.slice(0, START)
   if (/^data:/i.test(start)) {
@@ -203,13 +210,13 @@ function base64In(data: string): string | undefined {
   return /^[a-z][a-z0-9+.-]*:/i.test(start) ? undefined : data
 }
 
-/** The bytes that base64 has, at most. */
+/** Returns the maximum number of bytes that base64 encodes. */
 function bytesIn(base64: string): number {
   const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
   return Math.floor(((base64.length - padding) * 3) / 4)
 }
 
-/** A smaller image in place of one that is too large; a text when it cannot be made, or is too large as well. */
+/** Returns a smaller image in place of one that is too large; a text if none can be made, or if it is still too large. */
 export function smallerMedia(
   part: ImagePart | FilePart,
   { why, image }: TooLarge,
@@ -223,7 +230,7 @@ export function smallerMedia(
   return isAccepted(smaller) ? smaller : notShown(part, `${why}; it was resized to what it does not accept`)
 }
 
-/** What a function for resizing returned. Throws `INVALID_INPUT` for another form. */
+/** Checks the value that the application's resizing function returned. Throws `INVALID_INPUT` for any other form. */
 export function checkResized(resized: ResizedImage): ResizedImage {
   const { data, mediaType } = (resized ?? {}) as Partial<ResizedImage>
   const isData = (typeof data === 'string' && data !== '') || (data instanceof Uint8Array && data.length > 0)

@@ -4,28 +4,28 @@ import { canonicalProvider } from '../tokens/providers.ts'
 import { DUMMY_SIGNATURE } from '../tokens/reasoning-bindings.ts'
 
 /*
- * What a provider numbered: ids of OpenAI's items, signatures of Claude's and Gemini's reasoning. A row that was stored twice, by a retry
- * or an import, has the number of another, and providers refuse the second ("Duplicate item found with id rs_…").
+ * Ids that a provider assigned: of OpenAI's items, and signatures of Claude's and Gemini's reasoning. A row that was stored twice, by a
+ * retry or an import, repeats them, and providers refuse a repetition ("Duplicate item found with id rs_…").
  */
 
-/** The end of a number is enough to tell two apart; signatures have thousands of characters. */
+/** The number of final characters that are compared, which is enough: signatures have thousands of characters. */
 const COMPARED = 80
 
-/** The names under which fields of OpenAI's items are kept: by the AI SDK (`itemId`). */
+/** The names under which the AI SDK stores fields of OpenAI's items (`itemId`). */
 const SDK_NAMES = ['openai', 'azure'] as const
-/** The name under which the format of the Responses API keeps an item's fields (`item.id`). */
+/** The name under which the format of the Responses API stores an item's fields (`item.id`). */
 const RESPONSES = 'openai-responses'
 
-/** Where Gemini's signatures are, of reasoning, texts and calls. */
+/** The field with Gemini's signatures of reasoning, texts and calls. */
 const THOUGHT_SIGNATURE = 'thoughtSignature'
 
-/** The numbers of a history so far. */
+/** The ids in a history so far. */
 export class Numbers {
   readonly #seen = new Set<string>()
-  /** Those of the current message: the parts of one item share its id. */
+  /** The ids in the current message: the parts of one item share its id. */
   readonly #here = new Set<string>()
 
-  /** A part without a number that an earlier message has; `undefined` for reasoning and items, which cannot be sent without it. */
+  /** Returns a part without an id that an earlier message has; `undefined` for reasoning and items, which cannot be sent without it. */
   once(part: Part): Part | undefined {
     const number = numberOf(part)
     if (number === undefined) return part
@@ -52,7 +52,7 @@ export class Numbers {
   }
 }
 
-/** A number. `isShared`: other parts of the same message may have it, as the pieces of an item that the AI SDK splits. */
+/** An assigned id. `isShared`: other parts of the same message may have it, such as the pieces of an item that the AI SDK splits. */
 type PartNumber = { readonly text: string; readonly isShared: boolean }
 
 function numberOf(part: Part): PartNumber | undefined {
@@ -83,7 +83,7 @@ function numberOfItem(provider: string, data: Json, isThinking: boolean): string
   return filledText(isObject(data.item) ? data.item.id : data.id)
 }
 
-/** The signature of Claude's reasoning, or the data of its redacted reasoning. */
+/** Returns the signature of Claude's reasoning, or the data of its redacted reasoning. */
 export function signatureOf(options: ProviderOptions): string | undefined {
   return fieldIn(options, 'signature') ?? fieldIn(options, 'redactedData')
 }
@@ -91,7 +91,10 @@ export function signatureOf(options: ProviderOptions): string | undefined {
 /** Signatures are base64. */
 const SIGNATURE = /^[A-Za-z0-9+/_=-]+$/
 
-/** Whether reasoning has a signature that a stop or a storage broke: an empty one, or one with other signs. Claude refuses it. */
+/**
+ * Returns whether reasoning has a signature damaged by a stop or by storage: an empty one, or one with other characters. Claude refuses
+ * it.
+ */
 export function hasBrokenSignature(part: Part): boolean {
   if (part.type === 'provider')
     return isReasoning(part) && isObject(part.data) && isBroken(part.data.signature)
@@ -116,7 +119,7 @@ function isThought(options: ProviderOptions, number: string): boolean {
   return fieldIn(options, THOUGHT_SIGNATURE) === number
 }
 
-/** A call with the text that Gemini accepts in place of a signature: it refuses some calls without any. */
+/** Returns a call with the text that Gemini accepts in place of a signature; it refuses some calls that have none. */
 function withDummy(call: ToolCallPart, options: ProviderOptions): ToolCallPart {
   const entries = Object.entries(options).map(
     ([name, fields]) =>
@@ -138,7 +141,7 @@ function withoutNumber<P extends Part & { readonly providerOptions?: ProviderOpt
   return { ...part, providerOptions: Object.fromEntries(entries) }
 }
 
-/** The fields of an item without its id. A status belongs to the items of a response only. */
+/** Returns the fields of an item without its id. Only items of a response have a status. */
 function withoutItemId({ item, ...others }: JsonObject): JsonObject {
   if (!isObject(item)) return others
   const { id: _, status: __, ...rest } = item

@@ -27,11 +27,11 @@ import {
 import { hasBrokenSignature, Numbers } from './numbers.ts'
 
 /*
- * What is wrong within a part, whatever surrounds it: half an emoji, an input that is no object, a mark of a former request, a file that
- * the provider cannot read, a number that the provider gave to another part. One pass over the parts repairs all of it.
+ * Repairs faults within a part, whatever surrounds it: half an emoji, an input that isn't an object, a cache mark of an earlier request,
+ * a file that the provider cannot read, an id that another part already has. All in one pass over the parts.
  */
 
-/** The provider, its rules, and the messages that may hold cache marks. */
+/** The provider, its rules, and the messages that may have cache marks. */
 export type PartRules = {
   readonly provider: string
   readonly profile: ProviderProfile
@@ -40,7 +40,7 @@ export type PartRules = {
   readonly resizeImage?: ResizeImage | undefined
 }
 
-/** The drafts with parts that the provider accepts; a draft without such a fault is returned as it is. */
+/** Returns the drafts with parts that the provider accepts; a draft without a fault is returned unchanged. */
 export function mendParts(drafts: readonly Draft[], rules: PartRules, note: Note): readonly Draft[] {
   const mender = new PartMender(drafts, rules, note)
   let made: Draft[] | undefined
@@ -53,8 +53,8 @@ export function mendParts(drafts: readonly Draft[], rules: PartRules, note: Note
 }
 
 /**
- * Ids of the rows whose cache marks are those of the current request: leading system messages, which every request repeats, and what
- * is not stored and follows the last answer.
+ * Returns the ids of the rows whose cache marks belong to the current request: leading system messages, which every request repeats, and
+ * messages after the last answer that are not stored yet.
  */
 export function markableRows(view: readonly ViewMessage[]): ReadonlySet<string> {
   const ids = new Set<string>()
@@ -70,7 +70,7 @@ export function markableRows(view: readonly ViewMessage[]): ReadonlySet<string> 
   return ids
 }
 
-/** The names under which formats keep fields of messages that they send. */
+/** The names under which formats store message fields that they send. */
 const SENT_METADATA = ['ai-sdk', 'openai', 'openai-responses', 'google'] as const
 
 class PartMender {
@@ -82,7 +82,7 @@ class PartMender {
   readonly #mediaRules: MediaRules
   readonly #itemLimits: MediaItemLimits
   readonly #drafts: readonly Draft[]
-  /** Whether the request has so many images that the provider accepts smaller ones only; absent until it matters. */
+  /** Whether the request has so many images that the provider only accepts smaller ones; computed when first needed. */
   #hasMany: boolean | undefined
   #messageId = ''
   #keepsMarks = false
@@ -99,7 +99,7 @@ class PartMender {
     this.#drafts = drafts
   }
 
-  /** `undefined` when nothing of it is left. */
+  /** Returns `undefined` if nothing is left of the draft. */
   draft(draft: Draft): Draft | undefined {
     const { id, message, parts } = draft
     this.#messageId = id
@@ -126,13 +126,13 @@ class PartMender {
     return draftOf(id, mended, draft.rows)
   }
 
-  /** What the formats keep there is sent; what is the application's own is not. */
+  /** Fields that the formats store here are sent; the application's own are not. */
   #metadata(metadata: JsonObject): JsonObject {
     let sent = metadata
     for (const name of SENT_METADATA) {
       const fields = metadata[name]
       if (!isObject(fields)) continue
-      // The AI SDK's options of a message; the rest is how a chat shows it.
+      // The AI SDK's options of a message are sent; the other fields describe how a chat displays it.
       const given = name === 'ai-sdk' ? fields.options : fields
       const changed = isObject(given) ? this.#options(given as ProviderOptions) : given
       if (changed !== given)
@@ -145,7 +145,7 @@ class PartMender {
     this.#note({ kind, messageId: this.#messageId, ...(toolCallId !== undefined && { toolCallId }) })
   }
 
-  /** The part as it is sent; `undefined` for one that is not. */
+  /** Returns the part as it is sent; `undefined` if it isn't sent. */
   #part(part: Part): Part | undefined {
     const once = this.#numbers.once(part)
     if (once !== part) this.#did('repetition-dropped')
@@ -267,7 +267,7 @@ class PartMender {
     return { ...rest, toolCallId: id, toolName: name, input, ...(providerOptions && { providerOptions }) }
   }
 
-  /** Whether the input is a text, or of a tool of OpenAI, in the form that OpenAI reads. */
+  /** Returns whether the input is a text, or an OpenAI tool's input in the form that OpenAI reads. */
   #isText({ providerOptions: kept }: ToolCallPart): boolean {
     if (!this.#readsOpenAI) return false
     return kept?.openai?.type === 'custom' || typeof kept?.['openai-responses']?.type === 'string'
@@ -278,7 +278,7 @@ class PartMender {
     if (form.test(name)) return name
     this.#did('tool-renamed', toolCallId)
     const fitted = name.toWellFormed().replace(/[^a-zA-Z0-9_-]/g, '_')
-    // Too long, empty, or with a digit where a letter must be.
+    // The name is too long, empty, or has a digit where a letter is required.
     return form.test(fitted) ? fitted : `tool_${fitted}`.slice(0, 64)
   }
 
@@ -301,7 +301,6 @@ class PartMender {
   }
 }
 
-/** Whether drafts have more images that the provider reads. */
 function hasMoreImages(drafts: readonly Draft[], count: number, rules: MediaRules): boolean {
   let found = 0
   const isSent = (part: Part): boolean =>
@@ -319,13 +318,12 @@ function hasMoreImages(drafts: readonly Draft[], count: number, rules: MediaRule
   return false
 }
 
-/** Whether the JSON of a value is longer than so many characters. */
 function isLonger(value: JsonObject, limit: number): boolean {
-  // A character is at most six in JSON, so most inputs need no more than a count.
+  // A character takes at most six in JSON, so for most inputs counting is enough.
   return roughLength(value, limit / 6) > limit / 6 && stringifyJson(value).length > limit
 }
 
-/** The characters of a value, at least; counting stops beyond the limit. */
+/** Returns a lower bound of the characters of a value; counting stops beyond the limit. */
 function roughLength(value: unknown, limit: number): number {
   if (limit === Number.POSITIVE_INFINITY) return 0
   if (typeof value === 'string') return value.length + 2
@@ -339,10 +337,10 @@ function roughLength(value: unknown, limit: number): number {
   return length
 }
 
-/** The characters that are shown of a long text in a shortened input, from both ends. */
+/** The number of characters shown of a long text in a shortened input, from both ends. */
 const SHOWN_ENDS = 10_000
 
-/** An input with its long texts cut; as one cut text when it is still longer than the limit. */
+/** Returns an input with its long texts cut; if it is still longer than the limit, a single cut text. */
 function shortened(input: JsonObject, limit: number): JsonObject {
   const cut = cutTexts(input) as JsonObject
   return isLonger(cut, limit) ? { arguments: cutText(stringifyJson(input)) } : cut
@@ -362,8 +360,8 @@ function cutText(text: string): string {
 }
 
 /*
- * Formats of OpenAI keep the text of arguments that they read, to write the same text again. It is sent only while it has the meaning
- * of the input; a text of blanks has (a call without arguments), and no server that parses it accepts it.
+ * OpenAI formats store the text of the arguments that they read, in order to write the same text again. It is sent only if it still has
+ * the meaning of the input. A blank text has (a call without arguments), but no server that parses it accepts it.
  */
 
 function holdsUnsendable(options: ProviderOptions, limit: number): boolean {

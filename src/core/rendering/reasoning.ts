@@ -5,15 +5,16 @@ import { type Draft, draftOf, type Note, redraft, rowsOf } from './draft.ts'
 import { signatureOf } from './numbers.ts'
 
 /*
- * Signed reasoning belongs to one response of a model. Claude refuses it in a message with that of another response ("blocks in the latest
- * assistant message cannot be modified"), after other content of an earlier response ("the first block must be thinking"), and as the
- * last block of a message. Unsigned reasoning is a text, which converters of formats without a place for it leave out.
+ * Signed reasoning belongs to one response of a model. Claude refuses it in a message that also has reasoning of another response
+ * ("blocks in the latest assistant message cannot be modified"), after other content of an earlier response ("the first block must be
+ * thinking"), and as the last block of a message. Unsigned reasoning is a text, which converters leave out if their format has no place
+ * for it.
  */
 
-/** The responses that rows were read from, by the ids of the rows; rows of one response may follow each other. */
+/** The responses that rows were read from, by row id. Rows of the same response may be consecutive. */
 export type Responses = ReadonlyMap<string, string>
 
-/** The ids that Anthropic gave to the responses of rows: its clients store a row for each block of a response. */
+/** Returns the ids that Anthropic assigned to the responses of rows: its clients store one row per block of a response. */
 export function responsesOf(view: readonly ViewMessage[]): Responses {
   const responses = new Map<string, string>()
   for (const { id, role, metadata } of view) {
@@ -23,7 +24,7 @@ export function responsesOf(view: readonly ViewMessage[]): Responses {
   return responses
 }
 
-/** Whether a part is neither reasoning nor empty text. */
+/** Returns whether a part is neither reasoning nor empty text. */
 export function saysSomething(part: Part, profile: ProviderProfile): boolean {
   if (part.type === 'text') return profile.emptyText ? part.text !== '' : part.text.trim() !== ''
   return !isReasoning(part)
@@ -35,7 +36,7 @@ function isSigned(part: Part): boolean {
   return part.type === 'provider' && isReasoning(part)
 }
 
-/** Whether a message goes on with the response of the one before it. Without ids, signed reasoning begins another response. */
+/** Returns whether a message continues the response of the previous one. Without ids, signed reasoning begins another response. */
 function goesOn(before: Draft, draft: Draft, responses: Responses): boolean {
   const [one, other] = [responses.get(before.id), responses.get(draft.id)]
   return one !== undefined && other !== undefined ? one === other : !draft.parts.some(isSigned)
@@ -52,8 +53,8 @@ function responsesIn(drafts: readonly Draft[], responses: Responses): Draft[][] 
 }
 
 /**
- * Messages of the assistant that will be one, with the signed reasoning of one response at most: of the last, if it called a tool, since
- * only an open tool loop needs its reasoning.
+ * Prepares assistant messages to be merged: they keep the signed reasoning of at most one response, the last, and only if it called a
+ * tool, because only an open tool loop needs its reasoning.
  */
 export function oneResponse(run: readonly Draft[], responses: Responses, note: Note): readonly Draft[] {
   const groups = responsesIn(run, responses)
@@ -72,8 +73,8 @@ function withoutSigned(draft: Draft, note: Note): Draft {
 }
 
 /**
- * Merges a message that holds only reasoning into the assistant message directly after it; drops it if there is
- * none, or if both are signed in different responses.
+ * Merges a message that contains only reasoning into the assistant message directly after it; drops it if there is none, or if both are
+ * signed in different responses.
  */
 export function settleReasoning(
   drafts: readonly Draft[],
@@ -114,8 +115,9 @@ export function settleReasoning(
 }
 
 /**
- * The ends of messages as providers accept them: signed reasoning first where a tool is called (unless it is bound to its place), none at the end, which a stop left, and
- * no white space at the end of the last message, where it is the assistant's and the provider goes on writing it.
+ * Adjusts the beginnings and ends of messages: signed reasoning comes first in a message that calls a tool (unless it is bound to its
+ * place), no message ends in reasoning left by a stop, and no white space ends an assistant message that is last and that the provider
+ * continues.
  */
 export function settleEnds(
   drafts: readonly Draft[],
@@ -149,7 +151,9 @@ export function settleEnds(
   })
 }
 
-/** The parts of a message; in one with a call, signed reasoning that follows other content than tool use comes first. */
+/**
+ * Returns the parts of a message; if it has a call, signed reasoning that follows content other than tool use is moved to the beginning.
+ */
 function leadingFirst({ id, parts }: Draft, note: Note): Part[] {
   const from = parts.findIndex(isSigned)
   const isLate = from > 0 && parts.slice(0, from).every(({ type }) => type === 'text' || type === 'reasoning')

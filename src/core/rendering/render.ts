@@ -23,79 +23,81 @@ export type { Mend, MendKind, SummaryPlace } from './draft.ts'
 export type { ImageToResize, ResizedImage, ResizeImage } from './media.ts'
 export type { InsertedRole, SummaryPreset } from './summary-heading.ts'
 
-/** The version of the renderer. It changes with every change of what a view is rendered to, so that recorded requests tell why they differ. */
+/**
+ * The version of the renderer. It is incremented whenever the rendering of a view changes, so that recorded requests show why they
+ * differ.
+ */
 export const RENDERER_VERSION = 2
 
-/** The provider that a view is rendered for, and how summaries and markers are shown. */
+/** The provider for which a view is rendered, and how summaries and markers are shown. */
 export type RenderOptions = InsertedRowOptions & {
-  /** Any name; an unknown provider is assumed to accept most forms. */
+  /** Any name; a provider that is not known is assumed to accept most forms. */
   readonly provider: string
   /**
-   * What happens to calls at the very end that have no result yet: `answer` (default) adds a result that says
-   * there is none, so that the rendering is valid; `keep` leaves them as they are.
+   * What to do with calls at the very end that have no result yet: `answer` (default) adds a result that states this, so that the
+   * rendering is valid; `keep` leaves them unchanged.
    */
   readonly pendingCalls?: 'answer' | 'keep'
   /**
-   * How calls and results are shown: as they are (`parts`, default), or as texts (`text`), for a request without tools to a provider that
-   * refuses calls and results then (Bedrock). `prepareRequest` chooses `text` for such a request.
+   * How to show calls and results: unchanged (`parts`, default), or as texts (`text`), for a request without tools to a provider that
+   * then refuses calls and results (Bedrock). `prepareRequest` chooses `text` for such a request.
    */
   readonly toolUse?: 'parts' | 'text'
   /**
-   * Further names whose parts are kept, for a library that reads what it stored itself (`ai-sdk` for
-   * `toModelMessages`, `langchain` for `toLangChain`). Default: none.
+   * Further names whose parts are kept, for a library that reads its own stored parts (`ai-sdk` for `toModelMessages`, `langchain` for
+   * `toLangChain`). Default: none.
    */
   readonly alsoReads?: readonly string[]
 }
 
-/** The same, and what cannot be stored with a request. */
+/** The same options, and those that cannot be stored with a request. */
 export type ViewRenderOptions = RenderOptions & {
-  /** Makes an image smaller that has more pixels or bytes than the provider accepts. Without it a text replaces such an image. */
+  /**
+   * Returns a smaller version of an image that has more pixels or bytes than the provider accepts. Without it, a text replaces such an
+   * image.
+   */
   readonly resizeImage?: ResizeImage | undefined
 }
 
-/** A view rendered for a provider, and what was changed. */
+/** A view rendered for a provider, and the changes that were made. */
 export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
 
 /**
- * Renders a view for one provider: role and content of every message, changed where the provider's rules
- * require it, and the list of changes. Pure: the view is not modified, and the same view gives the same bytes.
+ * Renders a view for one provider: role and content of every message, changed where the provider's rules require it, and the list of
+ * changes. Pure: the view is not modified, and the same view gives the same bytes.
  *
- * - `validateHistory` finds no problem in the result (with `pendingCalls: 'keep'`, only the calls kept).
- * - A valid view is returned as it is, metadata included, with no mends. Two exceptions: a compaction block
- *   after messages that it could replace is dropped, since its provider would ignore those messages, and so are
- *   parts that only another provider reads. Messages that were moved, merged or added have no metadata.
- * - Every part has a place in the provider's own form, so that the request is as valid as the rendering. Vertex
- *   serves two families, and parts of both are kept for it: pass `anthropic` or `google-ai` where a
- *   conversation mixes them.
- * - No text is lost except that of second results, of reasoning that providers refuse, of such blocks, and of the middle of inputs that
- *   are longer than the provider accepts. A text names an image or a file that it cannot read.
- *   After a summary or a marker, a second result with other content is shown as text: its own call may be
- *   hidden.
- * - A summary may be shown elsewhere than in the view (`summaryPlace`), joined with others into one text; no
- *   row is changed.
- * - A longer view begins with the same messages: when rows are appended that answer no earlier call, every
- *   message but the last stays as it was, and the last one too for a provider that does not merge messages.
- *   When appended rows answer such a call, this holds for the messages before the one with that call. A call
- *   that was kept pending counts as answered by the next row. One exception: Anthropic accepts smaller images only when there are more
- *   than 20, so the 21st may change those before it.
+ * - `validateHistory` finds no problem in the result (with `pendingCalls: 'keep'`, only the kept calls).
+ * - A valid view is returned unchanged, including metadata, with no mends. There are two exceptions: a compaction block after messages
+ *   that it could replace is dropped, because its provider would ignore those messages, and parts that only another provider reads are
+ *   dropped. Messages that were moved, merged or added have no metadata.
+ * - Every part has a place in the provider's own form, so that the request is as valid as the rendering. Vertex serves two families of
+ *   models, so parts of both are kept for it: if a conversation mixes them, pass `anthropic` or `google-ai`.
+ * - No text is lost except second results, reasoning that providers refuse, dropped compaction blocks, and the middle of inputs that are
+ *   longer than the provider accepts. A text names each image or file that the provider cannot read. After a summary or a marker, a
+ *   second result with other content is shown as text: its own call may be hidden.
+ * - A summary may be shown at another place than in the view (`summaryPlace`), joined with others into one text; no row is changed.
+ * - A longer view begins with the same messages: if appended rows answer no earlier call, every message except the last stays unchanged,
+ *   and for a provider that doesn't merge messages the last one too. If they answer an earlier call, this holds for the messages before
+ *   that call's message. A call that was kept pending counts as answered by the next row. One exception: Anthropic accepts smaller images
+ *   only when there are more than 20, so the 21st may change those before it.
  *
- * Takes linear time. Throws `INVALID_INPUT` for a view or options of another form.
+ * Takes linear time. Throws `INVALID_INPUT` for an invalid view or invalid options.
  */
 export function renderView(view: readonly ViewMessage[], options: ViewRenderOptions): Rendering {
   const { drafts, mends } = renderedDrafts(view, options, false)
   return { messages: drafts.map(({ message }) => message), mends }
 }
 
-/** A rendering for a model that binds its reasoning to what precedes it. */
+/** A rendering for a model that binds its reasoning to the content before it. */
 export type BoundRendering = Rendering & {
   readonly bound: BoundPrefix
-  /** The prefixes that these messages are for reasoning after them. */
+  /** The prefixes that these messages form for later reasoning. */
   readonly prefixes: readonly string[]
 }
 
 /**
- * Renders a view for a model that binds its reasoning: as `renderView` does, without the blocks that the model would refuse. The same view
- * and the same facts give the same bytes. Returns `undefined` when the facts of the newest answer are not enough.
+ * Renders a view for a model that binds its reasoning: like `renderView`, but without the blocks that the model would refuse. The same
+ * view and the same facts give the same bytes. Returns `undefined` if the facts of the newest answer are not enough.
  */
 export function renderBoundView(
   view: readonly ViewMessage[],
@@ -109,7 +111,9 @@ export function renderBoundView(
   return { messages: settled.drafts.map(({ message }) => message), mends, bound, prefixes }
 }
 
-/** Renders a view as a recorded request was: without what it left out. `last`: the last position of the log then. */
+/**
+ * Renders a view as a recorded request did, without the reasoning that it left out. `last`: the last position of the log at that time.
+ */
 export function renderRecorded(
   view: readonly ViewMessage[],
   options: ViewRenderOptions,
@@ -123,7 +127,7 @@ export function renderRecorded(
   return { messages: sent.map(({ message }) => message), mends }
 }
 
-/** `isBound`: reasoning stays where it is in an answer, because it is bound to what precedes it. */
+/** `isBound`: reasoning keeps its place in an answer, because it is bound to the content before it. */
 function renderedDrafts(
   view: readonly ViewMessage[],
   options: ViewRenderOptions,
@@ -171,7 +175,7 @@ function renderedDrafts(
   })
 }
 
-/** Ids of the rows after the first summary or marker. */
+/** Returns the ids of the rows after the first summary or marker. */
 function afterHidden(view: readonly ViewMessage[]): ReadonlySet<string> {
   const first = view.findIndex(({ kind }) => kind !== 'message')
   return new Set(first === -1 ? [] : view.slice(first + 1).map(({ id }) => id))

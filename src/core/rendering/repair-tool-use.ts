@@ -13,26 +13,25 @@ import { resultAsParts } from './contents.ts'
 import { type Draft, draftOf, type Note, redraft } from './draft.ts'
 
 /**
- * Assigns call ids that a provider accepts: the original id if possible, else one made from it. An id depends
- * only on the calls before it, so that a longer history keeps the ids of a shorter one.
+ * Assigns call ids that a provider accepts: the original id if possible, otherwise one made from it. An id depends only on earlier calls,
+ * so that a longer history keeps the ids of a shorter one.
  */
 class CallIds {
   readonly #rule: CallIdRule
   readonly #taken = new Set<string>()
-  /** The number of ids made per stem. One counter per stem keeps the whole linear. */
+  /** The number of ids made per stem. One counter per stem keeps the total time linear. */
   readonly #made = new Map<string, number>()
 
   constructor(rule: CallIdRule) {
     this.#rule = rule
   }
 
-  /** The id for the next call. */
   next(id: string): string {
     if (this.#rule === 'any') return id
     const fits = CALL_ID_FORMS[this.#rule].test(id)
     const fitting = fits ? id : fitted(id, this.#rule)
     const chosen = this.#taken.has(fitting) ? this.#another(fitting, this.#rule) : fitting
-    // Where ids may repeat, only a made id must not equal another.
+    // If ids may repeat, only a made id must be unique.
     if (!fits || wantsUniqueIds(this.#rule)) this.#taken.add(chosen)
     return chosen
   }
@@ -48,7 +47,7 @@ class CallIds {
   }
 }
 
-/** The length of the stem that a number is appended to. */
+/** The length of the stem to which a number is appended. */
 const STEM_LENGTHS: { readonly [R in Exclude<CallIdRule, 'any'>]: number } = {
   words: 50,
   nine: 4,
@@ -56,7 +55,7 @@ const STEM_LENGTHS: { readonly [R in Exclude<CallIdRule, 'any'>]: number } = {
   filled: 50,
 }
 
-/** An id of the required form, made of the original characters; the end is kept, since ids differ at their ends. */
+/** Returns an id of the required form, made of the original characters. The end is kept, because ids differ at their ends. */
 function fitted(id: string, rule: Exclude<CallIdRule, 'any'>): string {
   if (rule === 'nine')
     return id
@@ -68,7 +67,7 @@ function fitted(id: string, rule: Exclude<CallIdRule, 'any'>): string {
 
 type AnswerRules = {
   readonly callIds: CallIdRule
-  /** Whether calls at the very end are left without a result. */
+  /** Whether to leave calls at the very end without a result. */
   readonly keepWaiting: boolean
   /** The rows after the first summary or marker: their calls may be hidden. */
   readonly afterHidden: ReadonlySet<string>
@@ -77,10 +76,10 @@ type AnswerRules = {
 /** A call of a draft. */
 type Call = {
   readonly kind: 'call'
-  /** The index of its draft. */
+  /** The index of the call's draft. */
   readonly row: number
   readonly part: ToolCallPart
-  /** Its id as the provider is sent it. */
+  /** The id of the call as sent to the provider. */
   readonly sentId: string
   result?: Result
 }
@@ -89,35 +88,34 @@ type Call = {
 type Result = {
   readonly kind: 'result'
   readonly row: number
-  /** Its index in its draft. */
+  /** The index of the result in its draft. */
   readonly index: number
   readonly part: ToolResultPart
-  /** Its call, when it is placed after the message of its call or within it. */
+  /** The call of the result, if the result is placed after the message of its call or within it. */
   call?: Call
   /**
-   * What happens to it: it is placed after the message of its call (`after`), within it (a tool the provider ran
-   * itself), or it is a second result. A result without a fate has no call in the view; or it differs from the
-   * result its call has, and its own call may be a hidden one with the same id: ids repeat, and no answered call
-   * may be lost.
+   * Where the result goes: after the message of its call (`after`), within that message (`inside`, for a provider-run tool), or nowhere,
+   * because it is a second result (`duplicate`). A result without a fate has no call in the view; or it differs from its call's result
+   * and may belong to a hidden call with the same id: ids repeat, and no answered call may be lost.
    */
   fate?: 'after' | 'inside' | 'duplicate'
-  /** Its rank among all parts shown. */
+  /** Its rank among all shown parts. */
   rank: number
 }
 
-/** Everything decided about calls and results before anything is moved. */
+/** All decisions about calls and results, made before anything is moved. */
 type ToolWork = {
   readonly drafts: readonly Draft[]
   /** The calls and results among the parts of each draft, at the indexes of the parts. */
   readonly slots: readonly (readonly (Call | Result | undefined)[])[]
-  /** The message whose unanswered calls stay without a result; -1 for none. */
+  /** The index of the message whose calls may stay without a result; -1 if there is none. */
   readonly waitingRow: number
-  /** The rank of the last part shown of each draft, or of the last one before it. */
+  /** For each draft, the rank of the last shown part up to and including it. */
   readonly lastRankOf: readonly number[]
   readonly note: Note
 }
 
-/** Pairs the calls and results of a history and decides what happens to each. */
+/** Pairs the calls and results of a history and decides where each goes. */
 function readToolUse(
   drafts: readonly Draft[],
   uses: readonly (ToolUse | undefined)[],
@@ -157,7 +155,7 @@ function readToolUse(
   return { drafts, slots, waitingRow, lastRankOf: rankParts(drafts, slots), note }
 }
 
-/** The content of a result for comparisons; blank texts are ignored. */
+/** Returns the content of a result for comparisons; blank texts are ignored. */
 function contentOf({ part }: Result): string {
   const { type, value } = part.output
   const items =
@@ -165,7 +163,7 @@ function contentOf({ part }: Result): string {
   return canonicalJson([type, items])
 }
 
-/** The last message that holds more than paired results; those may follow it. */
+/** Returns the index of the last message with content other than paired results, which may follow it. */
 function findLastSpeaker(drafts: readonly Draft[], slots: ToolWork['slots']): number {
   return drafts.findLastIndex(({ message, parts }, row) =>
     parts.some((part, index) => {
@@ -177,9 +175,8 @@ function findLastSpeaker(drafts: readonly Draft[], slots: ToolWork['slots']): nu
 }
 
 /**
- * Numbers what is shown, in stored order, and returns the rank of the last part of each draft. A result is in
- * place when its number follows that of the part shown before it. Provider parts beside the results of a tool
- * message move with those.
+ * Numbers the shown parts in stored order, and returns the rank of the last part of each draft. A result is in place if its number
+ * follows that of the part shown before it. Provider parts beside the results of a tool message move with them.
  */
 function rankParts(drafts: readonly Draft[], slots: ToolWork['slots']): number[] {
   let next = 0
@@ -201,13 +198,13 @@ function rankParts(drafts: readonly Draft[], slots: ToolWork['slots']): number[]
 /** The text of an added result. It never changes, so that prompt caches stay valid. */
 const NO_RESULT_TEXT = '[No result was recorded for this tool call]'
 
-/** A result to show, and its index in its stored message; an added result has none. */
+/** A result to show, and its index in its stored message; an added result has no index. */
 type ShownResult = { readonly part: ToolResultPart; readonly index?: number }
 
-/** Consecutive results from one message; added ones belong to the message of their calls. */
+/** Consecutive results from one message; added results belong to the message of their calls. */
 type ResultGroup = { readonly source: number; readonly results: ShownResult[] }
 
-/** The results to show after a message, in the order of its calls. */
+/** Returns the results to show after a message, in the order of its calls. */
 function resultsAfter(work: ToolWork, row: number): readonly ResultGroup[] {
   const { drafts, note } = work
   const groups: ResultGroup[] = []
@@ -235,7 +232,7 @@ function resultsAfter(work: ToolWork, row: number): readonly ResultGroup[] {
   return groups
 }
 
-/** The result to add to a call; `undefined` for a call that has one, or waits for one. */
+/** Returns the result to add to a call; `undefined` if the call has a result or waits for one. */
 function missingResult({ drafts, waitingRow, note }: ToolWork, call: Call): ToolResultPart | undefined {
   const { row, part, sentId, result } = call
   if (result !== undefined || row === waitingRow) return undefined
@@ -244,10 +241,7 @@ function missingResult({ drafts, waitingRow, note }: ToolWork, call: Call): Tool
   return { type: 'tool-result', toolCallId: sentId, toolName: part.toolName, output }
 }
 
-/**
- * The stored message, when these results are all it holds and are in its order; a tool message may also hold
- * provider parts.
- */
+/** Returns the stored message if it contains only these results, in this order; a tool message may also contain provider parts. */
 function wholeMessage(
   { drafts, slots }: ToolWork,
   row: number,
@@ -268,15 +262,14 @@ function wholeMessage(
   return redraft(draft, role, parts)
 }
 
-/** A call, or its result, with the id the provider is sent; the same part when the id is unchanged. */
+/** Returns a call, or its result, with the id that is sent; the same part if the id is unchanged. */
 function withId<P extends ToolCallPart | ToolResultPart>(part: P, { sentId }: Call): P {
   return sentId === part.toolCallId ? part : { ...part, toolCallId: sentId }
 }
 
 /**
- * Places the results of every call directly after its message, in the order of the calls, and adds missing
- * ones. Second results are dropped; results without a call become text. Messages already in order stay as they
- * are.
+ * Places the results of every call directly after its message, in the order of the calls, and adds missing results. Second results are
+ * dropped; results without a call become text. Messages that are already in order stay unchanged.
  */
 export function arrangeToolUse(drafts: readonly Draft[], rules: AnswerRules, note: Note): readonly Draft[] {
   const uses = drafts.map((draft) => toolUseOf(draft.parts))
@@ -284,7 +277,7 @@ export function arrangeToolUse(drafts: readonly Draft[], rules: AnswerRules, not
 
   const work = readToolUse(drafts, uses, rules, note)
   const arranged: Draft[] = []
-  /** Messages that were placed after their calls as a whole. */
+  /** Messages that were placed as a whole after their calls. */
   const placed = new Set<number>()
 
   for (const [row, draft] of drafts.entries()) {
@@ -303,8 +296,8 @@ export function arrangeToolUse(drafts: readonly Draft[], rules: AnswerRules, not
 }
 
 /**
- * What a message keeps at its own position, with results that have no call as text. Those of an assistant
- * message are `aside`, for a user message just before it.
+ * Returns the parts that a message keeps at its own position, with results without a call as text. For an assistant message these texts
+ * are `aside`, to be added as a user message just before it.
  */
 function ownParts(
   work: ToolWork,
@@ -338,7 +331,7 @@ function ownParts(
   return { aside, own }
 }
 
-/** The result to place directly after a call that the provider ran itself, within the assistant message. */
+/** Returns the result to place directly after a provider-run call, within the assistant message. */
 function resultInside(work: ToolWork, call: Call): ToolResultPart | undefined {
   const { part, result } = call
   if (result === undefined) return part.providerExecuted ? missingResult(work, call) : undefined
@@ -349,8 +342,8 @@ function resultInside(work: ToolWork, call: Call): ToolResultPart | undefined {
 }
 
 /**
- * Adds what a message keeps. User text beside results joins them again if they were just added, and text in a
- * tool message becomes a user message.
+ * Adds the parts that a message keeps. User text beside results is joined with them again if they were just added, and text in a tool
+ * message becomes a user message.
  */
 function addOwnParts(arranged: Draft[], draft: Draft, own: readonly Part[]): void {
   const { role } = draft.message
@@ -364,8 +357,8 @@ function addOwnParts(arranged: Draft[], draft: Draft, own: readonly Part[]): voi
 }
 
 /*
- * Calls of Anthropic's own tools and their results, which are blocks of the same response. A stop leaves a call without its result, and a
- * history with one is refused ("tool use was found without a corresponding … block").
+ * Calls of Anthropic's own tools, whose results are blocks of the same response. A stop leaves a call without its result, and the
+ * provider refuses a history with such a call ("tool use was found without a corresponding … block").
  */
 
 type HostedUse = { readonly kind: 'call' | 'result'; readonly id: string }
@@ -380,7 +373,7 @@ function hostedUseOf(part: Part): HostedUse | undefined {
   return isResult && typeof callId === 'string' ? { kind: 'result', id: callId } : undefined
 }
 
-/** Drops such calls without a result, and results without a call. Calls of a response that is not finished stay. */
+/** Drops such calls without a result, and such results without a call. Calls of an unfinished response stay. */
 export function withoutPartedUse(drafts: readonly Draft[], note: Note): readonly Draft[] {
   const ends = { call: new Map<string, number>(), result: new Map<string, number>() }
   for (const [row, { parts }] of drafts.entries()) {
@@ -409,8 +402,8 @@ export function withoutPartedUse(drafts: readonly Draft[], note: Note): readonly
 }
 
 /**
- * Divides messages with more calls than the provider accepts in one: each of the new messages is followed by the results of its calls. Takes
- * arranged tool use, where results directly follow the message of their calls.
+ * Divides messages that have more calls than the provider accepts in one message; each new message is followed by the results of its
+ * calls. Requires arranged tool use, in which results directly follow the message of their calls.
  */
 export function withDividedCalls(
   drafts: readonly Draft[],
@@ -435,10 +428,10 @@ export function withDividedCalls(
   return divided
 }
 
-/** A message with calls and the messages with their results, in groups with at most so many calls. */
+/** Divides a message with calls, and the messages with their results, into groups of at most `mostCalls` calls. */
 function dividedUse(draft: Draft, results: readonly Draft[], mostCalls: number): Draft[] {
   const groups = partsInGroups(draft.parts, mostCalls)
-  // Ids may repeat: the results are in the order of the calls.
+  // Ids may repeat, but results are in the order of the calls.
   const groupsOf = new Map<string, number[]>()
   for (const [group, parts] of groups.entries())
     for (const { toolCallId } of callsOf(parts)) listIn(groupsOf, toolCallId).push(group)
@@ -461,7 +454,7 @@ function dividedUse(draft: Draft, results: readonly Draft[], mostCalls: number):
   ])
 }
 
-/** The parts of a message in groups, each of which but the last ends with its last call. */
+/** Returns the parts of a message in groups; each group except the last ends with its last call. */
 function partsInGroups(parts: readonly Part[], mostCalls: number): Part[][] {
   const groups: Part[][] = [[]]
   let calls = 0
@@ -483,8 +476,9 @@ function callsOf(parts: readonly Part[]): ToolCallPart[] {
 type NameOf = (callId: string, position: number) => Promise<string | undefined>
 
 /**
- * A view in which results without a name and without a visible call have the name of their tool: they are rendered as text, and a model
- * must know what the text is. A rewind may have hidden the call before its result came. `nameOf` is only called for those.
+ * Returns a view in which results without a name and without a visible call have the name of their tool: they are rendered as text, and
+ * the name shows the model what the text is. A rewind may have hidden the call before its result came. `nameOf` is only called for such
+ * results.
  */
 export async function withToolNames(
   view: readonly ViewMessage[],

@@ -17,8 +17,8 @@ import {
 } from './summary-heading.ts'
 
 /**
- * Gives every row of a view the role, the place and the text it is shown with: summaries and markers as the
- * options say, and system messages after the head as user messages where the provider requires it.
+ * Gives every row of a view its displayed role, place and text: the options determine those of summaries and markers, and system messages
+ * after the head become user messages where the provider requires it.
  */
 export function presentRows(
   view: readonly ViewMessage[],
@@ -50,12 +50,15 @@ export function presentRows(
 
 type RowOptions = InsertedRowOptions & { readonly provider: string; readonly alsoReads?: readonly string[] }
 
-/** The provider whose compaction blocks are sent as they are. LangChain's messages have no place for one, so a summary replaces it. */
+/**
+ * Returns the provider whose compaction blocks are sent unchanged. LangChain's messages have no place for a block, so a summary replaces
+ * it.
+ */
 function blockReader({ provider, alsoReads = [] }: RowOptions): string {
   return alsoReads.includes('langchain') ? '' : canonicalProvider(provider)
 }
 
-/** `atHead`: only system messages precede. `isFirst`: nothing was shown yet that a compaction block could replace. */
+/** `atHead`: only system messages precede the row. `isFirst`: nothing that a compaction block could replace has been shown yet. */
 function presentInPlace(
   rows: readonly ViewMessage[],
   start: { readonly atHead: boolean; readonly isFirst: boolean },
@@ -66,7 +69,7 @@ function presentInPlace(
   const provider = blockReader(options)
   const drafts: Draft[] = []
   let { atHead, isFirst } = start
-  /** System messages at the head. */
+  /** The number of system messages at the head. */
   let head = 0
   let native: Draft | undefined
 
@@ -110,8 +113,8 @@ function presentInPlace(
 }
 
 /**
- * A row without texts and reasoning that were replaced with nothing; that is no mend. Results stay, since they
- * answer a call. `undefined` when nothing is left.
+ * Returns a row without the texts and reasoning that were replaced with nothing; this is not a mend. Results stay, because they answer a
+ * call. Returns `undefined` if nothing is left.
  */
 function withoutEmptied(row: ViewMessage): ViewMessage | undefined {
   const { replacedParts, content } = row
@@ -133,9 +136,9 @@ function plainMessage({ role, content, metadata }: Message): Message {
 const OPENAI_FIELDS = new Set(['role', 'content', 'name', 'refusal', 'audio', 'tool_calls', 'function_call'])
 
 /**
- * A message read from a provider keeps that provider's response fields in its metadata (usage, model, times …),
- * and the converters write them back. A request with them is refused, so only request fields stay. Metadata of
- * the application is never sent and stays as it is.
+ * Returns the metadata of a message without a provider's response fields (usage, model, times …). They are stored there when a message is
+ * read, and the converters write them back, but a request with them is refused. The application's metadata is never sent and stays
+ * unchanged.
  */
 function sendableMetadata(metadata: JsonObject): JsonObject | undefined {
   if (!Object.hasOwn(metadata, 'anthropic') && !Object.hasOwn(metadata, 'openai')) return metadata
@@ -152,7 +155,7 @@ function presentSummary(row: ViewMessage, role: InsertedRole, options: InsertedR
   return withMedia(role, framed(text, options), row)
 }
 
-/** The system messages, with the summaries appended to the last one. */
+/** Returns the system messages, with the summaries appended to the last one. */
 function withinSystem(
   system: readonly Draft[],
   summaries: readonly ViewMessage[],
@@ -182,10 +185,7 @@ function allowedRole(wanted: InsertedRole, profile: ProviderProfile): InsertedRo
   return wanted === 'system' && !profile.systemInside ? 'user' : wanted
 }
 
-/**
- * The text, followed by the media and provider parts of the row. Inserted rows hold no tool use and no
- * reasoning.
- */
+/** Returns the text, followed by the media and provider parts of the row. Inserted rows contain no tool use or reasoning. */
 function withMedia(role: InsertedRole, text: string, row: ViewMessage): Message {
   const media = partsOf(row).filter(
     (part) => part.type === 'image' || part.type === 'file' || part.type === 'provider',
@@ -195,17 +195,17 @@ function withMedia(role: InsertedRole, text: string, row: ViewMessage): Message 
 }
 
 /*
- * Compaction blocks of providers that compacted a conversation themselves. A recorded block is in a row of its
- * own. A block that is still in its message counts only when nothing precedes that it could replace; otherwise
- * the replaced messages are sent too, and the block would make its provider ignore them.
+ * Compaction blocks of providers that compacted a conversation themselves. A recorded block has its own row. A block that is still in its
+ * message is only used if nothing that it could replace precedes it: otherwise the replaced messages are sent too, and the block would
+ * make its provider ignore them.
  */
 
-/** The part of a message that is shown, and the summary row before it. */
+/** The part of a message that is shown, preceded by its summary row. */
 type SettledRow = { readonly summary?: ViewMessage; readonly row?: ViewMessage }
 
 /**
- * A message with its compaction blocks kept, dropped or turned into a summary, for a provider of this canonical
- * name. `isFirst`: only system messages precede it. A row without blocks is returned as it is.
+ * Returns a message whose compaction blocks are kept, dropped or turned into a summary, for the provider with this canonical name.
+ * `isFirst`: only system messages precede it. A row without blocks is returned unchanged.
  */
 function settleBlocks(row: ViewMessage, isFirst: boolean, provider: string, note: Note): SettledRow {
   const last = row.kind === 'message' && row.role === 'assistant' ? lastBlockOf(row.content) : undefined
@@ -222,8 +222,8 @@ function settleBlocks(row: ViewMessage, isFirst: boolean, provider: string, note
 }
 
 /**
- * Whether a view is sent with a compaction block of this provider: a recorded one, or one in the first message.
- * A block in a message appended later is neither, so appending changes nothing here.
+ * Returns whether a view is sent with a compaction block of this provider: a recorded block, or a block in the first message. A block in
+ * a message that is appended later is neither, so appending changes nothing here.
  */
 function beginsWithBlock(view: readonly ViewMessage[], name: string): boolean {
   if (view.some((row) => blockOfSummary(row)?.provider === name)) return true
@@ -234,8 +234,8 @@ function beginsWithBlock(view: readonly ViewMessage[], name: string): boolean {
 }
 
 /**
- * Moves the native block before everything except the `head` leading system messages: its provider ignores what
- * precedes it, and what is still shown (a pinned message) should be read. Of several blocks, the last is given.
+ * Moves the native block before everything except the `head` leading system messages: its provider ignores everything before it, and the
+ * messages that are still shown (such as pinned ones) should be read. If there are several blocks, the last is given.
  */
 function blockFirst(drafts: readonly Draft[], block: Draft, head: number, note: Note): readonly Draft[] {
   const at = drafts.indexOf(block)

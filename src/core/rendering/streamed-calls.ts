@@ -4,13 +4,13 @@ import { canonicalProvider } from '../tokens/providers.ts'
 import type { Note } from './draft.ts'
 
 /*
- * Gemini streams the arguments of a call in pieces, each a part of its own, and only the first names the tool. A client that stores what it
- * receives stores the pieces, and a request with a call without a name is refused.
+ * Gemini streams the arguments of a call in pieces, each in its own part, and only the first names the tool. A client that stores the
+ * parts as received stores the pieces, but a request that contains a call without a name is refused.
  */
 
 type Pieces = { readonly provider: string; readonly fields: JsonObject }
 
-/** A view whose streamed calls have their whole input, in place of the pieces. */
+/** Returns a view in which streamed calls have their whole input instead of the pieces. */
 export function withJoinedCalls(view: readonly ViewMessage[], note: Note): readonly ViewMessage[] {
   if (!view.some(isStreamed)) return view
   return view.map((row) => (isStreamed(row) ? joined(row, row.content as readonly Part[], note) : row))
@@ -22,7 +22,7 @@ function isStreamed({ content }: ViewMessage): boolean {
   return false
 }
 
-/** The fields of a call whose arguments go on in the next parts; `undefined` for another part. */
+/** Returns the fields of a call whose arguments continue in the next parts; `undefined` for any other part. */
 function streamedFields(part: Part): Pieces | undefined {
   if (part.type !== 'tool-call' || part.providerOptions === undefined) return undefined
   for (const provider in part.providerOptions) {
@@ -34,7 +34,7 @@ function streamedFields(part: Part): Pieces | undefined {
 
 function joined(row: ViewMessage, parts: readonly Part[], note: Note): ViewMessage {
   const content: Part[] = []
-  /** The index of each part before. */
+  /** The original index of each part. */
   const places: number[] = []
   for (let at = 0; at < parts.length; at++) {
     const part = parts[at]!
@@ -63,7 +63,7 @@ function joined(row: ViewMessage, parts: readonly Part[], note: Note): ViewMessa
   }
 }
 
-/** The fields of a piece after the first. */
+/** Returns the fields of a piece after the first. */
 function pieceOf(part: Part | undefined): JsonObject | undefined {
   if (part?.type !== 'provider' || canonicalProvider(part.provider) !== 'google-ai') return undefined
   const fields = isObject(part.data) ? part.data.functionCall : undefined
@@ -87,12 +87,12 @@ function wholeCall(
 
 /** A step of a path such as `$.list[0].name` or `$['a key']`. */
 const STEP = /\['([^']*)'\]|\["([^"]*)"\]|\[(\d{1,6})\]|([^.[\]$]+)/g
-/** Deeper values are not JSON of a message. */
+/** The most steps of a path; deeper values are not valid JSON of a message. */
 const MOST_STEPS = 100
 
 type Holder = { [key: string]: Json }
 
-/** Adds the value of a piece at its path; a text continues the text that is there. */
+/** Sets the value of a piece at its path; a text is appended to the text that is already there. */
 function add(root: Holder, piece: JsonObject): void {
   const { jsonPath, stringValue, numberValue, boolValue, nullValue } = piece
   const value = stringValue ?? numberValue ?? boolValue ?? (nullValue === undefined ? undefined : null)
@@ -109,7 +109,7 @@ function add(root: Holder, piece: JsonObject): void {
     if (!isHolder) holder[step] = typeof (steps[at + 1] ?? last) === 'number' ? [] : {}
     holder = holder[step] as Holder
   }
-  // A list has no holes.
+  // Lists must not have holes.
   if (Array.isArray(holder) && typeof last === 'number' && last > holder.length) return
   const before = holder[last]
   holder[last] = typeof before === 'string' && typeof value === 'string' ? before + value : value

@@ -1,33 +1,36 @@
 import { SUMMARY_TAGS, withoutTags } from '../messages/unseen.ts'
 import type { SummaryPlace } from './draft.ts'
 
-/* The role, the place and the heading with which a summary is shown, and the text after it. */
+/* The role, place and heading of a displayed summary, and the text after it. */
 
 /** The roles in which a summary or a marker can be shown. */
 export type InsertedRole = 'system' | 'user' | 'assistant'
 
-/** How a summary is shown, named after the systems that do it so; `tags` puts it between two tags. */
+/** The presets for displaying a summary, named after the systems that display it that way; `tags` puts it between two tags. */
 export const SUMMARY_PRESETS = ['default', 'neurolink', 'neuron', 'nca', 'promptfleet', 'tags'] as const
 /** The name of a preset of the texts around summaries. */
 export type SummaryPreset = (typeof SUMMARY_PRESETS)[number]
 
-/** How inserted rows are rendered: the role and the texts around summaries. */
+/** How inserted rows are rendered: their roles, and the texts around summaries. */
 export type InsertedRowOptions = {
-  /** Default: the preset's role, `user` without one. A `system` role becomes `user` where the provider takes no system message inside. */
+  /**
+   * Default: the preset's role, or `user` if it has none. A `system` role becomes `user` if the provider doesn't accept system messages
+   * after the head.
+   */
   readonly summaryRole?: InsertedRole
-  /** A line above the summary, followed by a blank line. Default: that of the preset; empty: none. */
+  /** A line above the summary, followed by a blank line. Default: the preset's; an empty text means none. */
   readonly summaryHeader?: string
-  /** Default: `system`; `user` where the provider takes no system message inside. */
+  /** Default: `system`, or `user` if the provider doesn't accept system messages after the head. */
   readonly markerRole?: InsertedRole
   /** Default: the marker's own content. */
   readonly markerText?: string
   /** Default: the preset's place. */
   readonly summaryPlace?: SummaryPlace
-  /** Default: `default`, which shows summaries as a record between tags, with the role `user`. */
+  /** Default: `default`, which shows summaries as a record between tags with the role `user`. */
   readonly preset?: SummaryPreset
 }
 
-/** Role and place of a summary, and the text before and after it. */
+/** The role and place of a summary, and the texts before and after it. */
 export type Manner = {
   readonly role: InsertedRole
   readonly before: string
@@ -35,7 +38,7 @@ export type Manner = {
   readonly place: SummaryPlace
 }
 
-/** Separates two summaries in one text, as promptfleet joins them. */
+/** Separates summaries that are joined in one text, as promptfleet joins them. */
 export const SUMMARY_SEPARATOR = '\n---\n'
 
 const NEUROLINK_MANNER: Manner = {
@@ -46,8 +49,8 @@ const NEUROLINK_MANNER: Manner = {
 }
 
 /**
- * A summary repeats texts that anyone wrote: pages, files, outputs. As a system message they would have the authority of the application,
- * so it has the role of the user, and the frame says that it is a record.
+ * A summary repeats text from any source: pages, files, outputs. As a system message it would have the authority of the application, so
+ * it has the role of the user, and its frame declares it to be a record.
  */
 const RECORD_MANNER: Manner = {
   role: 'user',
@@ -56,7 +59,7 @@ const RECORD_MANNER: Manner = {
   place: 'inline',
 }
 
-/** How each preset shows a summary: those named after other systems have the texts of these. */
+/** How each preset displays a summary: presets named after other systems use the texts of those systems. */
 export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
   default: RECORD_MANNER,
   neurolink: NEUROLINK_MANNER,
@@ -81,12 +84,15 @@ export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
   },
 }
 
-/** A text with what comes before and after it. Between tags it contains none of them, which could end the frame. */
+/**
+ * Returns a text with the texts before and after it. Between tags, the tags themselves are defused in the text, because they could end
+ * the frame.
+ */
 export function framedText(text: string, { before, after }: Pick<Manner, 'before' | 'after'>): string {
   return `${before}${after === '' ? text : withoutTags(text, SUMMARY_TAGS)}${after}`
 }
 
-/** The summary's text with its header and the texts of the preset around it. */
+/** Returns the summary's text with its header and the texts of the preset around it. */
 export function framed(text: string, options: InsertedRowOptions): string {
   const { summaryHeader, preset } = options
   const { before, after } = mannerOf(options)
@@ -94,7 +100,7 @@ export function framed(text: string, options: InsertedRowOptions): string {
   return summaryHeader ? `${summaryHeader}\n\n${within}` : within
 }
 
-/** The preset, with role and place as the options override them. */
+/** Returns the preset, with role and place overridden by the options. */
 export function mannerOf({ preset = 'default', summaryRole, summaryPlace }: InsertedRowOptions): Manner {
   const manner = MANNERS[preset]
   return { ...manner, role: summaryRole ?? manner.role, place: summaryPlace ?? manner.place }

@@ -53,21 +53,21 @@ const SENTENCES = {
 /** The code of a problem of a history. */
 export type ProblemCode = keyof typeof SENTENCES
 
-/** One problem of a history. Holds no text of the conversation. */
+/** One problem of a history. Contains no text of the conversation. */
 export type Problem = {
-  /** For programs. */
+  /** The code, for programs. */
   readonly code: ProblemCode
-  /** Which message of the list. */
+  /** The index of the message in the list. */
   readonly index: number
-  /** For people. */
+  /** A sentence, for people. */
   readonly message: string
   readonly toolCallId?: string
 }
 
 /**
- * Returns what a provider would refuse in a history, in the order of the messages; without a provider, what
- * every provider would. Judges roles and parts, not models, or the number and the size of messages and media. Changes nothing and takes
- * linear time. Throws `INVALID_INPUT` for a list that holds something else than messages.
+ * Returns the problems for which a provider would refuse a history, in the order of the messages; without a provider, the problems for
+ * which every provider would. Checks roles and parts, but not models, or the number and the size of messages and media. Changes nothing
+ * and takes linear time. Throws `INVALID_INPUT` if the list contains anything other than messages.
  */
 export function validateHistory(messages: readonly Message[], provider?: string): Problem[] {
   return readMessages(messages, 'validateHistory', () => {
@@ -88,7 +88,7 @@ function problem(code: ProblemCode, index: number, toolCallId?: string): Problem
   return { code, index, message: SENTENCES[code], ...defined({ toolCallId }) }
 }
 
-/** Problems that are found as they are repaired. */
+/** Problems that are found by repairing them. */
 const PROBLEM_OF: { readonly [K in MendKind]?: ProblemCode } = {
   'characters-replaced': 'UNPAIRED_SURROGATE',
   'input-as-object': 'INPUT_NOT_OBJECT',
@@ -112,7 +112,7 @@ function findMends(
   const found: Problem[] = []
   const note = ({ kind, messageId, toolCallId }: Mend): void => {
     const code = PROBLEM_OF[kind]
-    // What is read depends on the provider.
+    // Which media can be read depends on the provider.
     const isOpen = code === 'UNREADABLE_MEDIA' && provider === undefined
     if (code !== undefined && !isOpen) found.push(problem(code, Number(messageId), toolCallId))
   }
@@ -189,7 +189,7 @@ function findToolProblems(messages: readonly Message[]): Problem[] {
   return found
 }
 
-/** Whether call and result are in one assistant message, as with tools that a provider runs itself. */
+/** Returns whether a call and its result are in one assistant message, as with provider-run tools. */
 function isInside(messages: readonly Message[], call: CallRef, result: CallRef): boolean {
   const message = messages[call.row]
   if (message === undefined || call.row !== result.row || message.role !== 'assistant') return false
@@ -197,7 +197,10 @@ function isInside(messages: readonly Message[], call: CallRef, result: CallRef):
   return part?.type === 'tool-call' && part.providerExecuted === true
 }
 
-/** For a message that begins with results: how many parts they take, and the message the run of results follows. */
+/**
+ * For a message that begins with results: the number of its leading results, and the index of the message that the run of results
+ * follows.
+ */
 type ResultRun = { readonly after: number; readonly leading: number }
 
 function findResultRuns(messages: readonly Message[]): (ResultRun | undefined)[] {
@@ -238,7 +241,7 @@ function findIdProblems(messages: readonly Message[], { callIds }: ProviderProfi
   return found
 }
 
-/** Whether a message holds the provider's own compaction block, which it accepts as the first message. */
+/** Returns whether a message contains the provider's own compaction block, which it accepts as the first message. */
 function holdsBlock({ content }: Message, provider: string | undefined): boolean {
   const last = lastBlockOf(content)
   if (last === undefined || provider === undefined) return false
@@ -269,7 +272,7 @@ function findTurnProblems(
     const [first, last] = sidesOf(message, profile)
     const lastBefore =
       before === undefined || before.role === 'system' ? undefined : sidesOf(before, profile)[1]
-    // Where results are a side of their own, each may be a message.
+    // If results are a separate side, each may have its own message.
     if (lastBefore === first && first !== 'results') found.push(problem('ADJACENT_SAME_ROLE', index))
     const afterResults =
       lastBefore === 'results' ||
@@ -283,7 +286,7 @@ function findTurnProblems(
 
 type Side = 'assistant' | 'user' | 'results'
 
-/** The side of the first and the last part. Results are a side only where a user message cannot follow them. */
+/** Returns the sides of the first and the last part. Results are a separate side only if a user message cannot follow them. */
 function sidesOf(
   message: Message,
   { userAfterResults }: ProviderProfile,

@@ -1,8 +1,8 @@
-/* Words of English that the search treats in a special way. Data only. */
+/* English words that the search treats specially. Data only. */
 
 const list = (text: string): string[] => text.trim().split(/\s+/)
 
-/** Words that are in most messages and say nothing about their subject; they are not indexed. */
+/** Words that occur in most messages and don't indicate their subject; they are not indexed. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   list(`
   a an the this that these those it its i me my mine myself we us our ours ourselves you your yours yourself
@@ -19,7 +19,7 @@ export const STOP_WORDS: ReadonlySet<string> = new Set(
 `),
 )
 
-/** Forms that no rule of endings reduces to their base form: `went` is indexed as `go`. */
+/** Forms that no rule for endings reduces to their base form: `went` is indexed as `go`. */
 export const IRREGULAR: ReadonlyMap<string, string> = new Map(
   `
   go went gone; buy bought; see saw seen; get got gotten; make made; take took taken; give gave given; come came
@@ -46,7 +46,7 @@ export const IRREGULAR: ReadonlyMap<string, string> = new Map(
     }),
 )
 
-/** Words of which one finds a text with the other, in one line each. */
+/** Groups of related words, one per line: a search for one also finds the others. */
 export const MEANINGS: readonly string[] = `
   job work career profession occupation position
   kid child son daughter
@@ -125,14 +125,14 @@ export const MEANINGS: readonly string[] = `
   .trim()
   .split('\n')
 
-/** Words of questions that say little about the subject. */
+/** Words of questions that hardly indicate the subject. */
 export const GENERAL_WORDS = `
   kind type sort thing mention say describe think feel recent recently way name call different new like various many much time year day
   participate happen become use person people specific particular example discuss tell share talk describe explain
   item stuff type part
 `
 
-/** Words of a text that names a time, as a question that begins with "when" seeks. */
+/** Words in a text that names a time, which a question that begins with "when" seeks. */
 export const TIME_WORDS = `
   yesterday today tomorrow tonight ago last next week weekend month year day morning afternoon evening night recently soon
   monday tuesday wednesday thursday friday saturday sunday
@@ -140,10 +140,10 @@ export const TIME_WORDS = `
   now earlier date birthday anniversary spring summer autumn fall winter since
 `
 
-/** A question for a time, also in Chinese, Japanese and Korean. */
+/** A question about a time, including Chinese, Japanese and Korean ones. */
 export const ASKS_TIME =
   /\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long ago|since when|how long)\b|什么时候|何时|几号|いつ|언제/i
 
-/** A question for what the assistant wrote. */
+/** A question about something that the assistant wrote. */
 export const YOUR_ANSWER =
   /\b(?:(?:did|have|had|were|was) you|you (?:told|gave|recommended|suggested|mentioned|said|provided|listed|explained|wrote|proposed)|your (?:answer|suggestion|recommendation|list|plan|reply))\b/i

@@ -1,36 +1,36 @@
 import { WEIGHTS } from './rank.ts'
 
-/* The order in which rows are read for the ranking, by what the index knows: which rows have which words. */
+/* The order in which rows are read for the ranking, based only on the index: which rows contain which words. */
 
 /**
- * A row of the index: a place in a session, twice the position of a message or twice the ordinal of an inserted row plus one. A file has
- * one family.
+ * A row of the index: its place in a session is twice the position of a message, or twice the ordinal of an inserted row plus one. A file
+ * has one family.
  */
 export type Place = { readonly family: number; readonly session: number; readonly place: number }
 
-/** Places by column; without `families`, of one family. */
+/** Places by column; without `families`, all have the same family. */
 export type Places = {
   readonly families?: readonly number[]
   readonly sessions: readonly number[]
   readonly places: readonly number[]
 }
 
-/** A word of the query: how much it counts, and the rows that have it. */
+/** A word of the query: its weight, and the rows that contain it. */
 export type WordPlaces = { readonly value: number; readonly lists: readonly Places[] }
 
 /** The rows that may be hits, the most promising first. */
 export interface PlaceOrder {
   readonly length: number
   slice(from: number, to: number): Place[]
-  /** Whether a row has a word of the query, as far as the index was read. */
+  /** Returns whether a row contains a word of the query, as far as the index has been read. */
   has(place: Place): boolean
-  /** The words of the query that a row has, by their index, as far as the index was read. */
+  /** Returns the indexes of the query words that a row contains, as far as the index has been read. */
   wordsOf(place: Place): number[]
 }
 
-/** Rows whose neighbours are looked at; the others are in the order of their own words. */
+/** The most rows whose neighbors are considered; the others are ordered by their own words. */
 const MOST_COMPARED = 150
-/** How much the words of neighbours count before the texts are known. */
+/** The weight of neighbors' words before the texts are known. */
 const SHARES: readonly (readonly [distance: number, share: number])[] = [
   [0, 1],
   [-2, (WEIGHTS.afterQuestion + WEIGHTS.before) / 2],
@@ -38,12 +38,15 @@ const SHARES: readonly (readonly [distance: number, share: number])[] = [
   [-4, WEIGHTS.farBefore],
   [4, WEIGHTS.farAfter],
 ]
-/** How much the better neighbour counts for the choice of the rows that are compared. */
+/** The weight of the better neighbor when choosing the rows to compare. */
 const NEAR = 0.5
-/** Numbers between those of two sessions, so that no neighbour is one of the other session. */
+/** The gap between the numbers of two sessions, so that rows of different sessions are never neighbors. */
 const GAP = 6
 
-/** Orders rows, of equal ones the newer first. With `withNeighbours`, rows without words count that are next to rows with them. */
+/**
+ * Orders rows, the most promising first and newest first among equals. With `withNeighbours`, rows without words are included if they are
+ * next to rows with words.
+ */
 export function orderPlaces(words: readonly WordPlaces[], withNeighbours: boolean): PlaceOrder {
   const table = new RowTable(words)
   const { rows, own } = table
@@ -65,7 +68,7 @@ export function orderPlaces(words: readonly WordPlaces[], withNeighbours: boolea
         compared.add(row + distance)
   }
   const best = sortedRows([...compared], (row) => table.scoreOf(row))
-  // Only a search for more hits comes to the others.
+  // Only a search for more hits reaches the other rows.
   let all: readonly number[] | undefined
   const rest = (): number[] =>
     sortedRows(
@@ -88,7 +91,7 @@ function isMessage(row: number): boolean {
   return row % 2 === 0
 }
 
-/** By score, then the newer first: sessions have numbers in their order. */
+/** Sorts by score, newest first among equals: sessions are numbered in their order. */
 function sortedRows(rows: readonly number[], scoreOf: (row: number) => number): number[] {
   return rows
     .map((row) => ({ row, score: scoreOf(row) }))
@@ -96,17 +99,17 @@ function sortedRows(rows: readonly number[], scoreOf: (row: number) => number): 
     .map(({ row }) => row)
 }
 
-/** A session, the number before that of its first place, and the last place that is known. */
+/** A session, the number before that of its first place, and its last known place. */
 type Slot = { readonly family: number; readonly session: number; start: number; last: number }
 
-/** The rows with words of a query as numbers, ascending by session and place, so that neighbours are found by addition. */
+/** The rows with words of a query as numbers, ascending by session and place, so that neighbors are found by addition. */
 class RowTable {
-  /** The numbers of the rows, and the sum of the values of their words. */
+  /** The numbers of the rows, and for each row the sum of the values of its words. */
   readonly rows: Float64Array
   readonly own: Float64Array
   readonly #words: readonly WordPlaces[]
   readonly #indexes = new Map<number, number>()
-  /** Which words a row has, 32 in a number. */
+  /** The words of each row, as bits, 32 per number. */
   readonly #sets: readonly Uint32Array[]
   readonly #sums: Float64Array
   readonly #sessions: readonly Slot[]
@@ -157,7 +160,7 @@ class RowTable {
     return at === undefined ? 0 : this.own[at]!
   }
 
-  /** What `rank` would find, if each row had each of its words once. */
+  /** Returns the score that `rank` would compute if each row contained each of its words once. */
   scoreOf(row: number): number {
     const sums = this.#sums.fill(0)
     for (const [distance, share] of isMessage(row) ? SHARES : SHARES.slice(0, 1)) {
@@ -187,7 +190,7 @@ class RowTable {
     for (const word of this.#wordsAt(at)) this.#sums[word]! += share
   }
 
-  /** Whether a number is that of a place, not one between two sessions. */
+  /** Returns whether a number belongs to a place rather than to a gap between sessions. */
   isPlace(row: number): boolean {
     return row > this.#sessionOf(row).start
   }
@@ -213,7 +216,7 @@ class RowTable {
   }
 }
 
-/** The session of each place; notes the last place of each. */
+/** Returns the session of each place, and records the last place of each session. */
 function slotsIn({ families, sessions, places }: Places, slots: Map<string, Slot>): Slot[] {
   let slot: Slot | undefined
   return places.map((place, at) => {

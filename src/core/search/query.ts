@@ -1,13 +1,13 @@
 import { ASKS_TIME, GENERAL_WORDS, MEANINGS, YOUR_ANSWER } from './english.ts'
 import { wordsOf } from './words.ts'
 
-/** What a question asks for, in words of the index. */
+/** The content of a question, in words of the index. */
 export type SearchQuery = {
-  /** Distinct words; a word that the question does not have itself, but one of its meaning, weighs less. */
+  /** Distinct words; a word that the question doesn't contain itself, but a related word of it, has a lower weight. */
   readonly words: readonly { readonly word: string; readonly weight: number }[]
-  /** Words of the text, as written, that are too common to be in the index. */
+  /** Words of the text, as written, that are too common to be indexed. */
   readonly leftOut: readonly string[]
-  /** Texts in quotes, as the words that follow each other. */
+  /** Quoted texts, as sequences of words. */
   readonly phrases: readonly (readonly string[])[]
   /** Whether the question asks for a time. */
   readonly asksTime: boolean
@@ -15,24 +15,24 @@ export type SearchQuery = {
   readonly dates: readonly NamedDate[]
   /** Words with a capital letter, which may be names. */
   readonly names: readonly string[]
-  /** Whose words are asked for: of `user` in "what did I order?", of `assistant` in "what did you recommend?". */
+  /** The role whose words are sought: `user` in "what did I order?", `assistant` in "what did you recommend?". */
   readonly asksRole?: 'user' | 'assistant'
 }
 
 /** A day, a month or a year; months count from 1. */
 export type NamedDate = { readonly year?: number; readonly month?: number; readonly day?: number }
 
-/** A longer text is read up to here, UTF-16 units. */
+/** The length up to which a text is read, in UTF-16 units. */
 export const MAX_TEXT = 20_000
-/** No more words and phrases are sought. */
+/** The most words and phrases that are sought. */
 const [MAX_WORDS, MAX_OWN, MAX_PHRASES] = [64, 48, 8]
-/** The words of the index of the same meaning, for each word of the index. */
+/** For each word of the index, the words with the same meaning. */
 const SYNONYMS: ReadonlyMap<string, readonly string[]> = synonymsOf(MEANINGS)
 
-/** Words that many questions have. They count less, but a question of such words alone finds them. */
+/** Words that many questions contain. They have a lower weight, but a question of only such words still finds them. */
 const GENERAL: ReadonlySet<string> = new Set(wordsOf(GENERAL_WORDS))
 const GENERAL_WEIGHT = 0.6
-/** How much a word of the same meaning counts. */
+/** The weight of a word with the same meaning. */
 const SYNONYM_WEIGHT = 0.3
 
 /** Reads a question, a name, a path, an error message, or any other text. Never throws. */
@@ -58,10 +58,13 @@ export function readQuery(text: string): SearchQuery {
   }
 }
 
-/** A word with the apostrophes within it. */
+/** A word, including apostrophes within it. */
 const WRITTEN = /[\p{L}\p{N}\p{M}_]+(?:['’][\p{L}\p{N}\p{M}_]+)*/gu
 
-/** Distinct in any case. A piece between two spaces, such as a path, may have words of the index that its parts are not. */
+/**
+ * Returns the words that are not indexed, distinct regardless of case. A piece between spaces, such as a path, may contain indexed words
+ * although its parts are not indexed.
+ */
 function leftOutOf(text: string): string[] {
   const found = new Map<string, string>()
   for (const piece of text.split(/\s+/)) {
@@ -103,7 +106,7 @@ const WRITTEN_DATE = new RegExp(
 )
 const NUMBERS_DATE =
   /(?<![\d-])(?<year>(?:19|20)\d\d)(?:[-/.](?<month>\d{1,2})(?:[-/.](?<day>\d{1,2}))?|年(?:(?<zhMonth>\d{1,2})月(?:(?<zhDay>\d{1,2})[日号])?)?)?(?![\d-])/g
-/** `may` is a month only in a date, or with a capital after one of these words. */
+/** `may` is a month only in a date, or if capitalized after one of these words. */
 const BEFORE_MAY = /\b(?:in|of|since|until|during|last|this|next|early|late|mid|by|from) May$/
 
 function datesOf(text: string): NamedDate[] {

@@ -3,27 +3,27 @@ import { TIME_WORDS } from './english.ts'
 import type { NamedDate, SearchQuery } from './query.ts'
 import { wordsOf } from './words.ts'
 
-/** A row that may be a hit: one that has words of the query, or a neighbour of one. */
+/** A row that may be a hit: it contains words of the query, or is next to a row that does. */
 export type Candidate = {
   readonly key: string | number
-  /** Rows of one session are neighbours by position. */
+  /** The session; rows of one session are neighbors by position. */
   readonly session: string | number
-  /** The place in the log; absent on rows without neighbours. */
+  /** The place in the log; absent on rows without neighbors. */
   readonly position?: number
   readonly role: Role
-  /** Who speaks, as `speakerOf` returns it. */
+  /** The speaker, as `speakerOf` returns it. */
   readonly speaker?: string
-  /** Whether it ends with a question: `asksSomething`. */
+  /** Whether it ends with a question (`asksSomething`). */
   readonly isQuestion: boolean
   /** Milliseconds since 1970. */
   readonly createdAt: number
-  /** `wordsOf` the searched text. */
+  /** The words of the searched text (`wordsOf`). */
   readonly words: readonly string[]
-  /** How many of them are the own words of the speaker; what a user attached follows. Default: all. */
+  /** The number of leading words that are the speaker's own; the rest is attached content. Default: all. */
   readonly own?: number
 }
 
-/** What the whole collection knows of words. */
+/** Word statistics of the whole collection. */
 export type Collection = {
   readonly documents: number
   readonly documentsWith: (word: string) => number
@@ -31,30 +31,32 @@ export type Collection = {
 
 export type Ranked<Row extends Candidate = Candidate> = { readonly row: Row; readonly score: number }
 
-/** How much each sign counts. */
+/** The weight of each sign. */
 export const WEIGHTS = {
   /** Repetition saturates, and long messages count less. */
   k1: 1.2,
   b: 0.25,
-  /** A word in a neighbour: in a question before the message, another message before, the one after, and two away. */
+  /**
+   * A word in a neighbor: in a question before the message, in another message before it, in the message after it, and two messages away.
+   */
   afterQuestion: 0.8,
   before: 0.15,
   after: 0.4,
   farBefore: 0.4,
   farAfter: 0.15,
-  /** The most that a repeated word of a neighbour counts. */
+  /** The limit for a repeated word of a neighbor. */
   most: 3,
-  /** A message that asks something holds less. */
+  /** A message that asks a question contains less. */
   question: 0.3,
-  /** Words of the query near each other. */
+  /** Words of the query that are near each other. */
   pairs: 0.15,
   phrase: 2,
   speaker: 0.4,
   name: 0.2,
   role: 0.2,
-  /** A word that is only in what a user attached. */
+  /** A word that occurs only in attached content. */
   attached: 0.5,
-  /** Instructions and outputs are long and seldom what is meant. */
+  /** Instructions and outputs are long and seldom the sought text. */
   system: 0.5,
   tool: 0.1,
   time: 0.4,
@@ -63,10 +65,13 @@ export const WEIGHTS = {
 
 const TIMES: ReadonlySet<string> = new Set(wordsOf(TIME_WORDS))
 
-/** Where a row has words of the query: for each, the word's index in the query and its place in the row. */
+/** The occurrences of query words in a row: for each, the word's index in the query and its place in the row. */
 type Matches = { readonly words: number[]; readonly places: number[]; readonly counts: Float64Array }
 
-/** Orders rows by how well they match the query, best first; rows without any of its words, or neighbours with them, are left out. */
+/**
+ * Orders rows by how well they match the query, best first. Rows are left out if neither they nor their neighbors contain any of its
+ * words.
+ */
 export function rank<Row extends Candidate>(
   query: SearchQuery,
   rows: readonly Row[],
@@ -102,7 +107,7 @@ export function rank<Row extends Candidate>(
     .sort((a, b) => b.score - a.score || compareRows(a.row, b.row))
 }
 
-/** The speakers whose names the query has, and the words of these names; or the role of a named speaker. */
+/** The speakers named in the query and the words of their names, or the role of a named speaker. */
 type Asked = {
   readonly speakers: ReadonlySet<string>
   readonly words: ReadonlySet<string>
@@ -122,10 +127,13 @@ function askedSpeakers(query: SearchQuery, rows: readonly Candidate[]): Asked {
   return { speakers, words: names, role: speakers.size === 0 ? roleOfNames(query, rows) : undefined }
 }
 
-/** How many messages must begin with a name, and the share of them by one role, before the name is that of the other one. */
+/**
+ * The minimum number of messages that begin with a name, and the minimum share of them by one role, for the name to be assigned to the
+ * other role.
+ */
 const [MIN_CALLS, MIN_SHARE] = [8, 0.9]
 
-/** Two who talk call each other by name: "Thanks, Anna!" is not by Anna. */
+/** Two speakers address each other by name: "Thanks, Anna!" is not by Anna. */
 function roleOfNames(query: SearchQuery, rows: readonly Candidate[]): Role | undefined {
   for (const name of query.names) {
     const calls = { user: 0, assistant: 0, system: 0, tool: 0 }
@@ -138,7 +146,7 @@ function roleOfNames(query: SearchQuery, rows: readonly Candidate[]): Role | und
   return undefined
 }
 
-/** The weight of each word: its rarity, less for the name of a speaker, who need not name himself. */
+/** Returns the weight of each word: its rarity, reduced for the name of a speaker, who rarely uses their own name. */
 function weightsOf(query: SearchQuery, names: ReadonlySet<string>, collection: Collection): number[] {
   const hasOther = query.words.some(({ word }) => !names.has(word))
   return query.words.map(
@@ -147,7 +155,7 @@ function weightsOf(query: SearchQuery, names: ReadonlySet<string>, collection: C
   )
 }
 
-/** The weight of a word by the number of messages that have it. */
+/** Returns the rarity of a word, from the number of messages that contain it. */
 export function rarity(word: string, { documents, documentsWith }: Collection): number {
   const found = Math.min(documents, documentsWith(word))
   return Math.log(1 + (documents - found + 0.5) / (found + 0.5))
@@ -170,10 +178,10 @@ function matchesOf(
   return matches
 }
 
-/** Distances of the neighbours that count. */
+/** The distances of neighbors that are considered. */
 const DISTANCES = [-1, 1, -2, 2]
 
-/** The indexes of each row's neighbours, -1 where one is not among the rows. */
+/** Returns the indexes of each row's neighbors, or -1 if a neighbor is not among the rows. */
 function neighboursOf(rows: readonly Candidate[]): number[][] {
   const sessions = new Map<string | number, Map<number, number>>()
   rows.forEach(({ session, position }, index) => {
@@ -188,7 +196,7 @@ function neighboursOf(rows: readonly Candidate[]): number[][] {
   )
 }
 
-/** How much a word counts that a neighbour has. */
+/** Returns the weight of a word in each neighbor. */
 function sharesOf(rows: readonly Candidate[], neighbours: readonly number[]): number[] {
   return DISTANCES.map((distance, n) => {
     const other = rows[neighbours[n]!]
@@ -198,10 +206,10 @@ function sharesOf(rows: readonly Candidate[], neighbours: readonly number[]): nu
   })
 }
 
-/** How many places apart two words of the query count as near. */
+/** The distance in places up to which two words of the query count as near. */
 const NEAR = 4
 
-/** The rarity of the pairs of words of the query that a message has near each other. */
+/** Returns the rarity of the pairs of query words that are near each other in a message. */
 function pairsIn({ words, places }: Matches, weights: readonly number[]): number {
   const seen = new Set<number>()
   let sum = 0
@@ -216,14 +224,14 @@ function pairsIn({ words, places }: Matches, weights: readonly number[]): number
   return sum
 }
 
-/** Whether the words follow each other. Linear in most texts; a phrase is short. */
+/** Returns whether the words of a phrase are consecutive. Linear in most texts, because phrases are short. */
 function hasPhrase(words: readonly string[], phrase: readonly string[]): boolean {
   for (let at = words.indexOf(phrase[0]!); at >= 0; at = words.indexOf(phrase[0]!, at + 1))
     if (phrase.every((word, offset) => words[at + offset] === word)) return true
   return false
 }
 
-/** What else speaks for a row: its speaker, its role, its date, a time in it. */
+/** Returns the score of other signs in a row's favor: its speaker, its role, its date, a time in it. */
 function signsOf(row: Candidate, query: SearchQuery, asked: Asked): number {
   let factor = 1
   if (row.speaker !== undefined && asked.speakers.has(row.speaker)) factor += WEIGHTS.speaker
@@ -254,18 +262,18 @@ function compareRows(a: Candidate, b: Candidate): number {
 
 const SPEAKER = /^(\p{Lu}[\p{L}\p{M}'’.-]{0,30}(?: \p{Lu}[\p{L}\p{M}'’.-]{0,30}){0,2}):\s/u
 
-/** Who speaks: the `name` in a message's metadata, or a name before a colon at the start of its text. */
+/** Returns the speaker: the `name` in a message's metadata, or a name before a colon at the start of its text. */
 export function speakerOf(text: string, name?: unknown): string | undefined {
   if (typeof name === 'string' && name !== '') return name.slice(0, 100)
   return SPEAKER.exec(text.slice(0, 120))?.[1]
 }
 
-/** Whether a text ends with a question. */
+/** Returns whether a text ends with a question. */
 export function asksSomething(text: string): boolean {
   return /[?？]$/.test(text.slice(-200).trimEnd())
 }
 
-/** What `rank` reads of a message: `text` is the own part of its `searchedRow`. */
+/** Returns the properties of a message that `rank` reads. `text` is the own part of its `searchedRow`. */
 export function candidateOf(
   text: string,
   role: Role,
@@ -283,7 +291,7 @@ export function candidateOf(
   }
 }
 
-/** The words by which `rank` tells rows apart, each by itself. */
+/** Returns the words by which `rank` distinguishes rows, each on its own. */
 export function tellingWords(query: SearchQuery): Map<string, string> {
   const words = new Set(query.words.map(({ word }) => word))
   for (const word of query.phrases.flat()) words.add(word)

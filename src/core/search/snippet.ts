@@ -10,7 +10,10 @@ export type Snippet = {
 
 type Mark = { readonly start: number; readonly end: number; readonly word: string; readonly weight: number }
 
-/** The passage of at most `length` UTF-16 units, a little more to end with a whole word, that has the most words of the query. */
+/**
+ * Returns the passage with the most words of the query, of at most `length` UTF-16 units, or slightly more in order to end with a whole
+ * word.
+ */
 export function snippetOf(text: string, query: SearchQuery, length = 240): Snippet {
   const weights = new Map(query.words.map(({ word, weight }) => [word, weight]))
   const marks: Mark[] = []
@@ -22,7 +25,7 @@ export function snippetOf(text: string, query: SearchQuery, length = 240): Snipp
   return { text: text.slice(from, to), marks: mergedMarks(marks, from, to) }
 }
 
-/** The range of marks within `length` units with the greatest weight of distinct words. */
+/** Returns the range of marks within `length` units that has the greatest weight of distinct words. */
 function bestRange(marks: readonly Mark[], length: number): readonly [number, number] {
   const counts = new Map<string, number>()
   let [first, weight, best] = [0, 0, 0]
@@ -46,7 +49,7 @@ function bestRange(marks: readonly Mark[], length: number): readonly [number, nu
   return range
 }
 
-/** Text around a range, up to `length` units, that begins and ends with whole words where one ends near. */
+/** Returns the text around a range, up to `length` units, beginning and ending with whole words if a word boundary is near. */
 function passageOf(text: string, [start, end]: readonly [number, number], length: number): [number, number] {
   if (text.length <= length) return [0, text.length]
   const spare = Math.max(0, length - (end - start))
@@ -59,13 +62,13 @@ function passageOf(text: string, [start, end]: readonly [number, number], length
   return [characterStart(text, from), characterEnd(text, to)]
 }
 
-/** The first place from `from` to `limit` after a space; `from` where there is no space. */
+/** Returns the first place from `from` to `limit` after a space; `from` if there is no space. */
 function wordStart(text: string, from: number, limit: number): number {
   for (let at = from; at <= limit; at++) if (isSpace(text, at - 1) && !isSpace(text, at)) return at
   return from
 }
 
-/** The last place from `limit` to `to` before a space; `to` where there is no space. */
+/** Returns the last place from `limit` to `to` before a space; `to` if there is no space. */
 function wordEnd(text: string, limit: number, to: number): number {
   for (let at = to; at >= limit; at--) if (isSpace(text, at) && !isSpace(text, at - 1)) return at
   return to
@@ -75,7 +78,7 @@ function isSpace(text: string, at: number): boolean {
   return at < 0 || at >= text.length || /\s/.test(text[at]!)
 }
 
-/** Marks of the passage, relative to its start; overlapping ones are one. */
+/** Returns the marks of the passage, relative to its start; overlapping marks are merged. */
 function mergedMarks(marks: readonly Mark[], from: number, to: number): (readonly [number, number])[] {
   const merged: [number, number][] = []
   for (const { start, end } of marks

@@ -1,12 +1,12 @@
 /*
- * The stem of an English word by its endings, after Porter's second algorithm. The stem need not be a word: `happy` and
+ * Reduces English words to their stems by their endings, after Porter's second algorithm. A stem need not be a word: `happy` and
  * `happiness` become `happi`.
  */
 
 const VOWEL = /[aeiouy]/
 const DOUBLE = /(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$/
 
-/** Endings that are replaced where at least one syllable precedes them, longest first. */
+/** Endings that are replaced if at least one syllable precedes them, longest first. */
 const ENDINGS: readonly (readonly [ending: string, replacement: string])[] = [
   ['ational', 'ate'],
   ['ization', 'ize'],
@@ -38,7 +38,7 @@ const ENDINGS: readonly (readonly [ending: string, replacement: string])[] = [
   ['bli', 'ble'],
 ]
 
-/** Endings that are removed where two syllables precede them, longest first. */
+/** Endings that are removed if two syllables precede them, longest first. */
 const SUFFIXES = [
   'ement',
   'ance',
@@ -59,7 +59,7 @@ const SUFFIXES = [
   'ic',
 ]
 
-/** The stem of a word in lower-case letters a to z. */
+/** Returns the stem of a word in lower-case letters a to z. */
 export function stemOf(word: string): string {
   if (word.length <= 2) return word
   let stem = withoutPlural(word)
@@ -116,7 +116,7 @@ function withoutFinal(word: string): string {
   return word.endsWith('ll') && second <= word.length - 1 ? word.slice(0, -1) : word
 }
 
-/** The place after the first consonant that follows a vowel, from `from`; the length without one. */
+/** Returns the place after the first consonant that follows a vowel, from `from`; the length if there is none. */
 function regionStart(word: string, from = 0): number {
   if (from === 0) {
     const prefix = /^(?:gener|commun|arsen)/.exec(word)
@@ -128,7 +128,7 @@ function regionStart(word: string, from = 0): number {
   return Math.min(word.length, at + 1)
 }
 
-/** Whether a word is one short syllable: `hop`, whose `hoping` is of `hope`. */
+/** Returns whether a word is one short syllable, such as `hop`: the base form of `hoping` is `hope`. */
 function isShort(word: string): boolean {
   return regionStart(word) >= word.length && isShortSyllable(word)
 }

@@ -5,21 +5,24 @@ import { type Message, type Part, partsOf, type RowKind, type ToolResultOutput }
 import { IRREGULAR, STOP_WORDS } from './english.ts'
 import { stemOf } from './stem.ts'
 
-/** The longest word of the index, UTF-16 units. */
+/** The longest indexed word, in UTF-16 units. */
 const MAX_WORD = 40
-/** A run of letters and digits with more parts is a hash: only the whole is indexed. A path with more names is read in pieces. */
+/**
+ * A run of letters and digits with more parts is a hash, of which only the whole is indexed. A path with more names is read in pieces.
+ */
 const [MAX_PARTS, MAX_NAMES] = [6, 32]
-/** Combining marks in a row after which no more are read: to sort them takes the square of their number. */
+/** Consecutive combining marks beyond eight are ignored: sorting them takes quadratic time. */
 const MARKS = /(\p{M}{8})\p{M}+/gu
-/** Words of which the stem is kept, so that each is computed once. */
+/** The most words whose stems are cached. */
 const MAX_KEPT = 50_000
 
-/** Receives a word of the index and where the text has it. */
+/** Receives a word of the index and its place in the text. */
 export type FoundWord = (word: string, start: number, end: number) => void
 
 /**
- * The words under which a text is indexed, in order: stems in lower case without accents, without stop words; pairs of characters
- * in scripts without spaces; of paths, identifiers and codes the parts and the whole. Each is letters, digits and `_`, at most 40.
+ * Returns the words under which a text is indexed, in order: stems in lower case, without accents and stop words; pairs of characters in
+ * scripts without spaces; the parts and the whole of paths, identifiers and codes. Each word consists of at most 40 letters, digits and
+ * `_`.
  */
 export function wordsOf(text: string): string[] {
   const words: string[] = []
@@ -29,11 +32,11 @@ export function wordsOf(text: string): string[] {
   return words
 }
 
-/** Distinct words of one text in the index: a text of many megabytes must not fill the memory. */
+/** The most distinct words of one text in the index: a text of many megabytes must not exhaust the memory. */
 const MOST_DISTINCT = 1_000_000
 
 /**
- * The distinct words of a text in the order of their first places, up to a million: what the index has of it. Pauses after each
+ * Returns the distinct words of a text, as the index stores them: in the order of their first places, up to a million. Pauses after every
  * `UNITS_AT_ONCE` units.
  */
 export function* distinctWordsOf(text: string): Generator<void, string[]> {
@@ -44,18 +47,18 @@ export function* distinctWordsOf(text: string): Generator<void, string[]> {
   return [...words]
 }
 
-/** The longest piece between two spaces whose words are kept, UTF-16 units. */
+/** The longest piece between two spaces whose words are cached, in UTF-16 units. */
 const MAX_PIECE = 48
 
 type PieceWords = readonly (readonly [word: string, start: number, end: number])[]
 
-/** The words of pieces, and their places: conversations repeat most pieces. */
+/** The words of pieces, and their places, cached because conversations repeat most pieces. */
 const pieces = new Map<string, PieceWords>()
 
-/** UTF-16 units that are read between two pauses: some ten milliseconds of work. */
+/** UTF-16 units to read between two pauses, about ten milliseconds of work. */
 export const UNITS_AT_ONCE = 20_000
 
-/** Passes each word of the index with its place in the text. */
+/** Passes each word of the index to `found`, with its place in the text. */
 export function eachWord(text: string, found: FoundWord): void {
   finish(readWords(text, found))
 }
@@ -68,7 +71,7 @@ function* readWords(text: string, found: FoundWord): Generator<void> {
   let [end, pausedAt] = [0, 0]
   for (let start = 0; start < text.length; start = end + 1) {
     end = start
-    // No word has a space or a control character.
+    // Words contain no spaces or control characters.
     while (end < text.length && text.charCodeAt(end) > 0x20) end++
     if (end === start) continue
     if (start - pausedAt > UNITS_AT_ONCE) {
@@ -93,7 +96,7 @@ function wordsOfPiece(piece: string): PieceWords {
   return words
 }
 
-/** The words that a reading finds, as copies that do not keep its text in memory. */
+/** Returns the words that a reading finds, as copies that don't keep its text in memory. */
 function collected(read: (found: FoundWord) => Generator<void>): PieceWords {
   const words: [string, number, number][] = []
   finish(
@@ -104,7 +107,7 @@ function collected(read: (found: FoundWord) => Generator<void>): PieceWords {
   return words
 }
 
-/** Reads a text from a place to another, which is its end or followed by a space. */
+/** Reads a text between two places; the second is its end or is followed by a space. */
 function* readPiece(text: string, from: number, to: number, found: FoundWord): Generator<void> {
   let [at, pausedAt] = [from, from]
   while (at < to) {
@@ -122,7 +125,7 @@ function* readPiece(text: string, from: number, to: number, found: FoundWord): G
   }
 }
 
-/** The kinds of ASCII units: 1 is part of a word, 2 joins two words where no space follows, as in paths and times. */
+/** The kinds of ASCII units: 1 is part of a word; 2 joins two words if no space follows, as in paths and times. */
 const KINDS = new Uint8Array(128)
 for (const unit of '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_')
   KINDS[unit.charCodeAt(0)] = 1
@@ -134,7 +137,7 @@ const EMOJI = /\p{Extended_Pictographic}/uy
 const PICTURE = /^\p{Extended_Pictographic}/u
 const APOSTROPHES = new Set(["'", '’'])
 
-/** The end of the run of letters and digits that begins at `at`; `at` where there is no run. An apostrophe is inside a run. */
+/** Returns the end of the run of letters and digits that begins at `at`; `at` if there is none. A run may contain apostrophes. */
 function runEnd(text: string, at: number): number {
   let end = at
   while (end < text.length) {
@@ -153,7 +156,7 @@ function runEnd(text: string, at: number): number {
   return EMOJI.test(text) ? EMOJI.lastIndex : at
 }
 
-/** The length of the letter or digit at `at`, 0 where there is another character. */
+/** Returns the length of the letter or digit at `at`, or 0 if there is another character. */
 function wordUnits(text: string, at: number): number {
   if (at >= text.length) return 0
   const unit = text.charCodeAt(at)
@@ -166,7 +169,7 @@ function isJoiner(text: string, at: number): boolean {
   return at < text.length && KINDS[text.charCodeAt(at)] === 2 && wordUnits(text, at + 1) > 0
 }
 
-/** Reads `src/a/b.ts`: each name, each file name as a whole (`bts`), and all of it (`srcabts`). Returns the end. */
+/** Reads a path such as `src/a/b.ts`: each name, each file name as a whole (`bts`), and the whole path (`srcabts`). Returns the end. */
 function* readNames(text: string, from: number, firstEnd: number, found: FoundWord): Generator<void, number> {
   let [start, end] = [from, firstEnd]
   let [all, file, fileStart, fileNames] = ['', '', from, 0]
@@ -204,7 +207,7 @@ function* readNames(text: string, from: number, firstEnd: number, found: FoundWo
 
 type Name = { readonly words: PieceWords; readonly plain: string }
 
-/** What the names of paths are read as: conversations repeat them. */
+/** The words of names in paths, cached because conversations repeat them. */
 const names = new Map<string, Name>()
 
 function nameOf(run: string): Name {
@@ -217,20 +220,20 @@ function nameOf(run: string): Name {
   return name
 }
 
-/** Two names as one word: numbers stay apart, as in `2_5`. Of a long path the end is kept. */
+/** Joins two names into one word. Numbers stay separate, as in `2_5`. The end of a long path is kept. */
 function joined(before: string, name: string): string {
   const between = /\d$/.test(before) && /^\d/.test(name) ? '_' : ''
   const whole = before + between + name
   return whole.length <= MAX_WORD ? whole : whole.slice(codePointStart(whole, whole.length - MAX_WORD))
 }
 
-/** Without `_` and apostrophes, which a name may or may not have: `user_name`, `userName`, `user-name`. */
+/** Removes `_` and apostrophes, so that spellings match: `user_name`, `userName`, `user-name`. */
 function plainOf(run: string): string {
   const short = run.length > 4 * MAX_WORD ? run.slice(0, codePointStart(run, 4 * MAX_WORD)) : run
   return lettersOf(short).join('')
 }
 
-/** The runs of letters and digits of a text, in lower case and without accents. */
+/** Returns the runs of letters and digits of a text, in lower case and without accents. */
 function lettersOf(run: string): string[] {
   return (
     folded(run)
@@ -244,12 +247,14 @@ function foundWhole(whole: string, start: number, end: number, found: FoundWord)
   if (word !== '') found(word, start, end)
 }
 
-/** Characters of scripts that write words without spaces, and of Korean, whose words carry endings. */
+/** Characters of scripts that write words without spaces, and of Korean, whose words have endings. */
 const UNSPACED_CHARACTERS =
   '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}ー々ｰ\\u3099\\u309a\\uff9e\\uff9f'
-/** Characters that are one with what is before them: vowels and endings of Hangul, voicing marks of Japanese. */
+/** Characters that combine with the preceding one: vowels and endings of Hangul, voicing marks of Japanese. */
 const JOINED = '\\u1160-\\u11ff\\u3099\\u309a\\uff9e\\uff9f'
-/** A piece of a run: a pattern repeated millions of times exceeds the stack of the regular expressions. */
+/**
+ * A piece of a run. The length is limited, because a pattern that repeats millions of times overflows the stack of regular expressions.
+ */
 const UNSPACED = new RegExp(`[${UNSPACED_CHARACTERS}]{1,4000}[${JOINED}]{0,8}`, 'gu')
 const LOWER_CASE = /^[a-z]+$/
 const NOT_ASCII = /\P{ASCII}/u
@@ -286,7 +291,10 @@ function* readRun(text: string, start: number, end: number, found: FoundWord): G
 
 type PlacedCharacter = { readonly character: string; readonly start: number }
 
-/** Pairs of neighbouring characters; one character alone is a word. Pairs the first with the last one before, and returns the last. */
+/**
+ * Reads pairs of neighboring characters; a single character is a word. Pairs the first character with the previous last one, and returns
+ * the last.
+ */
 function readUnspaced(
   run: string,
   start: number,
@@ -307,7 +315,7 @@ function readUnspaced(
 
 const PARTS = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}]+|\p{N}+/gu
 
-/** A word, or an identifier with its parts. */
+/** Reads a word, or an identifier with its parts. */
 function readSpaced(run: string, start: number, found: FoundWord): void {
   const end = start + run.length
   if (run.length > 4 * MAX_WORD) {
@@ -339,7 +347,7 @@ function readSpaced(run: string, start: number, found: FoundWord): void {
   if (parts.length === 1 && run.length <= MAX_WORD) keep(simple, run, indexWord(whole))
 }
 
-/** Without an English ending (`Anna's`), a French beginning (`l'amour`), and other apostrophes. */
+/** Removes an English ending (`Anna's`), a French beginning (`l'amour`), and other apostrophes. */
 function withoutElision(run: string): string {
   if (!run.includes("'") && !run.includes('’')) return run
   return run
@@ -367,7 +375,10 @@ const LETTERS: Readonly<Record<string, string>> = {
   ς: 'σ',
 }
 
-/** Compatible forms made equal (`ﬁ` and `fi`, full width), without accents. Voicing marks of Japanese stay: they make other letters. */
+/**
+ * Normalizes compatible forms (`ﬁ` and `fi`, full width) and removes accents. Voicing marks of Japanese stay, because they make different
+ * letters.
+ */
 function folded(run: string): string {
   if (!NOT_ASCII.test(run)) return run
   return run
@@ -379,7 +390,7 @@ function folded(run: string): string {
     .replace(/[ßẞæÆœŒøØłŁđĐðþıς]/g, (letter) => LETTERS[letter]!)
 }
 
-/** The words of runs of one part, and the stems of words in lower case. */
+/** Caches: the words of runs with one part, and the stems of words in lower case. */
 const [simple, stems] = [new Map<string, string>(), new Map<string, string>()]
 
 function keep(kept: Map<string, string>, word: string, stem: string): void {
@@ -387,12 +398,12 @@ function keep(kept: Map<string, string>, word: string, stem: string): void {
   kept.set(copyOf(word), copyOf(stem))
 }
 
-/** A slice of 13 units or more keeps the whole text that it is from in memory. */
+/** Copies a word, because a slice of 13 units or more keeps its whole source text in memory. */
 function copyOf(word: string): string {
   return word.length < 13 ? word : ` ${word}`.slice(1)
 }
 
-/** The word of the index for a word in lower case; empty for a stop word. */
+/** Returns the word of the index for a word in lower case; empty for a stop word. */
 function indexWord(word: string): string {
   const known = stems.get(word)
   if (known !== undefined) return known
@@ -412,7 +423,10 @@ function baseOf(word: string): string {
   return word
 }
 
-/** What is searched of a message: texts, reasoning, names and arguments of tools, their outputs, names of files. No encoded data. */
+/**
+ * Returns the searched text of a message: texts, reasoning, names and arguments of tools, their outputs, and names of files, without
+ * encoded data.
+ */
 export function searchedText(message: Pick<Message, 'content'>): string {
   return partsOf(message)
     .map(partText)
@@ -420,10 +434,10 @@ export function searchedText(message: Pick<Message, 'content'>): string {
     .join('\n')
 }
 
-/** What is searched of a row: the speaker's own words, and after these `own` units what a user attached. */
+/** The searched text of a row: the first `own` units are the speaker's own words, the rest is content that a user attached. */
 export type SearchedRow = { readonly text: string; readonly own: number }
 
-/** The same without what a client added to the messages of a user. */
+/** Returns the searched text of a row, without text that a client added to a user's messages. */
 export function searchedRow({
   role,
   kind,
@@ -481,7 +495,6 @@ function outputOf(output: ToolResultOutput): string {
   }
 }
 
-/** The names and values of a JSON value. */
 function jsonText(value: Json): string {
   const texts: string[] = []
   const pending: Json[] = [value]
@@ -496,7 +509,7 @@ function jsonText(value: Json): string {
   return texts.join(' ')
 }
 
-/** The least length of a run of encoded bytes. */
+/** The minimum length of a run of encoded bytes, in UTF-16 units. */
 const MIN_ENCODED = 60
 /** Letters, digits, and the other characters of base64. */
 const CODES = new Uint8Array(128)
@@ -508,7 +521,7 @@ function isCode(text: string, at: number): boolean {
   return unit < 128 && CODES[unit] === 1
 }
 
-/** Without base64: it would fill the index with words that no one seeks. Looks at one place in 60, which a run of 60 cannot avoid. */
+/** Removes base64, which would fill the index with words that no one seeks. Checks one place in 60, which a run of 60 cannot avoid. */
 function withoutEncoded(text: string): string {
   let [kept, from, left] = ['', 0, 0]
   for (let at = MIN_ENCODED - 1; at < text.length; at += MIN_ENCODED) {
@@ -526,7 +539,7 @@ function withoutEncoded(text: string): string {
   return from === 0 ? text : kept + text.slice(from)
 }
 
-/** Encoded bytes are a mixture of capitals, small letters and digits, which names and paths are not. */
+/** Returns whether a run is encoded bytes: a mixture of capitals, small letters and digits, unlike names and paths. */
 function isEncoded(run: string): boolean {
   const sample = run.slice(0, 240)
   const share = (pattern: RegExp): number => (sample.match(pattern) ?? []).length / sample.length

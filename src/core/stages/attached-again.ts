@@ -10,45 +10,44 @@ import { measurePart, NO_SIZES, type Sizes } from '../tokens/measure.ts'
 import type { StageContext } from './stage.ts'
 
 /*
- * Files that a user attached more than once: in the sections of `buildFileContextSection`, by their path, or as parts of type `file`
- * or `image`, by their bytes. The newest whole copy of each stays, and earlier ones point to it; the user's text around them is
+ * Files that a user attached more than once: in the sections of `buildFileContextSection`, compared by path, or as parts of type `file`
+ * or `image`, compared by bytes. The newest whole copy of each stays, and earlier copies point to it; the user's text around them is
  * unchanged.
  */
 
-/** The text in place of an earlier copy of an attached file. */
 function attachedAgainText(name: string): string {
   return `[File ${name} - refer to latest attachment below]`
 }
 
-/** The length of a mark and its end: no message with an attachment is shorter. */
+/** The length of an opening and an end mark: no message with an attachment is shorter. */
 const SHORTEST_MARKS =
   '[file data-000000000000000000000000 "a"]\n\n[end of file data-000000000000000000000000]'
 
-/** A text of a user that contains files, or an image or file, which shows its original. */
+/** A user's text that contains files, or an image or file, that shows its original. */
 type Place = {
   readonly index: number
   readonly row: ViewRow
   readonly part: number
   readonly sizes: Sizes
-  /** The files in it. */
+  /** The files in the part. */
   readonly copies: readonly Copy[]
-  /** Its text with references in place of some of them. */
+  /** Returns the part's text with references in place of the given copies. */
   readonly textWith: (replaced: readonly Copy[]) => string
 }
 
 /** One copy of a file. */
 type Copy = {
-  /** Its normalized path, or the name of its bytes. */
+  /** The normalized path, or a name derived from the bytes. */
   readonly file: string
   readonly name: string
   readonly units: number
-  /** Whether others may point to it. */
+  /** Whether other copies may point to it. */
   readonly isWhole: boolean
-  /** Its place in a text. */
+  /** The place of the copy in a text. */
   readonly block?: FileBlock
 }
 
-/** One part whose earlier copies point to later ones. */
+/** One part with earlier copies that point to later ones. */
 type Pointing = {
   readonly replacement: PlannedReplacement
   readonly to: readonly Pick<Place, 'row' | 'part'>[]
@@ -59,14 +58,14 @@ type AttachedAgain = {
   /** Units of all copies of these files, and the saved units. */
   readonly candidateUnits: number
   readonly savedUnits: number
-  /** These files. */
+  /** The files of which the part contains earlier copies. */
   readonly files: ReadonlySet<string>
 }
 
-/** The most rows with images and files that are compared, newest first: their bytes are read. */
+/** The most rows with images and files that are compared, newest first, because their bytes must be read. */
 const MOST_MEDIA_ROWS = 50
 
-/** The rows that may contain attachments; none when there are fewer than two. */
+/** Returns the rows that may contain attachments; an empty list if there are fewer than two. */
 export function attachmentRows(view: View): readonly ViewRow[] {
   const least = view.estimator.measureText(SHORTEST_MARKS)
   const spoken = view.rows.filter(({ kind, role, speaks }) => kind === 'message' && role === 'user' && speaks)
@@ -77,7 +76,10 @@ export function attachmentRows(view: View): readonly ViewRow[] {
   return rows.length < 2 ? [] : rows
 }
 
-/** Newest first: a part either points to parts that stay, or stays itself for those before it. */
+/**
+ * Goes through the parts from the newest to the oldest: a part either points to parts that stay, or stays itself as the target of older
+ * parts.
+ */
 export function attachedAgain(view: View, contentOf: StageContext['contentOf']): AttachedAgain {
   const units = new Map<string, number>()
   const survivors = new Map<string, Place>()
@@ -103,7 +105,7 @@ export function attachedAgain(view: View, contentOf: StageContext['contentOf']):
   return { pointing, candidateUnits, savedUnits, files }
 }
 
-/** The parts with attachments, newest first: texts, then images and files. */
+/** Returns the parts with attachments, newest first: texts, then images and files. */
 function placesIn(view: View, contentOf: StageContext['contentOf']): Place[] {
   const texts: Place[] = []
   const media: Place[] = []
@@ -143,7 +145,7 @@ function attachedIn(text: string, estimator: Estimator): Attached {
   return { sizes: { ...NO_SIZES, text: units }, copies, textWith }
 }
 
-/** The longest file name in a reference. */
+/** The longest file name in a reference, in UTF-16 units. */
 const LONGEST_NAME = 300
 
 function attachedAs(content: ImagePart | FilePart, estimator: Estimator): Attached {
@@ -162,7 +164,7 @@ function attachedAs(content: ImagePart | FilePart, estimator: Estimator): Attach
   return { sizes, copies: [copy], textWith: () => attachedAgainText(name) }
 }
 
-/** A copy not longer than the reference stays. */
+/** A copy that is not longer than the reference stays. */
 function isSuperseded(
   { estimator }: View,
   { file, name, units, block }: Copy,
@@ -171,11 +173,11 @@ function isSuperseded(
 ): boolean {
   const by = survivors.get(file)
   if (by === undefined || estimator.measureText(attachedAgainText(name)) >= units) return false
-  // The same image twice in one message is meant.
+  // The same image twice in one message is intended.
   return block !== undefined || by.row !== row
 }
 
-/** The part with references in place of some files; `undefined` when it would not be shorter. */
+/** Returns the part with references in place of some files; `undefined` if it would not be shorter. */
 function replacementOf(
   { estimator }: View,
   { row, part, sizes, textWith }: Place,

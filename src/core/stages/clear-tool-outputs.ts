@@ -8,14 +8,17 @@ import { NO_SIZES } from '../tokens/measure.ts'
 import type { ClearedOutput, Placeholder, PlanningStage, StageSettings } from './stage.ts'
 
 /*
- * Clears old tool outputs: shows a placeholder in their place. `prune` is the default stage, which protects the newest outputs by tokens;
- * `clear_tool_results` keeps a number of them.
+ * Clears old tool outputs by showing a placeholder in their place. `prune`, the default stage, protects the newest outputs up to a number
+ * of tokens; `clear_tool_results` keeps a number of outputs.
  */
 
 /** The placeholder with the size, from NeuroLink's article. */
 export const PRUNE_PLACEHOLDER_WITH_SIZE = '[Output pruned to save context. Original size: {tokens} tokens.]'
 
-/** Whether a result is the word of a person: an answer, or the reason of a refusal. Stages leave it as they leave a user's message. */
+/**
+ * Returns whether a result contains a person's words: an answer, or the reason for a refusal. Stages leave it unchanged, like a user's
+ * message.
+ */
 export function isUserWord(
   { spoken }: ResultEntry,
   tool: string | undefined,
@@ -27,7 +30,7 @@ export function isUserWord(
 /** A placeholder and its size. */
 type MeasuredPlaceholder = { readonly text: string; readonly units: number; readonly tokens: number }
 
-/** Returns the placeholder of each output of a view. A constant one is measured once. */
+/** Returns the placeholder of each output of a view. A constant placeholder is measured once. */
 export function placeholders(
   view: View,
   placeholder: Placeholder,
@@ -58,8 +61,8 @@ export const PRUNE_PROTECTED_TOOLS: readonly string[] = ['skill']
 export const PRUNE_PLACEHOLDER = '[Tool result cleared]'
 
 /**
- * Whether an output of a view is stored text that a recall tool returned before the newest turn. It is stored elsewhere too, so it is
- * cleared before other outputs and protects none of them.
+ * Returns a function that returns whether an output is stored text that a recall tool returned before the newest turn. Such an output is
+ * also stored elsewhere, so it is cleared before other outputs and doesn't use up their protection.
  */
 export function recalledIn(view: View): (index: number, tool: string | undefined) => boolean {
   let newest: number | undefined
@@ -71,13 +74,13 @@ export function recalledIn(view: View): (index: number, tool: string | undefined
 }
 
 /**
- * Shows a placeholder in place of old tool outputs. The newest outputs are protected, up to `pruneProtectTokens`; those of recall tools
- * before the newest turn are not. When these alone bring the history within its target, the others stay. Failed results keep the text of
- * their error, unless `pruneFailedResults` is set.
+ * Shows a placeholder in place of old tool outputs. The newest outputs are protected, up to `pruneProtectTokens`; outputs of recall tools
+ * before the newest turn are not. If clearing only these brings the history within its target, the others stay. Failed results keep the
+ * text of their error, unless `pruneFailedResults` is set.
  *
- * The cheapest stage, so it runs first: the call stays visible, so that the model knows what it did and can request the result
- * again. A preview is cleared like any output; another replacement stays. When the stage acts, it applies its whole rule: clearing a little at every turn
- * would invalidate the provider's prompt cache each time.
+ * The cheapest stage, so it runs first: the call stays visible, so that the model knows what it did and can request the result again. A
+ * preview is cleared like any output; any other replacement stays. When the stage acts, it applies its whole rule: clearing a little at
+ * every turn would invalidate the provider's prompt cache each time.
  */
 export const prune: PlanningStage<Plan | undefined> = {
   name: 'prune',
@@ -104,7 +107,7 @@ export const prune: PlanningStage<Plan | undefined> = {
       }
       if (view.turns.pending.has(index) || preview === false) return
       if (row.pinned || (result.failed && !settings.pruneFailedResults)) return
-      // An older read points to this one.
+      // An older read points to this result.
       if (view.pointerTargets.length > 0 && view.isPointerTarget(row.key, result.part)) return
       const placeholder = placeholderOf(result, tool, tokensOfResult(view, result))
       const saving = tokens - placeholder.tokens
@@ -135,12 +138,12 @@ export const prune: PlanningStage<Plan | undefined> = {
   },
 }
 
-/** The size of a result as shown: that of its preview, else that of its original. */
+/** Returns the size of a result as shown: that of its preview, or else that of its original. */
 function tokensOfResult(view: View, { units, media }: ResultEntry, preview = NO_SIZES): number {
   return view.estimator.toTokens(units - preview.toolResults, view.provider) + media - preview.media
 }
 
-/** Every result in the view, newest first. */
+/** Calls a function for every result in the view, newest first. */
 export function forResultsFromNewest(
   view: View,
   visit: (index: number, row: ViewRow, result: ResultEntry) => void,
@@ -155,7 +158,7 @@ export function forResultsFromNewest(
 export const CLEARED_PLACEHOLDER = '[tool result cleared]'
 
 export const clearToolResultsShape = {
-  /** The number of newest tool results that stay, counted one by one, not by message. */
+  /** The number of newest tool results that stay. Results are counted individually, not by message. */
   keep: z.int().nonnegative(),
   /**
    * The text of a cleared result, with `{tokens}` and `{tool}` filled in, or a function that returns one. Default "[tool result
@@ -170,7 +173,7 @@ export const clearToolResultsShape = {
       ),
     ])
     .optional(),
-  /** Tools whose results are never cleared. Default: none, as in neuron. */
+  /** Names of tools whose results are never cleared. Default: none, as in neuron. */
   protectedTools: z.array(z.string()).readonly().optional(),
 }
 
@@ -179,12 +182,14 @@ const optionsSchema = z.strictObject(clearToolResultsShape)
 export type ClearToolResultsStageOptions = z.input<typeof optionsSchema>
 
 /**
- * Shows a placeholder in place of all tool results but the newest `keep`, including short and failed ones, as in neuron. Calls, ids and
- * order stay. These results stay too: those in pinned messages, those that already show a replacement other than a preview, those that
- * other rows point to, words of a person, and those of `protectedTools`; they count among the newest. Outputs of recall tools before the newest turn do not:
- * they are cleared whatever `keep` is.
+ * Returns a stage that shows a placeholder in place of all tool results except the newest `keep`, including short and failed ones, as in
+ * neuron. Calls, ids and order stay. The following results also stay, and count among the newest: results in pinned messages, results
+ * that already show a replacement other than a preview, results to which other rows point, a person's words, and results of
+ * `protectedTools`. Outputs of recall tools before the newest turn don't stay: they are cleared whatever `keep` is.
  *
- * In a store a replacement is a text over the output, so a failed result stays marked as failed. Throws `INVALID_INPUT`.
+ * In a store a replacement is a text shown in place of the output, so a failed result stays marked as failed.
+ *
+ * Throws `INVALID_INPUT`.
  */
 export function clearToolResultsStage(
   options: ClearToolResultsStageOptions,

@@ -2,10 +2,10 @@ import { Tally, type View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 
 /**
- * The start of the kept tail: the earliest turn start with at most `keepTokens` after it.
+ * Returns the start of the kept tail: the earliest turn start with at most `keepTokens` after it.
  *
- * The newest turn stays whole even when it is larger, as long as it takes at most `roomTokens`; when it takes more (one request,
- * hundreds of tool calls), the cut is inside it, between calls.
+ * The newest turn stays whole even if it is larger, as long as it takes at most `roomTokens`. If it takes more (one request, hundreds of
+ * tool calls), the cut is inside it, between calls.
  */
 export function findCut(view: View, keepTokens: number, roomTokens: number): number {
   const { rows, turns } = view
@@ -18,14 +18,14 @@ export function findCut(view: View, keepTokens: number, roomTokens: number): num
 }
 
 /**
- * The start of the tail that fills `roomTokens` best: at the start of a turn, or between the calls of a turn when whole turns would
+ * Returns the start of the tail that best fills `roomTokens`: at the start of a turn, or between the calls of a turn if whole turns would
  * leave too much room unused.
  */
 export function findFillingCut(view: View, roomTokens: number): number {
   const { rows, turns } = view
   const atTurn = findCut(view, roomTokens, roomTokens)
   const tokens = view.tokensOfRows(rows.slice(atTurn))
-  // Nothing fits: only the newest group stays, not its whole turn.
+  // Nothing fits, so only the newest group stays, not its whole turn.
   if (tokens > roomTokens) {
     for (let index = rows.length - 1; index > atTurn; index--) if (turns.isLegalCut(index)) return index
     return atTurn
@@ -36,7 +36,7 @@ export function findFillingCut(view: View, roomTokens: number): number {
   return atTurn
 }
 
-/** The first index from which the rest of the view takes at most `tokens`. */
+/** Returns the first index from which the rest of the view takes at most `tokens`. */
 function tailStart(view: View, tokens: number): number {
   let sum = 0
   for (let index = view.rows.length - 1; index >= 0; index--) {
@@ -46,10 +46,10 @@ function tailStart(view: View, tokens: number): number {
   return 0
 }
 
-/** The indexes of rows that stay, with their groups; pending calls always stay. */
+/** Returns the indexes of rows that stay, with their groups; pending calls always stay. */
 export function keepsGroups(view: View, stays: (row: ViewRow) => boolean): Set<number> {
   const kept = new Set(view.turns.pending)
-  // A loop of 20,000 rows is one group: it is read once, not once per row.
+  // A loop of 20,000 rows is one group and is read once, not once per row.
   const done = new Set<readonly number[]>()
   view.rows.forEach((row, index) => {
     if (!stays(row)) return
@@ -61,7 +61,7 @@ export function keepsGroups(view: View, stays: (row: ViewRow) => boolean): Set<n
   return kept
 }
 
-/** Adds rows that a staying row points to (survivors of deduplications), with their groups. */
+/** Adds rows to which a staying row points (survivors of deduplications), with their groups. */
 export function keepSurvivors(view: View, stays: Set<number>): void {
   for (const { key, by } of view.pointerTargets) {
     const survivor = view.indexOf(key)
@@ -72,18 +72,19 @@ export function keepSurvivors(view: View, stays: Set<number>): void {
 }
 
 /*
- * The start of the kept end of a window. A cut is an index: the rows from it on stay, and of those before it the ones in `staying`. Cuts
- * are between groups only, so calls keep their results.
+ * The start of the kept end of a window. A cut is an index: the rows from it on stay, and so do the earlier rows in `staying`. Cuts are
+ * only between groups, so calls keep their results.
  */
 
-/** Whether a row counts as a message of the conversation: not a system message and not inserted by a compaction. */
+/** Returns whether a row counts as a message of the conversation: neither a system message nor inserted by a compaction. */
 export function isCounted({ kind, role }: ViewRow): boolean {
   return kind === 'message' && role !== 'system'
 }
 
 /**
- * The rows that no window may hide, with their groups: system and pinned messages, pending calls, rows that visible rows point to, and
- * rows inserted by compactions, because only a condensation may hide a summary. A condensation may hide those inserted rows.
+ * Returns the rows that no window may hide, with their groups: system and pinned messages, pending calls, rows to which visible rows
+ * point, and rows inserted by compactions, because only a condensation may hide a summary. With `condenses`, the inserted rows may be
+ * hidden.
  */
 export function staying(view: View, condenses = false): Set<number> {
   const stays = keepsGroups(
@@ -94,7 +95,7 @@ export function staying(view: View, condenses = false): Set<number> {
   return stays
 }
 
-/** The cut that keeps the newest `count` messages, moved back to the nearest legal place. */
+/** Returns the cut that keeps the newest `count` messages, moved back to the nearest legal place. */
 export function cutByCount(view: View, count: number): number {
   let cut = view.rows.length
   for (let left = count; cut > 0 && left > 0; cut--) if (isCounted(view.rows[cut - 1]!)) left -= 1
@@ -102,7 +103,7 @@ export function cutByCount(view: View, count: number): number {
   return cut
 }
 
-/** The first cut from `from` on that leaves at most `tokens`; `most` when there is none before it. */
+/** Returns the first cut from `from` on that leaves at most `tokens`; `most` if there is none before it. */
 export function cutToFit(
   view: View,
   stays: ReadonlySet<number>,
@@ -118,17 +119,17 @@ export function cutToFit(
   return most
 }
 
-/** The start of the newest turn; without turns, of the newest group. */
+/** Returns the start of the newest turn, or of the newest group if there are no turns. */
 export function newestTurn(view: View): number {
   for (let index = view.rows.length - 1; index >= 0; index--) if (view.turns.isTurnStart(index)) return index
   return newestGroup(view)
 }
 
-/** The last cut that keeps something. */
+/** Returns the last cut that keeps something. */
 export function newestGroup(view: View): number {
   for (let index = view.rows.length - 1; index > 0; index--) if (view.turns.isLegalCut(index)) return index
   return 0
 }
 
-/** The share of its room that a tail of whole turns must fill; otherwise the cut is inside a turn. */
+/** The minimum share of the room that a tail of whole turns must fill; otherwise the cut is inside a turn. */
 const FILLED_SHARE = 0.75

@@ -34,15 +34,14 @@ type Cuttable = {
 }
 
 /**
- * Texts that are cut all or none, because only their total shown size is known: a part that shows its original; the parts of a row that
- * show replacements, for which the row has only a sum.
+ * Texts that are cut all or none, because only their total shown size is known: a part that shows its original, or the parts of a row
+ * that show replacements, for which the row stores only a sum.
  */
 type CuttableGroup = { readonly texts: readonly Cuttable[]; readonly shown: Sizes }
 
 /**
- * The last resort when the request does not fit after everything else: cuts the longest contents, all to one length, until it fits. The
- * rows keep their text; the view shows less of it. Contents that were cut before, for a larger window, are cut again from their
- * originals.
+ * The last resort if the request still doesn't fit: cuts the longest contents, all to the same length, until it fits. The rows keep their
+ * text; the view shows less of it. Contents that were cut before, for a larger window, are cut again from their originals.
  */
 export const cut: PlanningStage<Plan | undefined> = {
   name: 'cut',
@@ -57,7 +56,7 @@ export const cut: PlanningStage<Plan | undefined> = {
     const all = cuttableRows(view).flatMap((row) =>
       cuttableGroups(row, context.contentOf(row), view.estimator),
     )
-    // What a person answered through a tool is cut only when nothing else makes the request fit.
+    // A person's answers through a tool are cut only if nothing else makes the request fit.
     const others = all.filter(({ texts }) => !texts.some((text) => isAnswer(view, text, context)))
     const groups = others.length < all.length && canFit(view, others, context) ? others : all
     const level = findLevel(view, groups, context)
@@ -86,7 +85,7 @@ function canFit(view: View, groups: readonly CuttableGroup[], context: StageCont
   return groups.length > 0 && tokensCut(view, groups, shortest) <= context.limitTokens
 }
 
-/** The tokens of the history when every longer text is cut to a length, in units. */
+/** Returns the tokens of the history if every longer text is cut to a length, in units. */
 function tokensCut(view: View, groups: readonly CuttableGroup[], level: number): number {
   const total = unitsOf(view.sizes)
   const framing = view.tokens - view.estimator.toTokens(total, view.provider)
@@ -119,7 +118,7 @@ function cuttableGroups(row: ViewRow, parts: readonly Part[], estimator: Estimat
   for (const shownAs of ['text', 'toolResults'] as const) {
     const together = texts.filter((text) => text.shownAs === shownAs && replaced.has(text.part))
     if (together.length === 0) continue
-    // A replacement is a text, without media.
+    // Replacements are texts, without media.
     const shown = { ...NO_SIZES, [shownAs]: row.sizes[shownAs] - others[shownAs] }
     groups.push({ texts: together, shown })
   }
@@ -143,13 +142,13 @@ function cuttableTexts(row: ViewRow, parts: readonly Part[], estimator: Estimato
   })
 }
 
-/** The shown units that a group loses when every text longer than `level` is cut; 0 for none. */
+/** Returns the shown units that a group loses if every text longer than `level` is cut; 0 if none is. */
 function savingOf({ texts, shown }: CuttableGroup, level: number): number {
   const left = texts.reduce((sum, { units }) => sum + Math.min(units, level), 0)
   return Math.max(0, unitsOf(shown) - left)
 }
 
-/** The greatest length, in units, with which the history fits when every longer text is cut to it. */
+/** Returns the greatest length, in units, at which the history fits if every longer text is cut to it. */
 function findLevel(view: View, groups: readonly CuttableGroup[], { limitTokens }: StageContext): number {
   const fits = (level: number): boolean => tokensCut(view, groups, level) <= limitTokens
   const shortest = shortestUnits(view.estimator)
@@ -183,7 +182,7 @@ function kindOf(shownAs: Cuttable['shownAs']): TextKind {
   return shownAs === 'toolResults' ? 'toolResult' : 'text'
 }
 
-/** The longest beginning of a text that takes at most `units` with its ending; no character is split. */
+/** Returns the longest beginning of a text that, with its ending, takes at most `units`; no character is split. */
 function cutText(text: string, units: number, estimator: Estimator, kind?: TextKind): string {
   let low = 0
   let high = text.length

@@ -22,37 +22,36 @@ import type { Sizes } from '../tokens/measure.ts'
 import { attachedAgain, attachmentRows } from './attached-again.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 
-/** The share of the re-read files' size that must be saved. */
+/** The minimum share of the re-read files' size that must be saved. */
 export const DEDUP_THRESHOLD = 0.3
 
-/** The text in place of an earlier read. */
 function deduplicatedText(path: string): string {
   return `[File ${path} - refer to latest read below]`
 }
 
-/** The longest text, in characters, that may be a remark instead of a file. */
+/** The longest text that may be a remark instead of a file, in characters. */
 const LONGEST_REMARK = 600
 
-/** No tool cuts its output to fewer characters. */
+/** The shortest output that a tool may have cut, in characters. */
 const SHORTEST_CUT = 1_000
 /**
- * A later read of at least this share of an earlier one's length is the same file without further checks: edits make a file a little
+ * A later read with at least this share of an earlier read's length is the same file without further checks: edits make a file slightly
  * shorter.
  */
 const LEAST_LENGTH = 0.9
 
-/** Short outputs that are no file: it does not exist, or has not changed since it was shown. */
+/** Short outputs that are not a file: it doesn't exist, or has not changed since it was shown. */
 const REMARK =
   /no such file|(?:does|do|did) not exist|doesn['’]t exist|\bnot found\b|(?:permission|access)\b[^\n]{0,40}\bdenied|is a directory|ENOENT|EACCES|\bunchanged\b|(?:not|n['’]t) (?:been )?(?:changed|modified)\b|no changes since|still current|already (?:been )?(?:read|shown|in (?:the |your )?context)|interrupted by|doesn['’]t want to|rejected|limit exceeded/i
 
 /**
- * A read that is described in words, at the head of a result: elsewhere in a text the pattern would match prose ("reading the
+ * A read that is described in words, at the beginning of a result: elsewhere in a text the pattern would match prose ("reading the
  * file").
  */
 const READ_HEADING =
   /^[^\p{L}\p{N}\n]{0,4}(?:read_file|readFile|reading|read file|read|cat)\s+['"`]?([^\s'"`]+)/iu
 
-/** One result that shows (a part of) a file. */
+/** One result that shows a file or a part of it. */
 type FileRead = {
   readonly index: number
   readonly row: ViewRow
@@ -68,20 +67,20 @@ type FileRead = {
   readonly range: LineRange
   readonly lines: number
   readonly text: string
-  /** Whether only words identify the read, so that its lines are unknown. */
+  /** Whether the read is identified only by words, so that its lines are unknown. */
   readonly isWorded: boolean
-  /** The sizes that its preview saves, if it shows one: then only head and tail are visible. */
+  /** The sizes that its preview saves, if it shows one: then only the head and the tail are visible. */
   readonly preview: Sizes | undefined
 }
 
 /**
- * Replaces the result of a file read by a pointer to a later one that shows all its lines.
+ * Replaces the result of a file read with a pointer to a later read that shows all its lines.
  *
- * A read is identified by its tool's name and path argument; its lines, by its arguments and the notices in the result. Reads that
- * differ in any other argument (a revision, pages, an encoding) are different. The later read must have succeeded, also by its text,
- * be of the same file, have as many images, be visible and show its original: the plan requires it. Of two previews of the same lines
- * the later one replaces the earlier. Repeated attachments of a user count too. The later read is the current one, also when the
- * file has become shorter.
+ * A read is identified by its tool's name and path argument, and its lines by its arguments and the notices in the result. Reads that
+ * differ in any other argument (a revision, pages, an encoding) are different. The later read must have succeeded (also by its text), be
+ * of the same file, have as many images, be visible and show its original: the plan requires it. Of two previews of the same lines, the
+ * later replaces the earlier. A user's repeated attachments count too. The later read is considered current even if the file has become
+ * shorter.
  */
 export const deduplicate: PlanningStage<Plan | undefined> = {
   name: 'deduplicate',
@@ -89,7 +88,7 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
   reads(view, { settings }) {
     const rows = new Set(attachmentRows(view))
     if (!usesIndex(settings) || settings.deduplicateByText) {
-      // Results first: their text decides whether their calls are needed.
+      // Results come first: their text decides whether their calls are needed.
       for (const row of view.rows) if (row.results.length > 0) rows.add(row)
       for (const row of view.rows) if (row.calls.length > 0) rows.add(row)
     } else {
@@ -170,7 +169,7 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
   },
 }
 
-/** Newest first: each read survives or is covered by a later survivor. */
+/** Goes from the newest to the oldest: each read survives or is covered by a later survivor. */
 function supersededReads(
   view: View,
   reads: readonly FileRead[],
@@ -197,8 +196,8 @@ function canReplace(later: FileRead, read: FileRead, writes: Writes): boolean {
 }
 
 /**
- * Whether a shorter text may be the new content of a file. A long beginning of the earlier text was cut by a tool without a notice,
- * unless the file was written in between; a few words without common lines are another kind of output.
+ * Returns whether a shorter text may be the new content of a file. A long beginning of the earlier text was cut by a tool without a
+ * notice, unless the file was written in between; a few words without common lines are another kind of output.
  */
 function isSameFile(later: FileRead, read: FileRead, writes: Writes): boolean {
   if (later.result.units >= LEAST_LENGTH * read.result.units) return true
@@ -213,7 +212,7 @@ function isSameFile(later: FileRead, read: FileRead, writes: Writes): boolean {
   return lines.filter((line) => known.has(line)).length * 2 >= lines.length
 }
 
-/** The parts that others point to, with the keys of the rows of these. */
+/** The parts to which others point, with the keys of the pointing rows. */
 class Survivors {
   readonly #parts = new Map<string, RequiredPart & { readonly by: number[] }>()
 
@@ -229,7 +228,7 @@ class Survivors {
   }
 }
 
-/** The rows of calls that write a file, by its path. */
+/** The rows of calls that write a file, by path. */
 type Writes = ReadonlyMap<string, readonly number[]>
 
 function writesIn({ rows }: View): Writes {
@@ -250,12 +249,12 @@ function knownLinesOf(read: FileRead): ReadonlySet<string> {
   return lines
 }
 
-/** The lines of a text that are not blank, without line numbers of the tool. */
+/** Returns the lines of a text that are not blank, without the tool's line numbers. */
 function bareLines(text: string): string[] {
   return text.split('\n').flatMap((line) => line.replace(/^\s{0,9}\d{1,9}[→:|\t ]/, '').trim() || [])
 }
 
-/** The shown size of a read, in the estimator's units. */
+/** Returns the shown size of a read, in the estimator's units. */
 function shownUnits({ result, preview }: Pick<FileRead, 'result' | 'preview'>): number {
   return result.units - (preview?.toolResults ?? 0)
 }
@@ -277,18 +276,21 @@ type Target = {
 }
 type TargetFinder = (call: Call) => Target | undefined
 
-/** Whether the index knows the paths of all calls: it has the default names of arguments. Settings may be copies. */
+/**
+ * Returns whether the index contains the paths of all calls, that is, whether the settings have the default argument names. Settings may
+ * be copies, so the lists are compared by content.
+ */
 function usesIndex({ pathArguments }: StageContext['settings']): boolean {
   return pathArguments === PATH_ARGUMENTS || pathArguments.join() === PATH_ARGUMENTS.join()
 }
 
-/** The read of a call from the index, which uses the default names of arguments. */
+/** Returns the read of a call from the index, which uses the default argument names. */
 function indexedTarget(call: Call): Target | undefined {
   const { path, range = { from: 1 }, variant } = call as Call & IndexedCall
   return path === undefined ? undefined : { path, range, variant }
 }
 
-/** With the caller's own names the arguments themselves are read. */
+/** With custom argument names, the arguments themselves are read. */
 function targetFinder(view: View, { settings, contentOf }: StageContext): TargetFinder {
   if (usesIndex(settings)) return indexedTarget
   return (call) => {
@@ -310,7 +312,7 @@ function inputOf(view: View, call: Call, contentOf: StageContext['contentOf']): 
 
 type Candidate = Omit<FileRead, 'lines' | 'text' | 'isWorded'>
 
-/** Successful reads by tool name and path argument whose results show their original, of files that are read more than once. */
+/** Returns successful reads by tool name and path argument whose results show their original, of files that are read more than once. */
 function structuredReads(
   view: View,
   targetOf: TargetFinder,
@@ -332,7 +334,7 @@ function structuredReads(
   return reads.filter(({ group }) => counts.get(group)! > 1)
 }
 
-/** The read with the lines that its result shows; `undefined` when the result shows no file. */
+/** Returns the read with the lines that its result shows; `undefined` if the result shows no file. */
 function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[] {
   const output = outputOf(read.row, read.result, contentOf)
   if (output === undefined || !showsFile(output)) return []
@@ -341,7 +343,7 @@ function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[
 }
 
 /**
- * Whether a result may be the content of a file. Empty results, errors as plain text and "unchanged since last read" are not: they
+ * Returns whether a result may be the content of a file. Empty results, plain text errors and "unchanged since last read" are not: they
  * neither replace another read nor are replaced.
  */
 function showsFile(output: ToolResultOutput): boolean {
@@ -352,8 +354,8 @@ function showsFile(output: ToolResultOutput): boolean {
 }
 
 /**
- * Results whose first line has the file, by tool and arguments. Their number of lines is known only from the heading, so a later
- * one must also have at least as many lines.
+ * Returns results whose first line names the file, by tool and arguments. Their number of lines is known only from the heading, so a
+ * later read must also have at least as many lines.
  */
 function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }: StageContext): FileRead[] {
   const reads: FileRead[] = []
@@ -376,20 +378,22 @@ function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }
   return reads
 }
 
-/** The path in the heading of a result. */
 function headedPath(text: string): string | undefined {
   const path = withoutTrailing(READ_HEADING.exec(text.slice(0, 500))?.[1] ?? '', '.,:;)]…')
   return path !== '' && looksLikePath(path) ? path : undefined
 }
 
-/** The heading takes precedence over the arguments; a cut result with lines in its heading shows unknown lines. */
+/**
+ * Returns the lines of a read. The heading takes precedence over the arguments; a cut result with lines in its heading shows unknown
+ * lines.
+ */
 function wordedRange(requested: LineRange, text: string): LineRange {
   const range = statedRange(text)
   if (range === undefined) return shownRange(requested, text)
   return isCut(text) ? UNKNOWN_LINES : range
 }
 
-/** Whether a word is a path: it has a slash, or a dot followed by an ending. */
+/** Returns whether a word is a path: it has a slash, or a dot followed by an extension. */
 function looksLikePath(text: string): boolean {
   return /[/\\]/.test(text) || /\.[\p{L}\p{N}]{1,8}$/u.test(text)
 }

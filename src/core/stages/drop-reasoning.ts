@@ -20,7 +20,7 @@ type DropReasoningStageOptions = z.input<typeof optionsSchema>
 export const DROP_REASONING_KEEP_TURNS = 1
 
 /**
- * Makes a stage that empties the reasoning of older turns, signatures and redacted forms included. Only finished tool loops lose their
+ * Returns a stage that empties the reasoning of older turns, including signatures and redacted forms. Only finished tool loops lose their
  * reasoning, each as a whole; a loop with a pinned message keeps it. Name: `drop_reasoning`.
  *
  * Throws `INVALID_INPUT`.
@@ -51,13 +51,15 @@ export function dropReasoningStage(
   }
 }
 
-/** The assistant's rows of the loops and messages that may lose their reasoning. */
+/** Returns the assistant's rows of the loops and messages that may lose their reasoning. */
 function rowsToRead(view: View, keepTurns: number): ViewRow[] {
   const end = view.turns.turnStarts().at(-keepTurns)
   return end === undefined ? [] : reasoningRows(view, 0, end)
 }
 
-/** The rows from `from` to before `to` whose reasoning may be emptied: finished loops with reasoning, without pins and open calls. */
+/**
+ * Returns the rows from `from` to before `to` whose reasoning may be emptied: finished loops with reasoning, without pins and open calls.
+ */
 export function reasoningRows(view: View, from: number, to: number): ViewRow[] {
   const { rows, turns } = view
   const open = turns.openLoop
@@ -74,7 +76,7 @@ export function reasoningRows(view: View, from: number, to: number): ViewRow[] {
   return found
 }
 
-/** Empties the reasoning of these rows, except parts that show a replacement already. */
+/** Empties the reasoning of these rows, except parts that already show a replacement. */
 export function emptiedReasoning(
   rows: readonly ViewRow[],
   contentOf: (row: ViewRow) => readonly Part[],

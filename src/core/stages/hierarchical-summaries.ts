@@ -7,23 +7,23 @@ import { findCut } from './cut-points.ts'
 import type { BareContext, StageContext, SummarizingStage, SummaryTaskDraft } from './stage.ts'
 import { coverableRuns, tokensThatStay } from './summarize.ts'
 
-/** The minimum tokens and messages of a chunk that becomes a summary. */
+/** The minimum tokens of a chunk that becomes a summary of the lowest level. */
 export const LEAF_TOKENS = 20_000
-/** The number of messages in a summary of the lowest level. */
+/** The minimum number of messages of such a chunk. */
 export const LEAF_MESSAGES = 8
-/** The number of neighbouring summaries of one level that become one of the next. */
+/** The number of neighboring summaries of one level that become one summary of the next. */
 export const FAN_OUT = 4
-/** The default share of the target for the kept tail: the summaries need room too. */
+/** The default share of the target for the kept tail; the summaries need room too. */
 const TAIL_SHARE = 0.3
-/** The most rounds of one run; each makes at least one more level or batch. */
+/** The most rounds of one run; each adds at least one level or batch. */
 const MOST_ROUNDS = 32
 
 const optionsSchema = z.strictObject({
   /** The minimum tokens of a chunk that becomes a summary. Default 20,000. */
   leafTokens: z.int().positive().default(LEAF_TOKENS),
-  /** Its minimum messages. Default 8. */
+  /** The minimum messages of such a chunk. Default 8. */
   leafMessages: z.int().positive().default(LEAF_MESSAGES),
-  /** The number of neighbouring summaries of one level that become one of the next. Default 4. */
+  /** The number of neighboring summaries of one level that become one summary of the next. Default 4. */
   fanOut: z.int().min(2).default(FAN_OUT),
 })
 
@@ -32,14 +32,16 @@ export type HierarchicalOptions = z.input<typeof optionsSchema>
 type Options = z.output<typeof optionsSchema>
 
 /**
- * Summaries of several levels: the far past stays cheap, the near past detailed, and each can be opened again.
+ * Returns a stage that makes summaries of several levels: the distant past stays cheap, the recent past detailed, and each summary can be
+ * opened again.
  *
- * Messages before the kept tail become summaries of level 0, one per chunk; when enough neighbouring summaries of one level are in the
- * view, the oldest of them become one of the next level, lowest level first. A summary is never merged with messages, which would
- * summarize the same words again and again. Rows that stay (pinned and system messages, pending calls) separate the summaries beside
- * them.
+ * Messages before the kept tail become summaries of level 0, one per chunk. If the view contains enough neighboring summaries of one
+ * level, the oldest of them become one summary of the next level, lowest level first. A summary is never merged with messages, because
+ * that would summarize the same words again and again. Rows that stay (pinned and system messages, pending calls) separate the summaries
+ * beside them.
  *
- * Messages too few for a chunk stay: add a stage after this one that compacts in every case.
+ * If there are too few messages for a chunk, they stay: follow this stage with one that compacts in every case.
+ *
  * Throws `INVALID_INPUT`.
  */
 export function hierarchicalSummaries(
@@ -58,7 +60,7 @@ export function hierarchicalSummaries(
   }
 }
 
-/** The chunks of messages before the kept tail, cut between turns and tool groups. */
+/** Returns the chunks of messages before the kept tail, cut between turns and tool groups. */
 function leafTasks(view: View, context: BareContext, options: Options): SummaryTaskDraft[] {
   const { keepRecentTokens, summaryMaxTokens } = context.settings
   const room = context.targetTokens - summaryMaxTokens - tokensThatStay(view)
@@ -70,7 +72,7 @@ function leafTasks(view: View, context: BareContext, options: Options): SummaryT
     .map((rows) => ({ rows, level: 0 }))
 }
 
-/** The stretches of a run without summaries. */
+/** Returns the stretches of a run without summaries. */
 function messageRuns(run: readonly ViewRow[]): ViewRow[][] {
   const runs: ViewRow[][] = [[]]
   for (const row of run) {
@@ -97,7 +99,7 @@ function chunks(view: View, run: readonly ViewRow[], { leafTokens, leafMessages 
   return found
 }
 
-/** Neighbouring summaries of the lowest level that has enough of them, oldest first. */
+/** Returns neighboring summaries of the lowest level that has enough of them, oldest first. */
 function mergeTasks(view: View, { metadataOf }: StageContext, { fanOut }: Options): SummaryTaskDraft[] {
   const found = new Map<number, ViewRow[][]>()
   let run: ViewRow[] = []

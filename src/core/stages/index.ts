@@ -1,4 +1,4 @@
-/* Stages of a compaction, and compositions of them. The entry `undertext/stages`. */
+/* The entry point `undertext/stages`: stages of a compaction, and compositions of them. */
 
 export { type HierarchicalOptions, hierarchicalSummaries } from './hierarchical-summaries.ts'
 export {

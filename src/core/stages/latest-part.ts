@@ -4,21 +4,21 @@ import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { SizesSum, tokensOf } from '../tokens/measure.ts'
 
-/** What a part of a plan must achieve to be used in place of the whole. */
+/** The minimum effect of a part of a plan that is used in place of the whole. */
 export type Enough = {
-  /** The size that the view is to have, tokens. */
+  /** The target size of the view, in tokens. */
   readonly targetTokens: number
-  /** The least that a run must be worth, and that it must save, tokens. */
+  /** The minimum worth of a run and its minimum savings, in tokens. */
   readonly minimumWorth: number
   readonly minimumSavings: number
-  /** From this index on, earlier steps of the run have changed the view: there is no reasoning to keep valid. */
+  /** The index from which earlier steps of the run have changed the view, so that no reasoning there can stay valid. */
   readonly changedFrom: number
 }
 
 /**
- * The newest replacements of a plan that are enough alone; the whole plan where there are none, or where no reasoning is between its first
- * row and theirs. For models that check what precedes their reasoning: the later the first change, the more of it stays valid. All parts of a
- * row are replaced together.
+ * Returns the newest replacements of a plan that are sufficient alone; the whole plan if there are none, or if no reasoning is between
+ * its first row and theirs. For models that check the content before their reasoning: the later the first change, the more reasoning
+ * stays valid. All parts of a row are replaced together.
  */
 export function latestPart(view: View, plan: Plan, enough: Enough): Plan {
   const first = firstIndex(view, plan.replace)
@@ -32,7 +32,7 @@ export function latestPart(view: View, plan: Plan, enough: Enough): Plan {
     const by = required.by.filter((key) => keys.has(key))
     return by.length === 0 ? [] : [{ ...required, by }]
   })
-  // The figure of the whole plan.
+  // This figure belongs to the whole plan.
   const { files: _, ...params } = plan.params
   return { ...plan, replace: chosen, requires, params }
 }
@@ -63,7 +63,7 @@ function newestThatAreEnough(
     }
     const tokens = tokensOf(left.value, view.sent, estimator, provider)
     const saved = view.tokens - tokens
-    // At most what is left is written into the prompt cache again.
+    // At most the remaining tokens are written to the prompt cache again.
     const isEnough =
       tokens <= targetTokens && saved >= minimumSavings && worthOf(saved, tokens) >= minimumWorth
     if (isEnough) return rows.size === byRow.size ? undefined : replace.filter((one) => rows.has(one.row))

@@ -11,8 +11,8 @@ import type { BareContext, PlanningStage } from './stage.ts'
 
 const optionsSchema = z.strictObject({
   /**
-   * The newest so many parts with media stay, and all others are shown as a text, whatever the limits are. Default: the stage acts when images
-   * or bytes are due, and reduces them to the target.
+   * The number of newest parts with media that stay; all others are shown as a text, whatever the limits are. Default: the stage acts
+   * when images or bytes are due, and reduces them to the target.
    */
   keep: z.int().nonnegative().optional(),
 })
@@ -20,20 +20,20 @@ const optionsSchema = z.strictObject({
 /** Options of the stage `media`. */
 export type MediaStageOptions = z.input<typeof optionsSchema>
 
-/** Images and files that stay when older ones are shown as a text. */
+/** The number of newest images and files that stay by default. */
 export const KEEP_RECENT_MEDIA = 3
 
-/** The longest file name in a text. */
+/** The longest file name in a text, in UTF-16 units. */
 const LONGEST_NAME = 200
 
-/** A message part with media: an image, a file, or a tool result with some. */
+/** A message part with media: an image, a file, or a tool result that contains one. */
 type Medium = { readonly row: ViewRow; readonly part: number; readonly original: Part; readonly sizes: Sizes }
 
 /**
- * Makes a stage that shows a short text in place of the oldest images and files, in messages and in tool results, whose own text stays.
- * It acts when the images or the bytes of the request are due, whatever its tokens are, and down to their target, so that the
- * cached prefix is seldom invalidated. The newest stay, and those of the current turn and of pinned messages; when the request would
- * be refused, only those of pinned messages do. Name: `media`.
+ * Returns a stage that shows a short text in place of the oldest images and files, in messages and in tool results; a tool result keeps
+ * its text. It acts when the images or the bytes of the request are due, whatever its tokens are, and reduces them to their target, so
+ * that the cached prefix is seldom invalidated. The newest media and those of the current turn and of pinned messages stay; if the
+ * request would be refused, only those of pinned messages do. Name: `media`.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -70,7 +70,7 @@ function isChangeable(view: View, { kind, pinned, sizes }: ViewRow, index: numbe
   return hasMedia && kind === 'message' && !pinned && !view.turns.pending.has(index)
 }
 
-/** The parts of a row that show media. Text files and files with a URL are not media: they cost tokens only. */
+/** Returns the parts of a row that show media. Text files and files with a URL are not media: they only cost tokens. */
 function mediaOf({ estimator }: View, row: ViewRow, parts: readonly Part[]): Medium[] {
   return parts.flatMap((original, part): Medium[] => {
     if (row.shown.some((entry) => entry.part === part)) return []
@@ -79,15 +79,15 @@ function mediaOf({ estimator }: View, row: ViewRow, parts: readonly Part[]): Med
   })
 }
 
-/** All but the newest `keep`, without those that other rows point to, unless none stays. */
+/** Returns all media except the newest `keep`, without those to which other rows point, unless none of these stays. */
 function oldest(view: View, media: readonly Medium[], keep: number): readonly Medium[] {
   if (keep === 0) return media
   return media.slice(0, -keep).filter(({ row, part }) => !view.isPointerTarget(row.key, part))
 }
 
 /**
- * The oldest media down to the target, except the newest and those after the last answer, which the model has not seen; and more of them
- * while the request would be refused.
+ * Returns the oldest media down to the target, except the newest and those after the last answer, which the model has not seen; more of
+ * them if the request would be refused.
  */
 function dueMedia(
   view: View,
@@ -125,7 +125,10 @@ function dueMedia(
   return media.filter((one) => chosen.has(one))
 }
 
-/** All large images, where no large one stays without them, and fewer images go than by the limit beside them; otherwise nothing. */
+/**
+ * Returns all large images, if no large image stays then, and if removing them takes fewer images than meeting the limit that applies
+ * beside a large image; otherwise nothing.
+ */
 function largeAlone(old: readonly Medium[], used: RequestMedia, target: MediaMost): readonly Medium[] {
   const most = Math.min(target.images, target.imagesBesideLarge)
   if (most === target.images) return []
@@ -145,7 +148,7 @@ function replacementOf({ estimator }: View, { row, part, original, sizes }: Medi
   return { row, part, text, saved: savedBy(sizes, shownAs, units) }
 }
 
-/** The text in place of a part. A tool result keeps its texts, and each of its images and files becomes a line. */
+/** Returns the text in place of a part. A tool result keeps its texts, and each of its images and files becomes a line. */
 function textFor(row: ViewRow, part: Part): string {
   if (part.type === 'image' || part.type === 'file') return notice(row, part)
   if (part.type !== 'tool-result' || part.output.type !== 'content') return ''
@@ -159,7 +162,7 @@ function textFor(row: ViewRow, part: Part): string {
 
 const [, READ] = RECALL_TOOLS
 
-/** It depends on nothing but the part and its place, so that a cached prefix stays valid. */
+/** The notice depends only on the part and its place, so that a cached prefix stays valid. */
 function notice({ position }: ViewRow, item: ImagePart | FilePart): string {
   const data = item.type === 'image' ? item.image : item.data
   const name = item.type === 'file' ? item.filename?.slice(0, LONGEST_NAME) : undefined

@@ -15,7 +15,7 @@ import {
 } from './importance/weights.ts'
 import type { PlanningStage } from './stage.ts'
 
-/** Classes of messages that can be kept regardless of their score, and the signal of each. */
+/** Classes of messages that can be kept whatever their score, and the signal of each. */
 const PROTECTED = {
   firstRequest: 'firstRequest',
   constraints: 'constraint',
@@ -35,19 +35,22 @@ export type ProtectedClass = keyof typeof PROTECTED
 export const priorityShape = {
   /** Points by role and signal. Default: PromptFleet's roles, and the signals of `DEFAULT_WEIGHTS`. */
   weights: weightsSchema.optional(),
-  /** Whether to rank by score, or by score per token, which prefers many small messages to few large ones. Default "score". */
+  /** Whether to rank by score, or by score per token, which prefers many small messages to a few large ones. Default "score". */
   order: z.enum(['score', 'scorePerToken']).optional(),
-  /** Classes that are kept regardless of their score. Default: none. */
+  /** Classes that are kept whatever their score. Default: none. */
   protect: z
     .array(z.enum(Object.keys(PROTECTED) as [ProtectedClass, ...ProtectedClass[]]))
     .readonly()
     .optional(),
   /**
-   * What stays of the newest turn regardless of its score: all of it (default), its request alone, as in PromptFleet, or nothing, so that
-   * the rest always fits beside system messages and protected classes.
+   * The part of the newest turn that stays whatever its score: all of it (default), only its request, as in PromptFleet, or nothing, so
+   * that the rest always fits beside system messages and protected classes.
    */
   keepNewest: z.enum(['turn', 'request', 'nothing']).optional(),
-  /** Other scores, such as those of `messages.importance` with the application's scorer. Messages without one get the default score. */
+  /**
+   * Custom scores, such as those of `messages.importance` with the application's scorer. Messages without a custom score get the default
+   * score.
+   */
   scores: z
     .array(z.object({ messageIds: z.array(z.string()).readonly(), importance: z.number().min(0).max(1) }))
     .readonly()
@@ -58,11 +61,13 @@ const optionsSchema = z.strictObject(priorityShape)
 export type PriorityStageOptions = z.input<typeof optionsSchema>
 
 /**
- * Keeps the highest-scoring messages that fit the target, and hides the others, like PromptFleet's `PriorityBased`.
+ * Returns a stage that keeps the highest-scoring messages that fit the target, and hides the others, like PromptFleet's `PriorityBased`.
  *
- * Groups are ranked: a call with its results scores as the call, and is kept or hidden as a whole. The order is by falling score, then
- * by the view; a group that does not fit is skipped, and smaller ones after it are still tried. System and pinned messages, summaries,
- * open calls and the newest turn always stay; when these alone exceed the target, the plan's parameters contain `overBudget: true`.
+ * Groups are ranked: a call with its results scores as the call, and is kept or hidden as a whole. The order is by descending score, then
+ * by the view's order; a group that doesn't fit is skipped, and smaller ones after it are still tried. System and pinned messages,
+ * summaries, open calls and the newest turn always stay; if these alone exceed the target, the plan's parameters contain `overBudget:
+ * true`.
+ *
  * Throws `INVALID_INPUT`.
  */
 export function priorityStage(
@@ -103,7 +108,7 @@ export function priorityStage(
   }
 }
 
-/** Groups with the given scores of their messages; the highest of a group counts. */
+/** Returns groups with the given scores of their messages; the highest score in a group counts. */
 function withScores(
   groups: readonly ScoredGroup[],
   view: View,
@@ -134,7 +139,7 @@ type SelectionOptions = {
   readonly keepNewest: 'turn' | 'request' | 'nothing'
 }
 
-/** The greedy choice over the groups of the view, in one pass; `overBudget`: the rows that must stay are too large alone. */
+/** Chooses greedily over the groups of the view, in one pass. `overBudget`: the rows that must stay alone are too large. */
 function selectByPriority(
   view: View,
   groups: readonly ScoredGroup[],
@@ -169,12 +174,11 @@ function selectByPriority(
   return { hide: view.rows.filter((_, index) => !chosen.has(index)), overBudget }
 }
 
-/** System messages, and rows that compactions inserted. */
 function isFixed(row: ViewRow): boolean {
   return row.kind !== 'message' || row.role === 'system'
 }
 
-/** The newest turn: from the newest request on; of several consecutive requests only the newest. */
+/** Returns the newest turn, from the newest request on; of several consecutive requests only the newest counts. */
 function newestRows(view: View, keepNewest: 'turn' | 'request' | 'nothing'): ReadonlySet<number> {
   if (keepNewest === 'nothing') return new Set()
   const last = view.rows.length - 1
@@ -188,7 +192,7 @@ function tokensOfGroup(view: View, { indexes }: ScoredGroup): number {
   return Math.max(1, view.tokensOfRows(indexes.map((index) => view.rows[index]!)))
 }
 
-/** The kept groups and their size, while they are chosen. */
+/** The groups chosen so far, and their size. */
 class Chosen {
   readonly #view: View
   readonly #groups = new Map<number, ScoredGroup>()
@@ -219,7 +223,7 @@ class Chosen {
     return this.#tally.tokens
   }
 
-  /** A group with the groups that must stay with it and are not kept yet: reads that its rows point to. */
+  /** Returns a group with the groups that must stay with it and are not kept yet: reads to which its rows point. */
   withSurvivors(group: ScoredGroup): ScoredGroup[] {
     const together = new Set([group])
     for (const member of together) {

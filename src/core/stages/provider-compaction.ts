@@ -16,14 +16,14 @@ import { emptiedReasoning, reasoningRows } from './drop-reasoning.ts'
 /** The place of a compaction block. */
 export type BlockPlace = {
   readonly row: ViewRow
-  /** The message's parts, originals. */
+  /** The original parts of the message. */
   readonly parts: readonly Part[]
   readonly part: number
 }
 
 /**
- * Plans a block in place of everything before it. The block moves into a row of its own, which replaces the hidden rows; in its message
- * the block and the parts before it are shown as nothing, because the provider ignores them. `undefined` when no row before it may be
+ * Plans a block in place of everything before it. The block moves into its own row, which replaces the hidden rows; in its message the
+ * block and the parts before it are shown as empty, because the provider ignores them. Returns `undefined` if no row before it may be
  * hidden.
  */
 export function planBlock(view: View, { row, parts, part }: BlockPlace): Plan | undefined {
@@ -34,8 +34,8 @@ export function planBlock(view: View, { row, parts, part }: BlockPlace): Plan | 
 }
 
 /**
- * Plans a block of no message, which the provider wrote when it was asked to, in place of the rows before an index. `undefined` when none
- * of them may be hidden.
+ * Plans a block that is not in a message, because the provider wrote it on request, in place of the rows before an index. Returns
+ * `undefined` if none of them may be hidden.
  */
 export function planRequestedBlock(
   view: View,
@@ -74,7 +74,7 @@ function blockPlan(
   }
 }
 
-/** The rows before an index that may be hidden: no pinned one, no system message, no half of a call. */
+/** Returns the rows before an index that may be hidden: no pinned message, no system message, no half of a call. */
 function coveredBy(view: View, end: number): ViewRow[] {
   const { rows, turns } = view
   const stays = new Set(turns.waiting)
@@ -89,7 +89,7 @@ function coveredBy(view: View, end: number): ViewRow[] {
   return covered
 }
 
-/** Empty replacements for the block, which moved, and for the parts before it in its message. */
+/** Returns empty replacements for the block, which moved, and for the parts before it in its message. */
 function movedParts(view: View, { row, parts, part }: BlockPlace): PlannedReplacement[] {
   const shown = new Set(row.shown.map((entry) => entry.part))
   return parts.slice(0, part + 1).flatMap((original, index): PlannedReplacement[] => {
@@ -100,13 +100,13 @@ function movedParts(view: View, { row, parts, part }: BlockPlace): PlannedReplac
   })
 }
 
-/** A provider's report of a change: its own object, unchanged. */
+/** A provider's report of a change, as the unchanged object. */
 export type AppliedEdit = JsonObject & { readonly type: string }
 
-/** A plan for an edit, and the number of results or turns it covers. `plan` is absent when there is nothing to do. */
+/** A plan for an edit, and the number of results or turns that it covers. `plan` is absent if there is nothing to do. */
 type EditPlan = { readonly plan: Plan | undefined; readonly applied: number }
 
-/** The number that a provider cleared, in its own spelling or the AI SDK's. */
+/** Returns the number that a provider cleared, in its own spelling or the AI SDK's. */
 export function clearedBy(edit: AppliedEdit, what: 'tool_uses' | 'thinking_turns'): number {
   const [wire, camel] =
     what === 'tool_uses'
@@ -117,9 +117,9 @@ export function clearedBy(edit: AppliedEdit, what: 'tool_uses' | 'thinking_turns
 }
 
 /**
- * The placeholder in place of the `count` oldest results before row `end`, except those of some tools, like Anthropic's
- * `clear_tool_uses_20250919`. Results that already show a replacement count among them and stay: a provider that receives
- * placeholders counts them again.
+ * Plans a placeholder in place of the `count` oldest results before row `end`, except those of some tools, like Anthropic's
+ * `clear_tool_uses_20250919`. Results that already show a replacement count among them and stay: a provider that receives placeholders
+ * counts them again.
  */
 export function planClearedResults(
   view: View,
@@ -148,12 +148,12 @@ export function planClearedResults(
   return editPlan(replace, edit, count, seen)
 }
 
-/** The rows whose content `planClearedReasoning` reads: of the `count` oldest turns with reasoning before row `end`. */
+/** Returns the rows whose content `planClearedReasoning` reads: those of the `count` oldest turns with reasoning before row `end`. */
 export function rowsOfOldestReasoning(view: View, end: number, count: number): readonly ViewRow[] {
   return oldestReasoning(view, end, count).flat()
 }
 
-/** The same, by turn, without turns whose reasoning may not be changed. */
+/** Returns the same rows, by turn, without turns whose reasoning may not be changed. */
 function oldestReasoning(view: View, end: number, count: number): ViewRow[][] {
   const starts = view.turns.turnStarts()
   const turns: ViewRow[][] = []
@@ -170,8 +170,8 @@ function oldestReasoning(view: View, end: number, count: number): ViewRow[][] {
 }
 
 /**
- * Empty replacements for the reasoning of the `count` oldest turns with reasoning, like Anthropic's `clear_thinking_20251015`. Turns whose
- * reasoning is already cleared count among them.
+ * Plans empty replacements for the reasoning of the `count` oldest turns with reasoning, like Anthropic's `clear_thinking_20251015`.
+ * Turns whose reasoning is already cleared count among them.
  */
 export function planClearedReasoning(
   view: View,

@@ -26,7 +26,7 @@ import { truncate } from './truncate.ts'
 
 const noOptions = z.strictObject({})
 
-/** A stage in a configuration: its name, or its name and options: `{ stage: 'sliding_window', last: 20 }`. */
+/** A stage in a configuration: its name, or an object with its name and options, such as `{ stage: 'sliding_window', last: 20 }`. */
 export type StageSpec = string | { readonly stage: string; readonly [option: string]: unknown }
 
 type Maker = (options: Record<string, unknown>, what: string, depth: number) => Stage
@@ -41,12 +41,12 @@ function without(stage: Stage): Maker {
   }
 }
 
-/** The target size of the history, tokens. Default: the target of the run. */
+/** The target size of the history, in tokens. Default: the target of the run. */
 const budgetSchema = z.int().nonnegative().optional()
 
 /**
- * Several stages as one, in order: each runs only while the history is over the budget, which is checked after each. Composites may be
- * nested. Throws `INVALID_INPUT`.
+ * Combines several stages into one. They run in order, each only if the history is still over the budget, which is checked after each
+ * stage. Composites may be nested. Throws `INVALID_INPUT`.
  */
 export function compositeStage(
   stages: readonly Stage[],
@@ -63,7 +63,7 @@ const compositeSchema = z.strictObject({
   budget: budgetSchema,
 })
 
-/** A composite in a configuration; its stages have the same form. */
+/** Makes a composite from a configuration; its stages have the same form. */
 function makeComposite(options: Record<string, unknown>, what: string, depth: number): Stage {
   if (depth >= MOST_DEPTH) throw invalid(`${what}: composites are nested more than ${MOST_DEPTH} deep`)
   const { stages, budget } = check(compositeSchema, options, what)
@@ -81,7 +81,7 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['truncate', without(truncate)],
   ['cut', without(cut)],
   ['hierarchical_summaries', (options, what) => hierarchicalSummaries(options, what)],
-  // The stages check their options.
+  // The stages check their own options.
   ['sliding_window', (options, what) => slidingWindowStage(options as SlidingWindowStageOptions, what)],
   [
     'sliding_window_with_summary',
@@ -113,12 +113,12 @@ function make(spec: StageSpec, what: string, depth: number): Stage {
   return ours(maker(options, what, depth))
 }
 
-/** Whether a value has the form of a stage in a configuration, whatever its name. */
+/** Returns whether a value has the form of a stage in a configuration, whatever its name. */
 export function isStageSpec(value: unknown): value is StageSpec {
   return typeof value === 'string' || (isObject(value) && typeof value.stage === 'string')
 }
 
-/** Why a value is not a stage in a configuration, or `undefined`. */
+/** Returns why a value is not a stage in a configuration, or `undefined`. */
 export function specProblem(value: unknown): string | undefined {
   if (!isStageSpec(value))
     return 'must be a stage (a name in snake_case, and plan or summaries), the name of one, or { stage: name, … }'
@@ -131,7 +131,7 @@ export function specProblem(value: unknown): string | undefined {
   }
 }
 
-/** Whether a value is a stage: a name, and a function that plans. */
+/** Returns whether a value is a stage: a name, and a function that plans. */
 export function isStage(value: unknown): value is Stage {
   try {
     return isStageWithin(value, MOST_DEPTH)

@@ -7,9 +7,9 @@ import { cutByCount, cutToFit, isCounted, newestGroup, newestTurn, staying } fro
 import type { BareContext, PlanningStage, SummarizingStage, SummaryTask } from './stage.ts'
 import { coverableRuns, isWorthIt } from './summarize.ts'
 
-/** The greatest share of the target that is reserved for summaries. */
+/** The maximum share of the target that is reserved for summaries. */
 const SUMMARY_SHARE = 0.5
-/** With several runs, a text of fewer tokens is not worth a model call. */
+/** If there are several runs, a text with fewer tokens is not worth a model call. */
 const LEAST_TEXT_TOKENS = 40
 /** The most summaries that one stage requests. */
 const MOST_TEXTS = 100
@@ -21,20 +21,19 @@ export const slidingWindowShape = {
   last: z.int().nonnegative().optional(),
   /** Keep the newest messages that fit the target. */
   fitBudget: z.literal(true).optional(),
-  /** With `last`: system messages count too. */
+  /** With `last`: count system messages too. */
   countSystem: z.boolean().optional(),
-  /** With `last`: keep fewer, by whole groups, until the target is met; the newest group stays. */
+  /** With `last`: keep fewer messages, by whole groups, until the target is met; the newest group stays. */
   shrinkToFit: z.boolean().optional(),
   /**
-   * With `fitBudget`: what stays even when it does not fit: the newest turn (default), the newest message with its group, or
+   * With `fitBudget`: the messages that stay even if they don't fit: the newest turn (default), the newest message with its group, or
    * nothing.
    */
   keepNewest: z.enum(['turn', 'message', 'nothing']).optional(),
-  /** A summary replaces the hidden messages. */
+  /** Replace the hidden messages with a summary. */
   summarize: z.boolean().optional(),
 }
 
-/** The problem of a combination of options, or `undefined`. */
 function windowProblem(options: WindowOptions): string | undefined {
   const { last, fitBudget, countSystem, shrinkToFit, keepNewest } = options
   if (last !== undefined && fitBudget !== undefined) return 'last and fitBudget cannot both be given'
@@ -55,12 +54,12 @@ type WindowOptions = {
 export type SlidingWindowStageOptions = z.input<typeof optionsSchema>
 
 /**
- * Keeps the newest messages and hides the older ones: the newest `last`, or the newest that fit the target (`fitBudget`). System and
- * pinned messages, pending calls and summaries in force always stay; a call and its results stay or go together, and when the window
- * begins between them they stay.
+ * Returns a stage that keeps the newest messages and hides the older ones: the newest `last`, or the newest that fit the target
+ * (`fitBudget`). System and pinned messages, pending calls and summaries in force always stay. A call and its results stay or go
+ * together; if the window begins between them, they stay.
  *
- * With `summarize` the messages that would be hidden, earlier summaries included, are summarized instead, one summary per run between
- * rows that stay. Room for them is reserved within the target.
+ * With `summarize`, the messages that would be hidden, including earlier summaries, are summarized instead, with one summary per run
+ * between rows that stay. Room for the summaries is reserved within the target.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -87,19 +86,19 @@ function plainWindow(options: WindowOptions): PlanningStage<Plan | undefined> {
   }
 }
 
-/** The key under which a summarizing window has the same window without a summary. A symbol is part of copies of the stage. */
+/** The key under which a summarizing window stores the same window without a summary. A symbol is preserved in copies of the stage. */
 const PLAIN = Symbol('undertext.plainWindow')
 type WithPlain = { readonly [PLAIN]: PlanningStage<Plan | undefined> }
 
-/** The same window without a summary; `undefined` for a stage that is not a window. */
+/** Returns the same window without a summary; `undefined` for a stage that is not a window. */
 export function plainWindowOf(stage: SummarizingStage): PlanningStage<Plan | undefined> | undefined {
   return (stage as Partial<WithPlain>)[PLAIN]
 }
 
 /**
- * The runs before a cut that become summaries. All texts together take at most `summaryMaxTokens`, `room` if given, and what the rest
- * of the view leaves of the window, shared in proportion to what they represent. Runs whose text would be a few words stay, except the
- * largest: many system or pinned messages separate many runs, and that many summaries could never be hidden again.
+ * Returns the runs before a cut that become summaries. All texts together take at most `summaryMaxTokens`, `room` if given, and the space
+ * that the rest of the view leaves in the window, shared in proportion to the sizes that they represent. Runs whose text would be a few
+ * words stay, except the largest: many system or pinned messages separate many runs, and that many summaries could never be hidden again.
  */
 export function summaryTasks(
   view: View,
@@ -111,7 +110,7 @@ export function summaryTasks(
     .filter(isWorthIt)
     .map((rows, at) => ({ rows, at, tokens: view.tokensOfRows(rows) }))
   const most = mostForTexts(view, context, runs, room)
-  // Largest first, equal ones newest first.
+  // Largest first, newest first among equals.
   const bySize = runs.toSorted((a, b) => b.tokens - a.tokens || b.at - a.at).slice(0, MOST_TEXTS)
   const textOf = (run: { readonly tokens: number }, sum: number, count: number): number =>
     Math.min(Math.floor((most(count) * run.tokens) / sum), Math.floor(run.tokens / 2))
@@ -132,7 +131,7 @@ export function summaryTasks(
 
 type Run = { readonly rows: readonly ViewRow[]; readonly tokens: number }
 
-/** The tokens that so many texts may take together. */
+/** Returns the tokens that `count` texts may take together. */
 function mostForTexts(
   view: View,
   { settings, limitTokens }: BareContext,
@@ -140,26 +139,26 @@ function mostForTexts(
   room: number,
 ): (count: number) => number {
   const standing = standingTokens(view, runs)
-  // Earlier summaries count too; otherwise each compaction of a session would add as much again.
+  // Earlier summaries count too; otherwise each compaction of a session would add the same amount again.
   const share =
     standing === 0 || limitTokens === 0 ? room : Math.min(room, limitTokens * SUMMARY_SHARE) - standing
   const rest = view.tokens - runs.reduce((sum, { tokens }) => sum + tokens, 0)
   return (count) => {
     const { tokensPerMessage } = view.estimator
     const left = limitTokens - rest - count * tokensPerMessage
-    // One is worth its text even when the rest leaves too little room for any.
+    // A single text is worthwhile even if the rest leaves too little room for any.
     const beside = count === 1 ? Math.max(LEAST_TEXT_TOKENS, left) : left
     return Math.min(settings.summaryMaxTokens, share - (count - 1) * tokensPerMessage, beside)
   }
 }
 
-/** Tokens of the summaries that are not part of a new one. */
+/** Returns the tokens of the summaries that don't become part of a new one. */
 function standingTokens(view: View, runs: readonly Run[]): number {
   const covered = new Set(runs.flatMap(({ rows }) => rows.map(({ key }) => key)))
   return view.tokensOfRows(view.rows.filter(({ kind, key }) => kind === 'summary' && !covered.has(key)))
 }
 
-/** The tokens for the texts of summaries, when the window must fit the target. */
+/** Returns the tokens for the texts of summaries, if the window must fit the target. */
 function summaryRoom({ targetTokens, settings }: BareContext, options: WindowOptions): number | undefined {
   if (options.fitBudget !== true && options.shrinkToFit !== true) return undefined
   const half = Math.floor(targetTokens * SUMMARY_SHARE)
@@ -183,7 +182,7 @@ function windowCut(view: View, context: BareContext, options: WindowOptions): nu
   const summaryTokens = condenses ? (summaryRoom(context, options) ?? 0) + FRAME_TOKENS : 0
   const room = targetTokens - summaryTokens
   if (options.last === undefined) {
-    // A history that fits needs no summary, and no room for one.
+    // A history that fits needs no summary and no room for one.
     if (view.tokens <= targetTokens) return 0
     return cutToFit(view, staying(view, condenses), 0, mostCut(view, options.keepNewest ?? 'turn'), room)
   }
@@ -213,9 +212,9 @@ const olderSchema = z.strictObject(summarizeOlderShape)
 export type SummarizeOlderStageOptions = z.input<typeof olderSchema>
 
 /**
- * A summary in place of all but the newest `keepLast` messages. System and pinned messages and pending calls stay; a call and its
- * results stay or go together; an earlier summary becomes part of the new one. Without older messages no summary is requested. Throws
- * `INVALID_INPUT`.
+ * Returns a stage that replaces all messages except the newest `keepLast` with a summary. System and pinned messages and pending calls
+ * stay; a call and its results stay or go together; an earlier summary becomes part of the new one. If there are no older messages, no
+ * summary is requested. Throws `INVALID_INPUT`.
  */
 export function summarizeOlderStage(
   options: SummarizeOlderStageOptions,

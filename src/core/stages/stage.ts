@@ -6,8 +6,8 @@ import type { ViewRow } from '../model/view-row.ts'
 import type { MediaMost, RequestMedia } from '../tokens/media-limits.ts'
 
 /*
- * The stages of this package. The figures of their plans are trusted, because computing the savings of thousands of placeholders would
- * mean reading every output again. The figures of other stages are computed.
+ * The built-in stages. The figures of their plans are trusted, because computing the savings of thousands of placeholders would mean
+ * reading every output again. The figures of other stages are computed.
  */
 
 const OURS = new WeakSet<object>()
@@ -22,21 +22,21 @@ export function isOurs(stage: Stage): boolean {
   return 'plan' in stage && OURS.has(stage.plan)
 }
 
-/** The images and bytes of a request, and what they are compared with. */
+/** The images and bytes of a request, and their target and limit. */
 export type MediaNeed = {
   /** Whether images or bytes have reached the usage at which compaction is due. */
   readonly isDue: boolean
-  /** What the request has. */
+  /** The images and bytes of the request. */
   readonly used: RequestMedia
-  /** What the run reduces it to; Infinity where no limit is known. */
+  /** The amount to which the run reduces them; Infinity if no limit is known. */
   readonly target: MediaMost
-  /** The most that the provider accepts; Infinity where no limit is known. */
+  /** The most that the provider accepts; Infinity if no limit is known. */
   readonly limit: MediaMost
 }
 
 /** The resolved settings of the stages: plain values, defaults filled in and scaled to the window. */
 export type StageSettings = {
-  /** The newest so many images and files that the stage `media` keeps. */
+  /** The number of newest images and files that the stage `media` keeps. */
   readonly keepRecentMedia: number
   readonly pruneProtectTokens: number
   readonly pruneMinimumSavings: number
@@ -48,56 +48,56 @@ export type StageSettings = {
   readonly pathArguments: readonly string[]
   readonly deduplicateMinimumSavings: number
   readonly deduplicateByText: boolean
-  /** `undefined`: as much as the target leaves after the summary. */
+  /** If `undefined`: as much as the target leaves after the summary. */
   readonly keepRecentTokens: number | undefined
-  /** A share of the messages; when given it overrides `keepRecentTokens`. */
+  /** A share of the messages; if given, it overrides `keepRecentTokens`. */
   readonly keepRecentRatio: number | undefined
-  /** The room for the summary beside a tail that fills the target, tokens. */
+  /** The room for the summary beside a tail that fills the target, in tokens. */
   readonly summaryRoomTokens: number
   readonly summaryMaxTokens: number
   readonly summarySections: readonly string[]
-  /** A share of the messages; when absent, truncation works by tokens. */
+  /** A share of the messages; if absent, truncation works by tokens. */
   readonly truncationFraction: number | undefined
-  /** What truncation by tokens hides first: the oldest turns, or the least important messages. */
+  /** The order in which truncation by tokens hides messages: the oldest turns, or the least important messages first. */
   readonly truncationOrder: 'oldest' | 'importance'
-  /** The marker's text, or `undefined` for none. */
+  /** The marker's text, or `undefined` for no marker. */
   readonly truncationMarker: string | undefined
 }
 
-/** The context of planning besides the view. */
+/** The context of planning, apart from the view. */
 export type StageContext = {
   readonly settings: StageSettings
-  /** The target size of the history, tokens. */
+  /** The target size of the history, in tokens. */
   readonly targetTokens: number
-  /** The largest history with which the request fits the window, tokens. */
+  /** The size of the largest history with which the request fits the window, in tokens. */
   readonly limitTokens: number
-  /** What media are too many; absent where the limits of the provider are unknown. */
+  /** The use and limits of media; absent if the provider's limits are unknown. */
   readonly media?: MediaNeed
-  /** The original parts of a row. Only for the rows of `reads`. */
+  /** Returns the original parts of a row. Only for the rows of `reads`. */
   readonly contentOf: (row: ViewRow) => readonly Part[]
-  /** The metadata of a row, such as the level of a summary. Only for the rows of `reads`. */
+  /** Returns the metadata of a row, such as the level of a summary. Only for the rows of `reads`. */
   readonly metadataOf: (row: ViewRow) => JsonObject | undefined
-  /** The parts of a row as the view shows them. When it is absent, the originals are used. */
+  /** Returns the parts of a row as the view shows them. If absent, the originals are used. */
   readonly shownOf?: (row: ViewRow) => readonly Part[]
 }
 
-/** The context without contents, before `reads` are read. */
+/** The context without contents, before the rows of `reads` are read. */
 export type BareContext = Omit<StageContext, 'contentOf' | 'metadataOf' | 'shownOf'>
 
-/** A requested summary: rows that follow each other, an earlier summary included. */
+/** A requested summary of consecutive rows, which may include an earlier summary. */
 export type SummaryTask = {
   readonly rows: readonly ViewRow[]
   readonly tokens: number
-  /** The most tokens of the text: that of the settings, and never more than half of what it represents. */
+  /** The maximum tokens of the text: the limit in the settings, and never more than half of the size of the rows. */
   readonly maxTokens: number
   /**
-   * The tokens that the view should have after the summary. When the summary of the extractive summarizer is shorter than expected,
-   * fewer rows are replaced: the newest of them stay. Absent: all rows are replaced.
+   * The target tokens of the view after the summary. If the extractive summarizer's summary is shorter than expected, fewer rows are
+   * replaced: the newest of them stay. If absent, all rows are replaced.
    */
   readonly fillTokens?: number
-  /** Its level: 0 or absent for a summary of messages, 1 for one of such summaries. */
+  /** The level: 0 or absent for a summary of messages, 1 for a summary of such summaries. */
   readonly level?: number
-  /** For the audit. */
+  /** The parameters for the audit. */
   readonly params?: Plan['params']
 }
 
@@ -112,7 +112,7 @@ export type InsertDraft = Pick<PlannedInsert, 'kind' | 'text'> &
   Partial<Pick<PlannedInsert, 'role' | 'metadata'>>
 
 /**
- * The change that a stage proposes. Sizes, order and kind are computed: `condense` with a summary, else `truncate` when rows are
+ * The change that a stage proposes. Sizes, order and kind are computed: `condense` if there is a summary, else `truncate` if rows are
  * hidden, else `prune`.
  */
 export type PlanDraft = {
@@ -124,45 +124,45 @@ export type PlanDraft = {
 }
 
 type Named = {
-  /** Its name in results, in the audit and in configurations, in snake case. */
+  /** The stage's name in results, in the audit and in configurations, in snake case. */
   readonly name: string
 }
 
 interface Reading extends Named {
-  /** The rows whose content planning needs. Default: none, which makes planning fast. */
+  /** Returns the rows whose content planning needs. Default: none, which makes planning fast. */
   reads?(view: View, context: BareContext): readonly ViewRow[]
   /**
-   * Returns a function that decides for each row of `reads`, in that order, whether its content is needed, given its original parts:
-   * `contentOf` returns no parts of the others, which saves memory. Default: all are needed.
+   * Returns a function that decides for each row of `reads`, in that order, whether its content is needed, given its original parts. For
+   * the other rows `contentOf` returns no parts, which saves memory. Default: all are needed.
    */
   keeps?(view: View, context: BareContext): (row: ViewRow, parts: readonly Part[]) => boolean
 }
 
 type Planned = PlanDraft | undefined
 
-/** A stage: a pure function from a view to a plan. It returns `undefined` when it has nothing to do. */
+/** A stage: a pure function from a view to a plan. It returns `undefined` if it has nothing to do. */
 export interface PlanningStage<A = Planned> extends Reading {
   /**
-   * The limit above which the stage runs: the run's target, or the room of the window. Default `target`. `media`: at any size, because it
-   * decides by `context.media`.
+   * The limit above which the stage runs: the run's target, or the room of the window. Default `target`. With `media` the stage runs at
+   * any size, because `context.media` decides.
    */
   readonly until?: 'target' | 'limit' | 'media'
-  /** Returns the changes to the view, or `undefined` for none. */
+  /** Returns the changes to the view, or `undefined` if there are none. */
   plan(view: View, context: StageContext): A
 }
 
 /**
- * An asynchronous stage, as `stageFrom` makes of a strategy over arrays. Nothing is locked meanwhile; its plan is checked against the
- * view at the commit.
+ * An asynchronous stage, such as `stageFrom` makes from a strategy over arrays. Nothing is locked while it plans; its plan is checked
+ * against the view at the commit.
  */
 export interface SlowPlanningStage extends Reading {
-  /** Resolves to the changes to the view, or to `undefined` for none. */
+  /** Resolves to the changes to the view, or to `undefined` if there are none. */
   plan(view: View, context: StageContext): Promise<Planned>
 }
 
 /**
- * A stage that selects what to summarize; the summarizer writes the text. It is called again after its summaries were written, until it
- * selects nothing or none was accepted.
+ * A stage that selects rows to summarize; the summarizer writes the text. It is called again after its summaries are written, until it
+ * selects nothing or none is accepted.
  */
 export interface SummarizingStage extends Reading {
   /** Returns the ranges to summarize, or an empty list. */
@@ -171,10 +171,10 @@ export interface SummarizingStage extends Reading {
   readonly rounds?: number
 }
 
-/** Stages in order, each only while the history is over the budget. */
+/** Stages that run in order, each only if the history is still over the budget. */
 export interface CompositeStage extends Named {
   readonly stages: readonly Stage[]
-  /** Tokens. Default: the target of the run. */
+  /** The budget, in tokens. Default: the target of the run. */
   readonly budget?: number
 }
 
@@ -186,12 +186,12 @@ export type ClearedOutput = {
   /** The tool's name, if known. */
   readonly tool: string | undefined
   readonly toolCallId: string
-  /** The size of the output in tokens by the session's estimator. */
+  /** The size of the output, in tokens by the session's estimator. */
   readonly tokens: number
 }
 
 /**
- * The text in place of a cleared output: a text in which `{tokens}` and `{tool}` are replaced, or a function. The same output must give
- * the same text, because it is part of a prefix that providers cache.
+ * The text in place of a cleared output: a text in which `{tokens}` and `{tool}` are replaced, or a function. Equal outputs must give
+ * equal texts, because the text is part of a prefix that providers cache.
  */
 export type Placeholder = string | ((output: ClearedOutput) => string)

@@ -6,29 +6,29 @@ import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
 
 /** Histories of at most this many messages are not summarized. */
 export const MINIMUM_MESSAGES = 4
-/** The fewest recent messages that are kept with a ratio. */
+/** The minimum number of recent messages that a ratio keeps. */
 const MINIMUM_RECENT_MESSAGES = 4
 /** The share of the messages that NeuroLink's documentation keeps. */
 export const KEEP_RECENT_RATIO = 0.3
-/** The least tokens of a summary that fills the rest of the target, and its share of the target when there is no rest. */
+/** The minimum tokens of a summary that fills the rest of the target, and its share of the target if there is no rest. */
 const LEAST_SUMMARY_TOKENS = 128
 const LEAST_SUMMARY_SHARE = 0.3
-/** The least tokens where the window has no room for that. */
+/** The minimum tokens if the window has no room for that. */
 const FEWEST_SUMMARY_TOKENS = 64
-/** The least tokens of a further range between pinned messages that is worth a summary. */
+/** The minimum tokens of a further range between pinned messages that is worth a summary. */
 const MINIMUM_FURTHER_TOKENS = 200
 
 /**
- * Selects what to summarize: the view before the kept tail, in runs between the messages that stay (pinned, system, pending calls). The
- * summarizer writes the text.
+ * Selects the rows to summarize: the view before the kept tail, in runs between the messages that stay (pinned, system, pending calls).
+ * The summarizer writes the text.
  *
- * The tail is the newest turns that fit `keepRecentTokens`, and at least the newest turn, unless that alone is over the target; or a
- * share of the messages when a ratio is given.
+ * The tail is the newest turns that fit `keepRecentTokens`, and at least the newest turn, unless that alone exceeds the target; or a
+ * share of the messages if a ratio is given.
  */
 function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const { settings } = context
   if (view.rows.length <= MINIMUM_MESSAGES) return []
-  // A target above the room of the window would only be cut afterwards.
+  // A summary for a target above the room of the window would be cut afterwards.
   const target = Math.min(context.targetTokens, context.limitTokens)
   const stays = tokensThatStay(view)
   const { keepRecentTokens, keepRecentRatio } = settings
@@ -46,7 +46,7 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const framing = tasks.length * view.estimator.tokensPerMessage
   const roomBelow = (limit: number): number => ownTokens(view, limit - (view.tokens - covered) - framing)
   const rest = roomBelow(target)
-  // A tail that cannot be split may be larger than the target: what came before it is not reduced to a few words for that.
+  // A tail that cannot be split may exceed the target; the rows before it are not reduced to a few words because of that.
   const least = Math.min(ownTokens(view, target * LEAST_SUMMARY_SHARE), roomBelow(context.limitTokens))
   const floor = Math.min(
     LEAST_SUMMARY_TOKENS,
@@ -54,7 +54,7 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
   )
   const left = rest < floor ? least : rest
   return tasks.map((task, at) => {
-    // The room that the rest of the view leaves, in proportion to what each summary represents; a few words are useless.
+    // The room that the rest of the view leaves, in proportion to the size that each summary represents; a few words are useless.
     const room = isFilling
       ? Math.max(floor, Math.floor((left * task.tokens) / covered))
       : Number.POSITIVE_INFINITY
@@ -66,11 +66,14 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
   })
 }
 
-/** The share of the target that a view may leave unused before fewer rows are replaced, for which all are read again. */
+/**
+ * The share of the target that a view may leave unused before the plan is changed to replace fewer rows, which requires reading all rows
+ * again.
+ */
 const SPARE_SHARE = 0.05
 
 /**
- * The task with as many of its newest rows left out as fit beside a summary of `summaryTokens`; `undefined` when none does, or when too
+ * Returns the task without as many of its newest rows as fit beside a summary of `summaryTokens`; `undefined` if none fits, or if too
  * little would be left to replace.
  */
 export function withoutSpareRows(
@@ -94,18 +97,18 @@ export function withoutSpareRows(
   if (left === undefined || left.length >= rows.length || !isWorthIt(left)) return undefined
   const leftTokens = view.tokensOfRows(left)
   if (leftTokens <= summaryTokens) return undefined
-  // The summary of fewer rows must not be longer than the room beside them.
+  // The summary of the remaining rows must not be longer than the room beside them.
   const room = ownTokens(view, fillTokens - (view.tokens - leftTokens) - view.estimator.tokensPerMessage)
   return { ...task, rows: left, tokens: leftTokens, maxTokens: Math.max(1, Math.min(task.maxTokens, room)) }
 }
 
-/** The least tokens of rows that are worth a further summary, and the share of them that it may take. */
+/** The minimum tokens of rows that are worth a further summary, and the share of them that it may take. */
 const MINIMUM_COVERED_TOKENS = 100
 const FURTHER_SHARE = 0.25
 
 /**
- * Selects what further summaries replace, where hiding messages after the newest summary would leave them in no summary: the oldest rows
- * after it, as few as bring the view to the target, in runs between the rows that stay. The newest group stays.
+ * Selects the rows that further summaries replace, if hiding messages after the newest summary would leave them in no summary: the oldest
+ * rows after it, only as many as needed to bring the view to the target, in runs between the rows that stay. The newest group stays.
  */
 export function planFurtherSummaries(
   view: View,
@@ -133,35 +136,38 @@ export function planFurtherSummaries(
   })
 }
 
-/** The tokens that further summaries take, given those of the rows that they replace. */
+/** Returns the tokens that further summaries take, given the tokens of the rows that they replace. */
 function furtherTokens(covered: number, summaryMaxTokens: number): number {
   const least = Math.min(FEWEST_SUMMARY_TOKENS, covered / 2)
   return Math.floor(Math.min(summaryMaxTokens, Math.max(least, covered * FURTHER_SHARE)))
 }
 
-/** Converts tokens of a provider to those without one, in which summarizers count. */
+/** Converts a provider's tokens to the provider-independent tokens in which summarizers count. */
 function ownTokens({ estimator, provider }: View, tokens: number): number {
   return Math.floor((tokens * estimator.toTokens(MANY_UNITS)) / estimator.toTokens(MANY_UNITS, provider))
 }
 
-/** Large enough that rounding does not affect the ratio of two figures. */
+/** A number of units that is large enough for rounding not to affect the ratio of two figures. */
 const MANY_UNITS = 1_000_000
 
 /** The summarizing stage. */
 export const summarize: SummarizingStage = { name: 'summarize', summaries: planSummaries }
 
-/** Rows that no summary may replace, which take their room in any case: system and pinned messages. */
+/** Returns the tokens of the rows that no summary may replace and that always take up room: system and pinned messages. */
 export function tokensThatStay(view: View): number {
   return view.tokensOfRows(view.rows.filter(staysAlways))
 }
 
-/** The same, and blocks that only their provider can read, whose content a summary would lose. */
+/**
+ * Returns whether a row always stays: system and pinned messages, and blocks that only their provider can read, whose content a summary
+ * would lose.
+ */
 function staysAlways(row: ViewRow): boolean {
   if (row.kind === 'summary' && !row.speaks) return true
   return row.pinned || (row.kind === 'message' && row.role === 'system')
 }
 
-/** The plan of a condensation: hides the rows and inserts the summary. Also for ranges and texts of the caller. */
+/** Returns the plan of a condensation, which hides the rows and inserts the summary. Also used for the caller's own ranges and texts. */
 export function condensePlan(rows: readonly ViewRow[], insert: PlannedInsert, params: Plan['params']): Plan {
   return { kind: 'condense', hide: rows, replace: [], insert, requires: [], params }
 }
@@ -173,12 +179,12 @@ function cutByRatio(view: View, ratio: number): number {
   return cut
 }
 
-/** Summarizing a summary alone gains nothing. */
+/** Returns whether rows are worth a summary: summarizing a single summary gains nothing. */
 export function isWorthIt(rows: readonly ViewRow[]): boolean {
   return rows.some((row) => row.kind === 'message')
 }
 
-/** The rows from an index to a cut that may be hidden, as runs without visible rows between them. */
+/** Returns the rows from an index to a cut that may be hidden, as runs without visible rows between them. */
 export function coverableRuns(view: View, cut: number, from = 0): ViewRow[][] {
   const stays = keepsGroups(view, staysAlways)
   keepSurvivors(view, stays)
@@ -206,7 +212,7 @@ function runsOf(from: number, cut: number, stays: ReadonlySet<number>): number[]
   return runs
 }
 
-/** Rows of a run whose group is not entirely in it. */
+/** Returns the rows of a run whose group is not entirely in the run. */
 function partedRows(view: View, run: readonly number[]): number[] {
   const first = run[0]!
   const last = run[run.length - 1]!

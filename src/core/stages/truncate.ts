@@ -14,17 +14,17 @@ export const TRUNCATION_MARKER = '[Earlier conversation history was truncated to
 /** The share of the messages after the first pair that NeuroLink hides, according to its documentation. */
 export const TRUNCATION_FRACTION = 0.5
 
-/** The share of the target for the first exchange; beyond it only its request is kept. */
+/** The maximum share of the target for the first exchange; if it takes more, only its request is kept. */
 const FIRST_EXCHANGE_SHARE = 0.5
 
 /**
  * Hides the oldest turns, whole, until the history fits the target.
  *
- * The first exchange, system and pinned messages, summaries in force and the newest turn stay. When the newest turn alone is over the
+ * The first exchange, system and pinned messages, summaries in force and the newest turn stay. If the newest turn alone exceeds the
  * target (one request, hundreds of tool calls), its oldest calls are hidden with their results. The marker of an earlier truncation is
  * hidden too, so there is never more than one.
  *
- * With `truncationOrder: 'importance'` the least important messages and tool groups are hidden first.
+ * With `truncationOrder: 'importance'`, the least important messages and tool groups are hidden first.
  */
 export const truncate: PlanningStage<Plan | undefined> = {
   name: 'truncate',
@@ -62,19 +62,19 @@ export const truncate: PlanningStage<Plan | undefined> = {
   },
 }
 
-/** A fraction is a rule by age. */
+/** A fraction always hides by age. */
 function isByImportance({ truncationOrder, truncationFraction }: BareContext['settings']): boolean {
   return truncationOrder === 'importance' && truncationFraction === undefined
 }
 
-/** A marker must not cost more than what it replaces. */
+/** A marker must not cost more than the rows that it replaces. */
 function isSmaller(view: View, hide: readonly number[], insert: PlannedInsert | undefined): boolean {
   const remaining = tallyWith(view, insert)
   for (const index of hide) remaining.drop(view.rows[index]!)
   return remaining.tokens < view.tokens
 }
 
-/** The view with the marker to come, before anything is hidden. */
+/** Returns the tally of the view with the new marker, before anything is hidden. */
 function tallyWith(view: View, insert: PlannedInsert | undefined): Tally {
   const tally = new Tally(view)
   if (insert !== undefined) tally.add(insert)
@@ -91,7 +91,7 @@ function markerFor(view: View, text: string): PlannedInsert {
   }
 }
 
-/** Turn by turn from the oldest, then call by call within the newest turn, until it fits. */
+/** Hides turn by turn from the oldest, then call by call within the newest turn, until the history fits. */
 function hideByTokens(view: View, context: StageContext, insert: PlannedInsert | undefined): number[] {
   const stays = keepsGroups(view, (row) => staysAlways(row))
   for (const index of firstExchange(view, context.targetTokens)) stays.add(index)
@@ -118,7 +118,7 @@ function hideByTokens(view: View, context: StageContext, insert: PlannedInsert |
   return hide
 }
 
-/** Splits steps into groups, the least important first. */
+/** Returns a function that splits steps into groups, the least important first. */
 function worthOrder(view: View, { contentOf }: StageContext): (steps: readonly number[][]) => number[][] {
   const groups = lowestFirst(view, contentOf, DEFAULT_WEIGHTS)
   return (steps) => {
@@ -140,8 +140,8 @@ function isMarker(row: ViewRow): boolean {
 }
 
 /**
- * The rule by fraction hides that share of the messages after the first pair, oldest first, rounded down to an even number that splits
- * no group. If the request would still not fit its window, it hides as many as necessary.
+ * Hides a share of the messages after the first pair, oldest first, rounded down to an even number that splits no group. If the request
+ * would still not fit its window, hides as many as necessary.
  */
 function hideByFraction(
   view: View,
@@ -156,7 +156,7 @@ function hideByFraction(
   return hideByTokens(view, { ...context, targetTokens: context.limitTokens }, insert)
 }
 
-/** The rows of a share of the messages, and the markers before them. */
+/** Returns the rows of a share of the messages, and the markers before them. */
 function shareOf(view: View, fraction: number): number[] {
   const messages = indexesOf(view.rows, (row) => !staysAlways(row))
   const stays = keepsGroups(view, staysAlways)
@@ -174,7 +174,7 @@ function shareOf(view: View, fraction: number): number[] {
   return hide.length === 0 ? [] : [...markers, ...hide]
 }
 
-/** The longest beginning of `indexes` with an even length of at most `most` and without partial groups. */
+/** Returns the longest beginning of `indexes` that has an even length of at most `most` and no partial groups. */
 function wholeGroups(view: View, indexes: readonly number[], most: number): readonly number[] {
   let length = 0
   let groupsEnd = -1
@@ -186,13 +186,13 @@ function wholeGroups(view: View, indexes: readonly number[], most: number): read
   return indexes.slice(0, length)
 }
 
-/** The first request and its answer, unless a summary replaces them already or they are too large. */
+/** Returns the first request and its answer, unless a summary already replaces them or they are too large. */
 function firstExchange(view: View, targetTokens: number): number[] {
   const first = view.rows.findIndex(isRequest)
   if (first < 0 || view.rows.slice(0, first).some((row) => row.kind === 'summary')) return []
   let end = first
   while (end < view.rows.length && isRequest(view.rows[end]!)) end++
-  // A row may have text beside results: then the calls stay too.
+  // If a row has text beside results, the calls stay too.
   const requests = withGroups(view, range(first, end))
   const answer = view.rows.findIndex(
     (row, index) => index >= end && row.role === 'assistant' && row.kind === 'message',
@@ -203,7 +203,7 @@ function firstExchange(view: View, targetTokens: number): number[] {
   return tokens <= targetTokens * FIRST_EXCHANGE_SHARE ? exchange : requests
 }
 
-/** The turns before the newest, oldest first, without the rows that stay. */
+/** Yields the turns before the newest, oldest first, without the rows that stay. */
 function* olderTurns(view: View, stays: ReadonlySet<number>): Generator<number[]> {
   const starts = view.turns.turnStarts()
   const newest = starts.at(-1) ?? 0
@@ -220,7 +220,7 @@ function* olderTurns(view: View, stays: ReadonlySet<number>): Generator<number[]
   if (turn.length > 0) yield turn
 }
 
-/** The groups of the newest turn after its request, oldest first; the last one stays. */
+/** Returns the groups of the newest turn after its request, oldest first; the last group stays. */
 function newestTurnUnits(view: View, stays: ReadonlySet<number>): number[][] {
   const newest = view.turns.turnStarts().at(-1) ?? 0
   const units: number[][] = []
@@ -243,7 +243,7 @@ function newestTurnUnits(view: View, stays: ReadonlySet<number>): number[][] {
     .filter((indexes) => indexes.length > 0)
 }
 
-/** Rows with their groups. Groups are added whole, so each is read once. */
+/** Returns rows with their groups. Groups are added whole, so each is read once. */
 function withGroups(view: View, indexes: readonly number[]): number[] {
   const all = new Set<number>()
   for (const index of indexes)
@@ -251,7 +251,6 @@ function withGroups(view: View, indexes: readonly number[]): number[] {
   return [...all]
 }
 
-/** The indexes of matching rows, ascending. */
 function indexesOf(rows: readonly ViewRow[], isSo: (row: ViewRow) => boolean): number[] {
   const indexes: number[] = []
   for (let index = 0; index < rows.length; index++) if (isSo(rows[index]!)) indexes.push(index)

@@ -23,31 +23,31 @@ const SUMMARY_SHARE = 0.05
 const SUMMARY_LEAST_TOKENS = 500
 const SUMMARY_MOST_TOKENS = 4_000
 /**
- * Offline summaries: six tenths of a target of up to 16,000 tokens, and a tenth of the rest, at most 16,000 more. The facts of a session
- * grow slower than the session (measured: docs/summaries.md).
+ * Offline summaries take six tenths of a target of up to 16,000 tokens, and a tenth of the rest, at most 16,000 more. The facts of a
+ * session grow more slowly than the session (measured: docs/summaries.md).
  */
 const SUMMARY_ROOM_SHARE = 0.6
-/** The share of the first 16,000 when the tail needs less than its room, because its groups stay whole. */
+/** The share of the first 16,000 tokens if the tail needs less than its room, because its groups stay whole. */
 const OFFLINE_MOST_SHARE = 0.9
 const OFFLINE_FULL_TARGET = 16_000
 const OFFLINE_MORE_SHARE = 0.1
 const OFFLINE_MORE_TOKENS = 16_000
 
-/** The settings of the stages that scale, tokens. */
+/** The settings of the stages that scale with the window, in tokens. */
 export type ScaledFigures = {
   readonly pruneProtectTokens: number
   readonly pruneMinimumSavings: number
-  /** The rest of the target beside a model's summary. */
+  /** The part of the target that a model's summary leaves. */
   readonly keepRecentTokens: number
   readonly summaryMaxTokens: number
 }
 
-/** The source of a figure: a share of the available tokens, or its maximum or minimum. */
+/** How a figure is determined: as a share of the available tokens, or by its maximum or minimum. */
 export type ScaleSource = 'share' | 'most' | 'least'
 
 /**
- * The defaults of the stages, for planning and profiles alike. `availableTokens` is the available input, `targetTokens` the target size of
- * the history.
+ * Returns the defaults of the stages, for planning and profiles alike. `availableTokens` is the available input, `targetTokens` the
+ * target size of the history.
  */
 export function scaledFigures(availableTokens: number, targetTokens: number): ScaledFigures {
   const summaryMaxTokens = Math.min(
@@ -62,12 +62,12 @@ export function scaledFigures(availableTokens: number, targetTokens: number): Sc
   }
 }
 
-/** The room beside a tail for a summary of this size, tokens: all of it, unless the target is small. */
+/** Returns the room beside a tail for a summary of this size, in tokens: all of it, unless the target is small. */
 export function summaryRoom(summaryMaxTokens: number, targetTokens: number): number {
   return Math.min(summaryMaxTokens, shareOf(targetTokens, SUMMARY_ROOM_SHARE))
 }
 
-/** The room beside a tail for a free summary, and its maximum when the tail needs less than its room, tokens. */
+/** Returns the room beside a tail for an offline summary, and its maximum if the tail needs less than its room, in tokens. */
 export function offlineSummaryTokens(targetTokens: number): {
   readonly summaryRoomTokens: number
   readonly summaryMaxTokens: number
@@ -80,7 +80,7 @@ export function offlineSummaryTokens(targetTokens: number): {
   }
 }
 
-/** The source of each. */
+/** Returns how each figure is determined. */
 export function scaleSources(availableTokens: number): {
   readonly [F in keyof ScaledFigures]: ScaleSource
 } {
@@ -100,10 +100,10 @@ function shareOf(tokens: number, share: number): number {
   return Math.floor(tokens * share)
 }
 
-/** The tokens of recent tool outputs that pruning keeps, in NeuroLink's documentation. */
+/** The tokens of recent tool outputs that pruning keeps, as in NeuroLink's documentation. */
 export const PRUNE_PROTECT_TOKENS = 40_000
 
-/** The minimum savings of pruning, tokens, in NeuroLink's documentation. */
+/** The minimum savings of pruning, in tokens, as in NeuroLink's documentation. */
 export const PRUNE_MINIMUM_SAVINGS = 20_000
 
 /** The usage at which compaction is due. */
@@ -113,16 +113,16 @@ export const DEFAULT_COMPACTION_THRESHOLD = 0.8
  * bench:cache`, docs/prompt-cache.md).
  */
 export const DEFAULT_COMPACTION_TARGET = 0.4
-/** A target that was not given explicitly: at a threshold below the default one it is lower in proportion. */
+/** Returns a target that was not given explicitly: if the threshold is below the default, the target is lowered in proportion. */
 export function targetAt(threshold: number, target: number): number {
   return threshold >= DEFAULT_COMPACTION_THRESHOLD
     ? target
     : (threshold * target) / DEFAULT_COMPACTION_THRESHOLD
 }
-/** The provider when neither the call nor the session has one. */
+/** The provider if neither the call nor the session specifies one. */
 export const DEFAULT_PROVIDER = 'openai'
 
-/** The rest of a request besides the history. */
+/** The parts of a request besides the history. */
 export const requestSchema = z.strictObject({
   /** The requested output tokens, which set the output reserve. */
   maxOutputTokens: z.int().nonnegative().optional(),
@@ -134,14 +134,14 @@ export const requestSchema = z.strictObject({
   files: z.array(z.looseObject({ content: z.string() })).optional(),
   /** Estimated tokens of other content of the request, such as messages that are not appended yet. */
   pendingTokens: z.int().nonnegative().optional(),
-  /** Images of that content, and the bytes of its media in base64. */
+  /** The number of images in that content, and the bytes of its media in base64. */
   pendingMedia: pendingMediaSchema.optional(),
 })
-/** The rest of a request besides the stored history. */
+/** The parts of a request besides the stored history. */
 export type PendingRequest = z.input<typeof requestSchema>
 export type CheckedRequest = Readonly<z.output<typeof requestSchema>>
 
-/** NeuroLink's names of the parts of a request, which are accepted in their place. */
+/** NeuroLink's names for the parts of a request, which are accepted as aliases. */
 export const NEUROLINK_PARTS = {
   systemPrompt: 'system',
   currentPrompt: 'prompt',
@@ -161,13 +161,13 @@ export type NeurolinkRequest = {
   readonly fileAttachments?: { content: string; [field: string]: unknown }[] | undefined
 }
 
-/** Options with NeuroLink's names replaced. Throws `INVALID_INPUT` for a part that is given under both names. */
+/** Returns options with NeuroLink's names replaced. Throws `INVALID_INPUT` if a part is given under both names. */
 export function withRequestNames<T>(options: T): T {
   return readable('options', () => renamedParts(options))
 }
 
 function renamedParts<T>(options: T): T {
-  // Most options have none of these names; what is not an object is rejected by the check that follows.
+  // Most options have none of these names; a value that isn't an object is rejected by the following check.
   if (!isObject(options) || !Object.keys(options).some((name) => NEUROLINK_NAMES.has(name))) return options
   const named = new Map<string, unknown>()
   for (const [given, value] of Object.entries(options)) {
@@ -187,8 +187,8 @@ export type BudgetBreakdown = {
   readonly toolDefinitions: number
   readonly fileAttachments: number
   /**
-   * Tokens of what the call does not contain: the system prompt and tools of the session's last request, and what only the provider
-   * counted. Present only when there are any.
+   * Tokens that the call doesn't contain: the system prompt and tools of the session's last request, and tokens that only the provider
+   * counted. Present only if there are any.
    */
   readonly unseen?: number
 }
@@ -200,7 +200,7 @@ export type BudgetCheckResult = {
   /** The sum of the breakdown. */
   readonly estimatedInputTokens: number
   readonly availableInputTokens: number
-  /** Estimated by available; may exceed 1, and is 1 when nothing is available. */
+  /** Estimated tokens divided by available tokens; may exceed 1, and is 1 if nothing is available. */
   readonly usageRatio: number
   /** Whether compaction is due: usageRatio ≥ threshold. */
   readonly shouldCompact: boolean
@@ -215,9 +215,9 @@ export type BudgetCheckParams = PendingRequest &
     readonly conversationMessages?:
       | readonly { readonly role: string; readonly content: string | readonly Part[] }[]
       | undefined
-    /** 0 to 1, default 0.8. */
+    /** The usage at which compaction is due, from 0 to 1. Default 0.8. */
     readonly compactionThreshold?: number | undefined
-    /** The model's context window, tokens, when the registry does not know it or is wrong. */
+    /** The model's context window, in tokens, if the registry doesn't list the model or is wrong. */
     readonly contextWindow?: number | undefined
   }
 
@@ -234,7 +234,7 @@ const budgetParamsSchema = z.strictObject({
 
 /**
  * Checks whether a request fits a model's window and whether compaction is due, over plain messages, with the estimator `neurolink`. The
- * store's `getContextStats` makes the same sum from its counters, with the session's estimator and the provider's reports. Throws
+ * store's `getContextStats` makes the same calculation from its counters, with the session's estimator and the provider's reports. Throws
  * `INVALID_INPUT`.
  */
 export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult {
@@ -250,14 +250,15 @@ export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult
   })
 }
 
-/** Whether a request has its fixed part: its system prompt and tools, also when they are empty. */
+/** Returns whether a request includes its fixed part: its system prompt and tools, even if they are empty. */
 export function hasFixedPart({ system, tools }: Pick<CheckedRequest, 'system' | 'tools'>): boolean {
   return system !== undefined || tools !== undefined
 }
 
 /**
- * Estimated tokens of a request by category. A prompt adds the framing of a message. Tool definitions count by their own rule with
- * `neurolink`, as a text with other estimators. `lastFixed` is the fixed part of the last request, for one without its own.
+ * Returns the estimated tokens of a request by category. A prompt adds the framing of a message. Tool definitions have their own rule
+ * with `neurolink`, and count as a text with other estimators. `lastFixed` is the fixed part of the last request, for a request without
+ * its own.
  */
 export function estimateRequest(
   provider: string,
@@ -281,10 +282,10 @@ export function estimateRequest(
   }
 }
 
-/** Enough units that rounding does not matter. */
+/** A number of units that is large enough for rounding not to matter. */
 const MANY_UNITS = 1_000_000
 
-/** The fixed part of the last request as another provider counts it. */
+/** Returns the fixed part of the last request, as the given provider counts it. */
 function unseenOf(
   last: FixedPart | undefined,
   provider: string,
@@ -296,7 +297,7 @@ function unseenOf(
   return { unseen: Math.round(ratio * last.tokens) }
 }
 
-/** The same in the form in which it is compared with a provider's reports. */
+/** Returns the same estimate in the form that is compared with a provider's reports. */
 export function estimateOf(raw: BudgetBreakdown): Estimate {
   return {
     history: raw.conversationHistory,
@@ -307,12 +308,12 @@ export function estimateOf(raw: BudgetBreakdown): Estimate {
 
 /** Compares a request with a window. Every budget of this package is computed here. */
 export function weighRequest(params: {
-  /** Estimates, uncalibrated. */
+  /** The uncalibrated estimates. */
   readonly raw: BudgetBreakdown
   readonly outlook: Outlook
-  /** Tokens, input and output together. */
+  /** The context window, in tokens, input and output together. */
   readonly contextWindow: number
-  /** The limit of the input alone, tokens, if it was learned. */
+  /** The limit of the input alone, in tokens, if it was learned. */
   readonly inputLimit?: number | undefined
   readonly maxOutputTokens?: number | undefined
   readonly threshold?: number | undefined

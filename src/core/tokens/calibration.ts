@@ -1,30 +1,31 @@
 /*
- * Learning from reports of providers. A report covers a whole request: the history, and a system prompt and tools that the store may not
- * know. Two figures are learned: the real tokens per estimated token (the ratio), and the part of a request that the store does not
- * see. Pure; the storage keeps the rows.
+ * Learns from providers' reports. A report covers a whole request: the history, and a system prompt and tools that the store may not
+ * have. Two figures are learned: the real tokens per estimated token (the ratio), and the part of a request that the store doesn't see.
+ * Pure; the storage keeps the rows.
  */
 
 /** The bounds of the ratio, and of the effect of one report. */
 const MIN_RATIO = 0.5
 const MAX_RATIO = 2
-/** The least share of an estimate that is assumed to be real, however low a report was. */
+/** The minimum share of an estimate that is assumed to be real, however low a report was. */
 const LEAST_SEEN = 0.01
-/** The number of reports after which a ratio applies. */
+/** The number of reports from which a ratio applies. */
 const MIN_SAMPLES = 3
 /**
- * The greatest part of a first report's surplus that counts as unseen while no ratio is known, as a share of the estimate. More would
- * leave a long history no room: 200,000 reported tokens where 104,000 were estimated do not mean 96,000 tokens of tools.
+ * The maximum part of a first report's surplus that counts as unseen if no ratio is known, as a share of the estimate. A higher limit
+ * would leave no room for a long history: if 200,000 tokens are reported and 104,000 were estimated, that doesn't mean 96,000 tokens of
+ * tools.
  */
 const MOST_UNSEEN = 0.25
-/** The weight that older reports keep when one is added: about the last twenty decide. */
+/** The factor by which older reports are weighted down when one is added: about the last twenty decide. */
 const DECAY = 0.95
 
-/** Sums of reported and estimated tokens with decaying weights. */
+/** Sums of reported and estimated tokens, with decaying weights. */
 type Tally = { readonly samples: number; readonly measured: number; readonly estimated: number }
 
 /** The calibration of a provider's model for one estimator. */
 export type Calibration = {
-  /** Differences between two reports of one view. They contain nothing unseen, so they decide as soon as there are enough of them. */
+  /** Differences between two reports of one view. They contain nothing unseen, so they decide once there are enough of them. */
   readonly grown: Tally
   /** Whole requests, which decide until then. */
   readonly whole: Tally
@@ -33,10 +34,10 @@ export type Calibration = {
 const NO_TALLY: Tally = { samples: 0, measured: 0, estimated: 0 }
 export const NO_CALIBRATION: Calibration = { grown: NO_TALLY, whole: NO_TALLY }
 
-/** Estimated tokens of a request by their lifetime, uncalibrated. */
+/** Estimated tokens of a request by lifetime, uncalibrated. */
 export type Estimate = {
   readonly history: number
-  /** System prompt and tool definitions, which are in every request, known to the store or not. */
+  /** System prompt and tool definitions, which are in every request, whether or not the store has them. */
   readonly standing: number
   /** The prompt and files of this request that are not in the history yet. */
   readonly pending: number
@@ -44,39 +45,39 @@ export type Estimate = {
 
 /** The last report for a session and a model. */
 export type Measurement = {
-  /** Its view: the report is stale when the session's view is another. */
+  /** The view of the report: if the session's view has changed, the report is stale. */
   readonly viewEpoch: number
   readonly estimator: string
   /** The reported tokens. */
   readonly tokens: number
-  /** The tokens that count: limited to half and twice of the expected size until the next report confirms it. */
+  /** The tokens that are used: limited to between half and twice the expected size until the next report confirms them. */
   readonly held: number
   /** The estimate of the same request. */
   readonly estimate: Estimate
-  /** The first accepted report of that view, and the estimate of its request without system prompt and tools. */
+  /** The first accepted report of the same view, and the estimate of its request without system prompt and tools. */
   readonly firstTokens: number | undefined
   readonly firstEstimate: number
   /** Milliseconds since 1970. */
   readonly at: number
 }
 
-/** The real tokens per estimated token: 1 until three reports, then between 0.5 and 2. */
+/** Returns the real tokens per estimated token: 1 until there are three reports, then between 0.5 and 2. */
 export function ratioOf({ grown, whole }: Calibration): number {
   const tally = grown.samples >= MIN_SAMPLES ? grown : whole
   return tally.samples >= MIN_SAMPLES ? bounded(tally.measured / tally.estimated, MIN_RATIO, MAX_RATIO) : 1
 }
 
-/** The number of reports in the ratio. */
+/** Returns the number of reports in the ratio. */
 export function samplesOf({ grown, whole }: Calibration): number {
   return grown.samples >= MIN_SAMPLES ? grown.samples : Math.max(grown.samples, whole.samples)
 }
 
-/** The source of a prediction. `measured`: the report itself, of exactly this request. */
+/** The source of a prediction. `measured`: the report of exactly this request. */
 export type EstimateSource = 'measured' | 'measured+estimated' | 'calibrated' | 'estimated'
 
 /** The conversion of a request's estimates to its real size. */
 export type Outlook = {
-  /** Tokens of the request that are in no estimate, because the store does not know them. */
+  /** Tokens of the request that are not in any estimate, because the store doesn't have their content. */
   readonly unseen: number
   /** Real tokens per estimated token. */
   readonly ratio: number
@@ -85,12 +86,12 @@ export type Outlook = {
 
 export const PLAIN_OUTLOOK: Outlook = { unseen: 0, ratio: 1, source: 'estimated' }
 
-/** The lowest limits in overflow errors, tokens: of input and output together, and of the input alone. */
+/** The lowest limits in overflow errors, in tokens: of input and output together, and of the input alone. */
 export type LearnedTokens = { readonly window: number | undefined; readonly input: number | undefined }
 
 export const NOTHING_LEARNED: LearnedTokens = { window: undefined, input: undefined }
 
-/** Estimated tokens of a request's system prompt and tools, for the provider that received them: each counts differently. */
+/** Estimated tokens of a request's system prompt and tools, and the provider that received them: each provider counts differently. */
 export type FixedPart = { readonly tokens: number; readonly provider: string }
 
 /** The readings of a session for one model. */
@@ -103,8 +104,8 @@ export type Readings = {
 }
 
 /**
- * Predicts the size of a request: the last report plus what was added since, when it belongs to the current view; else the estimate by
- * the ratio, plus the unseen part of the last report.
+ * Predicts the size of a request: if the last report belongs to the current view, that report plus later additions; otherwise the
+ * estimate by the ratio, plus the unseen part of the last report.
  */
 export function outlook(
   { measurement, calibration = NO_CALIBRATION }: Pick<Readings, 'measurement' | 'calibration'>,
@@ -119,7 +120,7 @@ export function outlook(
   }
   const added = addedSince(measurement.estimate, now.estimate)
   const estimated = totalOf(now.estimate)
-  // A report that cannot be of the whole request is no evidence of its size.
+  // A report that cannot cover the whole request is no evidence of its size.
   if (isDoubted(measurement, calibration)) {
     const known = samplesOf(calibration) >= MIN_SAMPLES || unseen > 0
     return known ? { unseen, ratio, source: 'calibrated' } : PLAIN_OUTLOOK
@@ -127,7 +128,7 @@ export function outlook(
   const source = added === 0 ? 'measured' : 'measured+estimated'
   // Never 0: planning divides by it.
   const least = LEAST_SEEN * ratio * estimated
-  // An unconfirmed report only moves the prediction towards it: the current system prompt and tools may explain it better.
+  // An unconfirmed report only moves the prediction toward it: the current system prompt and tools may explain it better.
   const held = measurement.held + ratio * added
   const believed = measurement.tokens + ratio * added
   const tokens = Math.max(
@@ -149,13 +150,13 @@ export type Report = {
   readonly at: number
 }
 
-/** Requests below this size are not checked against their reports, tokens: a few unusual texts may dominate them. */
+/** Requests below this size, in tokens, are not checked against their reports: a few unusual texts may dominate them. */
 const LEAST_JUDGED = 2_000
 
 /**
- * Whether a report is far below the size of its request: less than half of the estimate after the model's ratio. The ratio is at least
- * 0.5, so no language and no estimator explains that. Causes are servers that silently cut a prompt to their window (Ollama at
- * `num_ctx`) and callers that omit cached tokens. Such a report is no evidence about the model.
+ * Returns whether a report is far below the size of its request: less than half of the estimate by the model's ratio. The ratio is at
+ * least 0.5, so no language and no estimator explains such a report. Possible causes are servers that silently cut a prompt to their
+ * window (Ollama at `num_ctx`) and callers that omit cached tokens. Such a report is no evidence about the model.
  */
 export function isFarBelow(
   { tokens, estimate }: Pick<Report, 'tokens' | 'estimate'>,
@@ -165,12 +166,15 @@ export function isFarBelow(
   return expected >= LEAST_JUDGED && tokens < MIN_RATIO * expected
 }
 
-/** The same for a recorded report, unless it was accepted: a cut prompt does not grow with the view, and this one did. */
+/**
+ * Returns whether a recorded report is far below the size of its request, unless it was accepted: a cut prompt doesn't grow with the
+ * view, but this one did.
+ */
 export function isDoubted(measurement: Measurement, calibration: Calibration | undefined): boolean {
   return measurement.held !== measurement.tokens && isFarBelow(measurement, calibration)
 }
 
-/** Whether a report grew with the view since the last one, by a quarter to twice of the addition, or repeats an accepted one. */
+/** Returns whether a report grew with the view since the last one, by a quarter to twice the addition, or repeats an accepted report. */
 function growsAlong({ tokens, estimate }: Report, last: Measurement | undefined): boolean {
   if (last === undefined) return false
   const added = addedSince(last.estimate, estimate)
@@ -179,7 +183,7 @@ function growsAlong({ tokens, estimate }: Report, last: Measurement | undefined)
   return grown >= MIN_RATIO * MIN_RATIO * added && grown <= MAX_RATIO * added
 }
 
-/** The readings after a report: the measurement replaces the last one, the calibration moves slightly. */
+/** Returns the readings after a report: the measurement replaces the last one, the calibration moves slightly. */
 export function recordReport(
   { measurement, calibration = NO_CALIBRATION }: Pick<Readings, 'measurement' | 'calibration'>,
   report: Report,
@@ -211,12 +215,12 @@ export function recordReport(
       firstEstimate: first?.estimate ?? 0,
       at: report.at,
     },
-    // A figure that may be an error, or the weight of unknown tools, is no evidence about the model.
+    // A figure that may be an error, or may include unknown tools, is no evidence about the model.
     calibration: isBelieved ? withSample(calibration, report, last, isConfirmed) : calibration,
   }
 }
 
-/** The first accepted report of a view: the earlier one, or the one before this, when this confirms it. */
+/** Returns the first accepted report of a view: the one stored earlier, or the previous report if this one confirms it. */
 function firstOf(
   same: Measurement | undefined,
   isConfirmed: boolean,
@@ -227,12 +231,12 @@ function firstOf(
     : undefined
 }
 
-/** The total of an estimated request, tokens. */
+/** Returns the total of an estimated request, in tokens. */
 export function totalOf({ history, standing, pending }: Estimate): number {
   return history + standing + pending
 }
 
-/** The part of an estimate that is history and prompt. */
+/** Returns the part of an estimate that is history and prompt. */
 function sized({ history, pending }: Estimate): number {
   return history + pending
 }
@@ -253,12 +257,12 @@ function withSample(
   }
   const estimated = totalOf(estimate)
   if (estimated === 0) return calibration
-  // Reports of one view that did not grow cannot distinguish the unseen part from the ratio; a report of another view can.
+  // Reports of one view that didn't grow cannot distinguish the unseen part from the ratio; a report of another view can.
   const unseen = last === undefined || isSameView ? 0 : unseenBy(last, calibration, estimate.standing)
   return { ...calibration, whole: tallied(calibration.whole, tokens - unseen, estimated) }
 }
 
-/** A tally with one more pair; an outlier moves it no further than the bounds of the ratio. */
+/** Returns a tally with one more pair; an outlier moves it no further than the bounds of the ratio. */
 function tallied(tally: Tally, measured: number, estimated: number): Tally {
   return {
     samples: tally.samples + 1,
@@ -267,14 +271,14 @@ function tallied(tally: Tally, measured: number, estimated: number): Tally {
   }
 }
 
-/** Tokens of an estimated request. */
+/** Returns the expected tokens of an estimated request. */
 export function expectedTokens({ unseen, ratio }: Outlook, estimate: Estimate): number {
   return unseen + ratio * totalOf(estimate)
 }
 
 /**
- * The unseen part of a reported request: everything besides history, prompt, files, and the known system prompt and tools. While no ratio
- * is known, a surplus may have either cause: then only what no ratio can explain, or a small share, counts as unseen.
+ * Returns the unseen part of a reported request: everything except history, prompt, files, and the known system prompt and tools. If no
+ * ratio is known, a surplus may have either cause: then only the part that no ratio can explain, or a small share, counts as unseen.
  */
 function unseenBy(
   { firstTokens, firstEstimate }: Measurement,
@@ -288,7 +292,7 @@ function unseenBy(
   return isKnown || firstTokens > MAX_RATIO * estimated ? surplus : Math.min(surplus, MOST_UNSEEN * estimated)
 }
 
-/** Estimated tokens between two requests of one view. System prompt and tools count only when both requests have them. */
+/** Returns the estimated tokens added between two requests of one view. System prompt and tools only count if both requests have them. */
 function addedSince(then: Estimate, now: Estimate): number {
   const standing = then.standing > 0 && now.standing > 0 ? now.standing - then.standing : 0
   return now.history - then.history + now.pending - then.pending + standing

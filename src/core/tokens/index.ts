@@ -1,4 +1,4 @@
-/* Counting tokens: estimators, tokenizers, context windows and budgets. The entry `undertext/tokens`. */
+/* The entry point `undertext/tokens`: estimators, tokenizers, context windows and budgets. */
 
 export type * from '../message-types.ts'
 export {

@@ -43,11 +43,14 @@ export type Sizes = {
   readonly toolCalls: number
   readonly toolResults: number
   readonly media: number
-  /** The number of images, those with a URL included. */
+  /** The number of images, including images with a URL. */
   readonly images: number
-  /** Bytes of images and files as a request carries them, in base64. Those with a URL are not in it, and text files count as text. */
+  /**
+   * Bytes of images and files as a request contains them, in base64. Excludes images and files with a URL, and text files, which count as
+   * text.
+   */
   readonly mediaBytes: number
-  /** The number of images with a side above 2,000 pixels, as far as their first bytes tell. */
+  /** The number of images with a side above 2,000 pixels, as far as their first bytes show. */
   readonly largeImages: number
 }
 
@@ -116,8 +119,8 @@ export class SizesSum {
 }
 
 /**
- * Tokens of `rows` messages with the total `sizes`; 0 for none. Silent messages are not among the rows, because they are never sent.
- * Stats, planner and reports all convert sums here, so their figures agree exactly.
+ * Returns the tokens of `rows` messages with the total `sizes`; 0 for none. Silent messages are not among the rows, because they are
+ * never sent. Stats, planner and reports all convert sums here, so their figures agree exactly.
  */
 export function tokensOf(sizes: Sizes, rows: number, estimator: Estimator, provider?: string): number {
   if (rows === 0) return 0
@@ -129,24 +132,24 @@ export function tokensOf(sizes: Sizes, rows: number, estimator: Estimator, provi
   )
 }
 
-/** Tokens of a single text. */
+/** Returns the tokens of a single text. */
 export function tokensOfText(text: string, estimator: Estimator, provider?: string): number {
   return estimator.toTokens(estimator.measureText(text), provider)
 }
 
-/** The text units of sizes, all categories together. */
+/** Returns the text units of sizes, all categories together. */
 export function unitsOf(sizes: Sizes): number {
   return sizes.text + sizes.reasoning + sizes.toolCalls + sizes.toolResults
 }
 
-/** The sizes of one message, part by part. */
+/** Returns the sizes of one message, as the sum over its parts. */
 export function measureMessage(message: Pick<Message, 'content'>, estimator: Estimator): Sizes {
   if (typeof message.content === 'string')
     return { ...NO_SIZES, text: estimator.measureText(message.content) }
   return message.content.reduce((sum, part) => addSizes(sum, measurePart(part, estimator)), NO_SIZES)
 }
 
-/** The sizes of one part. `inputJson` avoids a second `stringifyJson` of a tool call's input. */
+/** Returns the sizes of one part. `inputJson` avoids a second `stringifyJson` of a tool call's input. */
 export function measurePart(part: Part, estimator: Estimator, inputJson?: string): Sizes {
   switch (part.type) {
     case 'reasoning':
@@ -169,7 +172,7 @@ export function measurePart(part: Part, estimator: Estimator, inputJson?: string
   }
 }
 
-/** The sizes of a part of a message or of a tool result. Its text is in `text` in both. */
+/** Returns the sizes of a part of a message or of a tool result. The text is in `text` in both cases. */
 function measureItem(item: ToolResultContent, estimator: Estimator, kind: TextKind): Sizes {
   switch (item.type) {
     case 'text':
@@ -188,7 +191,7 @@ function measureItem(item: ToolResultContent, estimator: Estimator, kind: TextKi
   }
 }
 
-/** The sizes of a tool result: its text as `toolResults`, its images and files as `media`. */
+/** Returns the sizes of a tool result: its text as `toolResults`, its images and files as `media`. */
 export function measureOutput(output: ToolResultOutput, estimator: Estimator): Sizes {
   switch (output.type) {
     case 'text':
@@ -206,7 +209,10 @@ export function measureOutput(output: ToolResultOutput, estimator: Estimator): S
   }
 }
 
-/** Text files count as their text; all others by the estimator's figure for files. An image that came as a file is an image. */
+/**
+ * Returns the sizes of a file. A text file counts as its text, other files by the estimator's figure for files. An image that was given
+ * as a file counts as an image.
+ */
 function measureFile(
   data: string | Uint8Array,
   mediaType: string,
@@ -221,7 +227,7 @@ function measureFile(
   return { ...NO_SIZES, text: estimator.measureText(text, kind) }
 }
 
-/** Anthropic's limit for the sides of an image beside many others. */
+/** Anthropic's limit for the sides of an image in a request with many images. */
 const LARGE_PIXELS = 2_000
 
 function measureImage(data: string | Uint8Array, media: number): Sizes {
@@ -242,11 +248,11 @@ function isLarge(data: string | Uint8Array): boolean {
   return size !== undefined && Math.max(size.width, size.height) > LARGE_PIXELS
 }
 
-/** The characters before the base64 of a data URL, and those of it that hold the size of an image. */
+/** The most characters before the base64 of a data URL, and the most characters of base64 that are read for the size of an image. */
 const LONGEST_TYPE = 200
 const MOST_READ = 350_000
 
-/** The bytes of base64, which requests carry. A data URL's few characters before its base64 count too. */
+/** Returns the bytes of the base64 that a request contains. The few characters before the base64 of a data URL are included. */
 function sentBytes(data: string | Uint8Array): number {
   if (typeof data !== 'string') return 4 * Math.ceil(data.length / 3)
   return isUrl(data) ? 0 : data.length
@@ -257,9 +263,9 @@ function isUrl(data: string | Uint8Array): boolean {
 }
 
 /**
- * Tokens of a list of messages in the neutral format, or of anything with a role and a text; calls in OpenAI's `tool_calls` count too. 0 for
- * an empty list, and for messages without a part that is sent. `estimator` is an estimator or the name of a built-in one. Throws `INVALID_INPUT`, also for parts of other formats:
- * `fromOpenAI` and `fromAnthropic` convert them.
+ * Returns the tokens of a list of messages in the neutral format, or of any objects with a role and a text; calls in OpenAI's
+ * `tool_calls` count too. Returns 0 for an empty list, and for messages without a part that is sent. `estimator` is an estimator or the
+ * name of a built-in one. Throws `INVALID_INPUT`, also for parts of other formats: convert them with `fromOpenAI` or `fromAnthropic`.
  */
 export function estimateMessagesTokens(
   messages: readonly { readonly role: string; readonly content: string | readonly Part[] }[],
@@ -290,7 +296,6 @@ export function estimateMessagesTokens(
 
 type WithCalls = { readonly tool_calls?: unknown }
 
-/** The units of calls in OpenAI's format: names and arguments. */
 function measureCalls({ tool_calls: calls }: WithCalls, estimator: Estimator): number {
   if (!Array.isArray(calls)) return 0
   let units = 0
@@ -303,7 +308,7 @@ function measureCalls({ tool_calls: calls }: WithCalls, estimator: Estimator): n
   return units
 }
 
-/** The estimators that every store knows: sessions counted with them open anywhere. */
+/** The estimators that are built into every store, so that sessions counted with them open anywhere. */
 export const BUILT_IN_ESTIMATORS: readonly Estimator[] = [
   neurolinkEstimator,
   neurolinkAdditiveEstimator,
@@ -315,12 +320,12 @@ export const BUILT_IN_ESTIMATORS: readonly Estimator[] = [
   calibratedEstimator,
 ]
 
-/** Their names. */
+/** The names of the built-in estimators. */
 export const ESTIMATOR_NAMES: readonly string[] = BUILT_IN_ESTIMATORS.map(({ name }) => name)
 
 const byName: ReadonlyMap<string, Estimator> = new Map(BUILT_IN_ESTIMATORS.map((one) => [one.name, one]))
 
-/** The built-in estimator with this name, or `undefined`. */
+/** Returns the built-in estimator with this name, or `undefined`. */
 export function estimatorNamed(name: string): Estimator | undefined {
   return byName.get(name)
 }

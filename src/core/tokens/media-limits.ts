@@ -4,15 +4,15 @@ import type { Sizes } from './measure.ts'
 import { canonicalProvider, hostsClaude } from './providers.ts'
 
 /*
- * Providers refuse requests with too many images or bytes, far below the context window. The limits are those of their pages in November
- * 2026.
+ * Providers refuse requests with too many images or bytes, far below the context window. The limits are from the providers' pages as of
+ * November 2026.
  */
 
-/** What a request may hold besides tokens. A limit that is absent is unknown, and does not apply. */
+/** The limits of a request besides tokens. If a limit is absent, it is unknown and doesn't apply. */
 export type MediaLimits = {
-  /** Maximum images of one request. */
+  /** Maximum number of images in one request. */
   readonly images?: number | undefined
-  /** Maximum images of one request in which one has a side above 2,000 pixels. */
+  /** Maximum number of images in one request if one of them has a side above 2,000 pixels. */
   readonly imagesBesideLarge?: number | undefined
   /** Maximum bytes of one request, with images and files in base64. */
   readonly bytes?: number | undefined
@@ -26,25 +26,29 @@ export const mediaLimitsSchema = z.strictObject({
   bytes: limit,
 })
 
-/** The smaller of the two meanings. */
+/** The smaller of the two meanings of MB. */
 const MB = 1_000_000
 
-/** Models with this window, and those whose window is larger. */
+/** Anthropic accepts 100 images for models with this window, and 600 for models with a larger window. */
 const CLAUDE_SMALL_WINDOW = 200_000
 const CLAUDE_IMAGES = 100
 const CLAUDE_MORE_IMAGES = 600
-/** Anthropic accepts no image above 2,000 pixels beside more. A request that was refused for it is reduced to this number. */
+/**
+ * Anthropic doesn't accept an image above 2,000 pixels in a request with more images than this. A request that was refused for this
+ * reason is reduced to this number.
+ */
 export const FEW_IMAGES = 20
 
 /** platform.claude.com, "Images and vision" and "API overview". */
 const CLAUDE: MediaLimits = { imagesBesideLarge: FEW_IMAGES, bytes: 32 * MB }
 
-/** The limits of a host for Claude's models, and for all others. */
+/** The limits of a host for Claude models, and for all other models. */
 type Row = { readonly claude?: MediaLimits; readonly others?: MediaLimits }
 
 const LIMITS: ReadonlyMap<string, Row> = new Map<string, Row>([
   ['anthropic', { claude: CLAUDE, others: CLAUDE }],
-  // docs.aws.amazon.com, "Anthropic Claude Messages API" (bytes); "API restrictions" (Bedrock itself limits neither number nor size of images).
+  // docs.aws.amazon.com, "Anthropic Claude Messages API" (bytes); "API restrictions" (Bedrock itself limits neither the number nor the
+  // size of images).
   ['bedrock', { claude: { ...CLAUDE, bytes: 20 * MB }, others: { bytes: 20 * MB } }],
   // platform.claude.com, "Claude on Vertex AI"; docs.cloud.google.com, "Image understanding".
   ['vertex', { claude: { ...CLAUDE, bytes: 30 * MB }, others: { images: 3_000 } }],
@@ -59,7 +63,7 @@ const LIMITS: ReadonlyMap<string, Row> = new Map<string, Row>([
   // console.groq.com, "Images and vision".
   ['groq', { others: { images: 5, bytes: 4 * MB } }],
 ])
-/** The limits of a provider for a model with this context window; those given take precedence. */
+/** Returns the limits of a provider for a model with this context window; given limits take precedence. */
 export function mediaLimitsOf(
   { provider, model }: { readonly provider: string; readonly model?: string | undefined },
   contextWindow: number,
@@ -67,14 +71,14 @@ export function mediaLimitsOf(
 ): MediaLimits {
   const name = canonicalProvider(provider)
   const { claude, others } = LIMITS.get(name) ?? {}
-  // Without a model, the hosts of Claude are taken to serve it, because its limits are lower.
+  // If the model is unknown, a host of Claude is assumed to serve Claude, because its limits are lower.
   const isClaude = model === undefined ? hostsClaude(name) : model.toLowerCase().includes('claude')
   const images = contextWindow > CLAUDE_SMALL_WINDOW ? CLAUDE_MORE_IMAGES : CLAUDE_IMAGES
   const usual = isClaude && claude !== undefined ? { images, ...claude } : others
   return { ...usual, ...defined(given) }
 }
 
-/** Bytes of a token of text in a request, on average: tokens are counted, the bytes of texts are not. */
+/** The average bytes of a token of text in a request: tokens are counted, the bytes of texts are not. */
 const BYTES_PER_TOKEN = 4
 
 export const pendingMediaSchema = z.strictObject({
@@ -83,7 +87,7 @@ export const pendingMediaSchema = z.strictObject({
   largeImages: z.int().nonnegative().optional(),
 })
 
-/** Sizes with media that are not part of the history yet. */
+/** Returns sizes with media that are not part of the history yet. */
 export function withPending(sizes: Sizes, pending: MediaFigures | undefined): Sizes {
   if (pending === undefined) return sizes
   return {
@@ -94,7 +98,9 @@ export function withPending(sizes: Sizes, pending: MediaFigures | undefined): Si
   }
 }
 
-/** The images and bytes of a request with these sizes of the history: its media, and an estimate of its text from all its tokens. */
+/**
+ * Returns the images and bytes of a request whose history has these sizes: its media, and an estimate of its text from all its tokens.
+ */
 export function mediaFigures(
   { images, mediaBytes, media, largeImages }: Sizes,
   tokens: number,
@@ -107,34 +113,34 @@ export function mediaFigures(
 export type MediaFigures = {
   readonly images: number
   readonly bytes: number
-  /** Those images that have a side above 2,000 pixels. Default: 0. */
+  /** The number of images with a side above 2,000 pixels. Default: 0. */
   readonly largeImages?: number | undefined
 }
 /** The images and bytes of a request. */
 export type RequestMedia = MediaFigures & { readonly largeImages: number }
 
-/** A figure of a request and its limit; without one, none is known. */
+/** A figure of a request and its limit, which is absent if unknown. */
 export type MediaUse = { readonly used: number; readonly limit?: number }
 
-/** A limit, or a share of it: Infinity where none is known. */
+/** A limit, or a share of one; Infinity if no limit is known. */
 export type MediaMost = {
   readonly images: number
-  /** Images where one of them is large. */
+  /** The number of images if one of them is large. */
   readonly imagesBesideLarge: number
   readonly bytes: number
 }
 
-/** What the images and bytes of a request are compared with. */
+/** The figures with which the images and bytes of a request are compared. */
 export type MediaBudget = {
-  /** Once these are reached, media are due. */
+  /** The figures from which compaction of media is due. */
   readonly due: MediaMost
-  /** What they are reduced to. */
+  /** The figures to which media are reduced. */
   readonly target: MediaMost
   /** The most that the provider accepts. */
   readonly limit: MediaMost
 }
 
-/** The budget by the limits of a provider, the usage at which compaction is due, and the share to which it reduces. */
+/** Returns the budget, from the limits of a provider, the usage at which compaction is due, and the share to which it reduces. */
 export function mediaBudget(limits: MediaLimits, threshold: number, target: number): MediaBudget {
   const {
     images = Number.POSITIVE_INFINITY,
@@ -153,7 +159,7 @@ export function mediaBudget(limits: MediaLimits, threshold: number, target: numb
   }
 }
 
-/** The most images of a request with or without large ones. */
+/** Returns the most images of a request with or without large images. */
 export function mostImages(largeImages: number, { images, imagesBesideLarge }: MediaMost): number {
   return largeImages > 0 ? Math.min(images, imagesBesideLarge) : images
 }
@@ -166,13 +172,13 @@ export function isWithinMedia({ images, bytes, largeImages }: RequestMedia, most
   return images <= mostImages(largeImages, most) && bytes <= most.bytes
 }
 
-/** What a provider accepts of one image or file. A limit that is absent is unknown, and does not apply. */
+/** A provider's limits for one image or file. If a limit is absent, it is unknown and doesn't apply. */
 export type MediaItemLimits = {
-  /** Maximum pixels of the width and of the height of an image. */
+  /** Maximum width and height of an image, in pixels. */
   readonly side?: number
-  /** The same in a request with more than `FEW_IMAGES` images. */
+  /** Maximum width and height of an image, in pixels, in a request with more than `FEW_IMAGES` images. */
   readonly sideOfMany?: number
-  /** Maximum pixels of an image in all. */
+  /** Maximum total pixels of an image. */
   readonly pixels?: number
   /** Maximum bytes of an image, as a file. */
   readonly imageBytes?: number
@@ -180,12 +186,13 @@ export type MediaItemLimits = {
   readonly fileBytes?: number
 }
 
-/** The bytes of a file that has so many MiB in base64. */
+/** Returns the bytes of a file that takes `mebibytes` in base64. */
 function ofBase64(mebibytes: number): number {
   return (mebibytes * 1024 * 1024 * 3) / 4
 }
 
-// platform.claude.com: "Vision" (10 MB in base64; 5 MB on Bedrock and Google Cloud). A MB has 1,048,576 bytes: anthropics/claude-code#11181.
+// platform.claude.com: "Vision" (10 MB in base64; 5 MB on Bedrock and Google Cloud). An MB has 1,048,576 bytes:
+// anthropics/claude-code#11181.
 const CLAUDE_SIDES = { side: 8_000, sideOfMany: 2_000 } as const
 const ITEM_LIMITS: ReadonlyMap<string, MediaItemLimits> = new Map<string, MediaItemLimits>([
   ['anthropic', { ...CLAUDE_SIDES, imageBytes: ofBase64(10) }],
@@ -199,7 +206,7 @@ const ITEM_LIMITS: ReadonlyMap<string, MediaItemLimits> = new Map<string, MediaI
 ])
 const NO_ITEM_LIMITS: MediaItemLimits = {}
 
-/** The limits of one image or file of a provider; none for most, which reduce large images themselves. */
+/** Returns a provider's limits for one image or file; none for most providers, which shrink large images themselves. */
 export function mediaItemLimitsOf(provider: string): MediaItemLimits {
   return ITEM_LIMITS.get(canonicalProvider(provider)) ?? NO_ITEM_LIMITS
 }

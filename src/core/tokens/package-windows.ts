@@ -1,12 +1,15 @@
 import { PACKAGE_WINDOWS } from './package-windows-data.ts'
 
 /*
- * Context windows from the maintained package @pydantic/genai-prices. Windows are looked up synchronously, at the first turn of a process,
- * and importing that package takes about as long as importing this one. So the windows alone are in a generated file, and a test compares
- * it with the installed package.
+ * Context windows from the maintained package @pydantic/genai-prices. Windows are looked up synchronously, at the first turn of a
+ * process, and importing that package takes about as long as importing this one. Therefore the windows alone are in a generated file,
+ * which a test compares with the installed package.
  */
 
-/** A rule for names: one name, any of a list, or by kind: starts with, ends with, contains, regular expression, all of a list. */
+/**
+ * A rule for names: a single name, a list of alternatives, or by kind: starts with, ends with, contains, regular expression, all of a
+ * list.
+ */
 export type PackedMatch =
   | string
   | readonly PackedMatch[]
@@ -19,14 +22,14 @@ export type PackedMatch =
 type PackedProvider = {
   readonly provider?: PackedMatch
   readonly fallback?: readonly string[]
-  /** Model, tokens (0 when the package has none), names. The first match decides. */
+  /** For each model: its name, its tokens (0 if the package has none), and the rule for its names. The first match decides. */
   readonly models: readonly (readonly [string, number, PackedMatch])[]
 }
 
 /** A model of the package and its window. */
 type PackageWindow = { readonly model: string; readonly tokens: number }
 
-/** The package's names of providers that have another name here. */
+/** The package's names for providers that have another name here. */
 const PACKAGE_IDS: ReadonlyMap<string, string> = new Map([
   ['bedrock', 'aws'],
   ['google-ai', 'google'],
@@ -34,7 +37,7 @@ const PACKAGE_IDS: ReadonlyMap<string, string> = new Map([
   ['togetherai', 'together'],
 ])
 
-/** The package's id of a provider, or `undefined`. */
+/** Returns the package's id of a provider, or `undefined`. */
 export function packageProvider(provider: string): string | undefined {
   const id = PACKAGE_IDS.get(provider) ?? provider
   if (Object.hasOwn(PACKAGE_WINDOWS, id)) return id
@@ -47,8 +50,8 @@ export function packageProvider(provider: string): string | undefined {
 type PackageName = { readonly provider: string; readonly model: string }
 
 /**
- * The provider and the name of a model in the package. For a provider that the package does not have, the first part of the model's name
- * is the provider (`openai/gpt-5` of a gateway).
+ * Returns the provider and the name of a model in the package. If the package doesn't have the provider, the first part of the model's
+ * name is the provider (`openai/gpt-5` from a gateway).
  */
 export function packageName(provider: string, model: string): PackageName {
   const name = model.toLowerCase().trim()
@@ -56,14 +59,17 @@ export function packageName(provider: string, model: string): PackageName {
   return (id === undefined && ownersName(name)) || { provider: id ?? provider, model: name }
 }
 
-/** A model by its owner: the first part of a gateway's name for it. */
+/** Returns a model by its owner: the first part of a gateway's name for it. */
 function ownersName(name: string): PackageName | undefined {
   const slash = name.indexOf('/')
   const owner = slash > 0 ? packageProvider(name.slice(0, slash)) : undefined
   return owner === undefined ? undefined : { provider: owner, model: name.slice(slash + 1) }
 }
 
-/** The window of a model in the package: the provider's own entry, else that of a provider whose models it serves, else its owner's. */
+/**
+ * Returns the window of a model in the package: the provider's own entry, or else that of a provider whose models it serves, or else its
+ * owner's.
+ */
 export function packageWindow(provider: string, model: string): PackageWindow | undefined {
   const asked = packageName(provider, model)
   const owners = ownersName(asked.model)
@@ -86,7 +92,7 @@ function modelOf(id: string, name: string, isFallback = false): PackageWindow | 
   return undefined
 }
 
-/** Whether a lower-case name matches a rule. */
+/** Returns whether a lower-case name matches a rule. */
 export function matchesModel(match: PackedMatch, name: string): boolean {
   if (typeof match === 'string') return name === match
   if (isList(match)) return match.some((one) => matchesModel(one, name))
@@ -101,7 +107,7 @@ function isList(match: PackedMatch): match is readonly PackedMatch[] {
   return Array.isArray(match)
 }
 
-/** `-20250929` as `-2025-09-29`, the other format of dates in names. */
+/** Converts `-20250929` to `-2025-09-29`, the other format of dates in names. */
 function dated(name: string): string {
   return name.replace(/-(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)/g, '-$1-$2-$3')
 }

@@ -3,11 +3,11 @@ import { packageName } from './package-windows.ts'
 import { canonicalProvider } from './providers.ts'
 import { modelNames } from './windows.ts'
 
-/** The package of prices. Importing it takes about as long as opening a store, so it is imported on demand. */
+/** Imports the package of prices. This takes about as long as opening a store, so it is done on demand. */
 export const pricePackage = (): Promise<typeof import('@pydantic/genai-prices')> =>
   import('@pydantic/genai-prices')
 
-/** Tokens of requests to one model; input excludes tokens read from or written to a cache. */
+/** Tokens of requests to one model. Input excludes tokens that were read from or written to a cache. */
 type PricedTokens = {
   readonly provider: string | undefined
   readonly model: string | undefined
@@ -16,16 +16,16 @@ type PricedTokens = {
   readonly cacheReadTokens: number
   readonly cacheCreationTokens: number
   readonly outputTokens: number
-  /** The time whose prices apply, milliseconds since 1970. */
+  /** The time whose prices apply, in milliseconds since 1970. */
   readonly at: number
 }
 
-/** US dollars for tokens, or `null` when no price is known. */
+/** Returns the price of tokens in US dollars, or `null` if no price is known. */
 export type PriceOf = (tokens: PricedTokens) => number | null
 
 /**
- * The list prices of `@pydantic/genai-prices`. A price that depends on the size of a request (Gemini above 200,000 tokens) is that of the
- * average size.
+ * Loads the list prices of `@pydantic/genai-prices`. If a price depends on the size of a request (Gemini above 200,000 tokens), the price
+ * for the average size is used.
  */
 export async function listPrices(): Promise<PriceOf> {
   const { calcPrice: price } = await pricePackage()
@@ -39,7 +39,7 @@ export async function listPrices(): Promise<PriceOf> {
   }
 }
 
-/** The cost of a request of the average size. */
+/** Returns the cost of a request of the average size. */
 function priced(price: typeof calcPrice, tokens: PricedTokens, model: string): number | null {
   const { provider, requests, inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens, at } = tokens
   const usage = {
@@ -56,7 +56,7 @@ function priced(price: typeof calcPrice, tokens: PricedTokens, model: string): n
     })
     return found === null || Object.keys(found.model_price).length === 0 ? null : found.total_price
   } catch {
-    // The package throws for prices that do not apply to the usage, such as those of images.
+    // The package throws if its prices don't apply to the usage, such as prices of images.
     return null
   }
 }

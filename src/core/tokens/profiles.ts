@@ -31,35 +31,35 @@ import {
 } from './windows.ts'
 
 /*
- * Everything that depends on the model of a request, in one place, each figure with its source. The planner and the stats use the same
- * functions, so a profile describes what they do.
+ * All figures and rules that depend on the model of a request, each with its source. The planner and the stats use the same functions, so
+ * a profile describes their behavior.
  */
 
 /**
  * The source of a figure: the caller (`override`), an overflow error (`learned`), a session's or a store's table, the package or the
  * registry of windows, the provider's rules, the estimator, a share of the available tokens (`share`), its maximum (`most`) or minimum
- * (`least`), or none.
+ * (`least`), or no source.
  */
 export type FigureSource = 'override' | WindowSource | 'provider' | 'estimator' | ScaleSource
 
 /** A figure with its source. */
 export type Figure<T> = { readonly value: T; readonly source: FigureSource }
 
-/** The properties of a model. Figures are tokens unless stated otherwise. */
+/** The properties of a model. Figures are in tokens unless stated otherwise. */
 export type ModelProfile = {
   /** The provider and the matching entry of the table: `openai/gpt-4o` for gpt-4o-2024-08-06; `default` for an unknown model. */
   readonly name: string
   /** The provider's canonical name. */
   readonly provider: string
   readonly model?: string
-  /** Input and output together. */
+  /** The context window: input and output together. */
   readonly contextWindow: Figure<number>
   /** The limit of the input alone, if known. */
   readonly inputLimit?: Figure<number>
   readonly outputReserve: Figure<number>
-  /** The available input: the window less the reserve, and at most the input limit. */
+  /** The available input: the window minus the reserve, and at most the input limit. */
   readonly availableInputTokens: number
-  /** By its name. */
+  /** The name of the estimator. */
   readonly estimator: Figure<string>
   /** UTF-16 units of plain English prose per estimated token, before multiplier and margin. */
   readonly charactersPerToken: Figure<number>
@@ -71,13 +71,13 @@ export type ModelProfile = {
   readonly threshold: Figure<number>
   /** The share of the available input to which a compaction reduces the request. */
   readonly target: Figure<number>
-  /** The same in tokens, when only the history is sent. */
+  /** The target in tokens, if only the history is sent. */
   readonly targetTokens: Figure<number>
   readonly keepRecentTokens: Figure<number>
   readonly pruneProtectTokens: Figure<number>
   readonly pruneMinimumSavings: Figure<number>
   readonly summaryMaxTokens: Figure<number>
-  /** Roles that may follow other messages of the list. */
+  /** Roles that may occur after other messages in the list. */
   readonly roles: Figure<readonly Role[]>
   /** Whether user and assistant must alternate. */
   readonly strictAlternation: Figure<boolean>
@@ -87,23 +87,23 @@ export type ModelProfile = {
   readonly toolPairing: Figure<boolean>
   /** The types of `context_management` that the server supports. */
   readonly contextManagement: Figure<readonly string[]>
-  /** Whether one of them summarizes. */
+  /** Whether one of these types summarizes. */
   readonly serverCompacts: Figure<boolean>
 }
 
 const tokens = z.int().nonnegative()
-/** Overrides of the caller. An unknown name is an error. */
+/** The caller's overrides. An unknown name is an error. */
 const overridesSchema = z.strictObject({
-  /** `neurolink`: NeuroLink's table of windows has precedence. */
+  /** With `neurolink`, NeuroLink's table of windows takes precedence. */
   preset: z.enum(['default', 'neurolink']).optional(),
-  /** The window of exactly this model. */
+  /** The window of this model. */
   contextWindow: z.int().positive().optional(),
-  /** A table like that of `openStore`: by provider, and by model with `_default`. */
+  /** A table like the one of `openStore`: by provider, and by model with `_default`. */
   contextWindows: contextWindowsSchema.optional(),
   inputLimit: z.int().positive().optional(),
-  /** The requested output: the reserve. */
+  /** The requested output, which sets the output reserve. */
   maxOutputTokens: tokens.optional(),
-  /** An estimator, or the name of a built-in one. Default "neurolink"; stores use those of their sessions. */
+  /** An estimator, or the name of a built-in one. Default "neurolink"; stores use the estimators of their sessions. */
   estimator: z.union([z.enum(ESTIMATOR_NAMES as [string]), estimatorSchema]).optional(),
   threshold: shareSchema.optional(),
   target: shareSchema.optional(),
@@ -122,8 +122,8 @@ const overridesSchema = z.strictObject({
 export type ModelOverrides = z.input<typeof overridesSchema>
 
 /**
- * Returns the profile of a model: its window from the caller's figures, else from the tables of this package, else 128,000; the rest from
- * the provider and the available input. Any name of a provider is accepted. Throws `INVALID_INPUT`.
+ * Returns the profile of a model: its window from the caller's figures, or else from the tables of this package, or else 128,000; the
+ * rest from the provider and the available input. Any name of a provider is accepted. Throws `INVALID_INPUT`.
  */
 export function resolveModelProfile(
   provider: string,
@@ -162,11 +162,11 @@ export type ProfileSubject = {
   readonly estimator: Estimator
   readonly estimatorSource: FigureSource
   readonly overrides: Omit<z.output<typeof overridesSchema>, 'contextWindows' | 'estimator' | 'preset'>
-  /** Whether the store's table is the caller's own. */
+  /** Whether the store's table was given by the caller. */
   readonly isTableGiven: boolean
 }
 
-/** The profile of a model with a known window. */
+/** Returns the profile of a model with a known window. */
 export function profileOf(subject: ProfileSubject): ModelProfile {
   const { provider, model, overrides: given, learnedInput } = subject
   const found = windowFigure(subject)
@@ -245,7 +245,7 @@ function stageFigures(
   }
 }
 
-/** The provider's rules for a history. */
+/** Returns the provider's rules for a history. */
 function formFigures({
   provider,
   overrides: given,
@@ -260,15 +260,15 @@ function formFigures({
     ),
     strictAlternation: figure(given.strictAlternation, strictAlternation, source),
     firstMustBeUser: figure(given.firstMustBeUser, firstMustBeUser, source),
-    // No provider accepts a call without its result: validateHistory requires pairs for all of them.
+    // No provider accepts a call without its result: `validateHistory` requires pairs for all providers.
     toolPairing: figure(given.toolPairing, true, source),
   }
 }
 
-/** Plain English prose, 240 characters, for the figure of characters per token. */
+/** Plain English prose, 240 characters, from which the characters per token are computed. */
 const PROSE =
   'When the meeting was over she walked back along the river and thought about the plan again. It had seemed simple enough in the morning, but now there were more open questions than before, and none could say who would have to reply to all...'
-/** A size at which rounding is negligible. */
+/** A number of tokens at which rounding is negligible. */
 const MANY_TOKENS = 1_000_000
 
 type Counting = Pick<ModelProfile, 'charactersPerToken' | 'multiplier' | 'margin'>

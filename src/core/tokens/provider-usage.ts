@@ -4,11 +4,11 @@ import { pricePackage } from './prices.ts'
 import { canonicalProvider } from './providers.ts'
 
 /*
- * Usage as providers and SDKs report it. Nothing here throws: a response was paid for, and an unreadable usage must not keep its
+ * Usage as providers and SDKs report it. Nothing here throws: a response was paid for, and an unreadable usage must not prevent its
  * messages from being recorded. @pydantic/genai-prices reads the forms of providers, this file those of SDKs.
  */
 
-/** Tokens of one request: input without what was read from a cache and written to it. */
+/** Tokens of one request. Input excludes tokens that were read from or written to a cache. */
 export type ReportedUsage = {
   readonly inputTokens: number
   readonly cacheReadTokens?: number
@@ -19,9 +19,9 @@ export type ReportedUsage = {
 type Fields = { readonly [name: string]: unknown }
 
 /**
- * The usage in a response or in its `usage` object: Chat Completions, Responses, Anthropic, Gemini, Bedrock Converse, Cohere, Ollama,
- * AI SDK (also `await`ed results of streams), LangChain, OpenAI Agents, and messages of pi, opencode and Cline. `undefined` where none
- * can be read.
+ * Reads the usage in a response or in its `usage` object: Chat Completions, Responses, Anthropic, Gemini, Bedrock Converse, Cohere,
+ * Ollama, AI SDK (including `await`ed results of streams), LangChain, OpenAI Agents, and messages of pi, opencode and Cline. Returns
+ * `undefined` if no usage can be read.
  */
 export async function readUsage(response: unknown, provider?: string): Promise<ReportedUsage | undefined> {
   try {
@@ -31,19 +31,19 @@ export async function readUsage(response: unknown, provider?: string): Promise<R
       if (found !== undefined) return found
     }
   } catch {
-    // A getter or a promise of the response that fails.
+    // A getter or a promise of the response failed.
   }
   return undefined
 }
 
-/** The fields of a response that may hold its usage, the likeliest first, and those that may hold these. */
+/** The fields of a response that may contain its usage, the likeliest first, and the fields that may contain such fields. */
 const USAGES = ['usage', 'usageMetadata', 'usage_metadata', 'totalUsage', 'tokenUsage'] as const
 const AROUND = [
   ...['response', 'message', 'data', 'metadata', 'meta', 'x_groq', 'response_metadata', 'llmOutput'],
   'metrics',
 ]
 
-/** Objects that may be the usage of a response, the likeliest first. */
+/** Returns objects that may be the usage of a response, the likeliest first. */
 async function usagesIn(given: unknown): Promise<readonly Fields[]> {
   const response = taken(given)
   if (!isObject(response)) return []
@@ -54,10 +54,10 @@ async function usagesIn(given: unknown): Promise<readonly Fields[]> {
   return [...found, ...parts.filter(isObject), response]
 }
 
-/** The forms of SDKs, and Ollama's. */
+/** Reads the forms of SDKs, and Ollama's. */
 export function sdkUsage(usage: Fields): ReportedUsage | undefined {
   const { inputTokens: input, outputTokens: output } = usage
-  // The AI SDK's models, version 3 of their interface.
+  // The AI SDK's models, version 3 of the interface.
   if (isObject(input)) {
     const { total, noCache, cacheRead, cacheWrite } = input
     const count = countOf(noCache)
@@ -77,7 +77,7 @@ export function sdkUsage(usage: Fields): ReportedUsage | undefined {
   return agentUsage(usage)
 }
 
-/** The forms of agents, in their files: pi, opencode and Cline count cached tokens apart. */
+/** Reads the forms of agents' files: pi, opencode and Cline count cached tokens separately. */
 function agentUsage(usage: Fields): ReportedUsage | undefined {
   const { input, output, cacheRead, cacheWrite, cache, prompt, completion, cached } = usage
   if (countOf(input) !== undefined && (cacheRead !== undefined || isObject(cache))) {
@@ -88,13 +88,16 @@ function agentUsage(usage: Fields): ReportedUsage | undefined {
   return apart(prompt, cached, undefined, completion)
 }
 
-/** A report whose input excludes cached tokens. */
+/** Returns a report from an input that excludes cached tokens. */
 function apart(input: unknown, read: unknown, written: unknown, output: unknown): ReportedUsage | undefined {
   const cached = (countOf(read) ?? 0) + (countOf(written) ?? 0)
   return ofTotal((countOf(input) ?? 0) + cached, read, written, output)
 }
 
-/** The AI SDK's results, the OpenAI Agents SDK's, and Bedrock's Converse, the only one that counts cached tokens apart. */
+/**
+ * Reads the AI SDK's results, the OpenAI Agents SDK's, and those of Bedrock's Converse, the only one that counts cached tokens
+ * separately.
+ */
 function camelCaseUsage(usage: Fields, input: number, output: unknown): ReportedUsage | undefined {
   const { cacheReadInputTokens: read, cacheWriteInputTokens: written } = usage
   if (read !== undefined || written !== undefined) return apart(input, read, written, output)
@@ -105,7 +108,7 @@ function camelCaseUsage(usage: Fields, input: number, output: unknown): Reported
   return ofTotal(input, usage.cachedInputTokens ?? sum('cached_tokens'), sum('cache_write_tokens'), output)
 }
 
-/** The forms of providers. */
+/** Reads the forms of providers. */
 function providerUsage(
   usage: Fields,
   provider: string | undefined,
@@ -135,7 +138,7 @@ function providerUsage(
   return isResponses ? read('openai', 'responses', response) : read('anthropic', 'default', response)
 }
 
-/** Cached tokens of a prompt in OpenAI's form; also from DeepSeek's and LiteLLM's. */
+/** Returns the cached tokens of a prompt in OpenAI's form, including DeepSeek's and LiteLLM's. */
 function cacheOf(usage: Fields): Fields {
   const {
     prompt_tokens_details: details,
@@ -149,7 +152,7 @@ function cacheOf(usage: Fields): Fields {
   }
 }
 
-/** A report whose total includes cached tokens. */
+/** Returns a report from a total that includes cached tokens. */
 function ofTotal(
   total: unknown,
   read: unknown,

@@ -1,12 +1,12 @@
 import { isUnsent } from '../messages/message.ts'
 
 /*
- * Compaction by providers that a request enables with `context_management`, from Anthropic's pages on compaction and context editing (models
- * from Claude 4 edit, from 4.6 compact; also on Bedrock and Vertex) and OpenAI's guide to compaction of the Responses API, as of November
- * 2026.
+ * Compaction by providers, which a request enables with `context_management`, as of November 2026. Sources: Anthropic's pages on
+ * compaction and context editing (models from Claude 4 edit, from 4.6 compact; also on Bedrock and Vertex), and OpenAI's guide to
+ * compaction in the Responses API.
  */
 
-/** Anthropic's edits, by what they do: one summarizes, the others clear parts of a request before the model reads it. */
+/** Anthropic's edits, by effect: one summarizes, the others clear parts of a request before the model reads it. */
 export const ANTHROPIC_EDITS = {
   compact: 'compact_20260112',
   clear_tool_uses: 'clear_tool_uses_20250919',
@@ -20,18 +20,18 @@ const COMPACTIONS: ReadonlySet<string> = new Set([ANTHROPIC_EDITS.compact, OPENA
 const CLAUDE_HOSTS: ReadonlySet<string> = new Set(['anthropic', 'bedrock', 'vertex'])
 const OPENAI_HOSTS: ReadonlySet<string> = new Set(['openai', 'azure'])
 
-/** Whether a provider serves models of Claude in Anthropic's form. */
+/** Returns whether a provider serves Claude models in Anthropic's form. */
 export function hostsClaude(provider: string): boolean {
   return CLAUDE_HOSTS.has(canonicalProvider(provider))
 }
 
-/** Claude's versions that edit, and that compact, as major × 100 + minor. */
+/** The first versions of Claude that edit and that compact, as major × 100 + minor. */
 const EDITS_FROM = 400
 const COMPACTS_FROM = 406
 
 /**
- * The types of context management that a server supports for a model, none for most. Without a model: those of the provider's newest
- * models, if it serves a single family.
+ * Returns the types of context management that a server supports for a model; none for most. Without a model: those of the provider's
+ * newest models, if it serves a single family.
  */
 export function contextManagementTypes(provider: string, model?: string): readonly string[] {
   const name = canonicalProvider(provider)
@@ -43,14 +43,14 @@ export function contextManagementTypes(provider: string, model?: string): readon
   return version < COMPACTS_FROM ? CLEARING_EDITS : [...CLEARING_EDITS, ANTHROPIC_EDITS.compact]
 }
 
-/** Whether one of these types summarizes. */
+/** Returns whether one of these types summarizes. */
 export function compactsHistory(types: readonly string[]): boolean {
   return types.some((type) => COMPACTIONS.has(type))
 }
 
 /**
- * The family and version of a Claude model, the version as major × 100 + minor; `undefined` for another model, or a name of the old form
- * (`claude-3-5-sonnet`). Prefixes and suffixes of hosts, gateways and snapshots are ignored; a date is not a minor version.
+ * Returns the family and version of a Claude model, the version as major × 100 + minor; `undefined` for another model, or a name of the
+ * old form (`claude-3-5-sonnet`). Prefixes and suffixes of hosts, gateways and snapshots are ignored; a date is not a minor version.
  */
 export function claudeModel(
   model: string,
@@ -70,7 +70,7 @@ export function claudeModel(
  */
 export type CallIdRule = 'any' | 'words' | 'nine' | 'short' | 'filled'
 
-/** The rules with unique ids. */
+/** Returns whether a rule requires unique ids. */
 export function wantsUniqueIds(rule: CallIdRule): boolean {
   return rule === 'words' || rule === 'nine'
 }
@@ -82,42 +82,43 @@ export function wantsUniqueIds(rule: CallIdRule): boolean {
  * vercel/ai#7399 (the AI SDK throws for other types before it sends anything).
  */
 export type MediaRules = {
-  /** Media types; `image/*` for all of a kind. */
+  /** Media types; `image/*` for all images. */
   readonly types: readonly string[]
-  /** Schemes of the addresses that it fetches. */
+  /** Schemes of the addresses that the provider fetches. */
   readonly schemes: readonly string[]
 }
 
 /** A provider's rules for roles and kinds of parts. */
 export type ProviderProfile = {
-  /** User and assistant must alternate. */
+  /** Whether user and assistant must alternate. */
   readonly strictAlternation: boolean
-  /** A system message may follow other messages. */
+  /** Whether a system message may follow other messages. */
   readonly systemInside: boolean
-  /** The first message after system messages must be a user's. */
+  /** Whether the first message after system messages must be a user's. */
   readonly firstMustBeUser: boolean
-  /** User text may follow tool results without an assistant message between. */
+  /** Whether user text may follow tool results without an assistant message in between. */
   readonly userAfterResults: boolean
-  /** Empty and blank texts are accepted. */
+  /** Whether empty and blank texts are accepted. */
   readonly emptyText: boolean
-  /** An assistant's message may hold images and files. */
+  /** Whether an assistant message may contain images and files. */
   readonly assistantMedia: boolean
-  /** The result of a tool that failed may hold more than text. */
+  /** Whether the result of a failed tool may contain more than text. */
   readonly failedMedia: boolean
   readonly callIds: CallIdRule
-  /** The form of the names of tools in calls. */
+  /** The pattern for names of tools in calls. */
   readonly toolNames: RegExp
   /**
-   * A request without tools must have no calls or results. Sources: vxcontrol/pentagi#196, patriceckhart/zot#18, elastic/kibana#246943
-   * (Converse). Anthropic's own API has had no such rule since 27 February 2025: anthropics/anthropic-sdk-python#849.
+   * Whether a request without tools must not contain calls or results. Sources: vxcontrol/pentagi#196, patriceckhart/zot#18,
+   * elastic/kibana#246943 (Converse). Anthropic's own API has had no such rule since 27 February 2025:
+   * anthropics/anthropic-sdk-python#849.
    */
   readonly toolUseNeedsTools?: boolean
   /**
-   * The most calls of one message; absent where no limit is known. Sources: openai/openai-dotnet#317, pydantic/pydantic-ai#1105 (OpenAI),
+   * The most calls in one message; absent if no limit is known. Sources: openai/openai-dotnet#317, pydantic/pydantic-ai#1105 (OpenAI),
    * github/copilot-cli#669.
    */
   readonly mostCalls?: number
-  /** The longest text of arguments, characters; absent where no limit is known. */
+  /** The longest text of arguments, in characters; absent if no limit is known. */
   readonly maxArguments?: number
   readonly media: MediaRules
 }
@@ -135,7 +136,7 @@ const PDF = 'application/pdf'
 const OFFICE = 'application/vnd.openxmlformats-officedocument'
 const WEB = ['https:', 'http:'] as const
 
-/** What a server of a format that many share reads at most. A file of another type would make every later request fail. */
+/** The media that every server of a shared format can be expected to read. A file of another type would make every later request fail. */
 export const COMMON_MEDIA: MediaRules = {
   types: ['image/*', 'audio/*', 'video/*', 'text/*', PDF],
   schemes: [...WEB, 'gs:', 's3:'],
@@ -160,7 +161,7 @@ const CHAT_MEDIA: MediaRules = {
   types: [...CLAUDE_IMAGES, PDF, 'audio/wav', 'audio/x-wav', 'audio/mpeg', 'audio/mp3'],
   schemes: WEB,
 }
-/** The Responses API, which reads texts and documents too. */
+/** The media of the Responses API, which also reads texts and documents. */
 export const RESPONSES_MEDIA: MediaRules = {
   types: [
     ...CLAUDE_IMAGES,
@@ -202,7 +203,7 @@ const CONVERSE_MEDIA: MediaRules = {
 const MISTRAL_MEDIA: MediaRules = { types: ['image/*', PDF, 'audio/*'], schemes: WEB }
 
 /**
- * The forms of tool names. Sources: anthropics/claude-code#2673 (200 characters in a history), Amazon's `ToolUseBlock`, OpenAI's
+ * The patterns for tool names. Sources: anthropics/claude-code#2673 (200 characters in a history), Amazon's `ToolUseBlock`, OpenAI's
  * "string does not match pattern", Mistral's "must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64".
  */
 const TOOL_NAMES = {
@@ -210,7 +211,10 @@ const TOOL_NAMES = {
   short: /^[a-zA-Z0-9_-]{1,64}$/,
   gemini: /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/,
 } as const
-/** OpenAI's limit for the arguments of a call in a request; its answers have none. Source: UKGovernmentBEIS/inspect_ai#4682. */
+/**
+ * OpenAI's limit for the arguments of a call in a request, in characters; its answers have no limit. Source:
+ * UKGovernmentBEIS/inspect_ai#4682.
+ */
 const OPENAI_ARGUMENTS = 1_048_576
 
 const LENIENT: ProviderProfile = {
@@ -258,7 +262,7 @@ const OPENAI: ProviderProfile = {
 const PROFILES: ReadonlyMap<string, ProviderProfile> = new Map([
   ['anthropic', CLAUDE],
   ['bedrock', { ...CLAUDE, toolNames: TOOL_NAMES.short, toolUseNeedsTools: true, media: CONVERSE_MEDIA }],
-  // Vertex serves Claude as well as Gemini; Gemini reads no ids, and makes images.
+  // Vertex serves Claude as well as Gemini; Gemini reads no ids and makes images.
   ['vertex', { ...CLAUDE, assistantMedia: true, media: VERTEX_MEDIA }],
   ['google-ai', { ...STRICT, assistantMedia: true, toolNames: TOOL_NAMES.gemini, media: GEMINI_MEDIA }],
   [
@@ -303,12 +307,13 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['vertexai', 'vertex'],
 ])
 
-/** The AI SDK's names of Vertex: `google.vertex.chat`, `vertex.anthropic.messages`. */
+/** The AI SDK's names for Vertex: `google.vertex.chat`, `vertex.anthropic.messages`. */
 const SDK_VERTEX = /^(?:google[.-]?vertex|vertex)\b/
 
 /**
- * Returns the canonical name of a provider. Case and surrounding blanks are ignored, and other names are recognized, also with `_` or blanks
- * for `-` (LiteLLM: `vertex_ai`), and those of the AI SDK (`openai.responses`). An unknown name keeps its signs.
+ * Returns the canonical name of a provider. Case and surrounding white space are ignored. Aliases are recognized, including those with
+ * `_` or spaces for `-` (LiteLLM: `vertex_ai`) and those of the AI SDK (`openai.responses`). Otherwise an unknown name keeps its
+ * characters.
  */
 export function canonicalProvider(provider: string): string {
   if (PROFILES.has(provider)) return provider
@@ -324,17 +329,19 @@ function knownAs(name: string): string | undefined {
   return ALIASES.get(name) ?? (PROFILES.has(name) ? name : undefined)
 }
 
-/** Whether the rules of a provider are known. */
+/** Returns whether the rules of a provider are known. */
 export function isKnownProvider(provider: string): boolean {
   return PROFILES.has(canonicalProvider(provider))
 }
 
-/** The rules of a provider. Case is ignored; an unknown provider, or none, has the most permissive rules. */
+/** Returns the rules of a provider. Case is ignored; an unknown provider, or none, has the most permissive rules. */
 export function providerProfile(provider?: string): ProviderProfile {
   return provider === undefined ? LENIENT : (PROFILES.get(canonicalProvider(provider)) ?? LENIENT)
 }
 
-/** Providers whose parts a provider reads besides its own: Claude on Bedrock and Vertex reads Anthropic's blocks, Gemini on Vertex Google's parts. */
+/**
+ * Further providers whose parts a provider reads: Claude on Bedrock and Vertex reads Anthropic's blocks, Gemini on Vertex Google's parts.
+ */
 const READ_BESIDES: ReadonlyMap<string, readonly string[]> = new Map([
   ['azure', ['openai']],
   ['openai', ['azure']],
@@ -342,7 +349,7 @@ const READ_BESIDES: ReadonlyMap<string, readonly string[]> = new Map([
   ['vertex', ['anthropic', 'google-ai']],
 ])
 
-/** Whether a provider reads the parts of another. */
+/** Returns whether a provider reads the parts of another provider. */
 export function readsPartsOf(provider: string, owner: string): boolean {
   if (isUnsent(owner)) return false
   const reader = canonicalProvider(provider)

@@ -10,13 +10,13 @@ import {
   providerFactor,
 } from './estimators/neurolink.ts'
 
-/** The longest run in one piece, UTF-16 units. Merging a piece takes quadratic time. */
+/** The longest run in one piece, in UTF-16 units. Merging a piece takes quadratic time. */
 const LONGEST_RUN = 256
 
 /**
- * The place to cut a text, from `start` on, so that no piece of the tokenizer is longer than 256 units: within the first longer run of
- * letters, of signs or of white space. `undefined` when there is none. Outside ASCII a character that is neither a known letter nor known
- * punctuation extends both runs. Never between the halves of a surrogate pair.
+ * Returns where to cut a text, from `start` on, so that no piece of the tokenizer is longer than 256 units: within the first longer run
+ * of letters, signs or white space. Returns `undefined` if there is none. Outside ASCII, a character that is neither a known letter nor
+ * known punctuation extends both kinds of runs. Never cuts between the halves of a surrogate pair.
  */
 function findLongRun(text: string, start: number): number | undefined {
   let letters = 0
@@ -44,7 +44,7 @@ function findLongRun(text: string, start: number): number | undefined {
 
 function mayBeLetter(unit: number): boolean {
   if (unit < 0x80) return (unit >= 0x61 && unit <= 0x7a) || (unit >= 0x41 && unit <= 0x5a)
-  // Punctuation, general and of Chinese and Japanese; the wide forms of the signs of ASCII.
+  // Known punctuation: general, Chinese and Japanese, and the wide forms of the signs of ASCII.
   return !(
     (unit >= 0x2010 && unit <= 0x2027) ||
     (unit >= 0x3001 && unit <= 0x3003) ||
@@ -56,7 +56,7 @@ function mayBeLetter(unit: number): boolean {
 
 function maybeSign(unit: number): boolean {
   if (unit < 0x80) return !mayBeLetter(unit) && !(unit >= 0x30 && unit <= 0x39)
-  // Certain letters: Latin to Cyrillic, kana, Han, Hangul.
+  // Known letters: Latin to Cyrillic, kana, Han, Hangul.
   return !(
     (unit >= 0xc0 && unit <= 0x24f && unit !== 0xd7 && unit !== 0xf7) ||
     (unit >= 0x391 && unit <= 0x481) ||
@@ -68,11 +68,11 @@ function maybeSign(unit: number): boolean {
 }
 
 /*
- * gpt-tokenizer instead of js-tiktoken: the same counts on every sample text of the table, faster, and one module per encoding. Version 4 and
- * later; 2.9 split words for o200k as for cl100k, with other counts.
+ * gpt-tokenizer instead of js-tiktoken: it gives the same counts on every sample text of the table, is faster, and has one module per
+ * encoding. Requires version 4 or later: 2.9 split words for o200k as for cl100k, with different counts.
  */
 
-/** Tokenizers by name: of GPT-4o and later, of GPT-4 and GPT-3.5. */
+/** The names of the tokenizers: of GPT-4o and later, and of GPT-4 and GPT-3.5. */
 export const TOKENIZER_NAMES = ['o200k_base', 'cl100k_base'] as const
 /** The name of a tokenizer. */
 export type TokenizerName = (typeof TOKENIZER_NAMES)[number]
@@ -88,12 +88,12 @@ type CountTokens = (text: string, options: { readonly disallowedSpecial: Set<str
 const loaded = new Map<TokenizerName, Promise<Estimator>>()
 
 /**
- * An estimator that counts with OpenAI's tokenizer: a unit is a token. The optional package `gpt-tokenizer` is loaded here (o200k: about
- * 0.2 s and 60 MB). Texts like `<|endoftext|>` are ordinary text. Unbroken runs of more than 256 letters, signs or white space are counted in
- * pieces, which keeps the time linear and may add a token per piece. For providers with another tokenizer `toTokens` multiplies by
- * `providerFactor`.
+ * Returns an estimator that counts with OpenAI's tokenizer: a unit is a token. Loads the optional package `gpt-tokenizer` (o200k: about
+ * 0.2 s and 60 MB). Texts like `<|endoftext|>` are ordinary text. Unbroken runs of more than 256 letters, signs or white space are
+ * counted in pieces, which keeps the time linear and may add a token per piece. For providers with another tokenizer, `toTokens`
+ * multiplies by `providerFactor`.
  *
- * Throws `INVALID_INPUT` for another name, `TOKENIZER_UNAVAILABLE` when the package is missing or unsuitable.
+ * Throws `INVALID_INPUT` for an unknown name, and `TOKENIZER_UNAVAILABLE` if the package is missing or unsuitable.
  */
 export async function tokenizerEstimator(name: TokenizerName | string): Promise<Estimator> {
   const tokenizer = check(nameSchema, name, 'tokenizerEstimator')
@@ -101,7 +101,7 @@ export async function tokenizerEstimator(name: TokenizerName | string): Promise<
   if (estimator === undefined) {
     estimator = load(tokenizer)
     loaded.set(tokenizer, estimator)
-    // A package may be installed later.
+    // The package may be installed later.
     estimator.catch(() => loaded.delete(tokenizer))
   }
   return await estimator

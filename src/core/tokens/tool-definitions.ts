@@ -5,7 +5,7 @@ import { defined, isObject } from '../messages/json.ts'
 /** The tools of the AI SDK's `streamText`: name to tool. */
 export type ToolSet = { readonly [name: string]: object }
 
-/** Definitions of tools, as they go to the provider, or the tools of the AI SDK, whose definitions are read. */
+/** Definitions of tools in the form that is sent to the provider, or tools of the AI SDK, whose definitions are read. */
 export const toolsSchema = z
   .union(
     [z.array(z.unknown().transform(taken)), z.custom<ToolSet>(isToolSet)],
@@ -26,10 +26,10 @@ function isToolSet(value: unknown): boolean {
 const UNREADABLE =
   'has an input schema that cannot be read here; pass `await asSchema(inputSchema).jsonSchema` of the AI SDK as its inputSchema'
 
-/** The definition of a tool of the AI SDK, in the form in which it passes it to a model. */
+/** Returns the definition of an AI SDK tool, in the form in which the SDK passes it to a model. */
 function definitionOf(name: string, tool: object, unreadable: string[]): object {
   const { type, id, args, description, inputSchema, parameters } = tool as { readonly [key: string]: unknown }
-  // A provider runs such a tool and knows its schema.
+  // The provider runs such a tool and has its schema.
   if (typeof id === 'string' && typeof type === 'string' && type.startsWith('provider'))
     return { type, name, id, ...defined({ args: taken(args) }) }
   let schema: unknown
@@ -47,12 +47,15 @@ function definitionOf(name: string, tool: object, unreadable: string[]): object 
   }
 }
 
-/** The JSON schema of a tool's input: of zod 4, of a schema of the AI SDK, of a standard schema, or the given one; else `undefined`. */
+/**
+ * Returns the JSON schema of a tool's input: of zod 4, of an AI SDK schema, of a standard schema, or the given schema; otherwise
+ * `undefined`.
+ */
 function jsonSchemaOf(given: unknown): unknown {
   const schema: unknown = typeof given === 'function' ? given() : given
   if (schema === undefined || schema === null) return { type: 'object', properties: {} }
   if (!isObject(schema)) return undefined
-  // As the AI SDK converts it, so that the figures are those of its request.
+  // Converted like the AI SDK does, so that the figures match its request.
   if ('_zod' in schema)
     return z.toJSONSchema(schema as unknown as z.ZodType, {
       ...{ target: 'draft-7', io: 'input', reused: 'inline', unrepresentable: 'any' },

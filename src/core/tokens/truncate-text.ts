@@ -11,18 +11,18 @@ export const DEFAULT_TEXT_ENDING = '...'
 
 /** A cut at the end of a sentence or a word must keep more than this share of the room. */
 const LEAST_SHARE = 0.5
-/** Characters per token of the first guess; the real length is measured. */
+/** Characters per token in the first guess; the real length is measured. */
 const FIRST_GUESS = 8
 /** The most ends of sentences inside a character that are tried. */
 const MOST_LOOKS = 1_000
-/** How often a cut is moved back when an estimator is not monotonic. */
+/** The most times that a cut is moved back because an estimator is not monotonic. */
 const MOST_STEPS_BACK = 64
 
 const optionsSchema = z
   .strictObject({
     /** The estimator. Default: `neurolink`. */
     estimator: estimatorSchema.optional(),
-    /** The ending of a cut text, which counts too. Default "...". */
+    /** The ending of a cut text, which is counted too. Default "...". */
     ending: z.string().optional(),
   })
   .optional()
@@ -31,13 +31,13 @@ const optionsSchema = z
 export type TruncateTextOptions = z.input<typeof optionsSchema>
 
 /**
- * Returns the longest beginning of a text that fits in `maxTokens` tokens with its ending, as the estimator counts for `provider`. A text
- * that fits is returned unchanged.
+ * Returns the longest beginning of a text that, with its ending, fits in `maxTokens` tokens, as the estimator counts for `provider`. A
+ * text that fits is returned unchanged.
  *
- * A cut is at the end of a sentence or line, else of a word, if that keeps more than half of the room, and never inside a character.
- * Without room for the ending it is omitted; without any room the result is empty.
+ * The cut is at the end of a sentence or line, or else of a word, if that keeps more than half of the room, and never inside a character.
+ * If there is no room for the ending, it is omitted; if there is no room at all, the result is empty.
  *
- * Only a few times the budget of a text is read, however long it is.
+ * Only a few times the budget is read of a text, however long it is.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -67,8 +67,8 @@ function fitter(maxTokens: number, estimator: Estimator, provider?: string): (te
 }
 
 /**
- * A length whose text does not fit; `undefined` when the whole text does. Near the end the whole text is measured, because an estimator may
- * count slightly more for a beginning than for the whole.
+ * Returns a length at which the text doesn't fit; `undefined` if the whole text fits. Near the end the whole text is measured, because an
+ * estimator may count slightly more for a beginning than for the whole.
  */
 function reachOf(text: string, maxTokens: number, fits: (text: string) => boolean): number | undefined {
   let reach = Math.max(FIRST_GUESS, Math.ceil(maxTokens * FIRST_GUESS))
@@ -80,7 +80,7 @@ function reachOf(text: string, maxTokens: number, fits: (text: string) => boolea
   return fits(text) ? undefined : text.length
 }
 
-/** The longest beginning shorter than `reach` that fits with its ending. The ending alone must fit. */
+/** Returns the longest beginning shorter than `reach` that fits with its ending. The ending alone must fit. */
 function longestWith(text: string, ending: string, reach: number, fits: (text: string) => boolean): string {
   const fitsUpTo = (length: number): boolean => fits(`${text.slice(0, length)}${ending}`)
   let low = 0
@@ -101,7 +101,7 @@ function longestWith(text: string, ending: string, reach: number, fits: (text: s
   return ending
 }
 
-/** The end of the last sentence or line before `longest`, else of the last word; `longest` where both are too far back. */
+/** Returns the end of the last sentence or line before `longest`, or else of the last word; `longest` if both are too far back. */
 function wholeBefore(text: string, longest: number): number {
   const least = Math.floor(longest * LEAST_SHARE)
   let word: number | undefined
@@ -120,7 +120,7 @@ function wholeBefore(text: string, longest: number): number {
   return word ?? longest
 }
 
-/** Whether a sentence ends before `at`: with a stop, optionally followed by closing quotes and brackets. */
+/** Returns whether a sentence ends before `at`: with a stop, optionally followed by closing quotes and brackets. */
 function endsInStop(text: string, at: number): boolean {
   let last = at - 1
   for (let back = 0; back < 3 && last > 0 && '"\')]*”’»'.includes(text.charAt(last)); back++) last--

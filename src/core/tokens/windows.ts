@@ -5,7 +5,7 @@ import { isObject } from '../messages/json.ts'
 import { packageWindow } from './package-windows.ts'
 import { canonicalProvider } from './providers.ts'
 
-/** Context windows in tokens, by provider and model; `_default` is the provider's fallback: NeuroLink's table. */
+/** NeuroLink's table of context windows in tokens, by provider and model; `_default` is the provider's fallback. */
 export const MODEL_CONTEXT_WINDOWS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   anthropic: {
     _default: 200_000,
@@ -85,9 +85,10 @@ export const MODEL_CONTEXT_WINDOWS: Readonly<Record<string, Readonly<Record<stri
 }
 
 /**
- * Corrections of the table for current models and confusable names (`gpt-4.5` begins with `gpt-4`), from the providers' pages. Ollama gives
- * every model the same window, whatever the model could read: 4,096 tokens below 24 GiB of video memory (docs.ollama.com/context-length), and
- * it cuts a longer prompt without an error. Too small a figure compacts early; too large a one loses messages.
+ * Corrections of the table for current models and confusable names (`gpt-4.5` begins with `gpt-4`), from the providers' pages. Ollama
+ * gives every model the same window, whatever the model's own window is: 4,096 tokens below 24 GiB of video memory
+ * (docs.ollama.com/context-length), and it cuts a longer prompt without an error. A figure that is too small causes early compactions;
+ * one that is too large loses messages.
  */
 const CORRECTIONS: typeof MODEL_CONTEXT_WINDOWS = {
   ollama: { _default: 4_096 },
@@ -95,7 +96,7 @@ const CORRECTIONS: typeof MODEL_CONTEXT_WINDOWS = {
   mistral: { 'mistral-medium-latest': 128_000 },
 }
 
-/** The table for models that the maintained package does not contain. */
+/** The table for models that the maintained package doesn't contain. */
 const CORRECTED_CONTEXT_WINDOWS: typeof MODEL_CONTEXT_WINDOWS = Object.fromEntries(
   Object.entries(MODEL_CONTEXT_WINDOWS).map(([provider, models]) => [
     provider,
@@ -103,7 +104,7 @@ const CORRECTED_CONTEXT_WINDOWS: typeof MODEL_CONTEXT_WINDOWS = Object.fromEntri
   ]),
 )
 
-/** The window of an unknown model, tokens, as in NeuroLink. */
+/** The window of an unknown model, in tokens, as in NeuroLink. */
 export const DEFAULT_CONTEXT_WINDOW = 128_000
 /** The default maximum tokens reserved for the answer, as in NeuroLink. */
 export const MAX_DEFAULT_OUTPUT_RESERVE = 64_000
@@ -111,14 +112,14 @@ export const MAX_DEFAULT_OUTPUT_RESERVE = 64_000
 export const DEFAULT_OUTPUT_RESERVE_RATIO = 0.35
 
 /**
- * A table of context windows, tokens: per provider either one figure for all its models, or one per model, with
- * `_default` for the others. The registry and the tables of a store and of a session have this form.
+ * A table of context windows, in tokens: for each provider either one figure for all its models, or one per model, with `_default` for
+ * the others. The registry and the tables of a store and of a session have this form.
  */
 export type ContextWindows = { readonly [provider: string]: number | { readonly [model: string]: number } }
 
 const windowSchema = z.int().positive()
 
-/** The problem of a table of windows, or `undefined`. Not with zod, whose copy of a record drops a `__proto__` key. */
+/** Returns the problem of a table of windows, or `undefined`. Without zod, whose copy of a record drops a `__proto__` key. */
 export function windowsProblem(value: unknown): string | undefined {
   if (!isObject(value)) return 'must be a table: provider to tokens, or provider to model to tokens'
   for (const [provider, entry] of Object.entries(value)) {
@@ -131,33 +132,35 @@ export function windowsProblem(value: unknown): string | undefined {
   return undefined
 }
 
-/** The check of a table of windows, with the problem in its message. */
+/** Checks a table of windows, and reports the problem in its message. */
 export const contextWindowsSchema = z.custom<ContextWindows>().superRefine((value, context) => {
   const problem = windowsProblem(value)
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
 })
 
 /**
- * The source of a window's size: an overflow error (`learned`), the session's table, the store's, the maintained package
+ * The source of a window's size: an overflow error (`learned`), the session's table, the store's table, the maintained package
  * `@pydantic/genai-prices` (`package`), the founding table (`registry`), or the default.
  */
 export type WindowSource = 'learned' | 'session' | 'store' | 'package' | 'registry' | 'default'
 
 /** A model's context window and its source. */
 export type ContextWindow = {
-  /** Tokens, input and output together. */
+  /** The window, in tokens, input and output together. */
   readonly tokens: number
   readonly source: WindowSource
-  /** The entry of the table: a model's name, or `_default`. */
+  /** The matching entry of the table: a model's name, or `_default`. */
   readonly entry?: string
 }
 
-/** Whether no table has the model: the window is what is assumed for every model, of its provider or of all. */
+/** Returns whether no table contains the model, so that the window is the one assumed for every model, of its provider or of all. */
 export function isAssumed({ source, entry }: ContextWindow): boolean {
   return source === 'default' || (source === 'registry' && entry === '_default')
 }
 
-/** What takes precedence over the tables of this package: the caller's tables, and a limit in a provider's error, tokens. */
+/**
+ * The figures that take precedence over the tables of this package: the caller's tables, and a limit in a provider's error, in tokens.
+ */
 type WindowTables = {
   readonly session?: ContextWindows | undefined
   readonly store?: ContextWindows | undefined
@@ -165,16 +168,16 @@ type WindowTables = {
 }
 
 /**
- * The tables of this package to read, in order. `maintained`: the package, then the corrected founding
- * table. `printed`: the founding table as it was printed, then the package. `founding`: the founding table as printed and no other.
+ * The tables of this package to read, in order. `maintained`: the package, then the corrected founding table. `printed`: the founding
+ * table as printed, then the package. `founding`: only the founding table as printed.
  */
 export type WindowRegistry = 'maintained' | 'printed' | 'founding'
 
 /**
- * The context window of a model: the session's table, else the store's, at most the learned limit; else the learned limit; else the tables of
- * this package; else 128,000. A provider's error proves that a larger figure in a table is wrong. In a table the model's own entry
- * counts, else the longest prefix of the model's name (so `o1-mini-2024-09-12` is not mistaken for `o1`), else the provider's
- * `_default`.
+ * Returns the context window of a model: the session's table, or else the store's, at most the learned limit; or else the learned limit;
+ * or else the tables of this package; or else 128,000. A provider's error proves that a larger figure in a table is wrong. Within a table
+ * the model's own entry counts, or else the longest prefix of the model's name (so `o1-mini-2024-09-12` is not mistaken for `o1`), or
+ * else the provider's `_default`.
  */
 export function resolveContextWindow(
   provider: string,
@@ -190,7 +193,7 @@ export function resolveContextWindow(
   return own ?? knownWindow(registry, provider, model)
 }
 
-/** The tables of a preset: `neurolink` reads the founding table as printed. */
+/** Returns the tables of a preset: `neurolink` reads the founding table as printed. */
 export function registryOf(preset: string): WindowRegistry {
   return preset === 'neurolink' ? 'printed' : 'maintained'
 }
@@ -203,7 +206,7 @@ const corrected: Lookup = (provider, model) =>
     ? printed(provider, model)
     : windowIn(CORRECTED_CONTEXT_WINDOWS, 'registry', provider, model)
 
-/** Ollama's models in its cloud, such as `qwen3-coder:480b-cloud`, have their whole window. */
+/** Returns whether a model is one of Ollama's cloud models, such as `qwen3-coder:480b-cloud`, which have their whole window. */
 function isOllamaCloud(provider: string, model: string | undefined): boolean {
   return model !== undefined && /[:-]cloud$/.test(model) && canonicalProvider(provider) === 'ollama'
 }
@@ -214,7 +217,7 @@ const LOOKUPS: { readonly [R in WindowRegistry]: readonly Lookup[] } = {
   founding: [printed],
 }
 
-/** A cache of the last windows: a conversation needs the same one before every call. */
+/** A cache of the last windows: a conversation needs the same window before every call. */
 const known = new Map<string, ContextWindow>()
 const MOST_KNOWN = 256
 
@@ -236,7 +239,7 @@ function lookUp(registry: WindowRegistry, provider: string, model: string | unde
   return { tokens: DEFAULT_CONTEXT_WINDOW, source: 'default' }
 }
 
-/** The package's window of a model, under any of its names. */
+/** Returns the package's window of a model, under any of its names. */
 function inPackage(provider: string, model: string | undefined): ContextWindow | undefined {
   if (model === undefined) return undefined
   const name = canonicalProvider(provider)
@@ -262,7 +265,7 @@ function windowIn(
   return Object.hasOwn(models, entry) ? { tokens: models[entry]!, source, entry } : undefined
 }
 
-/** A provider's entry, under the given name or another of its names. */
+/** Returns a provider's entry, under the given name or another of its names. */
 function entryOf(table: ContextWindows, provider: string): ContextWindows[string] | undefined {
   if (Object.hasOwn(table, provider)) return table[provider]
   const name = canonicalProvider(provider)
@@ -271,18 +274,18 @@ function entryOf(table: ContextWindows, provider: string): ContextWindows[string
   return other === undefined ? undefined : table[other]
 }
 
-/** Prefixes that are not part of a model's name: a path or an ARN, a fine-tune's mark, Bedrock's regions. */
+/** Prefixes that are not part of a model's name: a path or an ARN, a mark of a fine-tuned model, Bedrock's regions. */
 const MODEL_PREFIX = /^(?:.*\/)?(?:ft:)?(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?/s
 
 /** The variant of a model that a gateway serves (`:free`, `:online`); Bedrock's versions (`:0`) are part of the name. */
 const VARIANT = /:[a-z]+$/i
 
-/** The names of a model: as given, without a gateway's prefix (`openrouter/anthropic/…`), and bare. */
+/** Returns the names of a model: as given, without a gateway's prefix (`openrouter/anthropic/…`), and bare. */
 export function modelNames(model: string): readonly string[] {
   return [...new Set([model, model.slice(model.indexOf('/') + 1), model.replace(MODEL_PREFIX, '')])]
 }
 
-/** The entry of a model: its own, else the longest prefix; case counts only when entries differ in nothing else. */
+/** Returns the entry of a model: its own, or else the longest prefix. Case only counts if entries differ in nothing else. */
 function nameOf(models: { readonly [model: string]: number }, model: string): string | undefined {
   if (Object.hasOwn(models, model)) return model
   const bare = model.replace(MODEL_PREFIX, '')
@@ -306,9 +309,9 @@ function longestOf(
 }
 
 /**
- * The context window of a model, tokens: its own entry, else the longest registered name it begins with, else the
- * provider's default, else 128,000: the founding table as it was printed. `overrides` take precedence. Throws `INVALID_INPUT` for invalid
- * overrides.
+ * Returns the context window of a model, in tokens, from the founding table as printed: the model's own entry, or else the longest
+ * registered name with which its name begins, or else the provider's default, or else 128,000. `overrides` take precedence. Throws
+ * `INVALID_INPUT` for invalid overrides.
  */
 export function getContextWindowSize(provider: string, model?: string, overrides?: ContextWindows): number {
   return readable('getContextWindowSize', () => {
@@ -317,7 +320,7 @@ export function getContextWindowSize(provider: string, model?: string, overrides
   })
 }
 
-/** Tokens reserved for the answer: `maxOutputTokens` when given, else 35 % of the window, rounded up, at most 64,000. */
+/** Returns the tokens reserved for the answer: `maxOutputTokens` if given, otherwise 35 % of the window, rounded up, at most 64,000. */
 export function getOutputReserve(contextWindow: number, maxOutputTokens?: number): number {
   return readable('getOutputReserve', () => {
     if (maxOutputTokens !== undefined && typeof maxOutputTokens !== 'number')
@@ -329,19 +332,21 @@ export function getOutputReserve(contextWindow: number, maxOutputTokens?: number
   })
 }
 
-/** The available input of a window, tokens: minus the output reserve, and at most the provider's input limit. */
+/** Returns the available input of a window, in tokens: the window minus the output reserve, and at most the provider's input limit. */
 export function availableInput(contextWindow: number, maxOutputTokens?: number, inputLimit?: number): number {
   const left = contextWindow - getOutputReserve(contextWindow, maxOutputTokens)
   return inputLimit === undefined ? left : Math.min(left, inputLimit)
 }
 
-/** The lower of a learned and a configured limit, tokens; 0 means none. */
+/** Returns the lower of a learned and a configured limit, in tokens; 0 means no limit. */
 export function lowerLimit(learned: number | undefined, set: number | undefined): number | undefined {
   if (set === undefined || set === 0) return learned
   return learned === undefined ? set : Math.min(learned, set)
 }
 
-/** The available input of a request, tokens: the window minus the output reserve. `overrides` as for `getContextWindowSize`. */
+/**
+ * Returns the available input of a request, in tokens: the window minus the output reserve. `overrides` as for `getContextWindowSize`.
+ */
 export function getAvailableInputTokens(
   provider: string,
   model?: string,

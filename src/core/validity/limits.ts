@@ -1,28 +1,28 @@
-/* What providers accept, and what the names of their models tell, as of November 2026. docs/validity.md has the sources. */
+/* Providers' limits, and properties that the names of their models show, as of November 2026. docs/validity.md has the sources. */
 
-/** The larger of the two meanings of MB, so that what a provider may accept is never a finding. */
+/** The larger of the two meanings of MB, so that a request that the provider may accept is never reported. */
 const MIB = 1024 * 1024
 
-/** The limits of a provider; a missing one is unknown or none. */
+/** The limits of a provider; if a limit is absent, it is unknown or doesn't exist. */
 export type Limits = {
-  /** Most bytes of a whole request. */
+  /** The most bytes of a whole request. */
   readonly requestBytes?: number
-  /** Whether that limit is one of requests with pictures in base64 alone. */
+  /** Whether that limit only applies to requests with pictures in base64. */
   readonly onlyWithImages?: boolean
-  /** Most pictures of a request. */
+  /** The most pictures in a request. */
   readonly images?: number
-  /** Most pixels of a side of a picture. */
+  /** The most pixels of a side of a picture. */
   readonly pixels?: number
-  /** Most pixels of a picture. */
+  /** The most pixels of a picture. */
   readonly area?: number
-  /** From so many pictures on, fewer pixels are allowed. */
+  /** Above a number of pictures, fewer pixels are allowed. */
   readonly manyImages?: { readonly above: number; readonly pixels: number }
-  /** Most bytes of a picture, in base64 or as a file. */
+  /** The most bytes of a picture, in base64 or as a file. */
   readonly imageBytes?: { readonly most: number; readonly of: 'base64' | 'file' }
   readonly fileBytes?: number
-  /** Media types of pictures. */
+  /** The accepted media types of pictures. */
   readonly imageTypes?: readonly string[]
-  /** Whether it loads addresses of the web, by itself or through the SDK. */
+  /** Whether the provider loads web addresses, itself or through the SDK. */
   readonly fetches?: boolean
 }
 
@@ -65,28 +65,28 @@ const LIMITS: ReadonlyMap<string, Limits> = new Map<string, Limits>([
   ['xai', { imageBytes: { most: 20 * MIB, of: 'file' }, imageTypes: ['image/jpeg', 'image/png'] }],
 ])
 
-/** Most pictures of a request for Claude models whose window has 200,000 tokens. */
+/** The most pictures in a request for Claude models with a window of 200,000 tokens. */
 export const IMAGES_OF_SMALL_WINDOWS = 100
 
-/** The limits of a provider in one of its forms. */
+/** Returns the limits of a provider in one of its forms. */
 export function limitsOf(form: string, provider: string): Limits {
   if (form === 'converse') return LIMITS.get('converse')!
   if (form === 'gemini') return LIMITS.get(provider === 'vertex' ? 'gemini-on-vertex' : 'google-ai')!
   return LIMITS.get(provider) ?? {}
 }
 
-/** Most documents of a request of Converse. */
+/** The most documents in a request of Converse. */
 export const CONVERSE_DOCUMENTS = 5
-/** Most messages of a request of Chat Completions, and most calls of one of them. */
+/** The most messages in a request of Chat Completions, and the most calls in one message. */
 export const CHAT_LISTS = { messages: 2048, calls: 128 } as const
-/** Most characters of a text in OpenAI's APIs, and of a message on Azure. */
+/** The most characters of a text in OpenAI's APIs, and of a message on Azure. */
 export const MOST_TEXT = { openai: 10_485_760, azure: 1_048_576 } as const
-/** Most characters of the arguments of a call that OpenAI takes. */
+/** The most characters of a call's arguments that OpenAI accepts. */
 export const MOST_ARGUMENTS = 1_048_576
 
 const CLAUDE_VERSION = /claude-(?:opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?/
 
-/** Whether a model continues an answer that the request begins. Claude does so before version 4.6. */
+/** Returns whether a model continues an answer that the request begins. Claude models before version 4.6 do. */
 export function takesPrefill(model: string): boolean {
   const found = CLAUDE_VERSION.exec(model.toLowerCase())
   if (found === null) return true
@@ -94,9 +94,9 @@ export function takesPrefill(model: string): boolean {
   return major < 4 || (major === 4 && minor < 6)
 }
 
-/** Models of Claude that accept no system messages among the others, by the parts of their names. */
+/** Claude models that don't accept system messages among other messages, by parts of their names. */
 export const OLD_CLAUDE =
   /claude-(?:instant|[123]\b|2|3|sonnet-4|haiku-4|4-|opus-4(?:-(?:0|1|2|3|4|5|6|7)\b|-20\d{6}|@|$))/
 
-/** Models of Claude with a window of 200,000 tokens. */
+/** Claude models with a window of 200,000 tokens. */
 export const SMALL_WINDOW = /claude-(?:[123]\b|instant|3-|haiku-4|opus-4(?:-[015]\b|-20)|sonnet-4-5|4-)/

@@ -12,9 +12,9 @@ import {
   textBlock,
 } from './wire.ts'
 
-/* Gemini's generateContent. Its JSON has names in camel case, and is also accepted in snake case. */
+/* Gemini's generateContent. Its JSON has names in camel case; snake case is accepted too. */
 
-/** Google's text for calls of which no signature is known. Source: https://ai.google.dev/gemini-api/docs/thought-signatures */
+/** Google's texts for calls whose signature is unknown. Source: https://ai.google.dev/gemini-api/docs/thought-signatures */
 const NO_SIGNATURE: ReadonlySet<unknown> = new Set([
   'skip_thought_signature_validator',
   'context_engineering_is_the_way_to_go',

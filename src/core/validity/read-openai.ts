@@ -12,13 +12,13 @@ import {
   textField,
 } from './wire.ts'
 
-/* OpenAI's Chat Completions, which many providers speak, and its Responses API. */
+/* OpenAI's Chat Completions, which many providers support, and its Responses API. */
 
 /** Reads a body of Chat Completions. Source: https://platform.openai.com/docs/api-reference/chat/create */
 export function readChat({ messages }: PlainObject): Reading {
   const reading = newReading()
   readTurns(messages, 'messages', reading, (message, path) => {
-    // A message with calls alone has no content.
+    // A message that contains only calls has no content.
     const content = contentOf(message.content ?? [], `${path}.content`, reading, chatPart)
     const { role, name, tool_call_id: id } = message
     if (role === 'tool') return [{ kind: 'result', path, raw: message, id, blocks: content }]
@@ -29,7 +29,7 @@ export function readChat({ messages }: PlainObject): Reading {
   return reading
 }
 
-/** The blocks of a text or a list, each read by `read`. */
+/** Returns the blocks of a text or a list, each read by `read`. */
 function contentOf(
   content: Plain | undefined,
   path: string,
@@ -65,7 +65,7 @@ function chatPart(raw: PlainObject, path: string): Block {
   return { kind: 'unknown', path, raw }
 }
 
-/** A file as a data URL, or as base64 of a type that its name tells. */
+/** Returns a file as a data URL, or as base64 whose type its name shows. */
 function fileIn({ file_data, file_url }: PlainObject) {
   if (file_url !== undefined) return { url: file_url }
   if (typeof file_data !== 'string') return {}
@@ -87,7 +87,7 @@ function chatCalls({ tool_calls, function_call }: PlainObject, path: string, rea
   return [...blocks, { kind: 'call', path: at, raw: function_call, id: name, name, json, isOld: true }]
 }
 
-/** Items of calls whose result the application sends, with the item of the result. */
+/** Items that are calls whose result the application sends, with the item of the result. */
 const CALLS: ReadonlyMap<string, string> = new Map([
   ['function_call', 'function_call_output'],
   ['custom_tool_call', 'custom_tool_call_output'],
@@ -96,7 +96,7 @@ const CALLS: ReadonlyMap<string, string> = new Map([
   ['apply_patch_call', 'apply_patch_call_output'],
 ])
 const OUTPUTS = new Set(CALLS.values())
-/** Items of tools that OpenAI runs, or of an approval; each by itself. */
+/** Items of tools that OpenAI runs, or of an approval. They are not paired. */
 const ALONE = new Set([
   'web_search_call',
   'file_search_call',

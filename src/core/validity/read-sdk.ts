@@ -13,7 +13,7 @@ import {
   textField,
 } from './wire.ts'
 
-/* The prompt that the AI SDK gives to a model, in its versions V2 to V4. Its providers make the request of it. */
+/* The prompt that the AI SDK passes to a model, in its versions V2 to V4. The SDK's providers build the request from it. */
 
 const APPROVALS = new Set(['tool-approval-request', 'tool-approval-response'])
 
@@ -33,7 +33,7 @@ function listed(content: Plain | undefined, path: string, reading: Reading): Blo
   let reasoning: string | undefined
   return Array.from(objectsIn(content, path, reading), ([part, at]) => {
     note(part, at, reading)
-    // Parts of one item of reasoning follow each other; the item is sent once.
+    // Consecutive parts may belong to one item of reasoning, which is sent once.
     const item = itemOf(part)
     if (item !== undefined && (part.type !== 'reasoning' || item !== reasoning))
       reading.numbered.push({ path: at, what: 'item', value: item })
@@ -73,7 +73,7 @@ function partOf(raw: PlainObject, path: string, reading: Reading): Block {
       const redacted = optionsOf(raw, 'anthropic').redactedData ?? optionsOf(raw, 'bedrock').redactedData
       const signature =
         optionsOf(raw, 'anthropic').signature ?? optionsOf(raw, 'bedrock').signature ?? redacted
-      // The SDK's providers of Claude do not send reasoning without a signature.
+      // The SDK's providers for Claude don't send reasoning without a signature.
       if (signature === undefined) return { kind: 'other', path, raw }
       return { kind: 'thinking', path, raw, signature, isPlain: redacted === undefined }
     }

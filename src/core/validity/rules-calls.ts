@@ -15,9 +15,9 @@ import {
 import { isObject, type Plain } from './snapshot.ts'
 import { type BlockOf, blocksOf, type Form, type Request, type Turn } from './wire.ts'
 
-/* Rules about the calls of tools and their results. */
+/* Rules about tool calls and their results. */
 
-/** The alphabet and the length of ids. Missing for forms whose ids are free. */
+/** Returns the allowed characters and length of ids; `undefined` for forms whose ids are free. */
 function idForm(form: Form, provider: string): { readonly form: RegExp; readonly says: string } | undefined {
   if (form === 'messages' || (form === 'sdk' && provider === 'anthropic'))
     return { form: /^[a-zA-Z0-9_-]+$/, says: 'letters, digits, _ and -' }
@@ -31,7 +31,7 @@ function idForm(form: Form, provider: string): { readonly form: RegExp; readonly
   return form === 'chat' ? { form: /^[\s\S]+$/, says: 'at least one character' } : undefined
 }
 
-/** Names of tools. Gemini also takes dots and colons. */
+/** Returns the pattern for names of tools. Gemini also accepts dots and colons. */
 function nameForm(form: Form, provider: string): RegExp {
   if (form === 'gemini' || (form === 'sdk' && provider === 'google-ai'))
     return /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/
@@ -39,7 +39,6 @@ function nameForm(form: Form, provider: string): RegExp {
   return /^[a-zA-Z0-9_-]{1,200}$/
 }
 
-/** Whether a text is the JSON of an object. */
 function isObjectText(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text)
@@ -56,7 +55,7 @@ function kindOf(value: Plain | undefined): string {
   return `a ${typeof value}`
 }
 
-/** Calls of Anthropic's own tools and their results, in one message; a paused turn may end in a call. */
+/** Checks calls of Anthropic's own tools and their results, in one message; a paused turn may end in a call. */
 function checkOwnTools({ turns }: Request, report: Report): void {
   const called = new Set<string>()
   for (const [at, { blocks, role }] of turns.entries()) {
@@ -71,7 +70,7 @@ function checkOwnTools({ turns }: Request, report: Report): void {
         else report(block.path, 'a result without its call before it')
       }
     }
-    // A program of the provider's waits for the application's tools, and its result comes in a later answer.
+    // A program that the provider runs waits for the application's tools, and its result comes in a later answer.
     const waits = at === turns.length - 1 || blocks.some(({ kind }) => kind === 'call')
     if (!waits)
       for (const path of waiting.values()) report(path, 'a call without its result in the same message')
@@ -269,21 +268,20 @@ function isEmptyText(block: { readonly kind: string; readonly text?: unknown }):
   return block.kind === 'text' && block.text === ''
 }
 
-/** Which calls and results of a request do not belong together. */
+/** The calls and results of a request that don't belong together. */
 type Pairs = {
   readonly unanswered: readonly BlockOf<'call'>[]
   readonly orphans: readonly BlockOf<'result'>[]
   readonly repeated: readonly BlockOf<'result'>[]
 }
 
-/** Pairs calls and results as the API of the request does. */
 function pairedCalls(request: Request): Pairs {
   return request.form === 'responses' ? pairedAnywhere(request.turns) : pairedNext(request)
 }
 
 type Side = { role: string; calls: BlockOf<'call'>[]; results: BlockOf<'result'>[]; own: Set<Plain> }
 
-/** Turns that an API reads as one: of the same role in Anthropic's, the messages of tools elsewhere. */
+/** Returns groups of turns that an API reads as one: turns of the same role in Anthropic's API, consecutive tool messages elsewhere. */
 function sidesOf({ form, turns }: Request): Side[] {
   const joinsAll = form === 'messages' || form === 'converse'
   const sides: Side[] = []
@@ -296,14 +294,14 @@ function sidesOf({ form, turns }: Request): Side[] {
     for (const block of blocks) {
       if (block.kind === 'call') into.calls.push(block)
       if (block.kind === 'result') into.results.push(block)
-      // The AI SDK puts results of the provider's tools into the answer.
+      // The AI SDK puts results of provider-run tools into the answer.
       if (block.kind === 'own-call' && block.id !== undefined) into.own.add(block.id)
     }
   }
   return sides
 }
 
-/** Each result directly after the message of its call. Gemini's need no ids: they are paired by their number. */
+/** Pairs each result with a call of the message directly before it. Gemini's results need no ids: they are paired by number. */
 function pairedNext(request: Request): Pairs {
   const pairs = {
     unanswered: [] as BlockOf<'call'>[],
@@ -343,7 +341,7 @@ function pairedNext(request: Request): Pairs {
   return pairs
 }
 
-/** Each result anywhere after its call. */
+/** Pairs each result with any earlier call. */
 function pairedAnywhere(turns: readonly Turn[]): Pairs {
   const open = new Map<Plain | undefined, BlockOf<'call'>[]>()
   const orphans: BlockOf<'result'>[] = []

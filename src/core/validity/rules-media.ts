@@ -29,7 +29,7 @@ function* mediaOf(request: Request): Generator<BlockOf<'media'>> {
   for (const block of allBlocks(request)) if (block.kind === 'media') yield block
 }
 
-/** The bytes of a medium: of its base64, or of the file that is in it. */
+/** Returns the bytes of a medium: of its base64, or of the file encoded in it. */
 function sizeOf({ base64, bytes }: Media, of: 'base64' | 'file'): number | undefined {
   if (bytes !== undefined) return of === 'file' ? bytes.data.length : Math.ceil(bytes.data.length / 3) * 4
   if (typeof base64 !== 'string') return undefined
@@ -37,20 +37,20 @@ function sizeOf({ base64, bytes }: Media, of: 'base64' | 'file'): number | undef
 }
 
 const WEB = /^https?:\/\/[^/\s]+/i
-/** Addresses of the storage of a host, which it reads itself. */
+/** Addresses in a host's storage, which the host reads itself. */
 const OWN_STORAGE: { readonly [F in Form]?: RegExp } = {
   gemini: /^gs:/i,
   converse: /^s3:/i,
   sdk: /^(?:gs|s3):/i,
 }
 
-/** Whether an API loads an address. Converse loads none of the web. */
+/** Returns whether an API loads an address. Converse loads no web addresses. */
 function isLoadable(url: string, form: Form): boolean {
   if (OWN_STORAGE[form]?.test(url) === true) return true
   return form !== 'converse' && (WEB.test(url) || /^data:/i.test(url))
 }
 
-/** The names of documents of Converse: Bedrock takes `_` too, though its page does not name it. */
+/** Names of documents in Converse: Bedrock also accepts `_`, although its page doesn't list it. */
 const DOCUMENT_NAME = /^[a-zA-Z0-9 _()[\]-]{1,200}$/
 
 function* documentNames(request: Request): Generator<{ readonly name: string; readonly path: string }> {
@@ -60,11 +60,11 @@ function* documentNames(request: Request): Generator<{ readonly name: string; re
   }
 }
 
-/** Documents that the Messages API reads as base64, and sounds and files that Chat Completions reads. */
+/** Documents that the Messages API reads as base64, and audio and files that Chat Completions reads. */
 const DOCUMENTS = new Set(['application/pdf'])
 const SOUNDS = new Set(['audio/wav', 'audio/mp3', 'audio/mpeg'])
 
-/** Why a medium is of a kind that the API does not read; `undefined` when it is read. */
+/** Returns why the API doesn't read a medium of this kind; `undefined` if it does. */
 function whyUnread({ form, givenProvider, provider }: Request, media: Media): string | undefined {
   const { kind, type, isText, url } = media
   if (isText === true) return undefined
@@ -164,7 +164,7 @@ export const MEDIA_RULES: readonly Rule[] = [
       for (const block of system)
         if (block.kind === 'media') report(block.path, 'a picture or a file in the system prompt')
       for (const { blocks, role } of turns) {
-        // The AI SDK leaves out the files of an assistant's message itself.
+        // The AI SDK itself leaves out the files of an assistant message.
         const isOutput = role === 'tool' && form !== 'chat'
         if (role === 'user' || isOutput || (form === 'sdk' && role === 'assistant')) continue
         for (const block of form === 'chat' ? deepBlocks(blocks) : blocks)
@@ -236,7 +236,7 @@ export const MEDIA_RULES: readonly Rule[] = [
     check: (request, report) => {
       const { imageBytes, fileBytes } = limitsOf(request.form, request.provider)
       for (const { media, path } of mediaOf(request)) {
-        // The limit is no longer one of PDF, for the current models.
+        // For the current models, PDFs no longer have a limit.
         if (media.type === 'document/pdf') continue
         const most = media.kind === 'image' ? imageBytes?.most : fileBytes
         const size = sizeOf(media, media.kind === 'image' ? (imageBytes?.of ?? 'file') : 'file')
@@ -311,13 +311,13 @@ function pictureIn({ base64, bytes }: Media) {
   return typeof base64 === 'string' ? pictureOf(base64) : undefined
 }
 
-/** What the first bytes of a picture tell. */
+/** The properties of a picture that its first bytes show. */
 type Picture = { readonly type: string; readonly width?: number; readonly height?: number }
 
-/** How many bytes are read: a JPEG can have a long preview before its size. */
+/** The number of bytes that are read: a JPEG can have a long preview before its size. */
 const READ = 256 * 1024
 
-/** Reads type and size of a picture, `undefined` for another file. Source: the formats' specifications. */
+/** Reads the type and size of a picture; returns `undefined` for any other file. Source: the specifications of the formats. */
 function pictureOf(data: string | Uint8Array): Picture | undefined {
   const bytes =
     typeof data === 'string'
@@ -339,7 +339,7 @@ function pictureOf(data: string | Uint8Array): Picture | undefined {
 
 type Size = { width: number; height: number } | undefined
 
-/** Segments follow each other; those from C0 to CF hold the size, but for three. */
+/** Reads the consecutive segments of a JPEG; segments C0 to CF contain the size, except for three. */
 function jpegSize(bytes: Buffer): Size {
   let at = 2
   while (at + 9 < bytes.length && bytes[at] === 0xff) {

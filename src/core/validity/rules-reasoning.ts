@@ -11,19 +11,19 @@ import {
 } from './rule.ts'
 import { allBlocks, type Block, blocksOf, type Request, type Turn, textField } from './wire.ts'
 
-/* Rules about reasoning, about what a provider numbered, and about marks of caches. */
+/* Rules about reasoning, ids that a provider assigned, and cache marks. */
 
-/** Base64 of either alphabet, whole: a text that was cut has another length. */
+/** Returns whether a text is complete base64 in either alphabet: a text that was cut has another length. */
 function isWholeBase64(text: string): boolean {
   return text.length % 4 === 0 && /^[A-Za-z0-9+/_-]+={0,2}$/.test(text)
 }
 
-/** Reasoning in the request of a model that signs it. Other models on Bedrock do not. */
+/** Returns whether the request is to a model that signs its reasoning. Other models on Bedrock don't. */
 function isClaude({ form, model }: Request): boolean {
   return form !== 'converse' || model === undefined || /claude|anthropic/i.test(model)
 }
 
-/** Blocks of an assistant's message that the API reads as content. */
+/** Returns the blocks of an assistant message that the API reads as content. */
 function contentOf({ blocks }: Turn): readonly Block[] {
   return blocks.filter(({ kind }) => kind !== 'other')
 }
@@ -34,7 +34,7 @@ function isTool({ kind }: Block): boolean {
 
 const THINKING_TYPES = new Set(['thinking', 'redacted_thinking'])
 
-/** The beginning of ids by the type of their item. */
+/** The prefixes of ids, by the type of their item. */
 const PREFIXES: ReadonlyMap<string, readonly string[]> = new Map([
   ['message', ['msg']],
   ['reasoning', ['rs']],
@@ -186,7 +186,7 @@ export const REASONING_RULES: readonly Rule[] = [
           ? thinking.type === 'enabled'
           : model !== undefined && /reasoner/i.test(model)
       if (!thinks) return
-      // Its older models want the reasoning of the current turn alone.
+      // The older models only require the reasoning of the current turn.
       const words = turns.findLastIndex(({ role }) => role === 'user')
       for (const { blocks, path, raw } of turns.slice(words + 1))
         if (blocks.some(({ kind }) => kind === 'call') && typeof raw.reasoning_content !== 'string')

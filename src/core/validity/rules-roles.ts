@@ -22,14 +22,14 @@ const ROLES: { readonly [F in Form]: readonly string[] } = {
   gemini: ['user', 'model', 'function'],
   sdk: ['system', 'user', 'assistant', 'tool'],
 }
-/** Fields of a message that the Messages API takes. */
+/** Fields of a message that the Messages API accepts. */
 const FIELDS = new Set(['role', 'content'])
 
 function isSystem({ role }: Turn): boolean {
   return role === 'system' || role === 'developer'
 }
 
-/** The first turn after leading system messages. */
+/** Returns the first turn after leading system messages. */
 function firstSpoken({ turns }: Request): Turn | undefined {
   return turns.find((turn) => !isSystem(turn))
 }
@@ -46,7 +46,7 @@ export const ROLE_RULES: readonly Rule[] = [
         ['previous_response_id', 'conversation', 'prompt'].some((key) => body[key] != null)
       )
         return
-      // OpenAI's APIs answer a system message alone.
+      // OpenAI's APIs answer a request that contains only a system message.
       const isEmpty =
         form === 'chat' || form === 'responses' ? turns.length === 0 : firstSpoken(request) === undefined
       if (isEmpty && request.misshapen.length === 0) report(LISTS[form], 'an empty list')
@@ -81,7 +81,7 @@ export const ROLE_RULES: readonly Rule[] = [
     says: 'System messages come before all others, or in the field of their own.',
     check: ({ form, model, turns }, report) => {
       const isOwnField = form === 'messages' || form === 'converse'
-      // Newer models of Claude accept them after a user's message.
+      // Newer Claude models accept system messages after a user's message.
       const isAllowed = form === 'messages' && model !== undefined && !OLD_CLAUDE.test(model.toLowerCase())
       const first = isOwnField ? 0 : turns.findIndex((turn) => !isSystem(turn))
       if (first === -1) return
@@ -158,7 +158,7 @@ export const ROLE_RULES: readonly Rule[] = [
   },
 ]
 
-/** Blocks with which the API goes on by itself: an answer that it paused. */
+/** Returns whether the API itself continues after a block: an answer that it paused. */
 function isPaused({ kind }: Block): boolean {
   return kind === 'own-call' || kind === 'own-result' || kind === 'compaction'
 }

@@ -6,7 +6,7 @@ import { allBlocks, type Block } from './wire.ts'
 
 const TRAILING_SPACE = /\s$/
 
-/** The last block of a turn that is not only a mark. */
+/** Returns the last block of a turn that is more than a mark. */
 function lastBlock(blocks: readonly Block[]): Block | undefined {
   return blocks.findLast(({ kind }) => kind !== 'other')
 }

@@ -1,9 +1,9 @@
 /*
- * A body as plain data. Bodies come from applications: they may hold getters, cycles and anything else, and no reader below should have to
- * think of that.
+ * Copies a body as plain data. Bodies come from applications: they may contain getters, cycles and anything else, which the readers need
+ * not handle.
  */
 
-/** Plain data: JSON, and bytes where an SDK takes them instead of base64. */
+/** Plain data: JSON, and bytes if an SDK accepts them instead of base64. */
 export type Plain = null | boolean | number | string | Bytes | readonly Plain[] | PlainObject
 /** A plain object, without a prototype. */
 export type PlainObject = { readonly [key: string]: Plain | undefined }
@@ -16,10 +16,10 @@ export class Bytes {
   }
 }
 
-/** A place with something that JSON does not express, or with half a surrogate pair. */
+/** A path whose value JSON cannot represent, or that has a lone surrogate. */
 export type Place = { readonly path: string; readonly detail: string }
 
-/** What a body holds, and what was noticed while it was copied. */
+/** The content of a body, and the problems noticed while it was copied. */
 export type Snapshot = {
   readonly body: PlainObject
   /** The length of its JSON in UTF-8. */
@@ -28,7 +28,7 @@ export type Snapshot = {
   readonly surrogates: readonly Place[]
 }
 
-/** Names of fields of the APIs. Other names may come from a conversation (the input of a tool), so no path holds them. */
+/** Names of fields of the APIs. Other names may come from a conversation (the input of a tool), so no path contains them. */
 const FIELDS = new Set(
   `messages prompt input contents content parts system systemInstruction system_instruction instructions tools toolConfig role name text type
   thinking signature data source media_type url image_url file file_data file_id filename id tool_use_id tool_calls tool_call_id function
@@ -37,7 +37,7 @@ const FIELDS = new Set(
   thoughtSignature inlineData fileData mimeType fileUri executableCode codeExecutionResult code title context citations value reason
   toolCallId toolName mediaType cache_control json query annotations model`.split(/\s+/),
 )
-/** Below these fields are values of a conversation: their names are no path. */
+/** Fields that contain values of a conversation: names within them are not part of a path. */
 const OPAQUE = new Set(['args', 'arguments', 'response', 'json', 'value', 'providerOptions'])
 
 type Frame = {
@@ -56,7 +56,7 @@ type Frame = {
 const LONE_SURROGATE = /\p{Surrogate}/u
 const ESCAPED = /["\\\p{Cc}]/u
 
-/** Copies a body without recursion, in linear time, and never throws. */
+/** Copies a body without recursion, in linear time. Never throws. */
 export function snapshotOf(body: object): Snapshot {
   const notJson: Place[] = []
   const surrogates: Place[] = []
@@ -74,7 +74,7 @@ export function snapshotOf(body: object): Snapshot {
     top = { target, value, keys, count, path, isOpaque, next: 0, bytes: 2, parent: top }
   }
 
-  /** A value that holds no others, or `undefined` for one that was begun. */
+  /** Returns a value that contains no other values; `undefined` if copying of the value has begun. */
   const leafOf = (value: unknown, path: string, isOpaque: boolean): Plain | undefined => {
     switch (typeof value) {
       case 'string':
@@ -131,7 +131,7 @@ export function snapshotOf(body: object): Snapshot {
     const path = isNamed ? (frame.path === '' ? key : `${frame.path}.${key}`) : frame.path
     if (!isList && LONE_SURROGATE.test(key))
       surrogates.push({ path: frame.path, detail: 'half a surrogate pair in the name of a field' })
-    // The input of a call holds values of a conversation; the list `input` of the Responses API does not.
+    // The input of a call contains values of a conversation; the list `input` of the Responses API doesn't.
     const isOpaque = !isNamed || OPAQUE.has(key) || (key === 'input' && frame.parent !== undefined)
     try {
       const value = valueAt(frame.value, key)
@@ -143,7 +143,7 @@ export function snapshotOf(body: object): Snapshot {
         if (leaf !== undefined) place(frame, leaf, bytesOf(leaf))
       }
     } catch {
-      // A getter or a proxy of the application's threw.
+      // A getter or a proxy of the application threw.
       notJson.push({ path, detail: 'a field that cannot be read' })
       place(frame, null, 4)
     }
@@ -157,7 +157,6 @@ function valueAt(value: object, key: string): unknown {
   return found instanceof Date ? (Number.isNaN(found.getTime()) ? null : found.toJSON()) : found
 }
 
-/** Puts a finished value in its place. */
 function place(frame: Frame, value: Plain, bytes: number): void {
   const { target } = frame
   if (Array.isArray(target)) {
@@ -171,12 +170,12 @@ function place(frame: Frame, value: Plain, bytes: number): void {
   frame.next++
 }
 
-/** Whether a value is an object, not a list and not bytes. */
+/** Returns whether a value is an object, not a list and not bytes. */
 export function isObject(value: Plain | undefined): value is PlainObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Bytes)
 }
 
-/** Whether a value is a list. */
+/** Returns whether a value is a list. */
 export function isList(value: Plain | undefined): value is readonly Plain[] {
   return Array.isArray(value)
 }

@@ -13,19 +13,19 @@ import { TEXT_RULES } from './rules-text.ts'
 import { isList, isObject, type PlainObject, snapshotOf } from './snapshot.ts'
 import type { Form, Reading, Request } from './wire.ts'
 
-/** One rule that a request breaks. Holds no text of the conversation. */
+/** One rule that a request breaks. Contains no text of the conversation. */
 export type RequestFinding = {
   /** The id of the rule in docs/validity.md. */
   readonly rule: string
-  /** The place in the body, such as `messages.3.content.1`; empty for the body as a whole. */
+  /** The path in the body, such as `messages.3.content.1`; empty for the body as a whole. */
   readonly path: string
-  /** What is wrong there, for people. */
+  /** The problem at that path, for people. */
   readonly detail: string
 }
 
 /** Options of `validateRequest`. */
 export type ValidateRequestOptions = {
-  /** The model, for the rules that not all models of a provider have. Default: the `model` of the body. */
+  /** The model, for rules that don't apply to all models of a provider. Default: the `model` of the body. */
   readonly model?: string | undefined
 }
 
@@ -48,13 +48,14 @@ const READERS: { readonly [F in Form]: (body: PlainObject) => Reading } = {
 }
 
 /**
- * Returns what a provider would refuse in the body of a request, in the order of the rules; an empty list when the body keeps them all.
+ * Returns the rules for which a provider would refuse the body of a request, in the order of the rules; an empty list if the body breaks
+ * none.
  *
- * Reads the body as it is sent: of Anthropic's Messages API (`{ system, messages, tools }`), of Converse on Bedrock, of Chat Completions, of
- * the Responses API (`{ input, instructions, tools }`), of Gemini's generateContent (`{ contents, systemInstruction, tools }`), and the
- * prompt of a model of the AI SDK (`{ prompt, tools }`). The fields decide which one it is, and the provider where they leave it open.
- * Shares no code with `renderView`. Takes linear time, and does not throw for a body that no API knows, except `INVALID_INPUT` for a body
- * that is not an object.
+ * Reads the body in the form in which it is sent: Anthropic's Messages API (`{ system, messages, tools }`), Converse on Bedrock, Chat
+ * Completions, the Responses API (`{ input, instructions, tools }`), Gemini's generateContent (`{ contents, systemInstruction, tools }`),
+ * and the prompt of an AI SDK model (`{ prompt, tools }`). The fields determine the form, or the provider if the fields are ambiguous.
+ * Shares no code with `renderView`. Takes linear time. Throws `INVALID_INPUT` for a body that is not an object; doesn't throw for a body
+ * of an unknown form.
  */
 export function validateRequest(
   body: object,
@@ -83,7 +84,7 @@ function isArray(value: object): boolean {
   try {
     return Array.isArray(value)
   } catch {
-    return false // a proxy that was revoked
+    return false // A revoked proxy.
   }
 }
 
@@ -112,7 +113,7 @@ function readRequest(given: object, givenProvider: string, stated: string | unde
 function formOf(body: PlainObject, provider: string): Form {
   if (body.contents !== undefined) return 'gemini'
   if (body.messages === undefined) {
-    // `prompt` is also a field of the Responses API, with an id.
+    // The Responses API also has a field `prompt`, with an id.
     if (isList(body.prompt)) return 'sdk'
     if (body.input !== undefined || body.previous_response_id !== undefined) return 'responses'
   }
@@ -130,7 +131,10 @@ function formOf(body: PlainObject, provider: string): Form {
   }
 }
 
-/** Bedrock takes Claude's own form, too: its blocks have types, and its contents may be texts. */
+/**
+ * Returns whether a body for Bedrock is in Claude's own form, which Bedrock also accepts: its blocks have types, and its contents may be
+ * texts.
+ */
 function isMessagesApi({ anthropic_version, messages, system }: PlainObject): boolean {
   if (anthropic_version !== undefined || typeof system === 'string') return true
   for (const message of isList(messages) ? messages : []) {

@@ -1,21 +1,19 @@
 import { type Bytes, isList, isObject, type Plain, type PlainObject, type Snapshot } from './snapshot.ts'
 
-/*
- * What the readers of all forms return: turns of blocks, so that a rule is written once for every API it is a rule of.
- */
+/* The common result of the readers of all forms: turns of blocks. A rule is thus written once for all APIs to which it applies. */
 
-/** The wire forms: of Anthropic's Messages API, Bedrock's Converse, OpenAI's two APIs, Gemini's API, and the AI SDK's prompt. */
+/** The wire forms: Anthropic's Messages API, Bedrock's Converse, OpenAI's two APIs, Gemini's API, and the AI SDK's prompt. */
 export type Form = 'messages' | 'converse' | 'chat' | 'responses' | 'gemini' | 'sdk'
 
-/** A picture, a file or a sound. */
+/** A picture, a file or audio. */
 export type Media = {
   readonly kind: 'image' | 'file' | 'audio' | 'video'
-  /** In lower case, without parameters. */
+  /** The media type, in lower case, without parameters. */
   readonly type?: string | undefined
   readonly base64?: Plain | undefined
   readonly bytes?: Bytes | undefined
   readonly url?: Plain | undefined
-  /** A text in place of a file. */
+  /** Whether a text replaces the file. */
   readonly isText?: boolean | undefined
 }
 
@@ -26,10 +24,10 @@ export type Block = { readonly path: string; readonly raw: PlainObject } & (
       readonly kind: 'call'
       readonly id: Plain | undefined
       readonly name: Plain | undefined
-      /** The field of the input is an object, or a text with JSON; a text of any kind has neither. */
+      /** An object is in `input`, a text with JSON in `json`; free text is in neither. */
       readonly input?: Plain | undefined
       readonly json?: Plain | undefined
-      /** A call of the old kind of Chat Completions has no id. */
+      /** Whether it is a call of the old kind of Chat Completions, which has no id. */
       readonly isOld?: boolean
     }
   | {
@@ -39,15 +37,15 @@ export type Block = { readonly path: string; readonly raw: PlainObject } & (
       readonly blocks: readonly Block[]
       readonly isOld?: boolean
     }
-  /** `isPlain`: readable reasoning; the other kind is encrypted. */
+  /** `isPlain`: whether the reasoning is readable; otherwise it is encrypted. */
   | { readonly kind: 'thinking'; readonly signature: Plain | undefined; readonly isPlain: boolean }
   | { readonly kind: 'media'; readonly media: Media; readonly blocks?: readonly Block[] }
-  /** A call or a result of a tool that the provider runs. */
+  /** A call or a result of a provider-run tool. */
   | { readonly kind: 'own-call' | 'own-result'; readonly id: Plain | undefined }
   | { readonly kind: 'compaction' | 'other' | 'unknown' }
 )
 
-/** The kinds of blocks with their fields. */
+/** The blocks of one kind, with their fields. */
 export type BlockOf<K extends Block['kind']> = Extract<Block, { readonly kind: K }>
 
 /** A message, or an item of the Responses API. */
@@ -58,18 +56,18 @@ export type Turn = {
   readonly blocks: readonly Block[]
 }
 
-/** A mark that asks for a cache. */
+/** A mark that requests caching. */
 export type Mark = { readonly path: string; readonly on: string }
 
-/** Something that a provider numbered: it may be sent once. */
+/** An id that a provider assigned, which may be sent only once. */
 export type Numbered = { readonly path: string; readonly what: string; readonly value: string }
 
-/** A request, read. */
+/** A request that has been read. */
 export type Request = Snapshot & {
   readonly form: Form
   /** The canonical name of the provider. */
   readonly provider: string
-  /** The name as it was given. */
+  /** The name of the provider as it was given. */
   readonly givenProvider: string
   readonly model: string | undefined
   readonly system: readonly Block[]
@@ -77,11 +75,11 @@ export type Request = Snapshot & {
   readonly hasTools: boolean
   readonly marks: readonly Mark[]
   readonly numbered: readonly Numbered[]
-  /** Places that do not have the form of the API. */
+  /** Places that don't match the form of the API. */
   readonly misshapen: readonly { readonly path: string; readonly detail: string }[]
 }
 
-/** What a reader collects. */
+/** The data that a reader collects. */
 export type Reading = {
   readonly turns: Turn[]
   readonly system: Block[]
@@ -90,14 +88,16 @@ export type Reading = {
   readonly misshapen: { path: string; detail: string }[]
 }
 
-/** Contents nest in results and documents, and the APIs go no deeper. */
+/** The deepest nesting: contents are nested in results and documents, and the APIs go no deeper. */
 export const MOST_NESTING = 2
 
 export function newReading(): Reading {
   return { turns: [], system: [], marks: [], numbered: [], misshapen: [] }
 }
 
-/** The objects of a list with their paths. What is no list, and what in it is no object, is misshapen. */
+/**
+ * Yields the objects of a list with their paths. A value that isn't a list, and an entry that isn't an object, is reported as misshapen.
+ */
 export function* objectsIn(
   list: Plain | undefined,
   path: string,
@@ -115,7 +115,7 @@ export function* objectsIn(
   }
 }
 
-/** Reads a list of messages, each with the blocks that `read` returns; a body without the list has none. */
+/** Reads a list of messages, each with the blocks that `read` returns; a body without the list has no turns. */
 export function readTurns(
   list: Plain | undefined,
   path: string,
@@ -130,17 +130,17 @@ export function readTurns(
   }
 }
 
-/** The block of a text, such as a content that is no list. */
+/** Returns the block of a text, such as a content that is not a list. */
 export function textBlock(text: string, path: string, raw: PlainObject = {}): Block {
   return { kind: 'text', path, raw, text }
 }
 
-/** Notes something that a provider numbered, unless it is absent or empty. */
+/** Records an id that a provider assigned, unless it is absent or empty. */
 export function addNumber(value: Plain | undefined, path: string, what: string, { numbered }: Reading): void {
   if (typeof value === 'string' && value !== '') numbered.push({ path, what, value })
 }
 
-/** The blocks of one kind among those of the messages. */
+/** Yields the blocks of one kind among those of the messages. */
 export function* blocksOf<K extends Block['kind']>(
   { turns }: Pick<Request, 'turns'>,
   kind: K,
@@ -149,7 +149,7 @@ export function* blocksOf<K extends Block['kind']>(
     for (const block of blocks) if (block.kind === kind) yield block as BlockOf<K>
 }
 
-/** All blocks of a list, those inside results and documents after the block that holds them. */
+/** Yields all blocks of a list; blocks inside results and documents come after their containing block. */
 export function* deepBlocks(blocks: readonly Block[]): Generator<Block> {
   for (const block of blocks) {
     yield block
@@ -158,23 +158,23 @@ export function* deepBlocks(blocks: readonly Block[]): Generator<Block> {
   }
 }
 
-/** All blocks of a request. */
+/** Yields all blocks of a request. */
 export function* allBlocks({ system, turns }: Pick<Request, 'system' | 'turns'>): Generator<Block> {
   yield* deepBlocks(system)
   for (const turn of turns) yield* deepBlocks(turn.blocks)
 }
 
-/** A field that holds a text. */
+/** Returns the text of a field; empty if it is not a text. */
 export function textField(value: Plain | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** A media type in lower case, without parameters. */
+/** Returns a media type in lower case, without parameters. */
 export function mediaTypeOf(value: Plain | undefined): string | undefined {
   return typeof value === 'string' ? value.split(';', 1)[0]!.trim().toLowerCase() : undefined
 }
 
-/** An address: a data URL as its bytes. */
+/** Returns an address; a data URL is returned as its bytes. */
 export function addressed(url: Plain | undefined): Pick<Media, 'base64' | 'type' | 'url'> {
   if (typeof url !== 'string' || !/^data:/i.test(url.slice(0, 5))) return { url }
   const comma = url.indexOf(',')

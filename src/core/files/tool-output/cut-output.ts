@@ -1,21 +1,21 @@
 import { z } from 'zod'
 import { characterEnd, characterStart, detached } from '../../messages/characters.ts'
 
-/** A lone surrogate counts as the three bytes of U+FFFD, which is written for it. */
+/** Returns the bytes of a text in UTF-8. A lone surrogate counts as three, because it is written as U+FFFD. */
 export function byteLength(text: string): number {
   return Buffer.byteLength(text, 'utf8')
 }
 
 const encoder = new TextEncoder()
 
-/** The length of the longest beginning of at most `maxBytes`, UTF-16 units. Cuts between code points. */
+/** Returns the length of the longest prefix of at most `maxBytes`, in UTF-16 units. Cuts between code points. */
 export function headWithin(text: string, maxBytes: number): number {
   if (byteLength(text) <= maxBytes) return text.length
-  // A unit takes a byte at least: what may fit is all that is encoded of an output of 100 MB.
+  // A unit takes at least one byte, so only the part that may fit is encoded, even of a 100 MB output.
   return encoder.encodeInto(text.slice(0, maxBytes), new Uint8Array(maxBytes)).read
 }
 
-/** The start of the longest end of at most `maxBytes`, UTF-16 units. Cuts between code points. */
+/** Returns the start of the longest suffix of at most `maxBytes`, in UTF-16 units. Cuts between code points. */
 export function tailWithin(text: string, maxBytes: number): number {
   if (byteLength(text) <= maxBytes) return 0
   const bytes = Buffer.from(text.slice(Math.max(0, text.length - maxBytes)))
@@ -25,7 +25,7 @@ export function tailWithin(text: string, maxBytes: number): number {
   return text.length - bytes.toString('utf8', start).length
 }
 
-/** The end of the first `lines` lines, without their last line break. Lines are separated by "\n". */
+/** Returns the end of the first `lines` lines, without their last line break. Lines are separated by "\n". */
 export function endOfLines(text: string, lines: number): number {
   let end = -1
   for (let line = 0; line < lines; line++) {
@@ -35,7 +35,7 @@ export function endOfLines(text: string, lines: number): number {
   return Math.max(0, end)
 }
 
-/** The start of the last `lines` lines. */
+/** Returns the start of the last `lines` lines. */
 export function startOfLines(text: string, lines: number): number {
   if (lines === 0) return text.length
   let start = text.length
@@ -47,7 +47,7 @@ export function startOfLines(text: string, lines: number): number {
   return start + 1
 }
 
-/** The number of line breaks between two positions. */
+/** Returns the number of line breaks between two positions. */
 export function countLineBreaks(text: string, from = 0, to = text.length): number {
   let count = 0
   // `indexOf` is faster than reading units: outputs are often slices of larger texts.
@@ -80,8 +80,8 @@ type CutOutput = {
 }
 
 /**
- * Returns one end of a tool output within both limits: first whole lines, then bytes, as in NeuroLink. Characters stay whole. An
- * output within both limits is returned whole. Options must be checked already.
+ * Returns one end of a tool output within both limits: first whole lines, then bytes, as in NeuroLink. Characters stay whole. An output
+ * within both limits is returned whole. The options must already be checked.
  */
 export function cutOutput(
   output: string,
@@ -111,9 +111,7 @@ function cutTail(output: string, maxBytes: number, maxLines: number): string {
   return start === 0 ? lines : lines.slice(characterEnd(lines, start))
 }
 
-/**
- * Returns a cut output with its notice, after a head or before a tail; the output itself when it was not cut.
- */
+/** Returns a cut output with its notice, after a head or before a tail; an output that was not cut is returned unchanged. */
 export function withNotice(cut: CutOutput, direction: 'head' | 'tail' = 'tail', savedPath?: string): string {
   if (!cut.truncated) return cut.kept
   const saved = savedPath === undefined ? '' : `. Full output saved to: ${savedPath}`

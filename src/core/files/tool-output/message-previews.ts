@@ -8,13 +8,13 @@ import { byteLength, endOfLines } from './cut-output.ts'
 import { bareNotice, type Notice, PREVIEW_SHARES, previewWithin } from './preview.ts'
 
 /*
- * Previews of large tool outputs: the view shows head and tail with a notice between them from the start. The whole output is
+ * Previews of large tool outputs: from the start, the view shows the head and the tail with a notice between them. The whole output is
  * stored; a preview is a replacement like any other.
  */
 
 /**
- * The limits of a tool output that is shown in full: bytes of UTF-8, lines. Outputs of `userTools` are answers of a person, which have no
- * limit.
+ * Limits up to which a tool output is shown in full, in bytes of UTF-8 and in lines. Outputs of `userTools` are a person's answers and
+ * have no limit.
  */
 export type ToolOutputLimits = {
   readonly maxBytes: number
@@ -26,20 +26,20 @@ export type ToolOutputLimits = {
 /** A text in place of one tool result. */
 export type PartPreview = Pick<PlannedReplacement, 'part' | 'text' | 'saved'>
 
-/** A shorter output is never previewed, because a notice would hardly be shorter. UTF-16 units. */
+/** Shorter outputs are never previewed, because a notice would hardly be shorter. UTF-16 units. */
 export const SHORTEST_PREVIEWED = 200
 
 /**
- * The minimum share of an output that a preview saves, by the session's estimator. A tool with the same limits that adds a notice is
- * slightly above them; its output is not cut again.
+ * The minimum share of an output that a preview must save, by the session's estimator. An output that a tool already cut to the same
+ * limits, with a notice, slightly exceeds them; it is not cut again.
  */
 const PREVIEW_MINIMUM_SAVINGS = 0.1
 
 /**
- * Returns the previews of a message's results, in order; an empty list for most messages. Only results in messages of a user or a tool
- * are previewed: results in an assistant's message come from its provider, which may need them unchanged. JSON counts as its text. An
- * output with images or files stays whole, because a text cannot show them. A failed result stays marked as failed. A preview that
- * would save less than a tenth is not made.
+ * Returns the previews of a message's results, in order; usually an empty list. Only results in messages of a user or a tool are
+ * previewed: results in an assistant's message come from its provider, which may need them unchanged. JSON is measured as its text. An
+ * output with images or files stays whole, because a text cannot show them. A failed result stays marked as failed. A preview that would
+ * save less than a tenth is not made.
  */
 export function previewsOf(
   { role, content }: Pick<Message, 'role' | 'content'>,
@@ -55,7 +55,7 @@ export function previewsOf(
     const { type, value } = result.output
     if (type === 'content' && value.some((item) => item.type !== 'text')) continue
     const output = outputText(result.output)
-    // The answer of a person is shown whole, as a message of the user is.
+    // A person's answer is shown whole, like a user's message.
     if (!isLarge(output, limits) || answerIn(result, result.toolName, userTools) !== undefined) continue
     const { preview: text } = previewWithin(
       output,
@@ -72,13 +72,13 @@ export function previewsOf(
   return previews
 }
 
-/** Whether an output exceeds a limit; counts no further than necessary. */
+/** Returns whether an output exceeds a limit; counts only as far as necessary. */
 function isLarge(
   output: string,
   { maxBytes, maxLines }: Pick<ToolOutputLimits, 'maxBytes' | 'maxLines'>,
 ): boolean {
   if (output.length <= SHORTEST_PREVIEWED) return false
-  // One unit takes one to three bytes.
+  // Each UTF-16 unit takes one to three bytes.
   if (output.length > maxBytes || (output.length * 3 > maxBytes && byteLength(output) > maxBytes)) return true
   return output.length >= maxLines && (maxLines === 0 || endOfLines(output, maxLines) < output.length)
 }

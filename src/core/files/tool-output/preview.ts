@@ -14,12 +14,12 @@ import {
 
 /** The default maximum bytes of a preview, UTF-8. */
 export const DEFAULT_MAX_PREVIEW_BYTES = 51_200
-/** The share of a preview for the beginning of the output; the rest is for its end. */
+/** The share of a preview for the beginning of the output; the rest is for the end. */
 const DEFAULT_PREVIEW_HEAD_RATIO = 0.25
-/** The tool for the full output that a preview names. */
+/** The tool that a preview names for reading the full output. */
 const DEFAULT_RETRIEVAL_TOOL = 'retrieve_context'
 
-/** A line stays whole when that keeps more than this share of the room of its end. */
+/** A cut moves to a line break if that keeps more than this share of the room. */
 const LEAST_SHARE = 0.5
 
 const ratio = z.number().min(0).max(1)
@@ -33,7 +33,7 @@ const optionsSchema = z
     headRatio: ratio.optional(),
     /** The share of both limits for the end, 0 to 1. Default: the rest of `headRatio`. */
     tailRatio: ratio.optional(),
-    /** The tool for the full output, named in the notice; `null` for none. Default "retrieve_context". */
+    /** The name of the tool that returns the full output, named in the notice; `null` for none. Default "retrieve_context". */
     retrieveWith: z.string().min(1).max(200).nullable().optional(),
   })
   .refine(
@@ -44,7 +44,7 @@ const optionsSchema = z
 /** Options of `previewToolOutput`. */
 export type ToolOutputPreviewOptions = z.input<typeof optionsSchema>
 
-/** A preview, and the size of what it leaves out. Sizes are bytes of UTF-8. */
+/** A preview, and the size of the omitted text. Sizes are bytes of UTF-8. */
 export type ToolOutputPreview = {
   readonly preview: string
   readonly truncated: boolean
@@ -53,15 +53,16 @@ export type ToolOutputPreview = {
   /** Bytes of the output in the preview, without the notice. */
   readonly keptBytes: number
   readonly omittedBytes: number
-  /** The number of lines that are left out completely or partly. */
+  /** The number of lines that are omitted in full or in part. */
   readonly omittedLines: number
 }
 
 /**
- * Returns the beginning and the end of a long tool output, with a notice between them; an output within both limits unchanged.
+ * Returns the beginning and the end of a long tool output, with a notice between them; an output within both limits is returned
+ * unchanged.
  *
- * The kept text is within both limits; the preview including its notice never has more bytes than the output. If the notice does not
- * fit, it is shorter or omitted. Lines stay whole if that loses at most half of an end; characters always stay whole.
+ * The kept text is within both limits; the preview including its notice never has more bytes than the output. If the notice doesn't fit,
+ * it is shortened or omitted. Lines stay whole if that loses at most half of an end; characters always stay whole.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -74,7 +75,7 @@ export function generateToolOutputPreview(
   return previewWithin(output, limits, noticesFor(limits.retrieveWith))
 }
 
-/** The same with the given notices, longest first; limits and notices must be checked already. */
+/** Like `generateToolOutputPreview`, but with the given notices, longest first. Limits and notices must already be checked. */
 export function previewWithin(
   output: string,
   limits: PreviewShares,
@@ -123,7 +124,7 @@ function limitsOf({
   return { maxBytes, maxLines, headRatio: head, tailRatio: tailRatio ?? 1 - head, retrieveWith }
 }
 
-/** Divides an amount by two shares with a sum of at most 1 into integers; each end with a share gets at least 1. */
+/** Divides an amount into integers by two shares whose sum is at most 1; each end with a share gets at least 1. */
 function share(amount: number, { headRatio, tailRatio }: PreviewShares): readonly [number, number] {
   const least = headRatio > 0 && amount > 1 ? 1 : 0
   const head = Math.max(least, Math.floor(amount * headRatio))
@@ -155,14 +156,14 @@ function startOfTail(output: string, maxBytes: number, maxLines: number): number
   return isNear ? line + 1 : characterEnd(output, longest)
 }
 
-/** The number of whole lines in the two ends. The line break at the end of the head is not kept. */
+/** Returns the number of whole lines in the two ends. The line break at the end of the head is not kept. */
 function linesOfEnds(output: string, headEnd: number, tailStart: number): number {
   const endsLine = headEnd > 0 && output.charAt(headEnd) === '\n' ? 1 : 0
   const startsLine = output.charAt(tailStart - 1) === '\n' ? 1 : 0
   return countLineBreaks(output, 0, headEnd) + endsLine + countLineBreaks(output, tailStart) + startsLine
 }
 
-/** The text between the ends: how much is left out of how much. */
+/** Returns the text between the ends, which gives the omitted amount and the total. */
 export type Notice = (bytes: number, lines: number, allBytes: number, allLines: number) => string
 
 function noticesFor(retrieveWith: string | null): readonly Notice[] {
@@ -176,12 +177,12 @@ function noticesFor(retrieveWith: string | null): readonly Notice[] {
 /** The shortest notice. */
 export const bareNotice: Notice = (bytes) => `[... ${bytes} bytes omitted ...]`
 
-/** The longest notice that takes at most half of an output, for any figures. */
+/** Returns the longest notice that takes at most half of an output, whatever the figures. */
 function noticeWithin(size: number, lines: number, notices: readonly Notice[]): Notice {
   return notices.find((notice) => 2 * frameBytes(notice(size, lines, size, lines)) <= size) ?? (() => '')
 }
 
-/** Bytes of a notice and the line breaks around it. */
+/** Returns the bytes of a notice and of the line breaks around it. */
 function frameBytes(notice: string): number {
   return notice === '' ? 0 : byteLength(notice) + 2
 }

@@ -7,24 +7,24 @@ import type { ViewRow } from '../../model/view-row.ts'
 import type { GroupRole } from './weights.ts'
 
 /*
- * Signals in the words of a message: English, word by word, in linear time, over the beginning and the end of a text, because the
- * middle of a long text was most likely pasted.
+ * Finds signals in the words of a message. English only, word by word, in linear time. Only the beginning and the end of a text are read,
+ * because the middle of a long text was most likely pasted.
  */
 
 const HEAD_UNITS = 4_000
 const TAIL_UNITS = 1_000
 
-/** The beginning and the end of a text, the whole of a short one. Characters, as everywhere, are UTF-16 units. */
+/** Returns the beginning and the end of a text; a short text whole. Characters are UTF-16 units, as everywhere. */
 export function excerpt(text: string): string {
   if (text.length <= HEAD_UNITS + TAIL_UNITS) return text
   return `${headOf(text, HEAD_UNITS)}\n${tailOf(text, TAIL_UNITS)}`
 }
 
-/** Words of rules. "I don't know" is not a rule, so `don't` must begin a sentence or not follow a pronoun. */
+/** Words that state rules. "I don't know" is not a rule, so `don't` must begin a sentence or not follow a pronoun. */
 const CONSTRAINT =
   /\b(?:must|mustn['’]t|never|always|shall not|should not|shouldn['’]t|make sure|under no circumstances|at all costs|forbidden|not allowed|required to)\b|(?<!\b(?:i|we|you|they|he|she|it|that|this|these|those|who|which|why|tests|people)\s)\b(?:do not|don['’]t)\b/i
 
-/** Whether a text states a rule. */
+/** Returns whether a text states a rule. */
 export function statesConstraint(text: string): boolean {
   return CONSTRAINT.test(excerpt(text))
 }
@@ -32,25 +32,25 @@ export function statesConstraint(text: string): boolean {
 const DECISION =
   /\b(?:decided|decision|agreed|approved|settled on|(?:going|go|went) with|opted for|chose|chosen|we['’]ll (?:use|keep|take)|we will (?:use|keep|take)|let['’]s (?:use|keep|stay with|do)|the plan is)\b/i
 
-/** Whether a text states a decision. */
+/** Returns whether a text states a decision. */
 export function statesDecision(text: string): boolean {
   return DECISION.test(excerpt(text))
 }
 
-/** Whether a text asks a question: a question mark at the end of a word or of the text. */
+/** Returns whether a text asks a question: it has a question mark at the end of a word or of the text. */
 export function asksQuestion(text: string): boolean {
   return /[^\s?]\?(?=["'”’)*_]{0,3}(?:\s|$))/.test(excerpt(text))
 }
 
 /*
- * Distinctive names in a text: paths, files, identifiers of code, ids. Any letter beyond ASCII is a small letter; Latin signs and
+ * Distinctive names in a text: paths, files, identifiers in code, ids. Any letter beyond ASCII counts as a small letter; Latin signs and
  * punctuation separate names.
  */
 
 const BEYOND_ASCII = '\\u00c0-\\u1fff\\u2070-\\u2fff\\u3040-\\ufeff'
 const LETTERS = `A-Za-z${BEYOND_ASCII}`
 
-/** A run of characters that may be a name or a path of names. */
+/** A run of characters that may be a name or a path. */
 const RUN = new RegExp(`[${LETTERS}0-9_$@./\\\\-]+`, 'g')
 /** Most words of prose. */
 const PLAIN = /^[A-Za-z][a-z]*$/
@@ -61,7 +61,7 @@ const TELLING = new RegExp(`[0-9]|[_$@.][${LETTERS}]|[a-z${BEYOND_ASCII}][A-Z]`)
 const JOINT = /^[_$@.]/
 const TWO_HYPHENS = /-[^-]+-/
 
-/** The most names of one text: a listing has thousands, and each alone means little. */
+/** The most names taken from one text: a listing has thousands, and each alone means little. */
 const MOST_NAMES = 100
 /** The shortest and longest name, in characters. */
 const LEAST_LENGTH = 4
@@ -69,7 +69,7 @@ const MOST_LENGTH = 120
 
 /**
  * Adds the distinctive names in a text to a set, in lower case: `snake_case`, `camelCase`, `a.b`, `id42`, `a-long-id`. Plain words and
- * numbers are not distinctive. A path is represented by its last step, because references rarely repeat the rest; when that is a plain
+ * numbers are not distinctive. A path is represented by its last step, because references rarely repeat the rest; if that is a plain
  * word, by the whole path. Takes linear time.
  */
 export function addNames(text: string, names: Set<string>): void {
@@ -82,7 +82,7 @@ export function addNames(text: string, names: Set<string>): void {
   }
 }
 
-/** The name that a run is; `undefined` for plain words, numbers and punctuation. */
+/** Returns the name in a run; `undefined` for plain words, numbers and punctuation. */
 function nameIn(run: string): string | undefined {
   if (PLAIN.test(run)) return undefined
   const at = Math.max(run.lastIndexOf('/'), run.lastIndexOf('\\')) + 1
@@ -99,7 +99,7 @@ function nameIn(run: string): string | undefined {
   return length < LEAST_LENGTH || length > MOST_LENGTH ? undefined : run.slice(from, end).toLowerCase()
 }
 
-/** The facts of one row, independent of its neighbours. */
+/** The facts about one row, independent of its neighbors. */
 export type RowFacts = {
   readonly role: GroupRole
   readonly isRequest: boolean
@@ -108,19 +108,19 @@ export type RowFacts = {
   readonly asks: boolean
   readonly image: boolean
   readonly write: boolean
-  /** Parts of results of failed calls. */
+  /** Indexes of parts that are results of failed calls. */
   readonly failed: ReadonlySet<number>
-  /** Parts of calls that list files or places. */
+  /** Indexes of parts that are calls that list files or places. */
   readonly listings: ReadonlySet<number>
-  /** Parts of calls that read files. */
+  /** Indexes of parts that are calls that read files. */
   readonly reads: ReadonlySet<number>
-  /** Names that it refers to: those in its texts, and those in the arguments of calls that do more than read. */
+  /** Names that the row refers to: in its texts, and in the arguments of calls that do more than read. */
   readonly mentions: ReadonlySet<string>
-  /** Other names in it: in results, and in the arguments of reads. */
+  /** Other names in the row: in results, and in the arguments of reads. */
   readonly names: ReadonlySet<string>
 }
 
-/** The role of a row for scoring. Results in a user's row, as in Anthropic's format, are results. */
+/** Returns the role of a row for scoring. Results in a user's row, as in Anthropic's format, count as results. */
 export function roleOf(row: ViewRow): GroupRole {
   if (row.kind !== 'message') return 'inserted'
   if (row.calls.length > 0) return row.role === 'system' ? 'system' : 'assistantWithToolCalls'
@@ -136,7 +136,7 @@ export function roleOf(row: ViewRow): GroupRole {
   }
 }
 
-/** Reads a row. `parts` are its originals; `asked`: a person wrote it; `callOf` returns the call of a result. */
+/** Returns the facts of a row. `parts` are its original parts; `asked`: a person wrote it; `callOf` returns the call of a result. */
 export function factsOf(
   row: ViewRow,
   parts: readonly Part[],
@@ -224,11 +224,11 @@ function textOfOutput(output: ToolResultOutput): string {
   }
 }
 
-/** The most characters and values that are read of a JSON value. */
+/** The most characters and values that are read from a JSON value. */
 const MOST_CHARACTERS = 6_000
 const MOST_VALUES = 500
 
-/** The texts in a JSON value, in order, without its keys; for a large one only the first. */
+/** Returns the texts in a JSON value, in order, without its keys; for a large value only the first. */
 function textsOf(value: Json | undefined): string {
   if (typeof value === 'string') return value
   const texts: string[] = []

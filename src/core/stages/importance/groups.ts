@@ -14,28 +14,28 @@ import {
   usesSignals,
 } from './weights.ts'
 
-/** The default scorer: its name and version are part of every score. */
+/** The default scorer. Its name and version are part of every score. */
 export const DEFAULT_SCORER = { name: 'undertext', version: '1' } as const
 
 /** One summand of a score. */
 export type ImportanceReason = {
-  /** The role (`user`, `tool` …), a signal (`constraint` …), `limit` when the sum left the range 0 to 1, or a scorer's own name. */
+  /** The role (`user`, `tool` …), a signal (`constraint` …), `limit` if the sum left the range 0 to 1, or a custom scorer's own name. */
   readonly reason: string
   readonly weight: number
 }
 
 /** A group with its score. */
 export type ScoredGroup = Group & {
-  /** 0 to 1, without recency. */
+  /** From 0 to 1, without recency. */
   readonly importance: number
-  /** The summands; they add up to `importance` exactly. */
+  /** The summands, which add up to `importance` exactly. */
   readonly reasons: readonly ImportanceReason[]
 }
 
 /**
- * Scores the groups of a view: the points of the role, raised and lowered by signals, between 0 and 1. The same rows and weights give
- * the same scores. `contentOf` returns the original parts of a row; it is not called when no signal has a weight and `needsSignals` is
- * not set.
+ * Scores the groups of a view: the points of the role, raised and lowered by signals, limited to the range 0 to 1. The same rows and
+ * weights give the same scores. `contentOf` returns the original parts of a row; it is not called if no signal has a weight and
+ * `needsSignals` is not set.
  */
 export function scoreView(
   view: View,
@@ -47,7 +47,7 @@ export function scoreView(
   return groups.map((group) => ({ ...group, ...assess(group.role, group.signals, weights) }))
 }
 
-/** The score of a role and its signals, between 0 and 1: the excess is a summand too. */
+/** Returns the score of a role and its signals, limited to the range 0 to 1: the excess is a summand too. */
 function assess(
   role: GroupRole,
   signals: ReadonlyMap<Signal, number>,
@@ -66,19 +66,19 @@ function assess(
   return { importance, reasons }
 }
 
-/** Whether a group of this role is never ranked: system messages, and rows inserted by compactions. */
+/** Returns whether a group with this role is never ranked: system messages, and rows inserted by compactions. */
 export function staysAlways(role: GroupRole): role is 'system' | 'inserted' {
   return role === 'system' || role === 'inserted'
 }
 
-/** The summands of a score, in their order. */
+/** Returns the sum of a score's summands, added in their order. */
 export function sumOf(reasons: readonly ImportanceReason[]): number {
   return reasons.reduce((sum, { weight }) => sum + weight, 0)
 }
 
 /**
- * The rank of a group: its importance in points plus recency, r = (index + 1) / count; without signals 100 + 50r for a user, and so on.
- * Infinite for groups that always stay.
+ * Returns the rank of a group: its importance in points plus recency, where r = (index + 1) / count. Without signals the rank is 100 +
+ * 50r for a user's message, for example. Infinite for groups that always stay.
  */
 export function rankOf(group: ScoredGroup, count: number, { recency }: ImportanceWeights): number {
   const { role } = group
@@ -86,7 +86,7 @@ export function rankOf(group: ScoredGroup, count: number, { recency }: Importanc
   return group.importance * POINTS + recency[role] * ((group.at + 1) / count)
 }
 
-/** Groups from the lowest rank to the highest, equal ones oldest first, for stages that hide one after the other. */
+/** Returns groups from the lowest rank to the highest, oldest first among equals, for stages that hide one after the other. */
 export function lowestFirst(
   view: View,
   contentOf: (row: ViewRow) => readonly Part[],
@@ -97,10 +97,10 @@ export function lowestFirst(
   return groups.sort((a, b) => ranks.get(a)! - ranks.get(b)!)
 }
 
-/** The most later reads of a file that an earlier one is compared with. */
+/** The most later reads of a file with which an earlier read is compared. */
 const MOST_LATER_READS = 8
 
-/** The rows with failed results, and the signals of the calls of a group. */
+/** Returns the rows with failed results, and the signals of the calls of a group. */
 function callFacts(view: View, facts: readonly RowFacts[]) {
   const errors = new Set<number>()
   const failedCalls = new Set<string>()
@@ -116,7 +116,7 @@ function callFacts(view: View, facts: readonly RowFacts[]) {
   }
   const repeated = repeatedReads(view, facts, (key) => answered.has(key) && !failedCalls.has(key))
 
-  /** Applies only when all calls of the group are of the kind. */
+  /** Applies only if all calls of the group are of the kind. */
   const worthOf = (indexes: readonly number[]): 'repeatedRead' | 'listing' | undefined => {
     let worth: 'repeatedRead' | 'listing' | undefined
     for (const index of indexes) {
@@ -131,7 +131,7 @@ function callFacts(view: View, facts: readonly RowFacts[]) {
   return { errors, worthOf }
 }
 
-/** Calls whose lines a later successful call reads again. */
+/** Returns calls whose lines a later successful call reads again. */
 function repeatedReads(
   view: View,
   facts: readonly RowFacts[],
@@ -153,20 +153,20 @@ function repeatedReads(
   return repeated
 }
 
-/** A unit that is ranked, kept and hidden as a whole: a message, or a tool group. */
+/** A unit that is ranked, kept and hidden as a whole: a message or a tool group. */
 export type Group = {
   /** Indexes of its rows in the view, ascending. */
   readonly indexes: readonly number[]
   /** The role of its most important row: a call and its results count as the call. */
   readonly role: GroupRole
-  /** The index that determines its recency: of its newest row of that role. */
+  /** The index that determines its recency: that of its newest row with that role. */
   readonly at: number
   readonly pinned: boolean
-  /** How often each signal counts; absent when never. */
+  /** The number of occurrences of each signal; absent if there are none. */
   readonly signals: ReadonlyMap<Signal, number>
 }
 
-/** Most important first. */
+/** Roles, most important first. */
 const ROLE_ORDER: readonly GroupRole[] = [
   'system',
   'inserted',
@@ -177,10 +177,10 @@ const ROLE_ORDER: readonly GroupRole[] = [
   'other',
 ]
 
-/** The most later groups that count as referring to one. */
+/** The most later groups that are counted as references to a group. */
 const MOST_REFERENCES = 3
 
-/** The groups of a view in order, with their signals. Linear in the size of what is read. */
+/** Returns the groups of a view in order, with their signals. Takes time linear in the size of the contents read. */
 export function groupsOf(view: View, contentOf: (row: ViewRow) => readonly Part[]): Group[] {
   const textAgent = new TextAgentReader()
   const facts = view.rows.map((row, index) => {
@@ -198,7 +198,7 @@ export function groupsOf(view: View, contentOf: (row: ViewRow) => readonly Part[
   const first = firstRequest(view, facts)
   const calls = callFacts(view, facts)
   const citing = new Map<string, number>()
-  // From the newest: the references of later groups are known when a group is reached.
+  // From the newest group: references of later groups are known when a group is reached.
   const groups = membersOf(view)
     .reverse()
     .map((indexes): Group => {
@@ -228,7 +228,7 @@ export function groupsOf(view: View, contentOf: (row: ViewRow) => readonly Part[
   return groups.reverse()
 }
 
-/** Groups by roles and pins alone, without reading contents. */
+/** Returns groups by roles and pins alone, without reading contents. */
 export function bareGroupsOf(view: View): Group[] {
   const signals: ReadonlyMap<Signal, number> = new Map()
   return membersOf(view).map((indexes) => {
@@ -264,7 +264,7 @@ function weightiest(
   return { role, at }
 }
 
-/** The first message of the user, unless a summary replaces it already. */
+/** Returns the index of the user's first message, unless a summary already replaces it. */
 function firstRequest(view: View, facts: readonly RowFacts[]): number | undefined {
   for (const [index, row] of view.rows.entries()) {
     if (row.kind === 'summary') return undefined
@@ -273,7 +273,7 @@ function firstRequest(view: View, facts: readonly RowFacts[]): number | undefine
   return undefined
 }
 
-/** Rows that answer a question: of the model by the user, or of the user by the model without calls. */
+/** Returns the rows that answer a question: the user's answer to the model, or the model's answer to the user without calls. */
 function answeringRows(view: View, facts: readonly RowFacts[]): ReadonlySet<number> {
   const answering = new Set<number>()
   let asker: 'user' | 'assistant' | undefined
@@ -290,7 +290,7 @@ function answeringRows(view: View, facts: readonly RowFacts[]): ReadonlySet<numb
   return answering
 }
 
-/** The number of later groups that refer to a group, by its most used name, at most three. */
+/** Returns the number of later groups that refer to a group by its most used name, at most three. */
 function referencesTo(own: readonly RowFacts[], citing: ReadonlyMap<string, number>): number {
   let most = 0
   for (const { names, mentions } of own) {

@@ -26,7 +26,7 @@ import {
   weightsSchema,
 } from './weights.ts'
 
-/** A message to score: the neutral format, and whether it is pinned. Unknown roles count as `other`. */
+/** A message to score, in the neutral format, and whether it is pinned. Unknown roles count as `other`. */
 export type MessageToScore = {
   readonly role: string
   readonly content: Message['content']
@@ -35,29 +35,29 @@ export type MessageToScore = {
 
 /** The score of a message or tool group. */
 export type MessageImportance = {
-  /** Indexes of its messages in the list, ascending. */
+  /** Indexes of the group's messages in the list, ascending. */
   readonly indexes: readonly number[]
   readonly role: GroupRole
-  /** 0 to 1, without recency. */
+  /** From 0 to 1, without recency. */
   readonly importance: number
-  /** They add up to `importance` exactly. */
+  /** The summands of the score, which add up to `importance` exactly. */
   readonly reasons: readonly ImportanceReason[]
-  /** Signals that hold, also those without weight. */
+  /** Signals that apply, including those without weight. */
   readonly signals: readonly Signal[]
   readonly pinned: boolean
-  /** Importance in points plus recency, as in PromptFleet. Infinite for system messages. */
+  /** The importance in points plus recency, as in PromptFleet. Infinite for system messages. */
   readonly rank: number
 }
 
-/** Scores of a list of messages, by group, in order. */
+/** The scores of a list of messages, by group, in order. */
 export type ImportanceScores = {
   readonly scorer: { readonly name: string; readonly version: string }
   readonly groups: readonly MessageImportance[]
-  /** Present when the application's scorer failed and the default one replaced it. */
+  /** Present if the application's scorer failed and the default scorer replaced it. */
   readonly warning?: ScorerWarning
 }
 
-/** A scorer of the caller. */
+/** A custom scorer. */
 export const scorerSchema = z.custom<ImportanceScorer>(
   (value) =>
     typeof value === 'object' &&
@@ -75,8 +75,8 @@ const scorerOptionsSchema = z.strictObject({ weights: weightsSchema.optional(), 
 export type ScoreOptions = { readonly weights?: WeightsInput | undefined }
 
 /**
- * Returns the importance of each message of a list, with reasons; nothing is hidden. A call and its results are one group. The same list
- * returns the same scores. Messages have the neutral form (`fromOpenAI` and `fromAnthropic` convert). Throws `INVALID_INPUT`.
+ * Returns the importance of each message of a list, with reasons; hides nothing. A call and its results are one group. The same list
+ * gives the same scores. Messages are in the neutral format (`fromOpenAI` and `fromAnthropic` convert to it). Throws `INVALID_INPUT`.
  */
 export function scoreMessages(
   messages: readonly MessageToScore[],
@@ -89,8 +89,8 @@ export function scoreMessages(
 }
 
 /**
- * The same with the application's scorer, which may call a model. When it throws, or does not return a score for each group, the scores
- * are the default ones and `warning` is set. Throws `INVALID_INPUT`.
+ * Like `scoreMessages`, with the application's scorer, which may call a model. If it throws, or doesn't return a score for each group,
+ * the scores are the default ones and `warning` is set. Throws `INVALID_INPUT`.
  */
 export async function scoreMessagesWith(
   scorer: ImportanceScorer,
@@ -104,7 +104,6 @@ export async function scoreMessagesWith(
   return { ...scores, groups: publicGroups(scores.groups, view, weights) }
 }
 
-/** Groups with the messages' indexes. */
 function publicGroups(
   groups: readonly ScoredGroup[],
   view: View,
@@ -121,7 +120,7 @@ function publicGroups(
   }))
 }
 
-/** Counts nothing: scores do not depend on sizes. */
+/** An estimator that counts nothing: scores don't depend on sizes. */
 const uncounted: Estimator = {
   name: 'none',
   measureText: () => 0,
@@ -162,22 +161,22 @@ function viewOf(messages: readonly MessageToScore[], what: string) {
 }
 
 export const importanceSchema = z.strictObject({
-  /** The scorer. Default: the default scorer, which calls no model. */
+  /** The scorer. Default: the built-in scorer, which calls no model. */
   scorer: scorerSchema.optional(),
   /** Points by role and signal where they differ from `DEFAULT_WEIGHTS`. */
   weights: weightsSchema.optional(),
 })
 export type ImportanceOptions = z.input<typeof importanceSchema>
 
-/** Scores of a session's view. `indexes` are those of the effective history. */
+/** The scores of a session's view. `indexes` refer to the view. */
 export type SessionImportance = {
   readonly scorer: { readonly name: string; readonly version: string }
   readonly groups: readonly (MessageImportance & { readonly messageIds: readonly string[] })[]
-  /** Present when the application's scorer failed and the default one replaced it. */
+  /** Present if the application's scorer failed and the default scorer replaced it. */
   readonly warning?: ScorerWarning
 }
 
-/** Scores the rows of a session's view by their originals. */
+/** Scores the rows of a session's view by their original contents. */
 export async function scoreSession(
   view: View,
   contentOf: (row: ViewRow) => readonly Part[],
@@ -194,16 +193,19 @@ export async function scoreSession(
 
 /** A group as the application's scorer receives it. */
 export type GroupToScore = {
-  /** Its messages as they were appended, in order: one, or a tool group. */
+  /** The group's messages as they were appended, in order: one message, or a tool group. */
   readonly messages: readonly Message[]
   readonly role: GroupRole
   readonly pinned: boolean
-  /** Its default score. */
+  /** The group's default score. */
   readonly importance: number
   readonly reasons: readonly ImportanceReason[]
 }
 
-/** Its result for each group: the importance, 0 to 1, and optional reasons, which must sum up to it (within a millionth). */
+/**
+ * A custom scorer's result for each group: the importance, from 0 to 1, and optional reasons, which must add up to it (within a
+ * millionth).
+ */
 export type GroupScore =
   | number
   | { readonly importance: number; readonly reasons?: readonly ImportanceReason[] | undefined }
@@ -216,11 +218,11 @@ export interface ImportanceScorer {
   score(groups: readonly GroupToScore[]): readonly GroupScore[] | Promise<readonly GroupScore[]>
 }
 
-/** Why the application's scorer was replaced by the default one. */
+/** Why the default scorer replaced the application's scorer. */
 export type ScorerWarning = {
   readonly code: 'SCORER_FAILED'
   readonly scorer: string
-  /** It threw, or its result is not one score between 0 and 1 for each group. */
+  /** `threw`: it threw. `answer`: its result isn't one score between 0 and 1 for each group. */
   readonly why: 'threw' | 'answer'
 }
 

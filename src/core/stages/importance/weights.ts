@@ -1,18 +1,18 @@
 import { z } from 'zod'
 
 /*
- * The importance of a message in points. The scale is PromptFleet's (a user's message 100, and so on), and 256 points are the importance
- * 1, so that sums of integers are exact as fractions too, in any order.
+ * The importance of a message in points. The scale is PromptFleet's (a user's message has 100 points). 256 points are the importance 1,
+ * so that sums of integers are also exact as fractions, in any order.
  */
 
-/** The points of the importance 1. */
+/** The points that equal the importance 1. */
 export const POINTS = 256
 
 /** The role of a group, by its most important row. `system` and `inserted` (summaries, markers) have the maximum. */
 export type GroupRole = 'system' | 'inserted' | RankedRole
 
 const RANKED_ROLES = ['user', 'assistantWithToolCalls', 'assistant', 'tool', 'other'] as const
-/** A role with a weight of its own. */
+/** A role with its own weight. */
 export type RankedRole = (typeof RANKED_ROLES)[number]
 
 export const SIGNALS = [
@@ -30,7 +30,7 @@ export const SIGNALS = [
 /** A property of a message that raises or lowers its importance. */
 export type Signal = (typeof SIGNALS)[number]
 
-/** Points by role and signal, and the maximum points for recency. */
+/** Points by role and signal, and the maximum points for recency, by role. */
 export type ImportanceWeights = {
   readonly base: { readonly [R in RankedRole]: number }
   /** Multiplied by (index + 1) / count and added when groups are ranked; not part of the importance. */
@@ -39,9 +39,9 @@ export type ImportanceWeights = {
 }
 
 /**
- * Base and recency are PromptFleet's. The signals are ours: a constraint counts more than the whole recency of a user's message, so that
- * one at the beginning outranks the newest ordinary message; the first request counts less than 12.5, which keeps the order of
- * PromptFleet's recorded results.
+ * The default weights. Base and recency are PromptFleet's; the signals are this package's. A constraint counts more than the full recency
+ * of a user's message, so that a constraint at the beginning outranks the newest ordinary message; the first request counts less than
+ * 12.5, which keeps the order of PromptFleet's recorded results.
  */
 export const DEFAULT_WEIGHTS: ImportanceWeights = {
   base: { user: 100, assistantWithToolCalls: 80, assistant: 60, tool: 50, other: 10 },
@@ -61,7 +61,7 @@ export const DEFAULT_WEIGHTS: ImportanceWeights = {
   },
 }
 
-/** No signals: PromptFleet's formula alone. */
+/** The weights without signals: PromptFleet's formula alone. */
 export const ROLE_WEIGHTS: ImportanceWeights = {
   ...DEFAULT_WEIGHTS,
   signals: pointsOf(SIGNALS, () => 0),
@@ -70,13 +70,13 @@ export const ROLE_WEIGHTS: ImportanceWeights = {
 const points = z.number().min(0).max(POINTS)
 const signed = z.number().min(-POINTS).max(POINTS)
 
-/** Absent weights keep their default. */
+/** A schema of weights, all of which are optional. */
 export const weightsSchema = z.strictObject({
   base: z.strictObject(pointsOf(RANKED_ROLES, () => points.optional())).optional(),
   recency: z.strictObject(pointsOf(RANKED_ROLES, () => points.optional())).optional(),
   signals: z.strictObject(pointsOf(SIGNALS, () => signed.optional())).optional(),
 })
-/** Weights that replace the defaults. Absent ones keep their default. */
+/** Weights that replace the defaults. Omitted weights keep their defaults. */
 export type WeightsInput = z.input<typeof weightsSchema>
 
 /** Fills in the default weights. Expects the output of `weightsSchema`. */
@@ -90,7 +90,7 @@ export function resolveWeights(given: WeightsInput | undefined): ImportanceWeigh
   }
 }
 
-/** Whether any signal counts; otherwise contents need not be read. */
+/** Returns whether any signal has a weight; otherwise contents need not be read. */
 export function usesSignals({ signals }: ImportanceWeights): boolean {
   return SIGNALS.some((signal) => signals[signal] !== 0)
 }

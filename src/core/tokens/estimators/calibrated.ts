@@ -153,21 +153,22 @@ const RUN_COSTS =
 /*
  * The method. Every UTF-16 unit costs the average probability that a token begins there, given the previous unit: a letter after a space
  * nearly one token, common pairs of letters inside a word nearly nothing, rare ones (and so random letters) half a token, digits a third,
- * a Chinese character about two thirds. It is a table of pairs of classes with one look-up per unit, because it runs at every append.
- * A longer beginning of a text never costs less.
+ * a Chinese character about two thirds. The method is a table of pairs of classes with one look-up per unit, because it runs at every
+ * append. A longer beginning of a text never costs less.
  *
  * The source of the figures. They were fitted to the token counts of o200k on stretches of a thousand units: bounded least squares of
- * relative errors, drawn towards the counted share of token beginnings of each pair, each kind of content with its own weight. Fitted on: translations of free programs in 45 languages, the Python library, declarations and
- * modules of npm packages, C headers, shell, Perl, manuals, package.json files, all of these also as escaped JSON, numbered,
- * as differences and with tabs, this project's own pages and founding documents, and generated JSON, logs, UUIDs, hex, base64,
- * numbers, emoji, boxes, ANSI. Not fitted on: the sample texts of the published table, and the recorded conversations.
+ * relative errors, drawn towards the counted share of token beginnings of each pair, each kind of content with its own weight. Fitted on:
+ * translations of free programs in 45 languages, the Python library, declarations and modules of npm packages, C headers, shell, Perl,
+ * manuals, package.json files, all of these also as escaped JSON, numbered, as differences and with tabs, this project's own pages and
+ * founding documents, and generated JSON, logs, UUIDs, hex, base64, numbers, emoji, boxes, ANSI. Not fitted on: the sample texts of the
+ * published table, and the recorded conversations.
  */
 
 /** Units of `calibrated` in a token. */
 const UNITS_PER_TOKEN = 16
 /** The unit of the scan: 256ths of a token. */
 const PER_UNIT = 256 / UNITS_PER_TOKEN
-/** The greatest cost of a unit: four tokens. */
+/** The maximum cost of a unit: four tokens. */
 const MOST = 1_024
 
 /** The starts of the classes beyond ASCII, roughly one per script; each ends where the next begins. */
@@ -180,31 +181,34 @@ const LINE_END = 96
 const CONTROL = 97
 const CLASSES = CONTROL + 1 + CLASS_STARTS.length
 
-/** The class of every unit: 1 to 95 the signs of ASCII in order, then line ends, controls, scripts. 0 is the beginning of a text. */
+/**
+ * The class of every unit: 0 is the beginning of a text, 1 to 95 are the signs of ASCII in order, followed by line ends, controls and
+ * scripts.
+ */
 const classes = new Uint8Array(65_536).fill(CONTROL, 0, 0x80)
 for (let unit = 0x20; unit < 0x7f; unit++) classes[unit] = unit - 0x1f
 classes[0x0a] = LINE_END
 classes[0x0d] = LINE_END
 for (const [index, start] of CLASS_STARTS.entries()) classes.fill(CONTROL + 1 + index, start)
 
-/** The value of each sign of the tables, 256ths of a token. */
+/** The value of each sign of the tables, in 256ths of a token. */
 const costs: ReadonlyMap<string, number> = new Map(
   Array.from(LEVELS, (sign, level) => [sign, Math.round(MOST * (level / (LEVELS.length - 1)) ** 2)]),
 )
 
-/** Costs by 128 × the class before + the class, 256ths of a token. */
+/** Costs by 128 × the previous class + the class, in 256ths of a token. */
 const pairCosts = new Uint16Array(128 * 128)
 const runCosts = new Uint16Array(128)
 for (let before = 0; before < CLASSES; before++) pairCosts.set(decode(PAIR_COSTS[before]), before * 128 + 1)
 runCosts.set(decode(RUN_COSTS), 1)
 
 /*
- * Scripts without texts for fitting: o200k has hardly any token for them and splits them into nearly single UTF-8 bytes. Costs measured on
- * sentences of each, without spaces, 256ths of a token.
+ * Scripts without texts for fitting: o200k has hardly any token for them and splits them into nearly single UTF-8 bytes. Their costs were
+ * measured on sentences in each script, without spaces, in 256ths of a token.
  */
-/** The class that the tables do not use: scripts with about two tokens per character. */
+/** A class that the tables don't use: scripts with about two tokens per character. */
 const SCARCE = 127
-/** Yi, Vai, Javanese and their neighbours: nearly one token per byte. */
+/** Yi, Vai, Javanese and neighboring blocks: nearly one token per byte. */
 const SCARCEST = classes[0xa000] as number
 const ORIYA = classes[0xb00] as number
 const UNFITTED: readonly (readonly [
@@ -246,9 +250,9 @@ function decode(signs = ''): number[] {
   return Array.from(signs, (sign) => costs.get(sign) ?? 0)
 }
 
-/** The beginning of a text that is read whole, in units. */
+/** The length of the beginning of a text that is read whole, in units. */
 const WHOLE = 1_024
-/** Of the rest a quarter is read: the first units of each block. */
+/** The length of a block. A quarter of the rest of a text is read: the first units of each block. */
 const BLOCK = 1_024
 const LOOKED_AT = 256
 
@@ -257,8 +261,8 @@ const units = new Uint16Array(WHOLE)
 const bytes = Buffer.from(units.buffer)
 
 /**
- * Units of `calibrated` for a text: about sixteenths of a token of o200k. Of a long text a quarter represents the rest: tool outputs are most
- * of what is appended, and are uniform over some hundreds of units.
+ * Returns the size of a text in units of `calibrated`, about sixteenths of a token of o200k. In a long text a quarter represents the
+ * rest: tool outputs are most of the appended text, and are uniform over some hundreds of units.
  */
 function measureCalibrated(text: string): number {
   const { length } = text
@@ -272,7 +276,7 @@ function measureCalibrated(text: string): number {
   return Math.max(1, Math.round(cost / PER_UNIT))
 }
 
-/** The cost of `count` units from a place on, in 256ths of a token. */
+/** Returns the cost of `count` units from a place on, in 256ths of a token. */
 function scan(text: string, from: number, count: number): number {
   bytes.write(count === text.length ? text : text.slice(from, from + count), 'utf16le')
   let cost = 0
@@ -295,8 +299,8 @@ function scan(text: string, from: number, count: number): number {
 }
 
 /**
- * Counts without a tokenizer, close to real sizes for every kind of content: `docs/estimators.md` has the errors by kind. Unbiased, without
- * a margin.
+ * Counts without a tokenizer, close to real sizes for every kind of content; `docs/estimators.md` lists the errors by kind. Unbiased,
+ * without a margin.
  */
 export const calibratedEstimator: Estimator = {
   name: 'calibrated',

@@ -7,12 +7,12 @@ export type LengthUnit = (typeof LENGTH_UNITS)[number]
 
 export const lengthUnitSchema = z.enum(LENGTH_UNITS)
 
-/** The length of a text in UTF-16 units or UTF-8 bytes. A lone surrogate counts as three bytes, like its replacement. */
+/** Returns the length of a text in UTF-16 units or UTF-8 bytes. A lone surrogate counts as three bytes, like its replacement. */
 export function lengthIn(text: string, unit: LengthUnit): number {
   return unit === 'utf16' ? text.length : Buffer.byteLength(text, 'utf8')
 }
 
-/** The figures of every estimator: tokens, not negative. */
+/** The fields of every estimator that are numbers of tokens, not negative. */
 const FIGURES = ['mediaTokens', 'tokensPerMessage', 'tokensPerConversation'] as const
 
 /** An estimator as an argument. */
@@ -21,7 +21,7 @@ export const estimatorSchema = z.custom<Estimator>(
   `must be an estimator: { name, measureText, toTokens, ${FIGURES.join(', ')} }`,
 )
 
-/** Whether a value has all fields of an estimator. A missing figure would make all sums NaN. */
+/** Returns whether a value has all fields of an estimator. A missing figure would turn all sums into NaN. */
 export function isEstimator(value: unknown): value is Estimator {
   if (typeof value !== 'object' || value === null) return false
   const { name, measureText, toTokens } = value as Partial<Estimator>
@@ -37,27 +37,27 @@ function isFigure(value: unknown): boolean {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0
 }
 
-/** The kind of a measured text: some estimators have different rules for them. */
+/** The kind of a measured text: some estimators have different rules for different kinds. */
 export type TextKind = 'text' | 'reasoning' | 'toolCall' | 'toolResult'
 
 /**
  * A named way of counting. It measures text once, when a message is appended, in its own units; tokens for a provider are computed from
  * sums of units. A session stores the name of its estimator. Sizes are additive over the parts of a message: the size of a part depends
- * on nothing else.
+ * only on the part.
  */
 export interface Estimator {
   readonly name: string
-  /** Units of a text: whole, not negative, 0 for the empty text. Default `kind`: 'text'. */
+  /** Returns the units of a text: a whole number, not negative, 0 for the empty text. Default `kind`: 'text'. */
   measureText(text: string, kind?: TextKind): number
   /** Tokens of an image, for all providers. */
   readonly mediaTokens: number
-  /** Tokens of a binary file or a document, for all providers. Default: those of an image. */
+  /** Tokens of a binary file or a document, for all providers. Default: `mediaTokens`. */
   readonly fileTokens?: number
-  /** Units of the framing of one tool call, besides its name and input. Default 0. */
+  /** Units for the framing of one tool call, apart from its name and input. Default 0. */
   readonly unitsPerCall?: number
   /** The approximate number of units per token. Default 1. */
   readonly unitsPerToken?: number
-  /** Tokens of a text measured as `units`, for a provider. Whole, monotonic in `units`. */
+  /** Returns the tokens of a text measured as `units`, for a provider: a whole number, monotonic in `units`. */
   toTokens(units: number, provider?: string): number
   readonly tokensPerMessage: number
   readonly tokensPerConversation: number

@@ -7,7 +7,7 @@ import { type Estimator, type LengthUnit, lengthIn, lengthUnitSchema } from './e
 export const NCA_ATTENTION_PERCENT = 80
 
 const configSchema = z.strictObject({
-  /** The target size of the context, tokens; 0 counts as 1. */
+  /** The target size of the context, in tokens; 0 counts as 1. */
   contextWindowTarget: z.int().nonnegative().default(32_000),
   /** The percentage of the target at which a summary is due. */
   autoSummarizeThreshold: z.int().min(0).max(100).default(75),
@@ -16,21 +16,21 @@ const configSchema = z.strictObject({
 /** Limits of the statistics of nca. */
 export type NcaStatsConfig = z.input<typeof configSchema>
 
-/** How full a context is, by the rules of `nca`. */
+/** The usage of a context, by the rules of `nca`. */
 export type NcaStats = {
   readonly contextWindow: number
-  /** Tokens of `nca`. */
+  /** The estimated tokens, by the rules of `nca`. */
   readonly estimatedTokens: number
   readonly messageCount: number
-  /** Percent of the target, whole, at most 100. */
+  /** The usage in percent of the target, a whole number, at most 100. */
   readonly usagePercent: number
   readonly needsAttention: boolean
   readonly shouldSummarize: boolean
-  /** Whether either is due. */
+  /** Whether a warning or a summary is due. */
   readonly needsCompaction: boolean
 }
 
-/** Returns how full the context is (defaults 32,000 and 75). Throws `INVALID_INPUT`. */
+/** Returns the usage of the context (defaults: 32,000 tokens and 75 percent). Throws `INVALID_INPUT`. */
 export function ncaContextStats(messages: readonly NcaMessage[], config: NcaStatsConfig = {}): NcaStats {
   const checked = check(configSchema, config, 'ncaContextStats')
   const contextWindow = Math.max(1, checked.contextWindowTarget)
@@ -49,13 +49,13 @@ export function ncaContextStats(messages: readonly NcaMessage[], config: NcaStat
   }
 }
 
-/** Characters per token, of a tool's message and of any other. */
+/** Characters per token, for a tool's message and for any other message. */
 const TOOL_CHARS_PER_TOKEN = 3.5
 const CHARS_PER_TOKEN = 4
-/** Tokens of a message's framing and of one tool call, whatever its content. */
+/** Tokens for a message's framing and for one tool call, whatever its content. */
 const TOKENS_PER_MESSAGE = 10
 const TOKENS_PER_CALL = 50
-/** Characters of an image besides its path. */
+/** Characters that an image adds to its path. */
 const IMAGE_CHARS = 512
 /** Units per token that make both divisors whole: 28 / 4 = 7 and 28 / 3.5 = 8 per character. */
 const UNITS_PER_TOKEN = 28
@@ -74,7 +74,7 @@ const optionsSchema = z.strictObject({
 /** Options of the estimator of nca. */
 export type NcaOptions = z.input<typeof optionsSchema>
 
-/** Tokens of one message: floor(characters / divisor) + 50 per call + 10. Throws `INVALID_INPUT`. */
+/** Returns the tokens of one message: floor(characters / divisor) + 50 per call + 10. Throws `INVALID_INPUT`. */
 export function estimateNcaTokens(message: NcaMessage, options: NcaOptions = {}): number {
   const { unit } = check(optionsSchema, options, 'estimateNcaTokens')
   if (typeof message !== 'object' || message === null)
@@ -93,7 +93,7 @@ export function estimateNcaTokens(message: NcaMessage, options: NcaOptions = {})
   return Math.floor(characters / divisor) + calls * TOKENS_PER_CALL + TOKENS_PER_MESSAGE
 }
 
-/** Tokens of a list: the sum over its messages. */
+/** Returns the tokens of a list: the sum over its messages. */
 export function estimateNcaMessages(messages: readonly NcaMessage[], options: NcaOptions = {}): number {
   if (!Array.isArray(messages)) throw invalid('estimateNcaMessages: messages must be a list')
   return (messages as readonly NcaMessage[]).reduce(
@@ -103,9 +103,9 @@ export function estimateNcaMessages(messages: readonly NcaMessage[], options: Nc
 }
 
 /**
- * The estimator of nca for a store: `nca`, or `nca-bytes` with UTF-8 bytes. It rounds down once per list instead of once per message, so it
- * is never below `estimateNcaMessages` and above by less than a token per message. Paths of images and contents of calls do not count.
- * The provider is ignored.
+ * Returns nca's estimator for a store: `nca`, or `nca-bytes` with UTF-8 bytes. It rounds down once per list instead of once per message,
+ * so it is never below `estimateNcaMessages`, and above it by less than a token per message. Paths of images and contents of calls don't
+ * count. The provider is ignored.
  */
 function estimatorOf(name: string, unit: LengthUnit): Estimator {
   return {
@@ -124,7 +124,7 @@ function estimatorOf(name: string, unit: LengthUnit): Estimator {
   }
 }
 
-/** The estimator of nca for a store, rounded down once per list. Lengths in UTF-16 units. */
+/** nca's estimator for a store, rounded down once per list. Lengths are in UTF-16 units. */
 export const ncaEstimator: Estimator = estimatorOf('nca', 'utf16')
-/** The same with lengths in UTF-8 bytes, as in the Rust original. */
+/** nca's estimator with lengths in UTF-8 bytes, as in the Rust original. */
 export const ncaBytesEstimator: Estimator = estimatorOf('nca-bytes', 'utf8')

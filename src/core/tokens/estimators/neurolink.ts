@@ -8,8 +8,8 @@ import type { Estimator } from './estimator-schema.ts'
 /**
  * Tokens of a provider's tokenizer per token of o200k. `anthropic` (and `bedrock`, which mostly serves the same models): fitted so that the
  * median error of `calibrated` against the reported input tokens of a real coding session (Claude Opus 4.5, 471 answers) is within 1 %;
- * by kind of content it was 1.2 for prose, 1.26 for tool results, 1.0 for the JSON of tool calls, 1.4 for reasoning. All others: NeuroLink's
- * multipliers, which are relative to openai too; no better sourced figures were found.
+ * by kind of content the factor was 1.2 for prose, 1.26 for tool results, 1.0 for the JSON of tool calls, 1.4 for reasoning. All other
+ * providers have NeuroLink's multipliers, which are relative to openai too; no better sourced figures were found.
  */
 const FACTORS: ReadonlyMap<string, number> = new Map([
   ['anthropic', 1.21],
@@ -19,21 +19,24 @@ const FACTORS: ReadonlyMap<string, number> = new Map([
   ['mistral', 1.26],
 ])
 
-/** Tokens of a provider, by any of its names, per token of o200k, without a margin; 1 for an unknown provider or none. */
+/** Returns the tokens of a provider, by any of its names, per token of o200k, without a margin; 1 for an unknown provider or none. */
 export function providerFactor(provider?: string): number {
   return provider === undefined ? 1 : (FACTORS.get(canonicalProvider(provider)) ?? 1)
 }
 
 /** Tokens of framing per message in OpenAI's chat format: three, and one for the role (OpenAI's cookbook on counting tokens). */
 export const CHAT_TOKENS_PER_MESSAGE = 4
-/** Tokens that prime the answer (the same source). */
+/** Tokens that prime the answer (from the same source). */
 export const CHAT_TOKENS_PER_CONVERSATION = 3
-/** Tokens around a tool call besides name and input: with the factor above the best fit for the same session. */
+/** Tokens of a tool call apart from name and input: with the factor above, the best fit for the same session. */
 export const CHAT_TOKENS_PER_CALL = 12
 
 /** Characters that are read in each of three places: the beginning, the middle, the end. */
 const WINDOW = 1_024
-/** The share of code signs from which a text counts as code: 82 to 98 of 100 windows of source files, 0 to 9 of translated manuals and messages. */
+/**
+ * The minimum share of code signs in code. Of 100 windows, it recognizes 82 to 98 as code in source files, and 0 to 9 in translated
+ * manuals and messages.
+ */
 const LEAST_SHARE = 0.04
 
 /** Signs that are rare in prose. */
@@ -41,8 +44,8 @@ const signs = new Uint8Array(128)
 for (const sign of '{}[]<>=_\\|&*$#+@') signs[sign.charCodeAt(0)] = 1
 
 /**
- * Whether a text looks like source code, JSON or markup. Reads at most 3,072 characters, so the cost does not depend on the length. A guess:
- * prose full of links or tables may pass for code, and sparse code for prose.
+ * Returns whether a text looks like source code, JSON or markup. Reads at most 3,072 characters, so the cost doesn't depend on the
+ * length. The result is a guess: prose full of links or tables may pass for code, and sparse code for prose.
  */
 export function looksLikeCode(text: string): boolean {
   return readable('looksLikeCode', () => {
@@ -66,7 +69,10 @@ export function looksLikeCode(text: string): boolean {
   })
 }
 
-/** Signs of prose in places of code: a bracket right after a word, a semicolon at the end of a line, quotes around a key. */
+/**
+ * Returns whether a sign that also occurs in prose is in a place typical of code: a bracket right after a word, a semicolon at the end of
+ * a line, quotes around a key.
+ */
 function isCodeSign(text: string, at: number, unit: number, before: number): boolean {
   if (unit === 0x28) return before > 0x20
   if (unit === 0x3b) return !(text.charCodeAt(at + 1) > 0x0d)
@@ -79,7 +85,7 @@ export const CHARS_PER_TOKEN = 4
 export const CODE_CHARS_PER_TOKEN = 3
 /** The margin against underestimating. */
 export const TOKEN_SAFETY_MARGIN = 1.15
-/** The margin of later versions, added as a share of the base. */
+/** The margin in later versions, added as a share of the base. */
 export const ADDITIVE_SAFETY_MARGIN = 0.05
 /** Tokens of framing per message. */
 export const TOKENS_PER_MESSAGE = 4
@@ -103,7 +109,7 @@ const PROVIDER_MULTIPLIERS: ReadonlyMap<string, number> = new Map([
   ['sagemaker', 1],
 ])
 
-/** A provider's multiplier, by its exact name; 1 for an unknown one or none. */
+/** Returns a provider's multiplier, by its exact name; 1 for an unknown provider or none. */
 export function getProviderMultiplier(provider?: string): number {
   return provider === undefined ? 1 : (PROVIDER_MULTIPLIERS.get(provider) ?? 1)
 }
@@ -113,7 +119,7 @@ export function getProviderMultiplier(provider?: string): number {
  * NeuroLink).
  */
 export const MARGIN_MODES = ['multiplicative', 'additive'] as const
-/** How the safety margin of a provider applies. */
+/** How a provider's safety margin is applied. */
 export type MarginMode = (typeof MARGIN_MODES)[number]
 
 function withMargin(base: number, provider: string | undefined, mode: MarginMode): number {
@@ -135,12 +141,12 @@ function estimatorOf(name: string, mode: MarginMode): Estimator {
 }
 
 /**
- * The default of the functions for plain arrays (that of stores is `calibrated`): NeuroLink's formula, ceil(ceil(length / 4) × multiplier ×
- * 1.15), with multiplication and rounding once per list instead of once per message.
+ * The default estimator of the functions for plain arrays (the default of stores is `calibrated`): NeuroLink's formula, ceil(ceil(length
+ * / 4) × multiplier × 1.15), with multiplication and rounding once per list instead of once per message.
  */
 export const neurolinkEstimator: Estimator = estimatorOf('neurolink', 'multiplicative')
 
-/** The same with the margin of later versions. */
+/** NeuroLink's estimator with the margin of later versions. */
 export const neurolinkAdditiveEstimator: Estimator = estimatorOf('neurolink-additive', 'additive')
 
 const tokenOptionsSchema = z.strictObject({ marginMode: z.enum(MARGIN_MODES).default('multiplicative') })
@@ -149,8 +155,8 @@ const SEED_MARGIN = { marginMode: 'multiplicative' } as const
 const isCodeSchema = z.union([z.boolean(), z.literal('auto')])
 
 /**
- * Tokens of a text: ceil(ceil(length / c) × multiplier × 1.15), c = 4, or 3 for code. `isCode: 'auto'` calls `looksLikeCode`. Throws
- * `INVALID_INPUT`.
+ * Returns the tokens of a text: ceil(ceil(length / c) × multiplier × 1.15), where c is 4, or 3 for code. `isCode: 'auto'` calls
+ * `looksLikeCode`. Throws `INVALID_INPUT`.
  */
 export function estimateTokens(
   text: string,
@@ -159,7 +165,7 @@ export function estimateTokens(
   options: z.input<typeof tokenOptionsSchema> = USUAL,
 ): number {
   if (typeof text !== 'string') throw invalid('estimateTokens: text must be a text')
-  // The common call needs no zod.
+  // The common call avoids zod.
   const { marginMode } =
     options === USUAL ? SEED_MARGIN : check(tokenOptionsSchema, options, 'estimateTokens')
   const code = isCode === false ? false : check(isCodeSchema, isCode, 'estimateTokens: isCode')
@@ -172,8 +178,8 @@ export function estimateTokens(
 const UNSERIALIZABLE_TOOL_TOKENS = 200
 
 /**
- * Tokens of one tool definition by `textTokens` of its JSON; 200 for one that JSON cannot represent. Default: ceil(length / 4) for every
- * provider.
+ * Returns the tokens of one tool definition: `textTokens` of its JSON, or 200 if JSON cannot represent it. Default: ceil(length / 4) for
+ * every provider.
  */
 export function estimateToolDefinition(
   tool: unknown,

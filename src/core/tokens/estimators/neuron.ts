@@ -25,18 +25,18 @@ export type TokenCounterOptions = z.input<typeof counterSchema>
 
 /** The token counter of neuron over plain data: every text is rounded up separately. */
 export type TokenCounter = {
-  /** ceil(length / charsPerToken). */
+  /** Returns ceil(length / charsPerToken). */
   estimateText(text: string): number
   /**
-   * Σ 4 + the blocks of each message: text, thinking, redacted thinking and compaction by their text, tool use by
-   * name and compact JSON input, tool results by their items, images 300, documents 500. 0 for no messages.
+   * Returns the sum over the messages of 4 plus their blocks: text, thinking, redacted thinking and compaction by their text, tool use by
+   * name and compact JSON input, tool results by their items, images 300, documents 500. Returns 0 if there are no messages.
    */
   estimateMessages(messages: readonly NeuronMessage[]): number
-  /** Σ name + description + compact JSON schema, each rounded up. */
+  /** Returns the sum over the tools of name, description and compact JSON schema, each rounded up. */
   estimateTools(tools: readonly NeuronTool[]): number
 }
 
-/** A message of content blocks; a text is one text block. */
+/** A message of content blocks; a string is one text block. */
 export type NeuronMessage = { readonly role: string; readonly content: string | readonly NeuronBlock[] }
 /** A content block; only the fields of its kind are read. */
 export type NeuronBlock = { readonly type: string; readonly [field: string]: unknown }
@@ -47,7 +47,7 @@ export type NeuronTool = {
   readonly input_schema?: unknown
 }
 
-/** Makes a counter. Throws `INVALID_INPUT`. */
+/** Returns a counter. Throws `INVALID_INPUT`. */
 export function createTokenCounter(options: TokenCounterOptions = {}): TokenCounter {
   const { charsPerToken, unit } = check(counterSchema, options, 'createTokenCounter')
   const estimateText = (text: string): number => {
@@ -108,8 +108,8 @@ export function createTokenCounter(options: TokenCounterOptions = {}): TokenCoun
 }
 
 /**
- * The counter of neuron for a store: `neuron`, or `neuron-bytes` with UTF-8 bytes. Equal to `createTokenCounter` for messages of texts,
- * calls, results, images and files; provider parts count as their JSON. The provider is ignored.
+ * Returns neuron's estimator for a store: `neuron`, or `neuron-bytes` with UTF-8 bytes. Equal to `createTokenCounter` for messages with
+ * texts, calls, results, images and files; provider parts count as their JSON. The provider is ignored.
  */
 function estimatorOf(name: string, unit: LengthUnit): Estimator {
   return {
@@ -123,7 +123,7 @@ function estimatorOf(name: string, unit: LengthUnit): Estimator {
   }
 }
 
-/** The estimator of neuron for a store. Lengths in UTF-16 units. */
+/** neuron's estimator for a store. Lengths are in UTF-16 units. */
 export const neuronEstimator: Estimator = estimatorOf('neuron', 'utf16')
-/** The same with lengths in UTF-8 bytes, as in the Rust original. */
+/** neuron's estimator with lengths in UTF-8 bytes, as in the Rust original. */
 export const neuronBytesEstimator: Estimator = estimatorOf('neuron-bytes', 'utf8')

@@ -4,29 +4,29 @@ import { check } from '../../messages/check.ts'
 import type { Estimator } from './estimator-schema.ts'
 
 const budgetSchema = z.strictObject({
-  /** The model's whole window, tokens. */
+  /** The model's whole window, in tokens. */
   contextWindow: z.int().nonnegative(),
   /** Tokens reserved for the answer. */
   maxOutputTokens: z.int().nonnegative(),
-  /** The system prompt; an absent one reserves nothing, an empty one its framing. */
+  /** The system prompt. An absent one reserves nothing, an empty one only its framing. */
   systemMessage: z.string().nullish(),
   tools: z.array(z.unknown()).default([]),
   history: z.array(z.looseObject({})).default([]),
 })
-/** A request for the budget of PromptFleet. */
+/** The input of PromptFleet's budget. */
 export type ContextBudgetInput = Omit<z.input<typeof budgetSchema>, 'history'> & {
   readonly history?: readonly PromptfleetMessage[]
 }
 
-/** A window after its reservations. All figures in tokens of `promptfleet`. */
+/** A window after its reservations. All figures are in tokens by `promptfleet`. */
 export type ContextBudget = {
   readonly total: number
   readonly reservedOutput: number
   readonly reservedSystem: number
   readonly reservedTools: number
-  /** total − output − system − tools, each step no lower than 0. */
+  /** Total − output − system − tools, where no step goes below 0. */
   readonly availableForHistory: number
-  /** The size of the history, its framing included. */
+  /** The size of the history, framing included. */
   readonly historyUsage: number
   readonly remaining: number
   /** Whether the history is larger than the available tokens. */
@@ -35,7 +35,7 @@ export type ContextBudget = {
   readonly utilization: number
 }
 
-/** Returns what a window leaves for the history. Throws `INVALID_INPUT`. */
+/** Returns the tokens that a window leaves for the history. Throws `INVALID_INPUT`. */
 export function contextBudget(input: ContextBudgetInput): ContextBudget {
   const checked = check(budgetSchema, input, 'contextBudget')
   const { contextWindow: total, maxOutputTokens: reservedOutput, systemMessage } = checked
@@ -63,18 +63,18 @@ export function contextBudget(input: ContextBudgetInput): ContextBudget {
   }
 }
 
-/** Tokens of the framing of a message, of a list, of a call, of a list of tools. */
+/** Tokens for the framing of a message, a list of messages, a call, and a list of tools. */
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_PER_LIST = 3
 const TOKENS_PER_CALL = 3
 const TOKENS_OF_TOOLS = 10
 /**
- * The tokens of the role word in a store; the original has 1 (user, tool), 2 (system) or 3 (assistant). A conversation of questions and
- * answers is exact, a single message is off by at most one token.
+ * The tokens of the role's name in a store; the original counts 1 (user, tool), 2 (system) or 3 (assistant). The total of a conversation
+ * of questions and answers is exact; that of a single message is off by at most one token.
  */
 const MEAN_ROLE_TOKENS = 2
 
-/** A message in OpenAI's format; missing fields count nothing. */
+/** A message in OpenAI's format; missing fields count as 0. */
 export type PromptfleetMessage = {
   readonly role?: string
   readonly content?: unknown
@@ -83,7 +83,7 @@ export type PromptfleetMessage = {
   }[]
 }
 
-/** Tokens of a text: bytes of ASCII / 4 + other UTF-8 bytes / 3, together rounded up. Throws `INVALID_INPUT`. */
+/** Returns the tokens of a text: bytes of ASCII / 4 + other UTF-8 bytes / 3, together rounded up. Throws `INVALID_INPUT`. */
 export function estimatePromptfleetTokens(text: string): number {
   if (typeof text !== 'string') throw invalid('estimatePromptfleetTokens: text must be a text')
   return measurePromptfleet(text)
@@ -97,7 +97,9 @@ function measurePromptfleet(text: string): number {
   return Math.ceil((3 * ascii + 4 * others) / 12)
 }
 
-/** Tokens of one message: 4 + role + content + for each call 3 + name + arguments. Content that is not a text counts as empty. */
+/**
+ * Returns the tokens of one message: 4 + role + content + for each call 3 + name + arguments. Content that is not a text counts as empty.
+ */
 export function estimatePromptfleetMessage(message: PromptfleetMessage): number {
   if (typeof message !== 'object' || message === null)
     throw invalid('estimatePromptfleetMessage: a message must be an object')
@@ -109,7 +111,7 @@ export function estimatePromptfleetMessage(message: PromptfleetMessage): number 
   )
 }
 
-/** Tokens of a list: 3 + its messages, also for an empty one. */
+/** Returns the tokens of a list: 3 + its messages, even for an empty list. */
 export function estimatePromptfleetMessages(messages: readonly PromptfleetMessage[]): number {
   if (!Array.isArray(messages)) throw invalid('estimatePromptfleetMessages: messages must be a list')
   return (messages as readonly PromptfleetMessage[]).reduce(
@@ -118,7 +120,7 @@ export function estimatePromptfleetMessages(messages: readonly PromptfleetMessag
   )
 }
 
-/** Tokens of tool definitions: 10 when there are any + their compact JSON. */
+/** Returns the tokens of tool definitions: 10 if there are any, plus their compact JSON. */
 export function estimatePromptfleetTools(tools: readonly unknown[]): number {
   if (!Array.isArray(tools)) throw invalid('estimatePromptfleetTools: tools must be a list')
   if (tools.length === 0) return 0
@@ -128,7 +130,7 @@ export function estimatePromptfleetTools(tools: readonly unknown[]): number {
   }, TOKENS_OF_TOOLS)
 }
 
-/** The estimator of promptfleet for a store. It counts texts only: images and files count nothing. The provider is ignored. */
+/** PromptFleet's estimator for a store. It only counts texts: images and files count as 0. The provider is ignored. */
 export const promptfleetEstimator: Estimator = {
   name: 'promptfleet',
   measureText: measurePromptfleet,
