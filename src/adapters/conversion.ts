@@ -12,8 +12,8 @@ import { wellFormedMessages } from '../core/messages/well-formed.ts'
 import { hasScheme, isTextBlock, joinBlocks, jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
 
 /*
- * What all conversions between the neutral form and another format share: how content that does not fit is
- * refused, kept or reported.
+ * The common part of all conversions between the neutral form and another format: how content that doesn't fit is rejected, kept or
+ * reported.
  */
 
 /**
@@ -41,8 +41,8 @@ export type ConversionNote = {
 /** How a conversion handles content that does not fit. */
 export type ConversionOptions = {
   /**
-   * Keeps content that the format does not allow as an unread part instead of refusing the whole conversion.
-   * Default: false. A value that is not a list is refused in any case.
+   * Keeps content that the format doesn't allow as an unread part, instead of rejecting the whole conversion. Default: false. A value that
+   * isn't a list is always rejected.
    */
   readonly lenient?: boolean | undefined
   /**
@@ -54,15 +54,12 @@ export type ConversionOptions = {
 
 export { UNREAD }
 
-/** Whether a part alone makes no message that a provider accepts: reasoning, or a blank text. */
+/** Whether providers reject a message that holds only this part: reasoning, or a blank text. */
 export function isSilent({ type, text }: { readonly type: string; readonly text?: unknown }): boolean {
   return type === 'reasoning' || (type === 'text' && typeof text === 'string' && text.trim() === '')
 }
 
-/**
- * Why a part that was kept whole is not sent, in the same words for every format. `own` is the provider of the
- * format.
- */
+/** Returns why a part that was kept whole is not sent, in the same words for every format. `own` is the provider of the format. */
 export function whyNotSent(provider: string, own: string): string {
   if (provider === UNREAD) return 'it could not be read, so nothing sends it'
   return provider === own ? 'this form has no part for it' : 'it is for another provider alone'
@@ -105,7 +102,7 @@ export class Conversion {
     callOut(() => this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why }))
   }
 
-  /** Messages without unpaired surrogates, which providers refuse; each change is reported. */
+  /** Returns the messages without unpaired surrogates, which providers reject, and reports each change. */
   sendable<M extends Message>(messages: readonly M[]): readonly M[] {
     return wellFormedMessages(messages, (index) => {
       this.at(index)
@@ -118,7 +115,7 @@ export class Conversion {
     this.note('not-sent', place, why)
   }
 
-  /** A provider part that holds something whole, for its provider alone, and the report of it. */
+  /** Returns a provider part that keeps a value whole, for its provider only, and reports it. */
   keep(
     provider: string,
     data: JsonObject,
@@ -182,8 +179,8 @@ export class Conversion {
   }
 
   /**
-   * Returns what `read` returns. A value that `read` refuses (`INVALID_INPUT`) is refused, or with `lenient`
-   * kept as an unread part and reported; every other error is rethrown.
+   * Returns the result of `read`. A value that `read` rejects (`INVALID_INPUT`) is rejected, or with `lenient` kept as an unread part and
+   * reported. Other errors are rethrown.
    */
   reading<T>(value: unknown, place: string, read: () => T): T | ProviderPart {
     if (!this.#lenient) return readable(place, read)

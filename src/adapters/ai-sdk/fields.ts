@@ -104,7 +104,7 @@ export const sdkOptions = optional((value, place) => {
   return given
 })
 
-/** A part of another origin: an object with a type, one of these if they are given. Throws `INVALID_INPUT`. */
+/** Returns a value that is a part: an object with a `type`, which must be one of `types` if given. Throws `INVALID_INPUT`. */
 export function partAt(value: unknown, place: string, types?: readonly string[]): SdkPart {
   const part = object(value, place) as SdkPart
   text(part.type, `${place}.type`)
@@ -128,7 +128,7 @@ export function jsonAt(value: unknown, place: string, conversion: Conversion): J
   return json
 }
 
-/** The fields of an object except known ones, as JSON. Fields that are `undefined` count as absent. */
+/** Returns the fields of an object other than the known ones, as JSON. Fields that are `undefined` count as absent. */
 export function otherFields(
   value: { readonly [field: string]: unknown },
   known: readonly string[],
@@ -260,7 +260,7 @@ function bytesOf(value: unknown): Uint8Array | undefined {
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
 }
 
-/** Whether a value refers to a file at providers: its ids by the providers' names. */
+/** Whether a value refers to a file that providers store: an object with the file's id by provider. */
 function isReference(value: unknown): boolean {
   if (!isObject(value)) return false
   const ids = Object.values(value)

@@ -239,7 +239,7 @@ class MessageWriter {
       this.#part(part, `[${index}].content[${at}]`, role, hasReasoning),
     )
     const parts = written.flat()
-    // Providers refuse reasoning alone; here it led to a part that is left out.
+    // Providers reject reasoning on its own, and the part that followed it is left out.
     const isReasoningLeft = written.some(({ length }) => length === 0) && parts.every(isSilent)
     if (parts.length === 0 || isReasoningLeft) return []
     return role === 'assistant' ? [finish({ role, content: parts })] : runsByRole(parts).map(finish)

@@ -30,7 +30,7 @@ export type Unrecorded = {
   readonly messages: readonly NewMessage[]
 }
 
-/** Options of `prepareRequest` that the middleware and a chat's turn set. */
+/** Options of `prepareRequest` that the middleware and a chat's turn set themselves. */
 const SET_KEYS = [
   'provider',
   'model',
@@ -59,7 +59,7 @@ const optionsSchema = z.strictObject({
   model: nameSchema.optional(),
   /** What a prompt contains: `auto` (default), `whole`, `new`. */
   history: z.enum(['auto', 'whole', 'new'] satisfies PromptHistory[]).default('auto'),
-  /** If an application continues from an earlier message: `setAside` (default), `append`, `error`. */
+  /** What happens if an application continues from an earlier message: `setAside` (default), `append`, `error`. */
   onDivergence: z.enum(['setAside', 'append', 'error'] satisfies OnDivergence[]).default('setAside'),
   /** Whether the prompt is stored if the model returns no complete answer. Default: false. */
   keepPromptOnFailure: z.boolean().default(false),
@@ -77,7 +77,7 @@ const optionsSchema = z.strictObject({
    * provider would refuse it. Default: false.
    */
   validate: z.boolean().optional(),
-  /** The actor in the audit of hidden messages. */
+  /** The actor that the audit names for hidden messages. */
   actor: nameSchema.optional(),
   /** Receives every request before it is sent. */
   onPrepared: functionSchema<(request: PreparedRequest) => void>().optional(),
@@ -132,11 +132,11 @@ const validationShape = {
   validate: z.boolean().optional(),
 }
 
-/** The owner of the chat: a chat of another owner is unknown. */
+/** The owner of the chat. Another owner's chat counts as not found. */
 const ownerShape = { owner: ownerOption }
 
 export const loadSchema = z.strictObject({ ...validationShape, ...ownerShape })
-/** The owner of a chat that is loaded, and how its messages are validated. */
+/** Options of `load`: the owner of the chat, and how its messages are validated. */
 export type LoadOptions = z.input<typeof loadSchema>
 
 export const chatForkSchema = z.strictObject({
@@ -145,18 +145,18 @@ export const chatForkSchema = z.strictObject({
   at: messagePlaceSchema.optional(),
   /** The id of the new chat. Default: a UUID. */
   id: nameSchema.optional(),
-  /** Its title. Default: that of the chat. */
+  /** The title of the new chat. Default: the title of the original. */
   title: forkTitleSchema,
 })
 export const withdrawSchema = z.strictObject({
   ...ownerShape,
-  /** The id of the message. Default: the last one of the chat. */
+  /** The id of the message. Default: the last message of the chat. */
   messageId: nameSchema.optional(),
 })
-/** Which message is withdrawn. */
+/** Options of `withdraw`: the owner of the chat, and the message. */
 export type WithdrawOptions = z.input<typeof withdrawSchema>
 
-/** Where a copy of a chat ends, and its id and title. */
+/** Options of `fork` of a chat store: where the copy ends, its id and its title. */
 export type ChatForkOptions = z.input<typeof chatForkSchema>
 
 export const chatOptionsSchema = z.strictObject({
@@ -192,11 +192,11 @@ export const turnSchema = z.strictObject({
   system: z.string().optional(),
   maxOutputTokens: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
-  /** The owner: a chat of another owner is unknown, and a chat without one gets this one. */
+  /** The owner. Another owner's chat counts as not found; a chat without an owner is assigned this one. */
   owner: ownerOption,
   /**
-   * Runs tools again whose approval another request stored and whose result is not stored. Set it only when that request is no longer
-   * running, after a crash. Default: false, and `APPROVAL_STORED` is thrown.
+   * Runs approved tools again if another request stored the approval and no result is stored. Set it only if that request is no longer
+   * running, such as after a crash. Default: false, which throws `APPROVAL_STORED`.
    */
   repeatApproved: z.boolean().optional(),
   /** Further options of `prepareRequest`. */
@@ -212,10 +212,10 @@ export const turnSchema = z.strictObject({
 const { model, provider, system, maxOutputTokens } = turnSchema.shape
 export const chatStatsSchema = z.strictObject({
   ...{ model, provider, system, maxOutputTokens, ...ownerShape },
-  /** The tools, as in `streamText`. Default of `system` and `tools`: those of the last turn. */
+  /** The tools, as in `streamText`. `system` and `tools` default to the values of the last turn. */
   tools: objectSchema.optional(),
 })
-/** The request of a chat's stats, and the owner of the chat. */
+/** Options of `stats` of a chat store: the request to measure, and the owner of the chat. */
 export type ChatStatsOptions = z.input<typeof chatStatsSchema>
 
 /** Options of a turn. */

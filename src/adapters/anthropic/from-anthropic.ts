@@ -98,9 +98,9 @@ function checkFields(fields: JsonObject, checks: Checks | undefined, path: strin
  * with `messages` and perhaps `system`, which becomes a leading system message. Other fields of such an object
  * (the model, the tools) are not kept. A response of the API (`Message`) is a message as well.
  *
- * A user message that holds only tool results gets the role `tool`. Each result gets the tool name of the
- * nearest earlier call with its id. Blocks that the neutral form has no part for, and those of unknown types,
- * are kept whole and reported (`kept`). The input is not modified; values are shared with it.
+ * A user message that holds only tool results gets the role `tool`. Each result gets the tool name of the nearest earlier call with its id.
+ * Blocks without a neutral form and blocks of unknown types are kept whole and reported (`kept`). The input is not modified; values are
+ * shared with it.
  *
  * Throws `INVALID_INPUT`, with the place and the rule and without the text, for a role that the API does not
  * have, a block without a required field (a call without an id, a result without `tool_use_id`), bytes that are
@@ -277,7 +277,7 @@ function opaque(block: JsonObject, path: string, conversion: Conversion): Provid
   return conversion.keep(ANTHROPIC, block, path, `the neutral form has no part for ${what}`)
 }
 
-/** Fields as provider options; no options for no fields, unless `mark` identifies the part as Anthropic's own. */
+/** Fields as provider options. Without fields there are no options, unless `mark` identifies the part as Anthropic's own. */
 function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
   return keptUnder(ANTHROPIC, fields, mark)
 }

@@ -83,9 +83,8 @@ const PAGE = 1_000
 const MOST_TRIES = 10
 
 /**
- * Keeps transcripts of the Claude Agent SDK in a store: pass it as `sessionStore` to `query` and to the SDK's
- * functions for sessions. Each transcript is a session of the store, named after its key, owned by its project;
- * each entry is a message.
+ * Returns a session store that keeps transcripts of the Claude Agent SDK: pass it as `sessionStore` to `query` and to the SDK's functions
+ * for sessions. Each transcript is a session of the store, named after its key, owned by its project; each entry is a message.
  *
  * Throws `INVALID_INPUT` for invalid options.
  */
@@ -93,7 +92,7 @@ export function undertextSessionStore(options: SessionStoreOptions): UndertextSe
   return new UndertextSessionStore(options)
 }
 
-/** The SDK's `SessionStore` over a store. Made by `undertextSessionStore`. */
+/** The SDK's `SessionStore`, backed by a store. Created by `undertextSessionStore`. */
 export class UndertextSessionStore {
   readonly #store: TranscriptStore
   readonly #actor: string | undefined
@@ -112,8 +111,8 @@ export class UndertextSessionStore {
    * Appends entries to a transcript in order, all or none. An entry whose `uuid` is stored already is left out.
    * A deleted or archived session is listed again. An empty batch writes nothing.
    *
-   * Rejects with `INVALID_INPUT` for an invalid key or entry, naming the place (`entries[3].type`), and with
-   * the store's errors; then nothing of the batch is written.
+   * Rejects with `INVALID_INPUT` for an invalid key or entry, naming the place (`entries[3].type`), and with the store's errors. Then no
+   * entry of the batch is written.
    */
   async append(key: SessionKey, entries: readonly SessionStoreEntry[]): Promise<void> {
     const transcript = transcriptOf(key)
@@ -302,7 +301,7 @@ export class UndertextSessionStore {
   }
 }
 
-/** The model of the newest answer. Claude Code names the author of a synthetic one `<synthetic>`. */
+/** The model of the newest answer. For a synthetic answer, Claude Code records the model `<synthetic>`. */
 function modelIn(entries: readonly SessionStoreEntry[]): string | undefined {
   for (const { type, message } of entries.toReversed()) {
     const model = type === 'assistant' && isObject(message) ? message.model : undefined
@@ -313,7 +312,7 @@ function modelIn(entries: readonly SessionStoreEntry[]): string | undefined {
 
 type Listed = Transcript & { readonly session: Session }
 
-/** Whether no row of a session is visible. Its `visibleCount` leaves out the silent ones, and most entries are. */
+/** Whether no row of a session is visible. `visibleCount` doesn't count silent rows, and most entries are silent. */
 async function isHidden(
   store: Pick<TranscriptStore, 'getMessages'>,
   { id, visibleCount }: Pick<Session, 'id' | 'visibleCount'>,

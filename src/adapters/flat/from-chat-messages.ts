@@ -20,8 +20,7 @@ import { isEmpty, jsonMessageAt, keptFor, keptUnder, objectAt, stringAt } from '
  * of their own (`tool_call`, `tool_result`), tags of compactions as fields. One flat message becomes one
  * neutral message, and a message that was read is written again as it was.
  *
- * `id` and `metadata` are those of the neutral message. What it has no place for is kept under the name `flat`.
- * In the metadata:
+ * `id` and `metadata` are those of the neutral message. Fields without a place there are kept under the name `flat`. In the metadata:
  *
  * - `fields`: the further fields of the message, including tags of compactions;
  * - `metadata`: the metadata, when it was empty or used the name `flat` itself;
@@ -37,7 +36,7 @@ import { isEmpty, jsonMessageAt, keptFor, keptUnder, objectAt, stringAt } from '
  * - `tool`: the given value when it names no tool, null when it was absent; `toolCallId`: the same for an id,
  *   and an id of an unknown call; `id`: the id that a call was given, or that a result was joined to.
  *
- * The neutral message takes precedence: an output or an input that changed since is what is written.
+ * The neutral message takes precedence: if an output or an input has changed since, the new one is written.
  */
 
 /** The name under which this format keeps its fields. */
@@ -169,7 +168,7 @@ function shapeOf(content: string | null | undefined): JsonObject {
   return typeof content === 'string' ? {} : { shape: content === null ? null : 'absent' }
 }
 
-/** A name, and the given value when it names nothing: null for an absent one. */
+/** Reads a name. A value that isn't a name is returned as given, with null for an absent one. */
 function nameAt(
   fields: JsonObject,
   field: 'tool' | 'toolCallId',

@@ -203,7 +203,7 @@ class Writer {
       if (block.length === 0) leftOut.add(part)
       return block
     })
-    // Providers refuse reasoning alone; here it led to what was left out.
+    // Providers reject reasoning on its own, and the parts that followed it are left out.
     if (leftOut.size > 0 && parts.every((part) => isSilent(part) || leftOut.has(part))) return []
     return [this.#message(message, own, blocks, calls.fields())]
   }
@@ -287,7 +287,7 @@ function isStandardOnly(part: Part): boolean {
   return part.type === 'reasoning' || part.type === 'image' || part.type === 'file' || isServed(part)
 }
 
-/** The removal of another message, when that is all a message is. */
+/** The removal of another message, if a message holds nothing else. */
 function removalOf(content: readonly Part[]): JsonObject | undefined {
   const [part] = content
   return content.length === 1 && part?.type === 'provider' ? noBlockOf(part, 'remove') : undefined
@@ -297,7 +297,7 @@ function withoutOf(form: MessageForm): readonly Json[] {
   return Array.isArray(form.without) ? (form.without as readonly Json[]) : []
 }
 
-/** A message with its fields: the usual ones empty where it has no others, except those it was read without. */
+/** Builds a message with its fields. Usual fields without a value are empty, unless they were absent when the message was read. */
 function written(
   type: string,
   form: MessageForm,
@@ -317,7 +317,7 @@ function written(
   return { type, data, ...defined({ className }) }
 }
 
-/** No block is an empty text and a single text a string, unless it was read otherwise. */
+/** The content of a message: an empty string without blocks, and a string for a single text, unless it was read in another form. */
 function contentOf(blocks: LangChainBlock[], { content: shape }: MessageForm): LangChainData['content'] {
   if (shape === 'blocks') return blocks
   const [first] = blocks
