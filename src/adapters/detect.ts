@@ -93,8 +93,8 @@ function isItem({ type }: JsonObject): boolean {
  * are the same in every format and count as `openai`, which also has system messages within the list. Gemini
  * contents are recognized by their `parts`.
  *
- * Returns `undefined` for an empty list, for a value that is not a message, for unknown parts, and when
- * messages contradict each other. Never throws.
+ * Returns `undefined` for an empty list, for a value that isn't a message, for unknown parts, and if messages contradict each other. Never
+ * throws.
  */
 export function detectFormat(messages: readonly unknown[]): MessageFormat | undefined {
   return readable('detectFormat', () => {

@@ -8,7 +8,7 @@ import { Conversion, type ConversionOptions } from './conversion.ts'
 /** A format with a separate system prompt and two roles, user and model. */
 type PromptedFormat<Flag extends string> = {
   readonly name: string
-  /** Its own option, and the default of that. */
+  /** The name of its own option; `byDefault` is the option's default. */
   readonly flag: Flag
   readonly byDefault: boolean
 }
@@ -51,10 +51,7 @@ export function beginTurn({ role }: Message, index: number, conversion: Conversi
     conversion.note('changed', `[${index}]`, 'a system message after others is sent as a user message')
 }
 
-/**
- * Parts with the results first, as APIs require. Only in messages that were not read from the same format do
- * other parts precede them.
- */
+/** Parts with the results first, as APIs require. Other parts precede them only in messages that were not read from the same format. */
 export function resultsFirst(parts: readonly Part[]): readonly Part[] {
   return [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))]
 }

@@ -68,7 +68,7 @@ export function addCommands(program: Command, run: Runner): void {
     declare(program.command(name).summary(summary).description(description))
       .addHelpText('after', examplesText(examples))
       .action(runs(action))
-  // What the completion scripts call.
+  // The completion scripts call this.
   program
     .command('__complete [words...]', { hidden: true })
     .action(runs(async () => (await import('./commands/completion.ts')).printCandidates))

@@ -44,7 +44,7 @@ function declared<G>(make: (flag: string) => Option): Declared<G> {
   return make as Declared<G>
 }
 
-/** Whether it is given. */
+/** An option without a value: true if it is given. */
 export function flag(about: string): Declared<boolean | undefined> {
   return declared((flag) => new Option(flag, about))
 }
@@ -97,7 +97,7 @@ export function severalOf<const V extends readonly string[]>(
   )
 }
 
-/** The option excludes another one. */
+/** Makes an option exclude another one. */
 export function against<G>(other: string, option: Declared<G>): Declared<G> {
   return declared((flag) => option(flag).conflicts(other))
 }
@@ -106,12 +106,12 @@ export function withDefault<T>(value: T, option: Declared<T | undefined>): Decla
   return declared((flag) => option(flag).default(value))
 }
 
-/** The option must be given. */
+/** Makes an option required. */
 export function needed<G>(option: Declared<G>): Declared<Exclude<G, undefined>> {
   return declared((flag) => option(flag).makeOptionMandatory())
 }
 
-/** The option also has a short flag. */
+/** Adds a short flag to an option. */
 export function short<G>(letter: string, option: Declared<G>): Declared<G> {
   return declared((flag) => option(`-${letter}, ${flag}`))
 }

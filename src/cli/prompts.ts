@@ -16,7 +16,7 @@ import { safeLine, safeText, unmark } from './output/safe-text.ts'
  * to it are made safe. They go to `err`, so that the output can be piped.
  */
 
-// Ctrl-D closes the line editor of a question, which would otherwise wait for ever.
+// Ctrl-D closes the line editor of a question, which would otherwise wait forever.
 updateSettings({ aliases: { '\x04': 'cancel' } })
 
 /** Asks yes or no; Enter is no. Throws `INTERRUPTED` for Ctrl-C and Ctrl-D. */

@@ -64,7 +64,8 @@ const KEPT_PARTS: { readonly [type: string]: Shape } = {
  * Fields that are `undefined` count as absent, and values that are not JSON come back as JSON. Rows get no ids, because both versions of an
  * edited message have the same id.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `UIMessage`; with `lenient`, an invalid part is kept unread.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for an invalid `UIMessage`; with `lenient`, an invalid part is
+ * kept unread.
  */
 export function fromUIMessages(
   messages: readonly UIMessageLike[],

@@ -82,8 +82,8 @@ function typesIn(role: string): string[] {
  * restores the messages, with `URL` objects and bytes; an `ArrayBuffer` or a `Buffer` comes back as a `Uint8Array`, and a value that is not
  * JSON (a date) as JSON. The input is not changed; bytes are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `ModelMessage`: an unknown role or part, a part in the wrong
- * role, a call or result without an id, invalid base64. With `lenient`, such a part is kept unread.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for an invalid `ModelMessage`: an unknown role or part, a part
+ * in the wrong role, a call or result without an id, invalid base64. With `lenient`, such a part is kept unread.
  */
 export function fromModelMessages(
   messages: readonly SdkMessageLike[],

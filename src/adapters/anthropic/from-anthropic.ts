@@ -83,7 +83,7 @@ const BLOCKS: ReadonlyMap<unknown, Checks> = new Map<unknown, Checks>([
   ['compaction', { content: textOrNone }],
 ])
 
-/** Throws `INVALID_INPUT`, with place and rule, for a block without a type or without a required field. */
+/** Throws `INVALID_INPUT`, which names the place and the rule, for a block without a type or without a required field. */
 function checkBlock(block: JsonObject, path: string): void {
   stringAt(block.type, `${path}.type`)
   checkFields(block, BLOCKS.get(block.type), path)
@@ -102,10 +102,9 @@ function checkFields(fields: JsonObject, checks: Checks | undefined, path: strin
  * Blocks without a neutral form and blocks of unknown types are kept whole and reported (`kept`). The input is not modified; values are
  * shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and the rule and without the text, for a role that the API does not
- * have, a block without a required field (a call without an id, a result without `tool_use_id`), bytes that are
- * not base64, and values that JSON cannot express. With `lenient`, such a block is kept as an unread part, and
- * such a message as a user message with one.
+ * Throws `INVALID_INPUT`, which names the place and the rule and never quotes the text, for a role that the API doesn't have, a block
+ * without a required field (a call without an id, a result without `tool_use_id`), bytes that are not base64, and values that JSON cannot
+ * express. With `lenient`, such a block is kept as an unread part, and such a message as a user message with one.
  */
 export function fromAnthropic(
   input: readonly object[] | { readonly messages: readonly object[]; readonly system?: unknown },

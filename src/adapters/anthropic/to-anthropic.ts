@@ -51,7 +51,7 @@ const FORMAT = { name: ANTHROPIC, flag: 'forRequest', byDefault: false } as cons
 /**
  * Converts neutral messages to the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
  *
- * Of messages from elsewhere: leading system messages become `system`, later ones user messages; tool results become `tool_result` blocks
+ * For messages from elsewhere: leading system messages become `system`, later ones user messages; tool results become `tool_result` blocks
  * of a user message, JSON as text, failures with `is_error`; a result within an assistant message splits it in two; an input that isn't an
  * object is sent as an object: an empty one if there is no input, the parsed one if its text is JSON, else `{ arguments: input }`; an
  * unpaired surrogate is sent as U+FFFD. Not sent: parts of other providers and unread ones, reasoning without a signature of Anthropic,

@@ -158,8 +158,7 @@ const DEPTH_KEPT = 2
  * Converts entries to messages to be appended, one each. `isMain`: the entries belong to a session's own
  * transcript, where a sidechain is another conversation and is not sent.
  *
- * Throws `INVALID_INPUT` with the place, and without the content, for a value that is not a list of JSON
- * objects with a `type`.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the content, for a value that isn't a list of JSON objects with a `type`.
  */
 export function messagesOf(entries: unknown, isMain: boolean): NewMessage[] {
   return listAt(entries, 'entries').map((value, index) => {

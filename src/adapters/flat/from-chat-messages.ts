@@ -68,9 +68,9 @@ const ROLES = new Set(['system', 'user', 'assistant', 'tool', 'tool_call', 'tool
  * Messages whose content is a list of neutral parts are allowed and stay as they are. The input is not
  * modified; values are shared with it. Fields that are `undefined` count as absent.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for a message that is not in this format: an
- * unknown role, a content that is neither text nor neutral parts, a field of another type, calls in OpenAI
- * fields. With `lenient`, such a message is kept as a user message with an unread part.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for a message that isn't in this format: an unknown role, a
+ * content that is neither text nor neutral parts, a field of another type, calls in OpenAI fields. With `lenient`, such a message is kept
+ * as a user message with an unread part.
  */
 export function fromChatMessages(messages: readonly object[], options?: ConversionOptions): NewMessage[] {
   return readChatMessages(messages, 0, options)

@@ -62,7 +62,7 @@ function heldBy(part: JsonObject, path: string): (typeof HELD)[number] | undefin
   return held
 }
 
-/** Reads a part. Throws `INVALID_INPUT`, with place and rule, for one that the API does not have. */
+/** Reads a part. Throws `INVALID_INPUT`, which names the place and the rule, for a part that the API doesn't have. */
 function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: Reading): Part {
   if (part.thoughtSignature !== undefined) stringAt(part.thoughtSignature, `${path}.thoughtSignature`)
   const { thought } = part
@@ -204,10 +204,9 @@ function readPiece(piece: JsonObject, path: string, reading: Reading): ToolResul
  * signatures stay with their parts. Parts without a neutral form (executed code, calls that Gemini ran itself,
  * unknown kinds) are kept whole and reported (`kept`). The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and the rule and without the text, for another role, a part with no
- * content or with several, a call without a name, a response with neither id nor name, bytes that are not
- * base64, and values that JSON cannot express. With `lenient`, such a part is kept as an unread part, and such
- * a content as a user message with one.
+ * Throws `INVALID_INPUT`, which names the place and the rule and never quotes the text, for another role, a part with no content or with
+ * several, a call without a name, a response with neither id nor name, bytes that are not base64, and values that JSON cannot express. With
+ * `lenient`, such a part is kept as an unread part, and such a content as a user message with one.
  */
 export function fromGemini(
   input: readonly object[] | { readonly contents: readonly object[]; readonly systemInstruction?: unknown },

@@ -195,7 +195,7 @@ const FORMAT = { name: GOOGLE, flag: 'dummySignatures', byDefault: true } as con
  * Converts neutral messages to contents of Gemini: `toGemini(fromGemini(x))` is x. Leading system messages
  * become `systemInstruction`, which the SDK accepts within `config`.
  *
- * Of messages from elsewhere: roles become `user` and `model`, later system messages user contents; consecutive tool results become one
+ * For messages from elsewhere: roles become `user` and `model`, later system messages user contents; consecutive tool results become one
  * content, in the order of their calls; failures are sent as `{ error }`, texts as `{ output }`; a result within an assistant message
  * splits it in two; an input that isn't an object is sent as an object: an empty one if there is no input, the parsed one if its text is
  * JSON, else `{ arguments: input }`; an unpaired surrogate is sent as U+FFFD; the first call of a content gets `DUMMY_SIGNATURE`

@@ -36,9 +36,9 @@ import { type Envelope, LANGCHAIN, openEnvelope, usualFields } from './types.ts'
  * without a neutral form, calls with unreadable arguments (`invalid_tool_calls`), `RemoveMessage`. The input is not
  * modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, which names the place and the rule but not the text, for an invalid list, an unknown type of message, a malformed
- * block, a call without an id, name or arguments, a `tool` message without `tool_call_id`, invalid base64. With `lenient`, such values are
- * kept as unread parts and reported.
+ * Throws `INVALID_INPUT`, which names the place and the rule and never quotes the text, for an invalid list, an unknown type of message, a
+ * malformed block, a call without an id, name or arguments, a `tool` message without `tool_call_id`, invalid base64. With `lenient`, such
+ * values are kept as unread parts and reported.
  */
 export function fromLangChain(messages: readonly object[], options?: ConversionOptions): Message[] {
   return readable('fromLangChain', () => {

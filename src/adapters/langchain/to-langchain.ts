@@ -112,12 +112,12 @@ type WrittenMessage = LangChainStoredMessage & { readonly className?: string }
 /**
  * Converts neutral messages to the form LangChain stores, `{ type, data }`. Messages that `fromLangChain` read are written unchanged.
  *
- * Of messages of other origins: calls are in `tool_calls`; each result becomes a `tool` message of its own, before the other parts of its
- * message, with status `error` where it failed; JSON is sent as text; a result within an assistant message splits it in two, except
- * results of tools its provider ran. Reasoning, images and files become standard blocks of version 1, and a message with such blocks is
- * marked (`output_version` in its `response_metadata`), as LangChain's own constructors do. Not sent, and reported: parts of
- * other providers, unread parts, messages that would be empty or hold reasoning alone. Reported as changed: arguments that are not an
- * object (they become `{ arguments }`).
+ * For messages from elsewhere: calls are in `tool_calls`; each result becomes a `tool` message of its own, before the other parts of its
+ * message, with status `error` where it failed; JSON is sent as text; a result within an assistant message splits it in two, except results
+ * of tools its provider ran. Reasoning, images and files become standard blocks of version 1, and a message with such blocks is marked
+ * (`output_version` in its `response_metadata`), as LangChain's own constructors do. Not sent, and reported: parts of other providers,
+ * unread parts, messages that would be empty or hold reasoning alone. Reported as changed: arguments that are not an object (they become `{
+ * arguments }`).
  *
  * Throws `INVALID_INPUT` for an invalid list and for a part of an unknown type.
  */

@@ -41,9 +41,8 @@ import { AGENTS, CALLS, CONTENTS, ITEMS, MESSAGES, PROVIDER, parted, RESULTS } f
  * contents that name an uploaded file are kept whole and reported. Fields that the SDK does not know are kept.
  * The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for a value that is not an item: an unknown type
- * or role, a missing field, a field of another type, data that is not base64. With `lenient`, such values are
- * kept as unread parts.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for a value that isn't an item: an unknown type or role, a
+ * missing field, a field of another type, data that is not base64. With `lenient`, such values are kept as unread parts.
  */
 export function fromAgentItems(items: readonly object[], options?: ConversionOptions): Message[] {
   return readable('fromAgentItems', () => {
@@ -108,7 +107,7 @@ function fromPart(
   })
 }
 
-/** Arguments as a value, and as text when `JSON.stringify` would write another. */
+/** A call with its arguments as a value, and as text if `JSON.stringify` would write a different text. */
 function fromCall({ type: _, callId, name, arguments: text, ...rest }: JsonObject): ToolCallPart {
   const { input, raw } = readArguments(stringAt(text, 'arguments'))
   return {
@@ -242,7 +241,7 @@ function keptContent(data: JsonObject): ProviderPart {
   return { type: 'provider', provider: PROVIDER, data: { [AGENTS]: data } }
 }
 
-/** A content that names a file that the provider stores. */
+/** A content that names a file stored by the provider. */
 function keptAtProvider(content: JsonObject, place: string, conversion: Conversion): ProviderPart {
   conversion.note('kept', place, 'the file it names is stored by the provider')
   return keptContent(content)
@@ -263,8 +262,8 @@ function fromContent(content: JsonObject, place: string, conversion: Conversion)
 }
 
 /**
- * The image or file of a content, which is kept beside it without its data; `in` is the way to that. `undefined` for one that the provider
- * stores.
+ * Returns the image or file of a content. The content is kept beside it without its data; `in` is the path to the data. `undefined` for a
+ * file that the provider stores.
  */
 function mediaPart(content: JsonObject, bytes?: Uint8Array): ImagePart | FilePart | undefined {
   const field = ['image', 'file', 'audio'].find((name) => content[name] !== undefined)

@@ -23,7 +23,7 @@ import { audioFormatOf } from '../openai/chat-types.ts'
 import { argumentsText, keptFor, mediaOf, replacedAt, textBlocks } from '../wire.ts'
 import { AGENTS, type AgentItem, CALLS, CONTENT_TYPES, PROVIDER, RESULTS } from './item-shapes.ts'
 
-/** One grey pixel, for a screenshot that is shown as a text: the item can hold only an image. */
+/** One gray pixel, for a screenshot that is shown as text, because the item can hold only an image. */
 const NO_SCREENSHOT = 'data:image/gif;base64,R0lGODlhAQABAIAAAICAgAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=='
 
 /** A tool result as an item. */
@@ -115,14 +115,13 @@ function shellOutput(output: ToolResultOutput): unknown {
 /**
  * Converts neutral messages to items of the OpenAI Agents SDK: `toAgentItems(fromAgentItems(x))` is x.
  *
- * A message from elsewhere becomes as many items as it needs, in the order of its parts: the content between
- * calls becomes a message item, every call and every result an item of its own. System messages are sent as
- * their text. JSON is sent as text, and so is the output of a failed tool; the item does not mark the failure.
- * Not sent, and reported: reasoning of others, parts that only another provider reads, images and files outside
- * user messages and tool results, unread parts. A compaction block of OpenAI becomes a `compaction` item; a
- * result whose tool is unknown gets the name `tool`.
+ * A message from elsewhere becomes as many items as it needs, in the order of its parts: the content between calls becomes a message item,
+ * every call and every result an item of its own. System messages are sent as their text. JSON and the output of a failed tool are sent as
+ * text; the item doesn't mark the failure. Not sent, and reported: reasoning of others, parts that only another provider reads, images and
+ * files outside user messages and tool results, unread parts. A compaction block of OpenAI becomes a `compaction` item; a result whose tool
+ * is unknown gets the name `tool`.
  *
- * Throws `INVALID_INPUT` for a list that holds something else than messages, and for a part of an unknown type.
+ * Throws `INVALID_INPUT` for a list that holds anything other than messages, and for a part of an unknown type.
  */
 export function toAgentItems(messages: readonly Message[], options?: ConversionOptions): AgentItem[] {
   return toItemsOfEach(messages, options).flat()

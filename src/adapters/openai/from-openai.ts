@@ -141,9 +141,9 @@ function fromAnswer(
  * result gets the tool name of the nearest earlier call with its id. Unknown parts and calls are kept whole and
  * reported. The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for a message that is not valid in the API: an
- * unknown role, a call or a result without its id, a malformed part, data that is not base64. With `lenient`,
- * such a part or message is kept as an unread part.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for a message that isn't valid in the API: an unknown role, a
+ * call or a result without its id, a malformed part, data that is not base64. With `lenient`, such a part or message is kept as an unread
+ * part.
  */
 export function fromOpenAI(input: readonly object[], options?: ConversionOptions): Message[] {
   return readable('fromOpenAI', () => {

@@ -24,19 +24,18 @@ import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-
  * Completions does not mistake them for its own parts. The data of a `compaction` item is the item itself,
  * because Chat Completions reads it too.
  *
- * What the neutral form has no place for is kept under the name `openai-responses`: with the part of an item
- * that is one part, with the first part of a message, and in `metadata` of a message that is a text or has no
- * parts. Reserved there:
+ * Everything without a place in the neutral form is kept under the name `openai-responses`: with the part of an item that is one part, with
+ * the first part of a message, and in `metadata` of a message that is a text or has no parts. Reserved there:
  *
  * - `item` holds the further fields of an item (its id, its status), `part` those of a part of content;
  * - `type` is the type of a call or a result other than those of functions, `field` the field that held its
  *   input;
  * - `arguments` is the text of arguments that `JSON.stringify` would write otherwise;
- * - `summary` and `content` are the layouts of reasoning, `content` also that of a result in several texts;
+ * - `summary` and `content` are the layouts of reasoning, `content` also the layout of a result in several texts;
  * - `after` is the id of the reasoning before an item, `leads` marks reasoning that such an item followed;
- * - `length` is that of a text whose annotations count its characters.
+ * - `length` is the length of a text whose annotations count its characters.
  *
- * The neutral part takes precedence: a text, an output or an input that changed since is what is sent.
+ * The neutral part takes precedence: if a text, an output or an input has changed since, the new one is sent.
  */
 
 /** The name under which this format keeps its fields. */
@@ -266,8 +265,7 @@ function fromText({ type, text: given, ...extra }: JsonObject, speaker: Speaker,
   const fields = isUsual ? extra : { ...extra, type }
   const counts = [extra.annotations, extra.logprobs].some((list) => Array.isArray(list) && list.length > 0)
   const length = counts ? { length: text.length } : {}
-  // A text of the model is always marked as read here: others get the list of annotations that the API
-  // requires.
+  // A text of the model is always marked as read here, because unmarked texts get the list of annotations that the API requires.
   return {
     type: 'text',
     text,

@@ -84,7 +84,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
 
 /**
  * Runs a prompt that begins with a slash. Returns `undefined` for prompts to the model: all others, and `//…`. Throws `WRONG_USE` for an
- * unknown command, and what the store throws.
+ * unknown command, and the store's errors.
  */
 export async function runSlashCommand(
   chat: Chat,

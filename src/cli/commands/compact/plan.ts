@@ -121,7 +121,7 @@ type Change = { readonly at: number; readonly texts: Map<number, string>; isHidd
 /** A row before the names of all tools are known. */
 type Draft = Omit<PlannedRow, 'tools'> & { readonly tools: readonly Tool[] }
 
-/** Plans compactions of a view, of which one row at a time is held. `pending`: a model has yet to write the summaries. */
+/** Plans the compactions of a view, holding one row in memory at a time. `pending`: a model has yet to write the summaries. */
 export async function compactionPlan(
   compactions: readonly PlannedCompaction[],
   view: Iterable<ViewMessage> | AsyncIterable<ViewMessage>,
