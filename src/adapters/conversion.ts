@@ -97,7 +97,6 @@ export class Conversion {
     this.#messageIndex = messageIndex
   }
 
-  /** Sends a note about a place. */
   note(kind: ConversionNoteKind, place: string, why: string): void {
     callOut(() => this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why }))
   }
@@ -127,7 +126,7 @@ export class Conversion {
   }
 
   /**
-   * Reads the messages of a list with one function. With `lenient`, a message that is refused becomes a user message with an unread part.
+   * Reads the messages of a list with one function. With `lenient`, a message that is rejected becomes a user message with an unread part.
    * `first` is the index of the first message in the caller's list.
    */
   messages(
@@ -143,13 +142,13 @@ export class Conversion {
     })
   }
 
-  /** Reads one message out of its fields. With `lenient`, a message that is refused becomes a user message with an unread part. */
+  /** Reads one message out of its fields. With `lenient`, a message that is rejected becomes a user message with an unread part. */
   message(value: unknown, index: number, place: string, read: (fields: JsonObject) => Message): Message {
     this.at(index)
     return messageRead(this.reading(value, place, () => read(jsonMessageAt(value, place))))
   }
 
-  /** Reads the parts of a list with one function. With `lenient`, a part that is refused becomes an unread part. */
+  /** Reads the parts of a list with one function. With `lenient`, a part that is rejected becomes an unread part. */
   parts<P>(list: unknown, place: string, read: (part: JsonObject, place: string) => P): (P | ProviderPart)[] {
     return listAt(list, place).map((part, i) => {
       const at = `${place}[${i}]`

@@ -36,10 +36,9 @@ export function beginWriting<Flag extends string>(
   return { conversion, isSet, leading: firstTurn === -1 ? messages.length : firstTurn, messages }
 }
 
-/** The conversion, and the place of what is written in the input. */
+/** The conversion, and the place in the input of the part being written. */
 export type Writing = { readonly conversion: Conversion; readonly path: string }
 
-/** Reports that something is not sent. */
 export function leftOut({ conversion, path }: Writing, why: string): undefined {
   return conversion.leaveOut(path, why)
 }

@@ -87,7 +87,6 @@ export type Context = {
   pourJson(value: { readonly [name: string]: unknown }): Promise<void>
 }
 
-/** A progress bar. */
 export type Progress = {
   /** The share done, 0 to 1, and a few words. */
   at(share: number, text: string): void

@@ -58,7 +58,6 @@ function kebab(name: string): string {
 /** Runs an action in a context of its own. */
 export type Runner = (action: (context: Context) => Promise<number>) => Promise<void>
 
-/** Adds all commands to the program. */
 export function addCommands(program: Command, run: Runner): void {
   const runs =
     (load: Load) =>

@@ -31,7 +31,7 @@ export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   130: 'interrupted, or declined',
 }
 
-/** Failures of the command line alone; those of the store keep their own codes. */
+/** Failures of the command line only; the store's failures keep their own codes. */
 const OWN_EXITS = {
   /** An argument or option that is not valid. */
   WRONG_USE: EXIT.wrongUse,
@@ -98,7 +98,7 @@ type Words<C extends ErrorCode> = {
  * The exit code and the message of the program, by error. A message that names a function or an option of the API needs a sentence here.
  */
 export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
-  // A function's name before the problem is of no use here; that of a field is.
+  // A function's name before the problem is useless here; a field's name isn't.
   INVALID_INPUT: {
     exit: EXIT.wrongUse,
     sentence: ({ problems }, flagOf) => {

@@ -28,7 +28,10 @@ export const EXPORT_FORMATS = ['history', 'markdown', 'html', ...VIEW_FORMATS] a
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
-/** An option as a command declares it: made for a flag such as `--dry-run`. `given` is the type of what the action receives. */
+/**
+ * An option as a command declares it: a function that makes it for a flag such as `--dry-run`. `given` is the type of the value that the
+ * action receives.
+ */
 export type Declared<G> = ((flag: string) => Option) & { readonly given: G }
 
 type GivenOf<D> = D extends Declared<infer G> ? G : never
@@ -63,7 +66,7 @@ export function optionally(value: string, about: string): Declared<string | bool
   return declared((flag) => new Option(`${flag} [${value}]`, about))
 }
 
-/** A value that a function reads from the text, and from what was read before when it is repeated. */
+/** A value that a function reads from the text, and from the earlier value if the option is repeated. */
 export function read<T>(
   value: string,
   about: string,

@@ -53,7 +53,6 @@ function terminalStream(sink: Sink): Writable & { isTTY: true; columns: number; 
 /** Steps of a bar: finer than the eye can see. */
 const STEPS = 1_000
 
-/** Shows a progress bar on the terminal. */
 export function startProgress(io: Io, text: string): Progress {
   if (io.input.isTTY !== true) return startLine(io, text)
   const bar = clackProgress({ max: STEPS, size: 30, output: terminalStream(io.err), signal: io.signal })

@@ -155,7 +155,6 @@ function integrityOf(database: Database): string[] {
 export type ServerFacts = {
   /** Whether the schema has tables, of any program. */
   readonly exists: boolean
-  /** The version of the server. */
   readonly version: string
   readonly schema: string
   /** `null` without a store. */

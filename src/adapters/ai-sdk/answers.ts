@@ -174,7 +174,6 @@ function isBeforeContent(part: SdkPart): boolean {
   return PRELUDE.has(part.type) || (part.type === 'custom' && part.kind === 'anthropic.message_start')
 }
 
-/** The parts of a stream, one at a time. */
 type PartReader = Pick<ReadableStreamDefaultReader<SdkPart>, 'read' | 'cancel'>
 
 /**

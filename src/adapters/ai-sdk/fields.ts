@@ -170,7 +170,10 @@ export function fileFrom(part: SdkPart, provider: string): FilePart | ProviderPa
  */
 type FoundData = { readonly data: string | Uint8Array; readonly own: JsonObject }
 
-/** Returns `undefined` unless a value is bytes, base64 or an address: only its provider, or a later version, knows other values. */
+/**
+ * Reads the data of an image or a file: bytes, base64 or an address. Returns `undefined` for other values, which only their provider or a
+ * later version understands.
+ */
 export function dataFrom(value: unknown): FoundData | undefined {
   if (!isObject(value) || (value.type !== 'data' && value.type !== 'url')) return plainData(value)
   const found = plainData(value[value.type])

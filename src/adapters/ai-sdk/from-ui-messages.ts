@@ -213,7 +213,7 @@ class RowReader {
     }
     const toolName =
       part.type === 'dynamic-tool' ? (part.toolName as string) : part.type.slice('tool-'.length)
-    // Arguments that the tool refused are in `rawInput`.
+    // Arguments that the tool rejected are in `rawInput`.
     const input = part.input === undefined && state === 'output-error' ? part.rawInput : part.input
     const call: ToolCallPart = {
       type: 'tool-call',

@@ -107,7 +107,10 @@ export type GeneratedText = {
 
 let loaded: Promise<AiSdk> | undefined
 
-/** Loads the AI SDK at its first use. Rejects with `AI_SDK_UNAVAILABLE` if it is missing, older than 5 or broken; `originalErrorOf` returns the cause. */
+/**
+ * Loads the AI SDK at its first use. Rejects with `AI_SDK_UNAVAILABLE` if it is missing, older than 5 or broken; `originalErrorOf` returns
+ * the cause.
+ */
 export function loadAiSdk(): Promise<AiSdk> {
   loaded ??= load()
   return loaded

@@ -173,7 +173,7 @@ async function send<R>(call: Call, work: ModelWork<R>): Promise<SentRequest<R>> 
   )
 }
 
-/** The given system messages with their options, and after them what the request added. */
+/** The given system messages with their options, followed by the request's additions. */
 function systemMessages(
   given: readonly SdkMessage[],
   text: string,

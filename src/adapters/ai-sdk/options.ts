@@ -74,7 +74,7 @@ const optionsSchema = z.strictObject({
     .optional(),
   /**
    * For development: checks every prompt with `validateRequest` before it is sent, and rejects the call with `REQUEST_INVALID` if the
-   * provider would refuse it. Default: false.
+   * provider would reject it. Default: false.
    */
   validate: z.boolean().optional(),
   /** The actor that the audit names for hidden messages. */

@@ -98,7 +98,6 @@ function firstInLastStep(
   return slots.find((slot) => slot.row === last?.row && fits(slot))
 }
 
-/** Writes one message. */
 class MessageWriter {
   readonly #group: Group
   readonly #isKnown: (toolName: string) => boolean
@@ -128,7 +127,7 @@ class MessageWriter {
     }
     const parts = this.#parts.map((part) => (typeof part === 'function' ? part() : part))
     const first = rows[0]!.ui?.first
-    // The AI SDK refuses system and user messages without parts.
+    // The AI SDK rejects system and user messages without parts.
     if (parts.length === 0 && role !== 'assistant' && first === undefined)
       return { role, parts: [{ type: 'text', text: '' }] }
     return { ...first, role, parts }

@@ -94,7 +94,7 @@ function isImageType(mediaType: string): mediaType is ImageType {
 }
 
 /**
- * An image or a document; `undefined` for bytes of a type that the API refuses. Plain text has its own type of source, because the API
+ * An image or a document; `undefined` for bytes of a type that the API rejects. Plain text has its own type of source, because the API
  * reads no other type as text.
  */
 export function mediaBlock(

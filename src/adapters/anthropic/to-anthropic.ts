@@ -55,7 +55,7 @@ const FORMAT = { name: ANTHROPIC, flag: 'forRequest', byDefault: false } as cons
  * of a user message, JSON as text, failures with `is_error`; a result within an assistant message splits it in two; an input that isn't an
  * object is sent as an object: an empty one if there is no input, the parsed one if its text is JSON, else `{ arguments: input }`; an
  * unpaired surrogate is sent as U+FFFD. Not sent: parts of other providers and unread ones, reasoning without a signature of Anthropic,
- * images and files outside user messages and tool results or of a type that the API refuses, blank texts, empty messages, and metadata
+ * images and files outside user messages and tool results or of a type that the API rejects, blank texts, empty messages, and metadata
  * other than `metadata.anthropic`. Each of these is reported. What the AI SDK keeps under `anthropic` is sent with the API names
  * (`cacheControl` as `cache_control`), or not at all.
  *
@@ -217,7 +217,7 @@ function callBlock(part: ToolCallPart, { conversion, path }: Writing): Anthropic
   return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
 }
 
-/** Replaces the missing content of a failure: the API refuses `is_error` without content. */
+/** Replaces the missing content of a failure: the API rejects `is_error` without content. */
 const FAILED_TEXT = '[The tool failed and said nothing]'
 
 function resultBlock(

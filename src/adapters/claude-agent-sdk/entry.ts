@@ -10,9 +10,8 @@ import { toAnthropic } from '../anthropic/to-anthropic.ts'
 import { jsonMessageAt, keptFor, listAt } from '../wire.ts'
 
 /*
- * Types of the Claude Agent SDK (`@anthropic-ai/claude-agent-sdk`, an optional peer) that this package uses.
- * Tests compare them with the SDK's own types. Source: `SessionStore` and its neighbours in the SDK's
- * `sdk.d.ts`, 0.3.
+ * Types of the Claude Agent SDK (`@anthropic-ai/claude-agent-sdk`, an optional peer) that this package uses. Tests compare them with the
+ * SDK's own types. Source: `SessionStore` and its neighbors in the SDK's `sdk.d.ts`, 0.3.
  */
 
 /** Names a transcript: the SDK's `SessionKey`. */

@@ -71,8 +71,7 @@ export type SessionStoreOptions = {
   /** The actor of deletions and restores, for the audit. Default: none. */
   readonly actor?: string
   /**
-   * The SDK's function. Default: that of the installed `@anthropic-ai/claude-agent-sdk`, loaded when summaries
-   * are first requested.
+   * The SDK's function. Default: the function of the installed `@anthropic-ai/claude-agent-sdk`, loaded when summaries are first requested.
    */
   readonly foldSessionSummary?: FoldSessionSummary
 }
@@ -108,8 +107,8 @@ export class UndertextSessionStore {
   }
 
   /**
-   * Appends entries to a transcript in order, all or none. An entry whose `uuid` is stored already is left out.
-   * A deleted or archived session is listed again. An empty batch writes nothing.
+   * Appends entries to a transcript in order, all or none. An entry whose `uuid` is already stored is left out. A deleted or archived
+   * session is listed again. An empty batch writes nothing.
    *
    * Rejects with `INVALID_INPUT` for an invalid key or entry, naming the place (`entries[3].type`), and with the store's errors. Then no
    * entry of the batch is written.
@@ -135,8 +134,8 @@ export class UndertextSessionStore {
   }
 
   /**
-   * Returns all entries of a transcript, deep-equal to what was appended, in order, whatever compactions of the
-   * store hide. `null` for a key that was never written or was deleted.
+   * Returns all entries of a transcript in order, deep-equal to the appended ones, whatever compactions of the store hide; `null` for a key
+   * that was never written or was deleted.
    */
   async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
     const { id, owner } = transcriptOf(key)
@@ -197,7 +196,7 @@ export class UndertextSessionStore {
    * Undoes the latest deletion of a transcript, and of the transcripts deleted with it. Returns whether there
    * was one. Entries appended since stay, after the restored ones. `redoCompaction` of the store deletes again.
    *
-   * Rejects with `HAS_ACTIVE_DEPENDENTS` when a compaction builds on what the deletion hid.
+   * Rejects with `HAS_ACTIVE_DEPENDENTS` if a compaction builds on the rows that the deletion hid.
    */
   async restore(key: SessionKey): Promise<boolean> {
     const transcript = transcriptOf(key)

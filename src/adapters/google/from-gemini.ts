@@ -26,7 +26,6 @@ import {
   under,
 } from './gemini-parts.ts'
 
-/** The state of a conversion. */
 type Reading = { readonly conversion: Conversion; readonly calls: Calls }
 
 /** The contents of a part: exactly one of these. Source: `Part` of `@google/genai`. */
@@ -325,7 +324,7 @@ function instructionOf(
   return { role: 'system', content, ...(needsMark && { metadata: { [GOOGLE]: fields } }) }
 }
 
-/** The SDK has classes for function responses; their fields are what is sent. */
+/** The SDK has classes for function responses; only their fields are sent. */
 function asPlainContent(given: unknown): unknown {
   if (!isObject(given) || !Array.isArray(given.parts)) return given
   const parts = (given.parts as readonly Json[]).map((part) => {

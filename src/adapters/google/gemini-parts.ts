@@ -279,7 +279,6 @@ export class Calls {
     this.#given = givenIds(contents)
   }
 
-  /** Begins the next content. */
   nextContent(): void {
     this.#turn += 1
   }

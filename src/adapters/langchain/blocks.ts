@@ -63,8 +63,8 @@ function readText({ type, text, refusal, ...extra }: JsonObject, path: string): 
 }
 
 /**
- * Reasoning with a text. A block without one (OpenAI's summaries and encrypted reasoning) stays a block. Anthropic's signature is kept
- * under Anthropic's name too, so that every form sends it back.
+ * Reads reasoning that has a text; otherwise (OpenAI's summaries and encrypted reasoning) the block stays a block. Anthropic's signature is
+ * also kept under Anthropic's name, so that every form sends it back.
  */
 function readReasoning(block: JsonObject, path: string, model: Json | undefined): ReasoningPart | undefined {
   const { type, ...fields } = block

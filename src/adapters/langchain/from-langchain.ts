@@ -61,7 +61,6 @@ const ROLE_OF_GENERIC: ReadonlyMap<Json | undefined, Role> = new Map<Json | unde
   ['developer', 'system'],
 ])
 
-/** Reads one message. */
 class MessageReader {
   readonly #conversion: Conversion
   readonly #calls: KnownCalls

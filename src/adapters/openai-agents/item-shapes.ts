@@ -44,8 +44,8 @@ export const AGENTS = 'openai-agents'
 export const PROVIDER = 'openai'
 
 /*
- * Items that are tool calls or results, besides those of functions. Every stage keeps the pairs whole, and
- * other formats can read them.
+ * Items that are tool calls or results, besides function calls and their results. Every stage keeps the pairs whole, and other formats can
+ * read them.
  */
 
 /** Types of calls: the tool name, and the fields of the input. */

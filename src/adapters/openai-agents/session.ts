@@ -55,7 +55,7 @@ function standingOf(session: Session | undefined): Standing {
 
 /** `params.by` of the rewinds of a session; `params.why` is the method. */
 const BY = 'openai-agents'
-/** The methods that rewind a whole history, including what a compaction hid. */
+/** The methods that rewind a whole history, including messages that a compaction hid. */
 const WHOLE: readonly unknown[] = ['clearSession', 'replaceHistoryWithCompaction']
 
 /**

@@ -26,7 +26,6 @@ import { AGENTS, type AgentItem, CALLS, CONTENT_TYPES, PROVIDER, RESULTS } from 
 /** One gray pixel, for a screenshot that is shown as text, because the item can hold only an image. */
 const NO_SCREENSHOT = 'data:image/gif;base64,R0lGODlhAQABAIAAAICAgAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=='
 
-/** A tool result as an item. */
 function toResult(part: ToolResultPart, writing: Writing): Item {
   const own = keptFor(AGENTS, part.providerOptions)
   const { type, output: form, ...fields } = own ?? { status: 'completed' }

@@ -25,7 +25,6 @@ import { mediaPart } from './to-openai.ts'
 export class FunctionCallIds {
   readonly #counts = new Map<string, number>()
 
-  /** The id of the next call. */
   next(name: string): string {
     const count = (this.#counts.get(name) ?? 0) + 1
     this.#counts.set(name, count)
@@ -74,7 +73,6 @@ function fromCall(value: Json, path: string, reading: Reading): ToolCallPart | P
   return { type: 'tool-call', toolCallId, toolName, input, ...kept(options) }
 }
 
-/** A legacy call. */
 function fromLegacyCall(value: Json, path: string, reading: Reading): ToolCallPart {
   const { toolName, input, own } = fromFunction(objectAt(value, path), path)
   const options = { type: 'function_call', ...(isEmpty(own) ? {} : { function: own }) }
@@ -93,7 +91,6 @@ function fromFunction({ name, arguments: args, ...own }: JsonObject, path: strin
   return { toolName, input, own: { ...own, ...raw } }
 }
 
-/** The result in a message of the role `tool`. */
 function fromToolMessage(
   { role: _, tool_call_id, ...rest }: JsonObject,
   path: string,
@@ -112,7 +109,6 @@ function fromToolMessage(
   }
 }
 
-/** The result in a message of the role `function`. */
 function fromFunctionMessage({ role, ...rest }: JsonObject, path: string, reading: Reading): ToolResultPart {
   const toolName = stringAt(rest.name, `${path}.name`)
   const toolCallId = reading.functionCallIds.newest(toolName)

@@ -143,7 +143,6 @@ export function linksOf(items: readonly unknown[]): readonly Link[] {
   })
 }
 
-/** Whether an item is reasoning. */
 export function isReasoningItem(item: unknown): boolean {
   return isObject(item) && item.type === 'reasoning'
 }
@@ -181,7 +180,7 @@ export type Draft = {
 /** An item before its place in the messages is known. */
 type UnplacedDraft = Omit<Draft, 'messageIndex' | 'place'>
 
-/** Receives what was done with an item. */
+/** Receives a note about an item that was changed or is not sent. */
 type DraftNote = (draft: Draft, kind: 'changed' | 'not-sent', why: string) => void
 
 /**

@@ -140,7 +140,6 @@ export const CALLS: ReadonlyMap<Json | undefined, CallKind> = new Map<Json | und
   ['apply_patch_call', { output: 'apply_patch_call_output', tool: 'apply_patch', fields: ['operation'] }],
 ])
 
-/** Types of results. */
 export const OUTPUTS: ReadonlySet<Json | undefined> = new Set([...CALLS.values()].map(({ output }) => output))
 
 /** A part of content; `undefined` for a part without a place there, which is reported. */
@@ -189,7 +188,6 @@ function textPart({ text, providerOptions }: TextPart, speaker: Speaker): JsonOb
   return { type, text, ...others, ...('annotations' in others ? { annotations: [] } : {}) }
 }
 
-/** An image. */
 export function imagePart(part: ImagePart | FilePart): JsonObject {
   const data = part.type === 'image' ? part.image : part.data
   const media = mediaOf(data, part.mediaType)

@@ -74,7 +74,6 @@ class Writing extends Conversion {
   }
 }
 
-/** A tool result as a message. */
 function toToolMessage(
   { toolCallId, output, providerOptions }: ToolResultPart,
   place: string,

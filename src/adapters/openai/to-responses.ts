@@ -296,7 +296,6 @@ function callTypeOf({ input, providerOptions }: ToolCallPart): string {
   return type === 'custom_tool_call' && typeof input !== 'string' ? 'function_call' : type
 }
 
-/** A call as an item. */
 function callItem(part: ToolCallPart): JsonObject {
   const own = ownOf(part.providerOptions) ?? {}
   const type = callTypeOf(part)
@@ -307,7 +306,6 @@ function callItem(part: ToolCallPart): JsonObject {
   return { type, call_id, ...asked, ...itemOf(own) }
 }
 
-/** A call as a function call. */
 function functionCall({ toolCallId, toolName, input, providerOptions }: ToolCallPart): JsonObject {
   const raw = ownOf(providerOptions)?.arguments
   return { type: 'function_call', call_id: toolCallId, name: toolName, arguments: argumentsText(input, raw) }

@@ -88,7 +88,7 @@ export async function doctor(
   return report.problems.length === 0 ? EXIT.done : EXIT.no
 }
 
-/** Examines the store and its surroundings. Whatever it finds becomes a problem and is not thrown. */
+/** Examines the store and its environment. Errors become problems of the report and are not thrown. */
 async function examine(context: Context, deep: boolean) {
   const { location, env, version } = context
   const problems: Problem[] = []
@@ -172,7 +172,7 @@ async function examineServer(
   }
 }
 
-/** `null` for what is not installed. `driverError`: why the driver cannot be loaded. */
+/** Versions; `null` for a package that isn't installed. `driverError`: why the driver can't be loaded. */
 async function versions(undertext: string) {
   const base = {
     undertext,
@@ -237,7 +237,7 @@ function reportJson({ out, err, location }: Context, { store, ...report }: Repor
   }
 }
 
-/** The report for people: ✓ before what is well, ✗ before what is not. */
+/** The report for people: ✓ before everything in order, ✗ before problems. */
 function reportLines(context: Context, report: Report): string[] {
   const { style, out, err } = context
   const { variables, problems } = report

@@ -69,7 +69,7 @@ async function refuseWrongUse(
     })
 }
 
-/** The store. A dry run creates none; without one it compares the files with an empty store. */
+/** Opens the store. A dry run doesn't create one: if there is none, the files are compared with an empty store. */
 async function storeFor(context: Context, { dryRun }: ImportOptions): Promise<Store> {
   if (dryRun !== true) return context.open('write')
   const isNew = await isNewStore(context.location)

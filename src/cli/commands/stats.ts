@@ -408,7 +408,7 @@ function sourceOfEstimate(
   }[source]
 }
 
-/** Where a window that only the application knows comes from. */
+/** The source of a window that only the application knows. */
 const OWN_WINDOW = 'contextWindows in the session, the settings file or openStore sets it'
 
 function sourceOfWindow({ contextWindow, provider }: ContextStats): string {

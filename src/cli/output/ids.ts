@@ -65,7 +65,7 @@ export function shortSessionIds(
   )
 }
 
-/** How many units the beginning of each shown id has in common with another one. In sorted order that is one of its neighbours. */
+/** The number of units that the beginning of each shown id has in common with another id. In sorted order, that is one of its neighbors. */
 function sharedLengths(
   shown: readonly string[],
   ids: readonly string[],

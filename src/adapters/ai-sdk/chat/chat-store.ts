@@ -520,8 +520,8 @@ function hasContent(message: unknown, isEmpty = (text: unknown): boolean => text
 }
 
 /**
- * A prepared request as input of `streamText`. Leading system messages (of the application, a summary) are added to the system prompt; later
- * ones become user messages, because ai 7 refuses system messages and ai 6 warns. Source: `standardizePrompt` of both.
+ * A prepared request as input of `streamText`. Leading system messages (of the application, a summary) are added to the system prompt;
+ * later ones become user messages, because ai 7 rejects system messages and ai 6 warns. Source: `standardizePrompt` of both.
  */
 function promptOf(
   { system, messages }: PreparedRequest,

@@ -96,7 +96,6 @@ export type ChatRequest = {
   readonly messageId?: string | undefined
 }
 
-/** A checked request. */
 type ReadRequest = {
   /** The browser's last message. */
   readonly message: GivenMessage | undefined

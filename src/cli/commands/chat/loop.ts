@@ -35,7 +35,7 @@ export async function chatLoop(
       const exit = await turn(chat, text, prompts)
       if (exit !== EXIT.done && !isTyped) return exit
     } catch (error) {
-      // A person reads the error and continues; a script ends where it failed, and one that reads events gets it as an event.
+      // A person reads the error and continues; a script ends at the failure, and a script that reads events gets it as an event.
       const isExpected = isUndertextError(error) || error instanceof CliError
       if (!isExpected || !(isTyped || json)) throw error
       const failure = failureOf(error, false)

@@ -128,8 +128,8 @@ function contextOf({
 const HELD = 2
 
 /**
- * Splits streamed text between graphemes: text is made safe for a terminal by looking at the neighbours of a character, and half of an
- * emoji would be shown as a number.
+ * Splits streamed text between graphemes: text is made safe for a terminal by looking at the neighbors of a character, and half of an emoji
+ * would be shown as a number.
  */
 export class StreamedText {
   readonly #write: (text: string) => void

@@ -26,7 +26,7 @@ type Conversation = {
   backend: Backend
   system: string | undefined
   readonly maxOutputTokens: number | undefined
-  /** Usage at which compaction is due; by default that of the settings. */
+  /** Usage at which compaction is due; by default the threshold of the settings. */
   readonly threshold: number | undefined
   /** Whether compaction runs automatically, and usage is reported. */
   readonly autoCompact: boolean

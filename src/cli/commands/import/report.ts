@@ -60,7 +60,6 @@ function isNothingNew(outcome: FileOutcome): boolean {
 /** Exit codes by weight. Bad data weighs most, because it needs repair; a fatal failure weighs more than all of them. */
 const BY_WEIGHT: readonly ExitCode[] = [EXIT.done, EXIT.no, EXIT.refused, EXIT.notFound, EXIT.badData]
 
-/** Totals of several files. */
 class Totals {
   files = 0
   unread = 0

@@ -57,7 +57,6 @@ export type Call = {
   readonly actor: string
 }
 
-/** A tool as it is registered. */
 export type Tool = {
   readonly name: string
   readonly title: string

@@ -3,7 +3,7 @@ import { isJSONRPCRequest, parseJSONRPCMessage, serializeMessage } from '@modelc
 import { readFilledLines, readJson } from '../../../transfer/lines.ts'
 import type { Context } from '../../command.ts'
 
-/** The longest message that is read, bytes: that of the SDK. */
+/** The longest message that is read, in bytes: the SDK's limit. */
 export const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 
 /** Codes of JSON-RPC. */
