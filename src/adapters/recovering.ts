@@ -29,9 +29,9 @@ export type SessionNames = {
 }
 
 /**
- * Records provider, model and owner of a session that has none yet; existing values are never replaced. A model is recorded only together
- * with its provider. An unknown session is ignored, or with `creates` created with them, so that it never exists without its owner. Throws
- * `SESSION_NOT_FOUND` for a session of another owner.
+ * Records the provider, model and owner of a session that lacks them; existing values are never replaced. A model is recorded only together
+ * with its provider. An unknown session is ignored; with `creates`, it is created with these values, so that it never exists without its
+ * owner. Throws `SESSION_NOT_FOUND` for a session of another owner.
  */
 export async function noteSession(
   store: Pick<Store, 'sessions'>,

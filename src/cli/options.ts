@@ -61,7 +61,7 @@ export function text(value: string, about: string): Declared<string | undefined>
   return declared((flag) => new Option(`${flag} <${value}>`, about))
 }
 
-/** A text that may be left out: then it is `true`. */
+/** A text that may be omitted; the value is then `true`. */
 export function optionally(value: string, about: string): Declared<string | boolean | undefined> {
   return declared((flag) => new Option(`${flag} [${value}]`, about))
 }

@@ -115,7 +115,7 @@ export async function findCompaction(store: Store, sessionId: string, given: str
   let found: readonly string[] = []
   if (given === '@') {
     const newest = compactions.findLast(({ status }) => status === 'active' || status === 'undone')
-    // A compaction undone by its own id is redone by that id only, so a run of one is named by it.
+    // A compaction undone by its own id can be redone only by that id, so a run of one compaction is named by it.
     const isAlone = compactions.filter(({ runId }) => runId === newest?.runId).length === 1
     if (newest !== undefined) found = [isAlone ? newest.id : newest.runId]
   } else if (ids.has(given)) found = [given]

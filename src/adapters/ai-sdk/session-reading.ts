@@ -28,8 +28,8 @@ export function whyOf({ params }: Compaction): unknown {
 }
 
 /**
- * Ids of the messages of a log that are no longer part of the conversation: they were rewound, or hidden by this adapter,
- * or an earlier summary or truncation hid them and was rewound itself. Messages hidden for room or by a user are still part of it.
+ * Returns the ids of messages that are no longer part of the conversation: rewound, hidden by this adapter, or hidden by an earlier summary
+ * or truncation that was itself rewound. Messages hidden to save tokens or by a user are still part of it.
  */
 function rewoundIds(rows: readonly StoredMessage[], compactions: readonly Compaction[]): ReadonlySet<string> {
   const active = compactions.filter(({ kind, status }) => kind === 'manual' && status === 'active')

@@ -104,7 +104,7 @@ function checkFields(fields: JsonObject, checks: Checks | undefined, path: strin
  *
  * Throws `INVALID_INPUT`, which names the place and the rule and never quotes the text, for a role that the API doesn't have, a block
  * without a required field (a call without an id, a result without `tool_use_id`), bytes that are not base64, and values that JSON cannot
- * express. With `lenient`, such a block is kept as an unread part, and such a message as a user message with one.
+ * express. With `lenient`, such a block is kept as an unread part, and such a message becomes a user message with an unread part.
  */
 export function fromAnthropic(
   input: readonly object[] | { readonly messages: readonly object[]; readonly system?: unknown },

@@ -205,7 +205,7 @@ function readPiece(piece: JsonObject, path: string, reading: Reading): ToolResul
  *
  * Throws `INVALID_INPUT`, which names the place and the rule and never quotes the text, for another role, a part with no content or with
  * several, a call without a name, a response with neither id nor name, bytes that are not base64, and values that JSON cannot express. With
- * `lenient`, such a part is kept as an unread part, and such a content as a user message with one.
+ * `lenient`, such a part is kept as an unread part, and such a content becomes a user message with an unread part.
  */
 export function fromGemini(
   input: readonly object[] | { readonly contents: readonly object[]; readonly systemInstruction?: unknown },
@@ -272,10 +272,7 @@ function isModelsOwn(parts: readonly unknown[]): boolean {
   return thinks || holds('functionCall') || holds('executableCode')
 }
 
-/**
- * Gemini 3 requires a signature with the first call of a content; a call of an older model has none and is
- * accepted without.
- */
+/** Gemini 3 requires a signature with the first call of a content; a call of an older model has none and is accepted without it. */
 function markFirstCall(parts: readonly Part[]): readonly Part[] {
   const first = parts.findIndex(({ type }) => type === 'tool-call')
   return parts.map((part, i) =>

@@ -185,7 +185,7 @@ export function mediaPart(part: ImagePart | FilePart): GeminiResponsePart {
  * `@google/genai`. Many applications write `{ result: … }`, which is written again as it was.
  */
 
-/** The shape of a response where it differs from the one that its output gets by default. Null: there was none. */
+/** The shape of a response if it differs from the default shape of its output. Null: there was no response. */
 type Shape = 'output' | 'result' | 'whole' | null
 
 /** An output of text or JSON. */

@@ -106,7 +106,7 @@ function serverResultBlock({ toolCallId, output }: ToolResultPart): LangChainBlo
   }
 }
 
-/** A message as it is written, and its class where the type does not determine that. */
+/** A message as it is written, and its class if the type doesn't determine it. */
 type WrittenMessage = LangChainStoredMessage & { readonly className?: string }
 
 /**

@@ -26,12 +26,11 @@ import { objectAt, stringAt } from '../wire.ts'
  * a part, call, result or reasoning in its `providerOptions`. Values that only this SDK understands are provider parts of `openai` with the
  * data `{ 'openai-agents': … }`: items without a neutral meaning, and contents that name an uploaded file. Reserved there:
  *
- * - `type` is the type of the item or content where the neutral part does not show it; null for a message
- *   without a type;
+ * - `type` is the type of the item or content if the neutral part doesn't show it; null for a message without a type;
  * - `arguments` is the text of arguments that `JSON.stringify` would write otherwise;
  * - `content` is the layout of reasoning that was not one block;
- * - `output` is the form of a result's output: the further fields of a text in an object, `'one'` for a single
- *   image or file, null where there was none;
+ * - `output` is the form of a result's output: the further fields of a text in an object, `'one'` for a single image or file, null if there
+ *   was none;
  * - `in` is the path to the data of an image or a file within the content, which is kept without the data.
  *
  * The neutral part takes precedence: if an output or an input has changed since, the new one is sent.

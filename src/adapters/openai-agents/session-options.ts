@@ -43,8 +43,8 @@ export const sessionSchema = z.strictObject({
   /** Receives the error when a compaction after a turn fails. The turn stays stored. Default: a process warning. */
   onCompactionError: called<(error: unknown) => void>().optional(),
   /**
-   * The model that is called: decides when compaction is due, and is recorded if the session has none yet.
-   * Default: the session's own, else "openai".
+   * The model that is called. It decides when compaction is due, and is recorded if the session has no model yet. Default: the session's
+   * own, else "openai".
    */
   ...modelShape,
   /**

@@ -101,7 +101,7 @@ class ImportRun {
     this.#reported = new Reported(store, options.owner)
   }
 
-  /** Imports a file, a folder or the standard input. False if nothing more can be imported. */
+  /** Imports a file, a folder or the standard input. Returns false if nothing more can be imported. */
   async take(path: string): Promise<boolean> {
     if (path === STANDARD_INPUT) return this.#report(await this.#stream())
     return (await isFolder(this.#at(path))) ? this.#folder(path) : this.#report(await this.#file(path))

@@ -97,7 +97,7 @@ function sessionJson(session: Listed) {
   }
 }
 
-/** Ids of more characters are shortened where the table does not fit. */
+/** Longer ids are shortened if the table doesn't fit. */
 const LONG_ID = 12
 
 function shortOf(

@@ -21,7 +21,7 @@ type Cell =
   | {
       readonly text: string
       readonly style: (text: string) => string
-      /** What is shown instead where the table is too wide for a terminal. */
+      /** The text shown instead if the table is too wide for a terminal. */
       readonly short?: string | undefined
     }
 

@@ -209,7 +209,7 @@ function submitted(
   const old = stored[edited]
   if (old === undefined) return [...stored, message]
   const isSame = old.message.id === id && isSameOrOlder(message, old)
-  // Sent again, as after a failed answer: later messages of others stay.
+  // Sent again, such as after a failed answer; later messages by others stay.
   const isRepeat = isSame && messageId === undefined
   if (isRepeat && stored.slice(edited + 1).some((one) => one.message.role !== 'assistant')) return stored
   return [...stored.slice(0, edited), isSame ? old : message]

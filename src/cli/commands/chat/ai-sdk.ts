@@ -43,8 +43,9 @@ type Part = { readonly type: string; readonly [name: string]: unknown }
 type Module = { readonly [name: string]: unknown }
 
 /**
- * Any provider of the AI SDK, version 5 or later. `ai` and the provider's package are loaded from the folder where the command was called;
- * the package finds its key. Rejects with `PackageMissingError`, and with `INVALID_INPUT` for a package without a provider.
+ * Returns a backend for any provider of the AI SDK, version 5 or later. `ai` and the provider's package are loaded from the folder where
+ * the command was called; the package finds its key. Rejects with `PackageMissingError`, and with `INVALID_INPUT` for a package without a
+ * provider.
  */
 export async function aiSdkBackend(options: AiSdkOptions): Promise<Backend> {
   const { model: id, folder } = options

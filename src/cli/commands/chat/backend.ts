@@ -53,7 +53,7 @@ export function textReply(text: string, rest: Omit<Partial<Reply>, 'text' | 'mes
   return { text, messages, calledTools: [], ...rest }
 }
 
-/** A summarizer that asks a backend. Prices are not known here, so no cost is recorded. */
+/** Returns a summarizer that calls a backend. Prices are not known here, so no cost is recorded. */
 export function summarizerBy(backend: Backend): Summarizer {
   const { provider, model, kind } = backend
   return modelSummarizer({

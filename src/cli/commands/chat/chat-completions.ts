@@ -15,7 +15,7 @@ type AddressOptions = {
 
 type Body = { readonly [name: string]: unknown }
 
-/** Any server with OpenAI's Chat Completions, streamed by plain `fetch`. */
+/** Returns a backend for any server with OpenAI's Chat Completions, streamed with plain `fetch`. */
 export function addressBackend({ url, model, provider = 'openai', apiKey }: AddressOptions): Backend {
   const endpoint = `${withoutTrailing(url, '/')}/chat/completions`
   return {

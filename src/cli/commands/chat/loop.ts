@@ -10,7 +10,7 @@ import { runSlashCommand } from './slash-commands.ts'
 import { type Chat, type TurnOutcome, takeTurn } from './turn.ts'
 
 type LoopOptions = {
-  /** Whether prompts are typed: then the chat continues after a failure, else it ends. */
+  /** Whether prompts are typed. If so, the chat continues after a failure; otherwise it ends. */
   readonly isTyped: boolean
   /** Whether a prompt may be a slash command. */
   readonly hasCommands: boolean

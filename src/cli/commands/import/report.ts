@@ -44,7 +44,7 @@ export type ImportReporter = {
 /** Failures that concern one file; after any other the next file would fail too. */
 const OF_ONE_FILE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'FILE_UNRECOGNIZED', 'FILE_CHANGED'])
 
-/** Whether nothing can be imported after this. */
+/** Whether this outcome prevents every later import. */
 export function isFatal(outcome: FileOutcome): outcome is FileOutcome & { failure: Failure; error: unknown } {
   return 'failure' in outcome && !OF_ONE_FILE.has(outcome.failure.code)
 }

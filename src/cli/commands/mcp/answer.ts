@@ -31,7 +31,7 @@ export async function countingFor(store: Store, session?: string): Promise<Scope
 const MOST_UNITS = 400
 const [ID_SHARE, NAME_SHARE] = [1 / 5, 1 / 15]
 
-/** Tokens of an answer that its own words and the names of fields take. */
+/** Tokens for an answer's own words and field names. */
 export const FRAME_TOKENS = 150
 /** A cursor with more than this share of an answer is in the structured form only. */
 const CURSOR_SHARE = 1 / 8
