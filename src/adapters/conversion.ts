@@ -45,10 +45,7 @@ export type ConversionOptions = {
    * isn't a list is always rejected.
    */
   readonly lenient?: boolean | undefined
-  /**
-   * Receives a note for everything that was kept whole, not read, changed or not sent, in the order of the
-   * messages.
-   */
+  /** Receives a note for everything that was kept whole, not read, changed or not sent, in the order of the messages. */
   readonly onNote?: ((note: ConversionNote) => void) | undefined
 }
 

@@ -237,10 +237,7 @@ export async function recordCallOf(
   return recordCall(store, request, usage)
 }
 
-/**
- * Returns the iterable once its first content has arrived. An error before that is thrown, so that the request
- * can be retried.
- */
+/** Returns the iterable once its first content has arrived. An error before that is thrown, so that the request can be retried. */
 export async function begunIterable<T>(
   source: AsyncIterable<T>,
   isPrelude: (value: T) => boolean = () => false,

@@ -13,10 +13,7 @@ type PromptedFormat<Flag extends string> = {
   readonly byDefault: boolean
 }
 
-/**
- * Checks messages and options of a conversion to such a format, and counts the leading system messages. Throws
- * `INVALID_INPUT`.
- */
+/** Checks messages and options of a conversion to such a format, and counts the leading system messages. Throws `INVALID_INPUT`. */
 export function beginWriting<Flag extends string>(
   given: readonly Message[],
   options: ConversionOptions & { readonly [name in Flag]?: boolean | undefined },
@@ -137,8 +134,7 @@ function answersById(parts: readonly Part[]): Map<string, ToolResultPart[]> {
 }
 
 /**
- * Adds a run of results or of other parts, without blank texts unless another text is beside them. Reasoning
- * alone joins the run before it.
+ * Adds a run of results or of other parts, without blank texts unless another text is beside them. Reasoning alone joins the run before it.
  */
 function addRun(runs: (readonly Part[])[], added: readonly Part[]): void {
   const hasWords = added.some((part) => part.type === 'text' && !isBlank(part.text))

@@ -31,10 +31,7 @@ export function stringAt(value: unknown, path: string): string {
   return value
 }
 
-/**
- * The most fields a message may have: reading it visits all of them about ten times, and so does each later
- * reader.
- */
+/** The most fields a message may have: reading it visits all of them about ten times, and so does each later reader. */
 const MOST_FIELDS = 10_000
 
 /**
@@ -71,10 +68,7 @@ export function isEmpty(fields: JsonObject): boolean {
   return true
 }
 
-/**
- * The fields that a format keeps under its name in `metadata` or `providerOptions`; `undefined` if there are
- * none.
- */
+/** The fields that a format keeps under its name in `metadata` or `providerOptions`; `undefined` if there are none. */
 export function keptFor(
   provider: string,
   kept: JsonObject | ProviderOptions | undefined,
@@ -156,10 +150,7 @@ export type Media =
   | { readonly url: string }
   | { readonly base64: string; readonly mediaType: string | undefined }
 
-/**
- * Reads the data of an image or file part: a URL, a data URL, base64 or bytes. A stated media type takes
- * precedence.
- */
+/** Reads the data of an image or file part: a URL, a data URL, base64 or bytes. A stated media type takes precedence. */
 export function mediaOf(data: string | Uint8Array, stated: string | undefined): Media {
   const known = stated?.endsWith('/*') ? undefined : stated
   if (typeof data !== 'string') {

@@ -134,9 +134,7 @@ function commonRun(stored: readonly Turn[], from: number, given: readonly Turn[]
   return length
 }
 
-/**
- * What a prompt contains: the whole conversation (`whole`), only new messages (`new`), or either, detected by comparison (`auto`).
- */
+/** What a prompt contains: the whole conversation (`whole`), only new messages (`new`), or either, detected by comparison (`auto`). */
 export type PromptHistory = 'auto' | 'whole' | 'new'
 
 /** A prompt compared with the log. */

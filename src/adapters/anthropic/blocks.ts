@@ -4,14 +4,13 @@ import type { FilePart, ImagePart, ProviderOptions } from '../../core/messages/m
 import { keptFor, type Media, mediaOf } from '../wire.ts'
 
 /*
- * Messages in the form of the Anthropic Messages API, in and out. One message becomes one message, and a
- * message that was read is written again as it was.
+ * Messages in the form of the Anthropic Messages API, in and out. One message becomes one message, and a message that was read is written
+ * again as it was.
  *
- * What the neutral form has no place for is kept under the name `anthropic`: fields of a message in `metadata`,
- * fields of a block in `providerOptions`, whole blocks as provider parts. Three things are reserved there:
+ * What the neutral form has no place for is kept under the name `anthropic`: fields of a message in `metadata`, fields of a block in
+ * `providerOptions`, whole blocks as provider parts. Three things are reserved there:
  *
- * - an empty object marks a blank text, a failure without content or an empty message as Anthropic's own;
- *   others are not sent unchanged;
+ * - an empty object marks a blank text, a failure without content or an empty message as Anthropic's own; others are not sent unchanged;
  * - `content` of a tool result marks a content that was absent (null) or a list of texts (their layout);
  * - `is_error` of a tool result is set when it was given and not true.
  *

@@ -251,10 +251,7 @@ function fromImage({ type: _, source, ...extra }: JsonObject): ImagePart | undef
   return typeof url === 'string' ? { type: 'image', image: url, ...kept(extra) } : undefined
 }
 
-/**
- * A document whose bytes or address a neutral part can hold; plain text is held as base64. Others are kept
- * whole.
- */
+/** A document whose bytes or address a neutral part can hold; plain text is held as base64. Others are kept whole. */
 function fromDocument({ type: _, source, title, ...rest }: JsonObject): FilePart | undefined {
   if (!isObject(source)) return undefined
   const named = typeof title === 'string' ? { filename: title } : {}

@@ -69,10 +69,7 @@ export type Transcript = {
   readonly isMain: boolean
 }
 
-/**
- * Characters that a name cannot hold, or that divide names: NUL, slashes, unpaired surrogates, and the escape
- * sign.
- */
+/** Characters that a name cannot hold, or that divide names: NUL, slashes, unpaired surrogates, and the escape sign. */
 const ESCAPED = /[\0%/]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g
 const EMPTY = '%'
 
@@ -270,10 +267,7 @@ export function keptOf({ metadata }: Pick<Session, 'metadata'>): JsonObject {
   return keptFor(CLAUDE_AGENT_SDK, metadata) ?? {}
 }
 
-/**
- * Changes some of these fields. The metadata is read again just before, so that changes of the application are
- * kept.
- */
+/** Changes some of these fields. The metadata is read again just before, so that changes of the application are kept. */
 export async function keepIn(store: TranscriptStore, id: string, fields: JsonObject): Promise<void> {
   const session = await store.sessions.get(id)
   const kept = { ...keptOf(session), ...fields }

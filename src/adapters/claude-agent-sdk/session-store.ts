@@ -40,8 +40,7 @@ function loadFold(): Promise<FoldSessionSummary> {
 async function load(): Promise<FoldSessionSummary> {
   let module: Record<string, unknown>
   try {
-    // A literal name inside this `try`: bundlers then include the SDK where it is installed, and still build
-    // where it is not.
+    // A literal name inside this `try`: bundlers then include the SDK where it is installed, and still build where it is not.
     module = (await import('@anthropic-ai/claude-agent-sdk')) as Record<string, unknown>
   } catch (error) {
     const isMissing = isNotFound(error)
@@ -143,10 +142,7 @@ export class UndertextSessionStore {
     return read === undefined || read.entries.length === 0 ? null : read.entries.map(({ entry }) => entry)
   }
 
-  /**
-   * Returns the sessions of a project that are neither deleted nor archived, newest first, with the time of the
-   * last append.
-   */
+  /** Returns the sessions of a project that are neither deleted nor archived, newest first, with the time of the last append. */
   async listSessions(projectKey: string): Promise<ListedSession[]> {
     const listed = await this.#transcripts(ownerOf(projectKey), false)
     return listed.flatMap(({ key, isMain, session }) =>
@@ -178,9 +174,8 @@ export class UndertextSessionStore {
   }
 
   /**
-   * Hides a whole transcript, and with a session's own transcript those of its subagents; nothing is removed.
-   * Each is one compaction of kind `manual` with the parameter `why: 'deleted'`, which `restore` undoes. A
-   * key that was never written changes nothing.
+   * Hides a whole transcript, and with a session's own transcript those of its subagents; nothing is removed. Each is one compaction of
+   * kind `manual` with the parameter `why: 'deleted'`, which `restore` undoes. A key that was never written changes nothing.
    */
   async delete(key: SessionKey): Promise<void> {
     const transcript = transcriptOf(key)

@@ -79,9 +79,8 @@ async function unknownOf(
 const SUFFIX = '%-'
 
 /*
- * Which rows of a session are the transcript's entries now. Every appended row counts, whatever compactions of
- * the store hide: they change the store's view, not Claude Code's. Only a deletion removes rows, and undoing it
- * restores them.
+ * Which rows of a session are the transcript's entries now. Every appended row counts, whatever compactions of the store hide: they change
+ * the store's view, not Claude Code's. Only a deletion removes rows, and undoing it restores them.
  */
 
 /** The parameters of deletions. They distinguish them from other manual compactions. */

@@ -23,8 +23,7 @@ type Row = Message & { readonly id?: string; readonly kind?: string; readonly pi
 }
 
 /**
- * Converts neutral messages, or rows of a store, to the flat form (`ChatMessage`):
- * `toChatMessages(fromChatMessages(x))` is x.
+ * Converts neutral messages, or rows of a store, to the flat form (`ChatMessage`): `toChatMessages(fromChatMessages(x))` is x.
  *
  * For messages from elsewhere: texts, calls and results each become a message of their own, in their order, the first of them with the id
  * and the metadata; consecutive texts become one. JSON is written as text, a failure as `isError: true`. Rows keep their ids and tags, and

@@ -192,16 +192,15 @@ function readPiece(piece: JsonObject, path: string, reading: Reading): ToolResul
 }
 
 /**
- * Converts contents of Gemini to neutral messages, ready to be appended: a list of contents, or an object with
- * `contents` and perhaps `systemInstruction` (a text, a part, a list of both, or a content), which becomes a
- * leading system message. `toGemini(fromGemini(x))` is x.
+ * Converts contents of Gemini to neutral messages, ready to be appended: a list of contents, or an object with `contents` and perhaps
+ * `systemInstruction` (a text, a part, a list of both, or a content), which becomes a leading system message. `toGemini(fromGemini(x))` is
+ * x.
  *
- * The role `model` becomes `assistant`; `user`, `function` (of older versions) and no role become `user`, or
- * `tool` for contents that hold only function responses. A call without an id gets one made of its function
- * name; a response without an id belongs to the first open call of its name. `{ output }` and `{ result }` of a
- * response become its text or JSON, `{ error }` a failure, any other object JSON. Thoughts become reasoning;
- * signatures stay with their parts. Parts without a neutral form (executed code, calls that Gemini ran itself,
- * unknown kinds) are kept whole and reported (`kept`). The input is not modified; values are shared with it.
+ * The role `model` becomes `assistant`; `user`, `function` (of older versions) and no role become `user`, or `tool` for contents that hold
+ * only function responses. A call without an id gets one made of its function name; a response without an id belongs to the first open call
+ * of its name. `{ output }` and `{ result }` of a response become its text or JSON, `{ error }` a failure, any other object JSON. Thoughts
+ * become reasoning; signatures stay with their parts. Parts without a neutral form (executed code, calls that Gemini ran itself, unknown
+ * kinds) are kept whole and reported (`kept`). The input is not modified; values are shared with it.
  *
  * Throws `INVALID_INPUT`, which names the place and the rule and never quotes the text, for another role, a part with no content or with
  * several, a call without a name, a response with neither id nor name, bytes that are not base64, and values that JSON cannot express. With

@@ -22,17 +22,15 @@ import { base64At } from '../conversion.ts'
 import { isEmpty, keptFor, keptUnder, mediaOf, objectAt, parsedArguments, stringAt } from '../wire.ts'
 
 /*
- * Contents of the Gemini API, in and out. One content becomes one message, and a content that was read is
- * written again as it was. Sources: `Content`, `Part` and the types they name, of `@google/genai`.
+ * Contents of the Gemini API, in and out. One content becomes one message, and a content that was read is written again as it was. Sources:
+ * `Content`, `Part` and the types they name, of `@google/genai`.
  *
  * Everything without a place in the neutral form is kept under the name `google`, which the AI SDK uses too: fields of a content in
  * `metadata`, fields of a part in `providerOptions`, whole parts as provider parts. Reserved there:
  *
- * - an empty object marks a part, a message or the first call of a message as Gemini's own, to be sent
- *   unchanged;
- * - fields of the content of a part are kept under its name: `functionCall`, `functionResponse`, `inlineData`,
- *   `fileData`; null there marks an absent field that every other part has (`id`, `name`, `args`, `response`,
- *   `mimeType`);
+ * - an empty object marks a part, a message or the first call of a message as Gemini's own, to be sent unchanged;
+ * - fields of the content of a part are kept under its name: `functionCall`, `functionResponse`, `inlineData`, `fileData`; null there marks
+ *   an absent field that every other part has (`id`, `name`, `args`, `response`, `mimeType`);
  * - `response` of a result is the shape in which its output was given;
  * - in `metadata`, `role` and `parts` of null were absent; `form` is the form of a system instruction.
  */

@@ -342,8 +342,7 @@ function writeParts(
 }
 
 /**
- * Gemini 3 requires a signature with the first call of a content. A call that was read from Gemini has one, or
- * comes from an older model.
+ * Gemini 3 requires a signature with the first call of a content. A call that was read from Gemini has one, or comes from an older model.
  */
 function withSignature(sent: readonly Sent[], path: string, conversion: Conversion): readonly Sent[] {
   const first = sent.findIndex(

@@ -198,9 +198,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     return isDeepStrictEqual(end, asRead) ? messages.slice(end.length) : messages
   }
 
-  /**
-   * A failure is not thrown, because the messages are stored: the store's `compaction` events report it, and the next call tries again.
-   */
+  /** A failure is not thrown, because the messages are stored: the store's `compaction` events report it, and the next call tries again. */
   async #makeRoom(): Promise<void> {
     const { store, sessionId, compact, provider, model } = this.#options
     if (compact === false) return

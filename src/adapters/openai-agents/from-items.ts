@@ -32,14 +32,12 @@ import {
 import { AGENTS, CALLS, CONTENTS, ITEMS, MESSAGES, PROVIDER, parted, RESULTS } from './item-shapes.ts'
 
 /**
- * Converts items of the OpenAI Agents SDK to neutral messages, ready to be appended: one item becomes one
- * message.
+ * Converts items of the OpenAI Agents SDK to neutral messages, ready to be appended: one item becomes one message.
  *
- * A `function_call` becomes an assistant message with that call, a `function_call_result` a tool message with
- * its result; so do calls and results of the shell, the computer, `apply_patch` and programs, with those tool
- * names. Items without a neutral meaning (`hosted_tool_call`, `tool_search_…`, `compaction`, `unknown`) and
- * contents that name an uploaded file are kept whole and reported. Fields that the SDK does not know are kept.
- * The input is not modified; values are shared with it.
+ * A `function_call` becomes an assistant message with that call, a `function_call_result` a tool message with its result; so do calls and
+ * results of the shell, the computer, `apply_patch` and programs, with those tool names. Items without a neutral meaning
+ * (`hosted_tool_call`, `tool_search_…`, `compaction`, `unknown`) and contents that name an uploaded file are kept whole and reported.
+ * Fields that the SDK does not know are kept. The input is not modified; values are shared with it.
  *
  * Throws `INVALID_INPUT`, which names the place and never quotes the text, for a value that isn't an item: an unknown type or role, a
  * missing field, a field of another type, data that is not base64. With `lenient`, such values are kept as unread parts.
@@ -233,10 +231,7 @@ function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
   return keptUnder(AGENTS, fields)
 }
 
-/**
- * A value that only the SDK understands, kept whole. Its type is not at the top level, where other formats
- * would mistake it for theirs.
- */
+/** A value that only the SDK understands, kept whole. Its type is not at the top level, where other formats would mistake it for theirs. */
 function keptContent(data: JsonObject): ProviderPart {
   return { type: 'provider', provider: PROVIDER, data: { [AGENTS]: data } }
 }

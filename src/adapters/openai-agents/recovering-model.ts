@@ -111,10 +111,7 @@ async function record(
   if (requestId !== undefined && Array.isArray(output)) answered(requestId, output)
 }
 
-/**
- * Sends a request unchanged; after an overflow, with the shorter history instead of the one that the session
- * returned.
- */
+/** Sends a request unchanged; after an overflow, with the shorter history instead of the one that the session returned. */
 async function ask<R>(
   { store, sessionId, provider, model, handedOut, asked }: RecoveringSession,
   sent: AgentRequest,

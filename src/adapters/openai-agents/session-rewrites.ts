@@ -136,10 +136,7 @@ async function createIfMissing(store: SessionStore, sessionId: string): Promise<
   }
 }
 
-/**
- * A row of a view and the items it is shown as: one for a message added as an item, more or none for other
- * messages.
- */
+/** A row of a view and the items it is shown as: one for a message added as an item, more or none for other messages. */
 export type ShownRow = { readonly row: ViewMessage; readonly shown: readonly AgentItem[] }
 
 /** How rows inserted by a compaction are shown. */
@@ -300,9 +297,8 @@ export function replaceSuffix(
 }
 
 /**
- * The rewrite that changes calls: rewinds from the first changed row, and appends everything after it again
- * with the changes. Of several calls with one id the first is replaced and the others are removed, as the SDK's
- * own sessions do.
+ * The rewrite that changes calls: rewinds from the first changed row, and appends everything after it again with the changes. Of several
+ * calls with one id the first is replaced and the others are removed, as the SDK's own sessions do.
  */
 export function applyMutations(
   rows: readonly ShownRow[],

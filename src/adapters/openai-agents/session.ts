@@ -102,10 +102,7 @@ export class UndertextSession {
   readonly #store: SessionStore
   readonly #id: string
   readonly #options: Omit<UndertextSessionOptions, 'store' | 'sessionId'>
-  /**
-   * Receipts for reading the history: the last reader may compact it while no one else changes it. They exist
-   * only in this process.
-   */
+  /** Receipts for reading the history: the last reader may compact it while no one else changes it. They exist only in this process. */
   readonly #receipts = new WeakMap<object, Standing>()
   readonly #unanswered = new Unanswered<object, readonly object[]>({ placeAt, isSame })
   /** What `getItems` last returned in full. */
@@ -304,9 +301,8 @@ export class UndertextSession {
   }
 
   /**
-   * Compacts the session when due, unless the option `compact` is false; with `force`, always. The SDK's runner
-   * calls this after each turn it stored, with a receipt; a stale receipt compacts nothing. Returns the usage
-   * of the models that wrote summaries, else null.
+   * Compacts the session when due, unless the option `compact` is false; with `force`, always. The SDK's runner calls this after each turn
+   * it stored, with a receipt; a stale receipt compacts nothing. Returns the usage of the models that wrote summaries, else null.
    */
   async runCompaction(
     args: RunCompactionArgs = {},

@@ -220,10 +220,7 @@ function toCall({ toolCallId, toolName, input, providerOptions }: ToolCallPart):
   return { type: 'function_call', callId: toolCallId, name: toolName, arguments: written, ...fields }
 }
 
-/**
- * Reasoning that was read from this format. Only its own provider accepts other reasoning; emptied reasoning is
- * dropped.
- */
+/** Reasoning that was read from this format. Only its own provider accepts other reasoning; emptied reasoning is dropped. */
 function toReasoning({ text, providerOptions }: ReasoningPart): Item | undefined {
   const fields = keptFor(AGENTS, providerOptions)
   if (fields === undefined) return undefined
@@ -245,10 +242,7 @@ function keptItem({ provider, data }: ProviderPart): JsonObject | undefined {
   return isObject(kept) ? kept : undefined
 }
 
-/**
- * The content of a part in a message item, in a list of one; an empty list for a part without a place there,
- * which is reported.
- */
+/** The content of a part in a message item, in a list of one; an empty list for a part without a place there, which is reported. */
 function toContent(part: Part, isModel: boolean, writing: Writing): readonly Item[] {
   switch (part.type) {
     case 'text':
@@ -286,10 +280,7 @@ function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'outpu
   return own === 'refusal' ? { type: own, refusal: text, ...fields } : { type, text, ...fields }
 }
 
-/**
- * An image or file as content of a message, or of a list in a tool output, where audio is a file like any
- * other.
- */
+/** An image or file as content of a message, or of a list in a tool output, where audio is a file like any other. */
 function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): Item {
   const data = part.type === 'image' ? part.image : part.data
   const filename = part.type === 'file' && part.filename !== undefined ? { filename: part.filename } : {}

@@ -67,10 +67,7 @@ export type OpenAIToolCall =
   | { id: string; type: 'function'; function: { name: string; arguments: string } }
   | { id: string; type: 'custom'; custom: { name: string; input: string } }
 
-/**
- * A message of Chat Completions, as its SDK accepts it. Further fields that were read are written again without
- * being named here.
- */
+/** A message of Chat Completions, as its SDK accepts it. Further fields that were read are written again without being named here. */
 export type OpenAIMessage =
   | { role: 'system'; content: string | OpenAITextPart[]; name?: string }
   | { role: 'developer'; content: string | OpenAITextPart[]; name?: string }
@@ -127,9 +124,7 @@ export function kindOf(options: Parameters<typeof keptFor>[1]): Json | undefined
   return keptFor(OPENAI, options)?.type
 }
 
-/*
- * How OpenAI writes bytes, in its APIs and in libraries built on them: data URLs, and audio with a format name.
- */
+/* How OpenAI writes bytes, in its APIs and in libraries built on them: data URLs, and audio with a format name. */
 
 /** Bytes as a data URL. A given data URL is returned unchanged, parameters included. */
 export function dataUrlOf(data: string | Uint8Array, mediaType: string, base64: string): string {

@@ -131,11 +131,10 @@ function fromAnswer(
 }
 
 /**
- * Converts messages of OpenAI Chat Completions to neutral messages, ready to be appended. `developer` becomes
- * the role `system`, `function` the role `tool`; legacy calls get an id made of the function name. Arguments
- * that are not JSON stay a string. A `compaction` item of the Responses API becomes an assistant message. Each
- * result gets the tool name of the nearest earlier call with its id. Unknown parts and calls are kept whole and
- * reported. The input is not modified; values are shared with it.
+ * Converts messages of OpenAI Chat Completions to neutral messages, ready to be appended. `developer` becomes the role `system`, `function`
+ * the role `tool`; legacy calls get an id made of the function name. Arguments that are not JSON stay a string. A `compaction` item of the
+ * Responses API becomes an assistant message. Each result gets the tool name of the nearest earlier call with its id. Unknown parts and
+ * calls are kept whole and reported. The input is not modified; values are shared with it.
  *
  * Throws `INVALID_INPUT`, which names the place and never quotes the text, for a message that isn't valid in the API: an unknown role, a
  * call or a result without its id, a malformed part, data that is not base64. With `lenient`, such a part or message is kept as an unread

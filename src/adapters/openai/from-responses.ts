@@ -155,10 +155,9 @@ function fromScreenshot(output: JsonObject, path: string, reading: Reading): Too
 }
 
 /**
- * Converts items of the OpenAI Responses API to neutral messages, ready to be appended: items of a request
- * (`input`) and of a response (`response.output`). Takes a list of items, or an object with `input` (items, or
- * one user text) and perhaps `instructions`, which become leading system messages. Other fields of such an
- * object are not kept.
+ * Converts items of the OpenAI Responses API to neutral messages, ready to be appended: items of a request (`input`) and of a response
+ * (`response.output`). Takes a list of items, or an object with `input` (items, or one user text) and perhaps `instructions`, which become
+ * leading system messages. Other fields of such an object are not kept.
  *
  * Each item becomes one message: messages, reasoning, calls and results in neutral parts, every other item whole, as a part that is sent
  * only to OpenAI. Shells, patches and the computer are calls too. Each result gets the tool name of the nearest earlier call with its id.
@@ -179,9 +178,8 @@ export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionO
 }
 
 /**
- * `fromOpenAIResponses` for items that arrive one by one, in order: it remembers calls and reasoning. `next` is
- * the following item, absent at the end: reasoning and the item after it are linked. `path` is the place of the
- * item in errors and notes.
+ * `fromOpenAIResponses` for items that arrive one by one, in order: it remembers calls and reasoning. `next` is the following item, absent
+ * at the end: reasoning and the item after it are linked. `path` is the place of the item in errors and notes.
  */
 export function responsesReader(options?: ConversionOptions): ItemReader {
   return itemReader(new Reading(RESPONSES, options))

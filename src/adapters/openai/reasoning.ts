@@ -72,8 +72,7 @@ function textOrNone(value: Json | undefined): string | undefined {
 const SDK_NAMES = ['openai', 'azure'] as const
 
 /**
- * The fields that the AI SDK keeps of an item. Source: `itemId` and `reasoningEncryptedContent` of
- * `@ai-sdk/openai`, its Responses model.
+ * The fields that the AI SDK keeps of an item. Source: `itemId` and `reasoningEncryptedContent` of `@ai-sdk/openai`, its Responses model.
  */
 export function sdkItemOf(options: ReasoningPart['providerOptions']): { id?: string; encrypted?: string } {
   for (const name of SDK_NAMES) {

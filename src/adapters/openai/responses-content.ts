@@ -16,20 +16,18 @@ import { isEmpty, keptFor, keptUnder, mediaOf, stringAt, textBlocks } from '../w
 import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
 
 /*
- * Items of the OpenAI Responses API, in and out. One item becomes one message, and an item that was read is
- * written again as it was, the arguments of calls byte for byte.
+ * Items of the OpenAI Responses API, in and out. One item becomes one message, and an item that was read is written again as it was, the
+ * arguments of calls byte for byte.
  *
- * Messages, reasoning, tool calls and their results become neutral parts; other items are kept whole, as
- * provider parts of OpenAI with the data `{ item }`. They have no type at the top level, so that Chat
- * Completions does not mistake them for its own parts. The data of a `compaction` item is the item itself,
- * because Chat Completions reads it too.
+ * Messages, reasoning, tool calls and their results become neutral parts; other items are kept whole, as provider parts of OpenAI with the
+ * data `{ item }`. They have no type at the top level, so that Chat Completions does not mistake them for its own parts. The data of a
+ * `compaction` item is the item itself, because Chat Completions reads it too.
  *
  * Everything without a place in the neutral form is kept under the name `openai-responses`: with the part of an item that is one part, with
  * the first part of a message, and in `metadata` of a message that is a text or has no parts. Reserved there:
  *
  * - `item` holds the further fields of an item (its id, its status), `part` those of a part of content;
- * - `type` is the type of a call or a result other than those of functions, `field` the field that held its
- *   input;
+ * - `type` is the type of a call or a result other than those of functions, `field` the field that held its input;
  * - `arguments` is the text of arguments that `JSON.stringify` would write otherwise;
  * - `summary` and `content` are the layouts of reasoning, `content` also the layout of a result in several texts;
  * - `after` is the id of the reasoning before an item, `leads` marks reasoning that such an item followed;

@@ -72,9 +72,8 @@ function ownInside(part: ToolResultContent): Own | undefined {
  * providers, reasoning that is not OpenAI's, images and files of the assistant or the system, audio, empty messages, and metadata of
  * others. `onNote` receives each of these.
  *
- * Items that the API requires together stay together: reasoning is not sent without the item after it, and an
- * item without its reasoning is sent without its id, or not at all where the API requires an id. Throws
- * `INVALID_INPUT` for a part of an unknown type.
+ * Items that the API requires together stay together: reasoning is not sent without the item after it, and an item without its reasoning is
+ * sent without its id, or not at all where the API requires an id. Throws `INVALID_INPUT` for a part of an unknown type.
  */
 export function toOpenAIResponses(
   messages: readonly Message[],

@@ -36,9 +36,7 @@ export class Importer {
     this.#folders = folders
   }
 
-  /**
-   * Imports a file below a folder, with `skipBad` without its unreadable places. Two files at once would be two writers of a session.
-   */
+  /** Imports a file below a folder, with `skipBad` without its unreadable places. Two files at once would be two writers of a session. */
   file(folder: string, path: string, signal: AbortSignal, skipBad = false): Promise<FileOutcome> {
     const next = (): Promise<FileOutcome> => this.#file(folder, path, signal, skipBad)
     // An earlier import may have failed; its caller receives that error.
