@@ -53,7 +53,7 @@ export type UndertextStore = Pick<
 type Call = Awaited<ReturnType<typeof beginCall>>
 
 /**
- * A middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7). Each call of the model stores its conversation in a session
+ * Returns a middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7). Each call of the model stores its conversation in a session
  * and sends the session's view, compacted when necessary.
  *
  * - The log decides which messages of a prompt are new: an application may pass only its new message, or its whole history.

@@ -57,7 +57,7 @@ const optionsSchema = z.strictObject({
   provider: nameSchema.optional(),
   /** Default: the model's id. */
   model: nameSchema.optional(),
-  /** What a prompt contains: `auto` (default), `whole`, `new`. */
+  /** The content of prompts: `auto` (default), `whole`, `new`; see `PromptHistory`. */
   history: z.enum(['auto', 'whole', 'new'] satisfies PromptHistory[]).default('auto'),
   /** What happens if an application continues from an earlier message: `setAside` (default), `append`, `error`. */
   onDivergence: z.enum(['setAside', 'append', 'error'] satisfies OnDivergence[]).default('setAside'),
@@ -91,7 +91,7 @@ const optionsSchema = z.strictObject({
 export type UndertextOptions = z.input<typeof optionsSchema>
 export type CheckedOptions = z.output<typeof optionsSchema>
 
-/** Throws `INVALID_INPUT`. */
+/** Checks the options of the middleware. Throws `INVALID_INPUT`. */
 export function checkOptions(options: unknown): CheckedOptions {
   const checked = check(optionsSchema, options, 'undertext')
   if (isObject(checked.request)) {
@@ -112,7 +112,7 @@ const callSchema = z.strictObject({
 /** `providerOptions.undertext` of one call. */
 export type UndertextCallOptions = z.input<typeof callSchema>
 
-/** The options of a call; an empty object if it has none. Throws `INVALID_INPUT`. */
+/** Returns the options of a call, or an empty object if it has none. Throws `INVALID_INPUT`. */
 export function callOptions({ providerOptions }: SdkParams): UndertextCallOptions {
   const given = providerOptions?.undertext
   return given === undefined ? {} : check(callSchema, given, 'providerOptions.undertext')
@@ -165,7 +165,7 @@ export const chatOptionsSchema = z.strictObject({
   onConflict: z.enum(['merge', 'replace', 'error'] satisfies OnConflict[]).optional(),
   /** Returns ids for answers. Default: UUIDs. */
   generateMessageId: functionSchema<() => string>().optional(),
-  /** The actor in the audit of rewinds. */
+  /** The actor that the audit names for rewinds. */
   actor: nameSchema.optional(),
 })
 /** Options of `chatStore`. */
@@ -186,7 +186,7 @@ export const turnSchema = z.strictObject({
     )
     .optional(),
   provider: nameSchema.optional(),
-  /** Default: the model's version, or `v3`. */
+  /** The version of the AI SDK's models. Default: the model's version, or `v3`. */
   version: z.enum(['v2', 'v3', 'v4'] satisfies ModelMessageOptions['version'][]).optional(),
   /** The system prompt of this turn; counted, and returned as `system`. */
   system: z.string().optional(),

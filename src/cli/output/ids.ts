@@ -1,6 +1,6 @@
 import { headOf } from '../../core/messages/characters.ts'
 
-/** Fewest characters that an id is shown by. */
+/** The fewest characters of a shortened id. */
 const LEAST = 8
 
 /**

@@ -18,7 +18,7 @@ const PRINTABLE = /^[\x20-\x7e]*$/
 /** Widths of the first characters that were measured: measuring is the slowest part of a layout. */
 const WIDTHS = new Map<string, number>()
 const MOST_WIDTHS = 10_000
-/** Longest grapheme that is remembered: a longer one would keep the text in memory that it is a slice of. */
+/** The longest grapheme that is remembered. A longer slice would keep its whole text in memory. */
 const LONGEST_REMEMBERED = 12
 
 function widthOfCharacter(character: string): number {

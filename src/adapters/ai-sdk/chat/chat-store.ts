@@ -65,9 +65,9 @@ export type SaveInput = {
   readonly chatId: string
   /** The whole chat, as `onFinish` receives it. */
   readonly messages: readonly UIMessageLike[]
-  /** Default: the option of the chat store. */
+  /** How to save a list that doesn't continue the stored chat. Default: the option of the chat store. */
   readonly onConflict?: OnConflict | undefined
-  /** The field of the request's body: the edited or regenerated message. It and all later messages are rewound. */
+  /** `messageId` of the request's body: the edited or regenerated message. It and all later messages are rewound. */
   readonly messageId?: string | undefined
   /** The owner. Another owner's chat counts as not found; a chat without an owner is assigned this one. */
   readonly owner?: string
@@ -196,7 +196,6 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   }
 }
 
-/** See `withdraw` of `ChatStore`. */
 async function withdraw(chat: Chat, messageId: string | undefined): Promise<boolean> {
   const { store, chatId, actor } = chat
   const { stored, added } = await readChat(chat)
@@ -432,7 +431,6 @@ function isAnsweredRequest(rows: readonly Message[]): boolean {
   )
 }
 
-/** Stores the answer of a turn. */
 function endOf(
   chat: Chat,
   began: SaveResult,
@@ -507,7 +505,7 @@ function isBlank(text: unknown): boolean {
   return typeof text === 'string' && text.trim() === ''
 }
 
-/** Whether a message has more than step marks and empty texts. */
+/** Whether a message has anything other than step marks and empty texts. */
 function hasContent(message: unknown, isEmpty = (text: unknown): boolean => text === ''): boolean {
   if (!isObject(message) || !Array.isArray(message.parts)) return true
   return message.parts.some((part) => {

@@ -189,7 +189,7 @@ export type Target = {
 /**
  * Returns a chat after a whole list is saved.
  *
- * These differences are not conflicts: messages after the log's end; another text of a user's message (an edit); another answer instead of
+ * These differences are not conflicts: messages after the log's end; a changed text of a user message (an edit); another answer instead of
  * the last one (a regeneration); a newer version of the assistant's last message; a replacement of `messageId`. An older version of a
  * message changes nothing. Any other list without stored messages is a conflict, because another tab may have written them. Throws
  * `HISTORY_DIVERGED` for a conflict with `onConflict: 'error'`.
@@ -247,7 +247,6 @@ export type GivenMessage = {
   readonly rows: readonly NewMessage[]
 }
 
-/** A stored message, and its rows. */
 export type StoredUIMessage = {
   readonly message: SdkUIMessage
   readonly rows: readonly StoredMessage[]
@@ -313,11 +312,11 @@ function roleOf([first]: readonly NewMessage[]): string {
   return first?.role === 'tool' ? 'assistant' : (first?.role ?? 'assistant')
 }
 
-/** How many rows two versions have in common. */
+/** The common beginning of two versions. */
 type Common = {
-  /** How many rows are the same. */
+  /** The number of equal rows. */
   readonly rows: number
-  /** How many results of the next row are the same. */
+  /** The number of equal results in the next row. */
   readonly parts: number
   /** Whether `stored` begins with all of `wanted`. */
   readonly isPrefix: boolean
@@ -334,7 +333,7 @@ function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]
   return { rows, parts, isPrefix }
 }
 
-/** How many results both rows begin with, if one of them has no others. */
+/** The number of results with which both rows begin, if one of them has no others. */
 function commonResults(a: NewMessage, b: NewMessage): number {
   if (a.role !== 'tool' || b.role !== 'tool') return 0
   if (canonicalJson(a.metadata ?? {}) !== canonicalJson(b.metadata ?? {})) return 0

@@ -14,7 +14,7 @@ export type Question = {
   onText(text: string): void
 }
 
-/** Tokens as `recordResponse` takes them; `inputTokens` excludes those from a cache. */
+/** Tokens in the form of `recordResponse`; `inputTokens` excludes tokens from a cache. */
 export type ReplyUsage = {
   readonly inputTokens: number
   readonly cacheReadTokens?: number
@@ -32,7 +32,7 @@ export type Reply = {
   readonly usage?: ReplyUsage | undefined
   /** The model that answered, as its provider names it. */
   readonly model?: string | undefined
-  /** Tools that the model tried to call. A chat runs none. */
+  /** The tools that the model tried to call. A chat doesn't run tools. */
   readonly calledTools: readonly string[]
 }
 

@@ -75,7 +75,7 @@ async function urlBackend(
   return addressBackend({ url, model: chosen, provider, apiKey: keyFor(address, apiKeyEnv, env) })
 }
 
-/** The API key for an address. The default one is not sent unencrypted to another machine unless it is named. */
+/** Returns the API key for an address. The default key isn't sent unencrypted to another machine unless its variable is named. */
 function keyFor(address: URL, name: string | undefined, env: Context['env']): string | undefined {
   if (name === undefined) {
     const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(address.hostname)

@@ -21,7 +21,7 @@ export class Access {
     this.owner = owner
   }
 
-  /** A session. Throws `SESSION_NOT_FOUND`, for a session of another owner exactly as for an unknown one. */
+  /** Returns a session. Throws `SESSION_NOT_FOUND`, for another owner's session exactly as for an unknown one. */
   async session(id: string): Promise<Session> {
     const session = await this.store.sessions.get(id)
     if (!this.sees(session)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
@@ -43,7 +43,7 @@ export class Access {
   }
 }
 
-/** Each lets a client change the store in one way. */
+/** Each permission lets a client change the store in one way. */
 export type Permission = (typeof PERMISSIONS)[number]
 
 /** The context of a call. */
@@ -63,7 +63,7 @@ export type Tool = {
   readonly description: string
   readonly input: z.ZodObject
   readonly output: z.ZodObject
-  /** What `--allow` must name; a tool without one only reads. */
+  /** The permission that `--allow` must name; a tool without one only reads. */
   readonly permission?: Permission
   /** Whether a second call with the same arguments changes nothing. True for a tool that only reads. */
   readonly idempotent?: boolean
