@@ -12,8 +12,8 @@ import { wellFormedMessages } from '../core/messages/well-formed.ts'
 import { hasScheme, isTextBlock, joinBlocks, jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
 
 /*
- * What all conversions between the neutral form and another format share: how content that does not fit is
- * refused, kept or reported.
+ * The common part of all conversions between the neutral form and another format: how content that doesn't fit is rejected, kept or
+ * reported.
  */
 
 /**
@@ -41,28 +41,22 @@ export type ConversionNote = {
 /** How a conversion handles content that does not fit. */
 export type ConversionOptions = {
   /**
-   * Keeps content that the format does not allow as an unread part instead of refusing the whole conversion.
-   * Default: false. A value that is not a list is refused in any case.
+   * Keeps content that the format doesn't allow as an unread part, instead of rejecting the whole conversion. Default: false. A value that
+   * isn't a list is always rejected.
    */
   readonly lenient?: boolean | undefined
-  /**
-   * Receives a note for everything that was kept whole, not read, changed or not sent, in the order of the
-   * messages.
-   */
+  /** Receives a note for everything that was kept whole, not read, changed or not sent, in the order of the messages. */
   readonly onNote?: ((note: ConversionNote) => void) | undefined
 }
 
 export { UNREAD }
 
-/** Whether a part alone makes no message that a provider accepts: reasoning, or a blank text. */
+/** Whether providers reject a message that holds only this part: reasoning, or a blank text. */
 export function isSilent({ type, text }: { readonly type: string; readonly text?: unknown }): boolean {
   return type === 'reasoning' || (type === 'text' && typeof text === 'string' && text.trim() === '')
 }
 
-/**
- * Why a part that was kept whole is not sent, in the same words for every format. `own` is the provider of the
- * format.
- */
+/** Returns why a part that was kept whole is not sent, in the same words for every format. `own` is the provider of the format. */
 export function whyNotSent(provider: string, own: string): string {
   if (provider === UNREAD) return 'it could not be read, so nothing sends it'
   return provider === own ? 'this form has no part for it' : 'it is for another provider alone'
@@ -100,12 +94,11 @@ export class Conversion {
     this.#messageIndex = messageIndex
   }
 
-  /** Sends a note about a place. */
   note(kind: ConversionNoteKind, place: string, why: string): void {
     callOut(() => this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why }))
   }
 
-  /** Messages without unpaired surrogates, which providers refuse; each change is reported. */
+  /** Returns the messages without unpaired surrogates, which providers reject, and reports each change. */
   sendable<M extends Message>(messages: readonly M[]): readonly M[] {
     return wellFormedMessages(messages, (index) => {
       this.at(index)
@@ -118,7 +111,7 @@ export class Conversion {
     this.note('not-sent', place, why)
   }
 
-  /** A provider part that holds something whole, for its provider alone, and the report of it. */
+  /** Returns a provider part that keeps a value whole, for its provider only, and reports it. */
   keep(
     provider: string,
     data: JsonObject,
@@ -130,7 +123,7 @@ export class Conversion {
   }
 
   /**
-   * Reads the messages of a list with one function. With `lenient`, a message that is refused becomes a user message with an unread part.
+   * Reads the messages of a list with one function. With `lenient`, a message that is rejected becomes a user message with an unread part.
    * `first` is the index of the first message in the caller's list.
    */
   messages(
@@ -146,13 +139,13 @@ export class Conversion {
     })
   }
 
-  /** Reads one message out of its fields. With `lenient`, a message that is refused becomes a user message with an unread part. */
+  /** Reads one message out of its fields. With `lenient`, a message that is rejected becomes a user message with an unread part. */
   message(value: unknown, index: number, place: string, read: (fields: JsonObject) => Message): Message {
     this.at(index)
     return messageRead(this.reading(value, place, () => read(jsonMessageAt(value, place))))
   }
 
-  /** Reads the parts of a list with one function. With `lenient`, a part that is refused becomes an unread part. */
+  /** Reads the parts of a list with one function. With `lenient`, a part that is rejected becomes an unread part. */
   parts<P>(list: unknown, place: string, read: (part: JsonObject, place: string) => P): (P | ProviderPart)[] {
     return listAt(list, place).map((part, i) => {
       const at = `${place}[${i}]`
@@ -182,8 +175,8 @@ export class Conversion {
   }
 
   /**
-   * Returns what `read` returns. A value that `read` refuses (`INVALID_INPUT`) is refused, or with `lenient`
-   * kept as an unread part and reported; every other error is rethrown.
+   * Returns the result of `read`. A value that `read` rejects (`INVALID_INPUT`) is rejected, or with `lenient` kept as an unread part and
+   * reported. Other errors are rethrown.
    */
   reading<T>(value: unknown, place: string, read: () => T): T | ProviderPart {
     if (!this.#lenient) return readable(place, read)

@@ -89,12 +89,11 @@ function isItem({ type }: JsonObject): boolean {
 }
 
 /**
- * Detects the format of a list of messages from their shapes, never from their texts. Messages of plain text
- * are the same in every format and count as `openai`, which also has system messages within the list. Gemini
- * contents are recognized by their `parts`.
+ * Detects the format of a list of messages from their shapes, never from their texts. Messages of plain text are the same in every format
+ * and count as `openai`, which also has system messages within the list. Gemini contents are recognized by their `parts`.
  *
- * Returns `undefined` for an empty list, for a value that is not a message, for unknown parts, and when
- * messages contradict each other. Never throws.
+ * Returns `undefined` for an empty list, for a value that isn't a message, for unknown parts, and if messages contradict each other. Never
+ * throws.
  */
 export function detectFormat(messages: readonly unknown[]): MessageFormat | undefined {
   return readable('detectFormat', () => {
@@ -141,10 +140,7 @@ export function detectFormat(messages: readonly unknown[]): MessageFormat | unde
 
 const GEMINI_ROLES: ReadonlySet<unknown> = new Set([undefined, 'user', 'model', 'function'])
 
-/**
- * Whether a message has `parts` instead of `content`. Gemini parts have no type; those of the AI SDK's
- * `UIMessage` have one.
- */
+/** Whether a message has `parts` instead of `content`. Gemini parts have no type; those of the AI SDK's `UIMessage` have one. */
 function isGeminiContent(message: unknown): boolean {
   if (!isObject(message) || !GEMINI_ROLES.has(message.role) || message.content !== undefined) return false
   const { role, parts } = message

@@ -4,11 +4,11 @@ import { unlessUnknown } from '../store/arguments.ts'
 import type { Store } from '../store/store.ts'
 
 /*
- * One rule for all adapters: for an owner, a session of another owner is unknown. A session without an owner is open to every owner, and
- * belongs to the first for whom something is written to it.
+ * One rule for all adapters: another owner's session counts as not found. A session without an owner is open to every owner, and is
+ * assigned to the first owner for whom something is written to it.
  */
 
-/** Methods whose first argument is no session, or a session to be created. All others are checked, new ones too. */
+/** Methods whose first argument isn't a session, or is a session to create. All others are checked, including future ones. */
 const WITHOUT_SESSION: ReadonlySet<string> = new Set([
   ...[
     'sessions.create',
@@ -23,15 +23,15 @@ const WITHOUT_SESSION: ReadonlySet<string> = new Set([
   ...['on', 'once', 'off', 'close'],
 ])
 
-/** What the check itself calls. */
+/** The store methods that the check calls. */
 type Checking = Pick<Store, 'sessions'>
 
 /** The owners of stores that `ownedStore` returned. */
 const ownerOf = new WeakMap<object, string>()
 
 /**
- * A store for one owner: methods throw `SESSION_NOT_FOUND` for a session of another owner. `append` creates an unknown session, as always.
- * Without an owner it is the store itself.
+ * Returns a store for one owner, whose methods throw `SESSION_NOT_FOUND` for another owner's session. `append` still creates an unknown
+ * session. Without an owner, the store itself is returned.
  */
 export function ownedStore<S extends Checking>(store: S, owner: string | undefined): S {
   if (owner === undefined || ownerOf.get(store) === owner) return store
@@ -50,7 +50,7 @@ export function ownedStore<S extends Checking>(store: S, owner: string | undefin
         const method = value.bind(target) as (...given: unknown[]) => unknown
         if (WITHOUT_SESSION.has(`${topic}${String(key)}`)) return method
         return async (sessionId: unknown, ...rest: unknown[]) => {
-          // The method itself refuses what is not an id.
+          // The method itself rejects a value that isn't an id.
           if (typeof sessionId === 'string') await refuseOthers(sessionId)
           return method(sessionId, ...rest)
         }

@@ -14,8 +14,8 @@ import type { UsageReportInput } from '../store/requests/record.ts'
 import type { Store } from '../store/store.ts'
 
 /*
- * What models that recover from overflows share in every library: the model is called through
- * `withOverflowRecovery`, and its usage is recorded for the prepared request.
+ * The common part of the recovering models of all libraries: a model is called through `withOverflowRecovery`, and its usage is recorded
+ * for the prepared request.
  */
 
 /** The store methods that a recovering model needs. */
@@ -29,9 +29,9 @@ export type SessionNames = {
 }
 
 /**
- * Records provider, model and owner of a session that has none yet; existing values are never replaced. A model is recorded only together
- * with its provider. An unknown session is ignored, or with `creates` created with them, so that it never exists without its owner. Throws
- * `SESSION_NOT_FOUND` for a session of another owner.
+ * Records the provider, model and owner of a session that lacks them; existing values are never replaced. A model is recorded only together
+ * with its provider. An unknown session is ignored; with `creates`, it is created with these values, so that it never exists without its
+ * owner. Throws `SESSION_NOT_FOUND` for a session of another owner.
  */
 export async function noteSession(
   store: Pick<Store, 'sessions'>,
@@ -44,7 +44,7 @@ export async function noteSession(
   if (session !== undefined) {
     const isOwned = owner === undefined || session.owner === owner
     const change = { ...missingNames(session, { provider, model }), ...(!isOwned && { owner }) }
-    // Of two owners who claim a session at once, the second finds none.
+    // If two owners claim a session at once, it counts as not found for the second.
     if (Object.keys(change).length > 0) await store.sessions.update(id, change, defined({ owner }))
     return
   }
@@ -58,8 +58,9 @@ export async function noteSession(
 }
 
 /**
- * Records the usage of one model call, and what was sent; returns the id of the recorded request. The response was already delivered and
- * paid for: if recording fails, the process emits a warning. Without a report, or with one of 0 tokens, the request alone is recorded.
+ * Records the usage of one model call, and what was sent; returns the id of the recorded request. If recording fails, the process emits a
+ * warning, because the response was already delivered and paid for. Without a report, or with one of 0 tokens, the request alone is
+ * recorded.
  */
 export async function recordCall(
   store: Pick<Store, 'requests'>,
@@ -69,7 +70,7 @@ export async function recordCall(
   return recordReport(store, request, usage, { ...describedBy(request), request })
 }
 
-/** Records the usage of a call as `recordCall` does, with what is known of its request. */
+/** Records the usage of a call as `recordCall` does, with the known facts of its request. */
 export async function recordReport(
   store: Pick<Store, 'requests'>,
   { sessionId, provider, model }: Pick<PreparedRequest, 'sessionId' | 'provider' | 'model'>,
@@ -128,7 +129,7 @@ export class Unanswered<Item, Answer> {
     this.#rules = rules
   }
 
-  /** A call begins, with this item at the end of its input. The result is to be called when its request is recorded. */
+  /** Begins a call whose input ends with this item. The returned function must be called once the request is recorded. */
   asked(last?: Item): (requestId: string, answer: Answer) => void {
     const began = this.#count
     return (requestId, answer) => {
@@ -138,8 +139,8 @@ export class Unanswered<Item, Answer> {
   }
 
   /**
-   * Finds the answers in a list that was stored. Of equal answers the newest is meant, because a turn may end without storing its own. An
-   * answer that is stored makes all stale that ended before its call began.
+   * Finds the answers in a list that was stored. Among equal answers the newest is chosen, because a turn may end without storing its own.
+   * A stored answer makes every answer stale that ended before its call began.
    */
   take(
     items: readonly Item[],
@@ -182,13 +183,13 @@ export class Unanswered<Item, Answer> {
   }
 }
 
-/** Those that meet a condition, or all when none does. */
+/** Returns the items that meet a condition, or all items if none does. */
 function preferred<T>(list: readonly T[], condition: (one: T) => boolean): readonly T[] {
   const met = list.filter(condition)
   return met.length > 0 ? met : list
 }
 
-/** Records where answers are stored. They are stored all the same: if recording fails, the process emits a warning. */
+/** Records where answers are stored. If that fails, the process emits a warning, because the answers themselves are stored. */
 export async function recordAnswers(
   store: Pick<Store, 'requests'>,
   sessionId: string,
@@ -203,7 +204,7 @@ export async function recordAnswers(
   }
 }
 
-/** Appends to a session after its names were recorded. Messages that cannot be stored create no session. */
+/** Appends to a session after recording its names. Messages that can't be stored don't create a session. */
 export async function appendNamed(
   store: Pick<Store, 'append' | 'sessions'>,
   id: string,
@@ -236,10 +237,7 @@ export async function recordCallOf(
   return recordCall(store, request, usage)
 }
 
-/**
- * Returns the iterable once its first content has arrived. An error before that is thrown, so that the request
- * can be retried.
- */
+/** Returns the iterable once its first content has arrived. An error before that is thrown, so that the request can be retried. */
 export async function begunIterable<T>(
   source: AsyncIterable<T>,
   isPrelude: (value: T) => boolean = () => false,

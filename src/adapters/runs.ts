@@ -8,15 +8,12 @@ import { Conversion, type ConversionOptions } from './conversion.ts'
 /** A format with a separate system prompt and two roles, user and model. */
 type PromptedFormat<Flag extends string> = {
   readonly name: string
-  /** Its own option, and the default of that. */
+  /** The name of its own option; `byDefault` is the option's default. */
   readonly flag: Flag
   readonly byDefault: boolean
 }
 
-/**
- * Checks messages and options of a conversion to such a format, and counts the leading system messages. Throws
- * `INVALID_INPUT`.
- */
+/** Checks messages and options of a conversion to such a format, and counts the leading system messages. Throws `INVALID_INPUT`. */
 export function beginWriting<Flag extends string>(
   given: readonly Message[],
   options: ConversionOptions & { readonly [name in Flag]?: boolean | undefined },
@@ -36,10 +33,9 @@ export function beginWriting<Flag extends string>(
   return { conversion, isSet, leading: firstTurn === -1 ? messages.length : firstTurn, messages }
 }
 
-/** The conversion, and the place of what is written in the input. */
+/** The conversion, and the place in the input of the part being written. */
 export type Writing = { readonly conversion: Conversion; readonly path: string }
 
-/** Reports that something is not sent. */
 export function leftOut({ conversion, path }: Writing, why: string): undefined {
   return conversion.leaveOut(path, why)
 }
@@ -51,10 +47,7 @@ export function beginTurn({ role }: Message, index: number, conversion: Conversi
     conversion.note('changed', `[${index}]`, 'a system message after others is sent as a user message')
 }
 
-/**
- * Parts with the results first, as APIs require. Only in messages that were not read from the same format do
- * other parts precede them.
- */
+/** Parts with the results first, as APIs require. Other parts precede them only in messages that were not read from the same format. */
 export function resultsFirst(parts: readonly Part[]): readonly Part[] {
   return [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))]
 }
@@ -141,8 +134,7 @@ function answersById(parts: readonly Part[]): Map<string, ToolResultPart[]> {
 }
 
 /**
- * Adds a run of results or of other parts, without blank texts unless another text is beside them. Reasoning
- * alone joins the run before it.
+ * Adds a run of results or of other parts, without blank texts unless another text is beside them. Reasoning alone joins the run before it.
  */
 function addRun(runs: (readonly Part[])[], added: readonly Part[]): void {
   const hasWords = added.some((part) => part.type === 'text' && !isBlank(part.text))

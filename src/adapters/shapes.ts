@@ -3,8 +3,8 @@ import { fileDataAt } from './conversion.ts'
 import { listAt, objectAt, stringAt } from './wire.ts'
 
 /*
- * Shapes of the messages, items and parts of SDKs. Not a schema library, because an error must name the place and the rule, and not the
- * alternatives of a union that did not match.
+ * Shapes of the messages, items and parts of SDKs. A schema library is not used, because an error must name the place and the rule, not the
+ * alternatives of a union that didn't match.
  */
 
 /** Returns a value of this shape. Throws `INVALID_INPUT` with the place for a value of another shape. */

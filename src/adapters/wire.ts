@@ -1,6 +1,4 @@
-/*
- * What the formats share: checks of shape, data of images and files, and layouts of text blocks.
- */
+/* The common part of the formats: checks of shape, data of images and files, and layouts of text blocks. */
 
 import { invalid } from '../core/errors.ts'
 import { imageTypeOf } from '../core/messages/images.ts'
@@ -33,16 +31,12 @@ export function stringAt(value: unknown, path: string): string {
   return value
 }
 
-/**
- * The most fields a message may have: reading it visits all of them about ten times, and so does each later
- * reader.
- */
+/** The most fields a message may have: reading it visits all of them about ten times, and so does each later reader. */
 const MOST_FIELDS = 10_000
 
 /**
- * A message as an object of JSON values; the same object where it is one already. Fields that are `undefined`
- * count as absent, at any depth, as they are when a message is sent. Throws `INVALID_INPUT` for values that
- * JSON cannot express, and for more than 10,000 fields.
+ * Returns a message as an object of JSON values; the same object if it already is one. Fields that are `undefined` count as absent at any
+ * depth, as when a message is sent. Throws `INVALID_INPUT` for values that JSON cannot express, and for more than 10,000 fields.
  */
 export function jsonMessageAt(value: unknown, path: string): JsonObject {
   const given = objectAt(value, path)
@@ -74,10 +68,7 @@ export function isEmpty(fields: JsonObject): boolean {
   return true
 }
 
-/**
- * The fields that a format keeps under its name in `metadata` or `providerOptions`; `undefined` if there are
- * none.
- */
+/** The fields that a format keeps under its name in `metadata` or `providerOptions`; `undefined` if there are none. */
 export function keptFor(
   provider: string,
   kept: JsonObject | ProviderOptions | undefined,
@@ -87,8 +78,8 @@ export function keptFor(
 }
 
 /**
- * Fields as options of a part, under a format's name, where `keptFor` finds them; no options for no fields,
- * unless `mark` is set to identify the part as the format's own.
+ * Fields as options of a part, under a format's name, where `keptFor` finds them. Without fields there are no options, unless `mark`
+ * identifies the part as the format's own.
  */
 export function keptUnder(
   provider: string,
@@ -98,7 +89,10 @@ export function keptUnder(
   return isEmpty(fields) && !mark ? {} : { providerOptions: { [provider]: fields } }
 }
 
-/** An object with another value in a field, or without the field for `undefined`. `at` is the way to it, such as `source.data`. */
+/**
+ * Returns an object with another value in a field, or without the field for `undefined`. `at` is the path to the field, such as
+ * `source.data`.
+ */
 export function replacedAt(block: object, at: string, value: unknown): object {
   const dot = at.indexOf('.')
   const name = dot === -1 ? at : at.slice(0, dot)
@@ -130,8 +124,8 @@ export function joinBlocks(
 }
 
 /**
- * Splits a text into the blocks it was read from. A text of another length, because other content is shown
- * instead, is one block. `undefined` when the layout is not ours, or nothing is left to show.
+ * Splits a text into the blocks it was read from. A text of another length, because other content is shown instead, is one block. Returns
+ * `undefined` if the layout isn't ours, or nothing is left to show.
  */
 export function textBlocks(text: string, layout: Json | undefined): TextBlock[] | undefined {
   if (!Array.isArray(layout)) return undefined
@@ -156,10 +150,7 @@ export type Media =
   | { readonly url: string }
   | { readonly base64: string; readonly mediaType: string | undefined }
 
-/**
- * Reads the data of an image or file part: a URL, a data URL, base64 or bytes. A stated media type takes
- * precedence.
- */
+/** Reads the data of an image or file part: a URL, a data URL, base64 or bytes. A stated media type takes precedence. */
 export function mediaOf(data: string | Uint8Array, stated: string | undefined): Media {
   const known = stated?.endsWith('/*') ? undefined : stated
   if (typeof data !== 'string') {
@@ -202,15 +193,15 @@ export function parsedArguments(text: string): Json {
 }
 
 /**
- * Arguments as a value, and their text as `raw` where `JSON.stringify` would write another: `argumentsText`
- * needs it to write the same bytes again.
+ * Returns arguments as a value, and their text as `raw` if `JSON.stringify` would write a different text: `argumentsText` needs `raw` to
+ * write the same bytes again.
  */
 export function readArguments(text: string): { input: Json; raw: { arguments?: string } } {
   const input = parsedArguments(text)
   return { input, raw: stringifyJson(input) === text ? {} : { arguments: text } }
 }
 
-/** An input as the text of arguments: the original text while it still has the same meaning. */
+/** Returns an input as the text of arguments: the original text as long as it still means the same input. */
 export function argumentsText(input: Json, raw: Json | undefined): string {
   const isSame = typeof raw === 'string' && canonicalJson(parsedArguments(raw)) === canonicalJson(input)
   return isSame ? raw : stringifyJson(input)

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander'
 
 /**
- * The arguments in a form in which no value looks like an option: values joined to their options (`--after=-x`), operands after `--`.
- * commander would take an id such as `-Kx` for options, also where only an id can be. Unchanged where the words are not valid, so that
- * commander reports what is wrong.
+ * Returns the arguments in a form in which no value looks like an option: values joined to their options (`--after=-x`), operands after
+ * `--`. Otherwise commander would read an id such as `-Kx` as options, even where only an id is possible. Invalid arguments are returned
+ * unchanged, so that commander reports the error.
  */
 export function withoutAmbiguity(program: Command, argv: readonly string[]): readonly string[] {
   const globals = [...program.options, new Option('-h, --help')]
@@ -35,7 +35,7 @@ export function withoutAmbiguity(program: Command, argv: readonly string[]): rea
       options.push(value === undefined ? wordOf(option) : `${wordOf(option)}=${value}`)
     } else if (command === undefined) {
       command = program.commands.find((one) => one.name() === word)
-      // Of `help` and the completion all words are operands.
+      // For `help` and the completion, all words are operands.
       if (command === undefined || word.startsWith('__')) return argv
     } else {
       if (word.length > 1 && word.startsWith('-') && !isOperand(word, command, operands.length)) return argv

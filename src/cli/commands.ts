@@ -58,7 +58,6 @@ function kebab(name: string): string {
 /** Runs an action in a context of its own. */
 export type Runner = (action: (context: Context) => Promise<number>) => Promise<void>
 
-/** Adds all commands to the program. */
 export function addCommands(program: Command, run: Runner): void {
   const runs =
     (load: Load) =>
@@ -68,7 +67,7 @@ export function addCommands(program: Command, run: Runner): void {
     declare(program.command(name).summary(summary).description(description))
       .addHelpText('after', examplesText(examples))
       .action(runs(action))
-  // What the completion scripts call.
+  // The completion scripts call this.
   program
     .command('__complete [words...]', { hidden: true })
     .action(runs(async () => (await import('./commands/completion.ts')).printCandidates))

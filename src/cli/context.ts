@@ -7,7 +7,7 @@ import { createStyle, hasColours, printable, safeText, sealed, unmark } from './
 /** Characters that are written together. */
 const CHUNK = 65_536
 
-/** Joins short texts to pieces that are worth a write. */
+/** Joins short texts into pieces that are worth a write. */
 export async function* chunked(texts: AsyncIterable<string>): AsyncGenerator<string> {
   let piece = ''
   for await (const text of texts) {
@@ -160,7 +160,7 @@ export async function page(
   }
 }
 
-/** Pieces of a text. Those that were looked at, or given to a pager that never started, are kept. */
+/** Pieces of a text. Pieces that were read ahead, or given to a pager that never started, are kept. */
 class Source {
   readonly #pieces: AsyncIterator<string> | Iterator<string>
   /** Pieces to be repeated before the next one. */
@@ -170,7 +170,7 @@ class Source {
     this.#pieces = Symbol.asyncIterator in pieces ? pieces[Symbol.asyncIterator]() : pieces[Symbol.iterator]()
   }
 
-  /** Whether the text and the prompt after it fill so many lines; reads as much of it as that takes. */
+  /** Whether the text and the prompt after it fill this many lines. Reads only as much of the text as needed. */
   async isLong(rows: number): Promise<boolean> {
     let lines = 1
     while (lines < rows) {

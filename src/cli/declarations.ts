@@ -25,17 +25,17 @@ import {
 } from './options.ts'
 
 /*
- * What each command takes, and what `--help` shows of it. Nothing here loads the store, zod or the database, so that help and completion
- * are quick.
+ * The operands and options of each command, and its help text. Nothing here loads the store, zod or the database, so that help and
+ * completion are quick.
  */
 
 type Declaration = {
   /** The line in the list of commands. */
   readonly summary: string
   readonly description: string
-  /** What each example does, by what is typed. */
+  /** The effect of each example, by the words that are typed. */
   readonly examples: { readonly [typed: string]: string }
-  /** What follows the name, in order. */
+  /** The operands after the name, in order. */
   readonly operands?: { readonly [written: string]: string | Choice }
   /** By the name under which the action receives it: `dryRun` is `--dry-run`. */
   readonly options: { readonly [name: string]: Declared<unknown> }

@@ -31,13 +31,13 @@ export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   130: 'interrupted, or declined',
 }
 
-/** Failures of the command line alone; those of the store keep their own codes. */
+/** Failures of the command line only; the store's failures keep their own codes. */
 const OWN_EXITS = {
   /** An argument or option that is not valid. */
   WRONG_USE: EXIT.wrongUse,
   /** A named store or file does not exist. */
   NOT_THERE: EXIT.notFound,
-  /** A part of an id that several ids have. */
+  /** Part of an id that matches several ids. */
   AMBIGUOUS: EXIT.wrongUse,
   /** A question was answered with no, or could not be asked. */
   DECLINED: EXIT.interrupted,
@@ -82,10 +82,10 @@ export type Failure = {
   readonly hint?: string | undefined
 }
 
-/** The option of the command with the name of a field of the API, such as `--max-tokens` of `maxTokens`. */
+/** Returns the command's option for a field of the API, such as `--max-tokens` for `maxTokens`. */
 export type FlagOf = (field: string) => string | undefined
 
-/** The exit code of an error of the package, and what a command says about it. */
+/** The exit code of an error of the package, and a command's message about it. */
 type Words<C extends ErrorCode> = {
   readonly exit: ExitCode
   /** Replaces the error's own message, which is written for programs and may name options of the API. */
@@ -94,9 +94,11 @@ type Words<C extends ErrorCode> = {
   readonly hint?: string | ((facts: Failures[C]) => string | undefined)
 }
 
-/** How the program ends and what it says, by error. A message that names a function or an option of the API needs a sentence here. */
+/**
+ * The exit code and the message of the program, by error. A message that names a function or an option of the API needs a sentence here.
+ */
 export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
-  // A function's name before the problem is of no use here; that of a field is.
+  // A function's name before the problem is useless here; a field's name isn't.
   INVALID_INPUT: {
     exit: EXIT.wrongUse,
     sentence: ({ problems }, flagOf) => {

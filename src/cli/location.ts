@@ -3,7 +3,7 @@ import { isAddress, isPostgresUrl, locationOf, shownPath } from '../storage/loca
 import type { Location } from './command.ts'
 import { CliError } from './errors.ts'
 
-/** What named the store, for people. */
+/** The source of the store's name, for people. */
 export const LOCATED_BY: { readonly [from in Location['from']]: string } = {
   option: '--db',
   environment: 'UNDERTEXT_DB',
@@ -32,7 +32,7 @@ export function shownName(name: string): string {
   return isPostgresUrl(name) ? locationOf(name) : isAddress(name) ? 'an address' : shownPath(name)
 }
 
-/** What was typed to name something in a store, as an error repeats it: `user:password@host` is an address in the wrong place. */
+/** A text typed to name something in a store, as an error repeats it: `user:password@host` is an address in the wrong place. */
 export function shownTyped(given: string): string {
   const colon = given.indexOf(':')
   return colon !== -1 && given.lastIndexOf('@') > colon ? 'an address' : given

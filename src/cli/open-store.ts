@@ -8,7 +8,7 @@ import { LOCATED_BY } from './location.ts'
 import { isBlankFile, isMissing, prepareFile, serverFacts } from './store-facts.ts'
 import { installedTokenizer } from './token-counter.ts'
 
-/** Opens the store of a command, as `Context.open` describes. Warns on `err` of variables with our prefix that nothing reads. */
+/** Opens the store of a command, as `Context.open` describes. Warns on `err` about variables with our prefix that nothing reads. */
 export async function openAt(
   location: Location,
   access: 'read' | 'change' | 'write',
@@ -37,7 +37,7 @@ export async function openAt(
   })
 }
 
-/** Makes the installed tokenizers that sessions of the store were counted with known to it. */
+/** Registers the installed tokenizers with which sessions of the store were counted. */
 export async function loadTokenizers(store: Store): Promise<void> {
   const { byName } = contextOf(store).estimators
   for (const name of await estimatorNames(store)) {
@@ -47,7 +47,7 @@ export async function loadTokenizers(store: Store): Promise<void> {
   }
 }
 
-/** None where they cannot be read: the command itself reports what is wrong with the store. */
+/** Returns no names if they can't be read, because the command itself reports problems of the store. */
 async function estimatorNames(store: Store): Promise<readonly string[]> {
   try {
     return await storageOf(store).estimatorNames()

@@ -28,7 +28,10 @@ export const EXPORT_FORMATS = ['history', 'markdown', 'html', ...VIEW_FORMATS] a
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
-/** An option as a command declares it: made for a flag such as `--dry-run`. `given` is the type of what the action receives. */
+/**
+ * An option as a command declares it: a function that makes it for a flag such as `--dry-run`. `given` is the type of the value that the
+ * action receives.
+ */
 export type Declared<G> = ((flag: string) => Option) & { readonly given: G }
 
 type GivenOf<D> = D extends Declared<infer G> ? G : never
@@ -44,7 +47,7 @@ function declared<G>(make: (flag: string) => Option): Declared<G> {
   return make as Declared<G>
 }
 
-/** Whether it is given. */
+/** An option without a value: true if it is given. */
 export function flag(about: string): Declared<boolean | undefined> {
   return declared((flag) => new Option(flag, about))
 }
@@ -58,12 +61,12 @@ export function text(value: string, about: string): Declared<string | undefined>
   return declared((flag) => new Option(`${flag} <${value}>`, about))
 }
 
-/** A text that may be left out: then it is `true`. */
+/** A text that may be omitted; the value is then `true`. */
 export function optionally(value: string, about: string): Declared<string | boolean | undefined> {
   return declared((flag) => new Option(`${flag} [${value}]`, about))
 }
 
-/** A value that a function reads from the text, and from what was read before when it is repeated. */
+/** A value that a function reads from the text, and from the earlier value if the option is repeated. */
 export function read<T>(
   value: string,
   about: string,
@@ -97,7 +100,7 @@ export function severalOf<const V extends readonly string[]>(
   )
 }
 
-/** The option excludes another one. */
+/** Makes an option exclude another one. */
 export function against<G>(other: string, option: Declared<G>): Declared<G> {
   return declared((flag) => option(flag).conflicts(other))
 }
@@ -106,12 +109,12 @@ export function withDefault<T>(value: T, option: Declared<T | undefined>): Decla
   return declared((flag) => option(flag).default(value))
 }
 
-/** The option must be given. */
+/** Makes an option required. */
 export function needed<G>(option: Declared<G>): Declared<Exclude<G, undefined>> {
   return declared((flag) => option(flag).makeOptionMandatory())
 }
 
-/** The option also has a short flag. */
+/** Adds a short flag to an option. */
 export function short<G>(letter: string, option: Declared<G>): Declared<G> {
   return declared((flag) => option(`-${letter}, ${flag}`))
 }

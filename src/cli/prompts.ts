@@ -16,7 +16,7 @@ import { safeLine, safeText, unmark } from './output/safe-text.ts'
  * to it are made safe. They go to `err`, so that the output can be piped.
  */
 
-// Ctrl-D closes the line editor of a question, which would otherwise wait for ever.
+// Ctrl-D closes the line editor of a question, which would otherwise wait forever.
 updateSettings({ aliases: { '\x04': 'cancel' } })
 
 /** Asks yes or no; Enter is no. Throws `INTERRUPTED` for Ctrl-C and Ctrl-D. */
@@ -53,7 +53,6 @@ function terminalStream(sink: Sink): Writable & { isTTY: true; columns: number; 
 /** Steps of a bar: finer than the eye can see. */
 const STEPS = 1_000
 
-/** Shows a progress bar on the terminal. */
 export function startProgress(io: Io, text: string): Progress {
   if (io.input.isTTY !== true) return startLine(io, text)
   const bar = clackProgress({ max: STEPS, size: 30, output: terminalStream(io.err), signal: io.signal })

@@ -12,9 +12,9 @@ import { sessionsNamed, shortSessionIds } from './output/ids.ts'
 /** Sessions of the first page and of the largest: the store sorts all sessions for each page, so pages grow. */
 const FIRST_PAGE = 500
 const LARGEST_PAGE = 10_000
-/** Of a longer text only the beginning is searched for. */
+/** Only this much of a longer text is searched for. */
 const LONGEST_BEGINNING = 1_000
-/** Candidates that an error names. */
+/** The most candidates that an error names. */
 const MOST_NAMED = 8
 
 /**
@@ -47,7 +47,7 @@ export async function* allSessions(
 /** Sessions among which short ids are looked for. */
 const MOST_SHORTENED = 10_000
 
-/** Short texts that name sessions; in a store of very many sessions, the ids themselves. */
+/** Short texts that name sessions; in a store with very many sessions, the ids themselves. */
 export async function shortSessions(
   store: Store,
   shown: readonly string[],
@@ -71,8 +71,8 @@ export async function openSession(
 }
 
 /**
- * The id of a session: the given id, the only one that begins so, else the only one that ends so, or for `@` the one with the newest
- * message. A session goes before its subagents. Throws `SESSION_NOT_FOUND`, and `AMBIGUOUS` naming some.
+ * Returns the id of a session: the given id, the only id that begins with it, else the only id that ends with it, or for `@` the session
+ * with the newest message. A session precedes its subagents. Throws `SESSION_NOT_FOUND`, and `AMBIGUOUS` naming some.
  */
 export async function findSession(store: Store, given: string): Promise<string> {
   if (given !== '' && (await isSession(store, given))) return given
@@ -99,15 +99,15 @@ async function isSession(store: Store, id: string): Promise<boolean> {
     await store.sessions.get(id)
     return true
   } catch (error) {
-    // A text that cannot be an id, for example one that is too long, is no error here.
+    // A text that can't be an id, for example because it is too long, isn't an error here.
     if (isUndertextError(error, 'SESSION_NOT_FOUND') || isUndertextError(error, 'INVALID_INPUT')) return false
     throw error
   }
 }
 
 /**
- * The id of a compaction or a run: the given id, the only one that begins or ends so (ids of one run begin alike), or for `@` the newest
- * run. Throws `COMPACTION_NOT_FOUND`, and `AMBIGUOUS` naming some.
+ * Returns the id of a compaction or a run: the given id, the only id that begins or ends with it (ids of one run begin alike), or for `@`
+ * the newest run. Throws `COMPACTION_NOT_FOUND`, and `AMBIGUOUS` naming some.
  */
 export async function findCompaction(store: Store, sessionId: string, given: string): Promise<string> {
   const compactions = await store.listCompactions(sessionId)
@@ -115,7 +115,7 @@ export async function findCompaction(store: Store, sessionId: string, given: str
   let found: readonly string[] = []
   if (given === '@') {
     const newest = compactions.findLast(({ status }) => status === 'active' || status === 'undone')
-    // A compaction undone by its own id is redone by that id only, so a run of one is named by it.
+    // A compaction undone by its own id can be redone only by that id, so a run of one compaction is named by it.
     const isAlone = compactions.filter(({ runId }) => runId === newest?.runId).length === 1
     if (newest !== undefined) found = [isAlone ? newest.id : newest.runId]
   } else if (ids.has(given)) found = [given]
@@ -125,7 +125,7 @@ export async function findCompaction(store: Store, sessionId: string, given: str
   return onlyOne(found, given, 'compactions', missing)
 }
 
-/** The id of a request: the given id, its number (`r12` or `12`), or for `@` the newest. Throws `REQUEST_NOT_FOUND`. */
+/** Returns the id of a request: the given id, its number (`r12` or `12`), or for `@` the newest. Throws `REQUEST_NOT_FOUND`. */
 export async function findRequest(store: Store, sessionId: string, given: string): Promise<string> {
   if (shownTyped(given) !== given)
     throw new UndertextError('REQUEST_NOT_FOUND', { sessionId, request: shownTyped(given) })
@@ -182,7 +182,7 @@ export function isMoment(text: string): boolean {
   return text === 'now' || kindOf(text) in READERS
 }
 
-/** Reads a moment; `now`, and none, is `undefined`. Throws `WRONG_USE`, `COMPACTION_NOT_FOUND`. */
+/** Reads a moment; returns `undefined` for `now`, the default. Throws `WRONG_USE`, `COMPACTION_NOT_FOUND`. */
 export async function momentOf(store: Store, sessionId: string, text = 'now'): Promise<Moment | undefined> {
   if (text === 'now') return undefined
   const read = isMoment(text) ? READERS[kindOf(text)] : undefined

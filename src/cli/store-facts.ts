@@ -12,7 +12,7 @@ import type { PostgresConnection } from '../storage/postgres/port.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
 import type { Location } from './command.ts'
 
-/* What the command line knows of a file or a server without opening a store there. */
+/* Facts about a file or a server, found without opening a store there. */
 
 /** Prepares a file for opening, as `Context.open` describes. */
 export async function prepareFile(
@@ -56,7 +56,7 @@ function isNotFound(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
-/** What is known of a file without opening it as a store. */
+/** The facts about a file that is not opened as a store. */
 export type FileFacts = {
   readonly exists: boolean
   /** Bytes; absent without a file that may be read. */
@@ -65,7 +65,7 @@ export type FileFacts = {
   readonly walSize?: number
   /** What SQLite reports; absent if it cannot open the file. */
   readonly database?: DatabaseFacts
-  /** The code of the error that prevents it. */
+  /** The code of the error that prevents an inspection. */
   readonly error?: string
 }
 
@@ -79,7 +79,7 @@ type DatabaseFacts = {
   readonly integrity?: readonly string[]
 }
 
-/** Inspects the file of a store, whatever it is. Changes nothing and never throws. */
+/** Inspects the file of a store, whatever its state. Changes nothing and never throws. */
 export async function fileFacts(path: string, deep: boolean): Promise<FileFacts> {
   let size: number
   try {
@@ -151,11 +151,10 @@ function integrityOf(database: Database): string[] {
   return rows.map((row) => row.integrity_check)
 }
 
-/** What is known of a server without opening a store in it. */
+/** The facts about a server in which no store is opened. */
 export type ServerFacts = {
-  /** Whether the schema has tables, of whatever program. */
+  /** Whether the schema has tables, of any program. */
   readonly exists: boolean
-  /** The version of the server. */
   readonly version: string
   readonly schema: string
   /** `null` without a store. */
@@ -164,7 +163,7 @@ export type ServerFacts = {
   readonly prepared: boolean
 }
 
-/** Asks a server of a store. Changes nothing. Throws what `openStore` throws for a server that does not answer. */
+/** Inspects a server. Changes nothing. Throws the errors of `openStore` for a server that doesn't respond. */
 export async function serverFacts(url: string): Promise<ServerFacts> {
   const { schema, prepare: prepared } = storeIn(url)
   return asking(url, async (connection) => {

@@ -58,7 +58,7 @@ export function messageOfAnswer(answer: Answer, provider: string): NewMessage | 
   return { role: 'assistant', content: contentOf(markReasoned(parts)), ...metadata }
 }
 
-/** Reads a call of an answer, whose arguments are a text. */
+/** Reads a tool call from an answer. Its arguments are text. */
 function callFrom(part: SdkPart, provider: string): Part {
   if (typeof part.input !== 'string') return partFrom(part, provider)
   const input = parsedArguments(part.input)
@@ -71,7 +71,7 @@ function resultFrom({ result, isError, ...part }: SdkPart, provider: string): Pa
   return partFrom({ ...part, type: 'tool-result', output }, provider)
 }
 
-/** Why an answer ended: the provider's own reason if it is known, else that of the AI SDK. */
+/** Returns why an answer ended: the provider's own reason if known, else the AI SDK's. */
 export function stopReasonIn(finishReason: unknown): string | undefined {
   if (typeof finishReason === 'string') return finishReason
   if (!isObject(finishReason)) return undefined
@@ -87,7 +87,7 @@ export function isFailedFinish(finishReason: unknown): boolean {
 /** Providers whose V2 models do not include cached tokens in the input tokens. */
 const COUNTED_APART: ReadonlySet<string> = new Set(['anthropic', 'bedrock'])
 
-/** The usage of an answer; `undefined` if its provider reported none. */
+/** Returns the usage of an answer, or `undefined` if the provider reported none. */
 export function usageIn(
   { usage, providerMetadata }: Pick<Answer, 'usage' | 'providerMetadata'>,
   provider: string,
@@ -114,7 +114,7 @@ const WHOLE_PARTS: ReadonlySet<string> = new Set([
   'source',
   'custom',
 ])
-/** Parts of a stream that are pieces of a text or of reasoning. Pieces of tool inputs are repeated in a whole call. */
+/** Parts of a stream that are pieces of text or reasoning. Pieces of tool inputs are skipped, because the complete call follows. */
 const PIECE = /^(text|reasoning)-(start|delta|end)$/
 
 /** Custom parts about the stream itself, which `doGenerate` does not have. */
@@ -169,17 +169,16 @@ class AnswerBuilder {
 /** Parts of a stream before any content of the model. */
 const PRELUDE: ReadonlySet<string> = new Set(['stream-start', 'response-metadata', 'raw', 'ping'])
 
-/** Whether a part of a stream precedes all content. AI SDK 7 has a part of its own for the first event of Anthropic. */
+/** Whether a part of a stream precedes all content. AI SDK 7 has a separate part for Anthropic's first event. */
 function isBeforeContent(part: SdkPart): boolean {
   return PRELUDE.has(part.type) || (part.type === 'custom' && part.kind === 'anthropic.message_start')
 }
 
-/** The parts of a stream, one at a time. */
 type PartReader = Pick<ReadableStreamDefaultReader<SdkPart>, 'read' | 'cancel'>
 
 /**
- * Reads the prelude of a stream. Throws an error that precedes all content and that another request may avoid; other errors stay in the
- * stream.
+ * Reads the prelude of a stream. If an error precedes all content and a different request may avoid it, it is thrown; other errors stay in
+ * the stream.
  */
 async function readerUnlessRefused(
   stream: ReadableStream<SdkPart>,
@@ -264,7 +263,7 @@ export type ModelWork<R> = (params: SdkParams, rules: OverflowOptions | undefine
 /** The result of a call, and the request that led to it. */
 export type SentRequest<R> = { readonly request: PreparedRequest; readonly result: R }
 
-/** What is done with a call of a model. */
+/** How a model call is handled. */
 export type CallHandling = {
   readonly send: <R>(work: ModelWork<R>) => Promise<SentRequest<R>>
   readonly whole: (answer: Answer, request: PreparedRequest) => Promise<void>

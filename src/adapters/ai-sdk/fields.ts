@@ -104,7 +104,7 @@ export const sdkOptions = optional((value, place) => {
   return given
 })
 
-/** A part of another origin: an object with a type, one of these if they are given. Throws `INVALID_INPUT`. */
+/** Returns a value that is a part: an object with a `type`, which must be one of `types` if given. Throws `INVALID_INPUT`. */
 export function partAt(value: unknown, place: string, types?: readonly string[]): SdkPart {
   const part = object(value, place) as SdkPart
   text(part.type, `${place}.type`)
@@ -128,7 +128,7 @@ export function jsonAt(value: unknown, place: string, conversion: Conversion): J
   return json
 }
 
-/** The fields of an object except known ones, as JSON. Fields that are `undefined` count as absent. */
+/** Returns the fields of an object other than the known ones, as JSON. Fields that are `undefined` count as absent. */
 export function otherFields(
   value: { readonly [field: string]: unknown },
   known: readonly string[],
@@ -170,7 +170,10 @@ export function fileFrom(part: SdkPart, provider: string): FilePart | ProviderPa
  */
 type FoundData = { readonly data: string | Uint8Array; readonly own: JsonObject }
 
-/** Returns `undefined` unless a value is bytes, base64 or an address: only its provider, or a later version, knows other values. */
+/**
+ * Reads the data of an image or a file: bytes, base64 or an address. Returns `undefined` for other values, which only their provider or a
+ * later version understands.
+ */
 export function dataFrom(value: unknown): FoundData | undefined {
   if (!isObject(value) || (value.type !== 'data' && value.type !== 'url')) return plainData(value)
   const found = plainData(value[value.type])
@@ -260,7 +263,7 @@ function bytesOf(value: unknown): Uint8Array | undefined {
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
 }
 
-/** Whether a value refers to a file at providers: its ids by the providers' names. */
+/** Whether a value refers to a file that providers store: an object with the file's id by provider. */
 function isReference(value: unknown): boolean {
   if (!isObject(value)) return false
   const ids = Object.values(value)

@@ -64,7 +64,8 @@ const KEPT_PARTS: { readonly [type: string]: Shape } = {
  * Fields that are `undefined` count as absent, and values that are not JSON come back as JSON. Rows get no ids, because both versions of an
  * edited message have the same id.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `UIMessage`; with `lenient`, an invalid part is kept unread.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for an invalid `UIMessage`; with `lenient`, an invalid part is
+ * kept unread.
  */
 export function fromUIMessages(
   messages: readonly UIMessageLike[],
@@ -107,7 +108,7 @@ export function rowsOfUIMessage(message: unknown, place: string, conversion: Con
   })
 }
 
-/** Whether a stop cut a part while it was streamed. */
+/** Whether streaming stopped in the middle of a part. */
 function isCut(shown: Shown): boolean {
   if (typeof shown !== 'object') return false
   const fields = 'part' in shown ? shown.part : shown.fields
@@ -169,7 +170,7 @@ class RowReader {
   #readText(part: SdkPart, place: string): void {
     const { providerMetadata, state } = saidPart(part, place)
     const { type } = part
-    // A stop cut it, so its signature or item is no longer valid.
+    // Streaming stopped in the middle of it, so its signature or item isn't valid.
     if (type === 'reasoning' && state === 'streaming') {
       this.#keep(part, place)
       return
@@ -193,7 +194,7 @@ class RowReader {
       const known = ['type', 'url', 'mediaType', 'filename']
       this.#show(read, this.#besides(part, read, known, 'providerMetadata', place))
     } else {
-      // Only its page can load a relative address: models read that there is a file.
+      // Only the chat's page can load a relative address, so models receive a text that mentions the file.
       const text = unreadableText({ type, data: url, ...named }, COMMON_MEDIA)
       if (text === undefined) this.#keep(part, place)
       else {
@@ -212,7 +213,7 @@ class RowReader {
     }
     const toolName =
       part.type === 'dynamic-tool' ? (part.toolName as string) : part.type.slice('tool-'.length)
-    // Arguments that the tool refused are in `rawInput`.
+    // Arguments that the tool rejected are in `rawInput`.
     const input = part.input === undefined && state === 'output-error' ? part.rawInput : part.input
     const call: ToolCallPart = {
       type: 'tool-call',
@@ -246,7 +247,7 @@ class RowReader {
     else (providerExecuted === true ? this.#row.content : this.#answers).push(result)
   }
 
-  /** The request for approval and the answer, as models read them; `more` has the fields these have no place for. */
+  /** Reads an approval request and its response as models receive them. `more` has the fields without a place in them. */
   #readApproval(
     { approval, toolCallId, providerExecuted }: SdkPart,
     place: string,
@@ -269,7 +270,7 @@ class RowReader {
     return { request, response: opaquePart({ type: 'tool-approval-response', ...answer }, AI_SDK), more }
   }
 
-  /** A result as a model reads it. Source: `convertToModelMessages` of ai 6, for a tool without `toModelOutput`. */
+  /** Reads a result as a model receives it. Source: `convertToModelMessages` of ai 6, for a tool without `toModelOutput`. */
   #readResult(
     part: SdkPart,
     ids: { readonly toolCallId: string; readonly toolName: string },
@@ -404,7 +405,7 @@ const STATES = [
   'output-denied',
 ]
 
-/** Fields of a call, and fields of a result: without a result these are kept as unknown fields. */
+/** Fields of a call, and fields of a result. If there is no result, its fields are kept as unknown fields. */
 const CALL_FIELDS = ['type', 'toolName', 'toolCallId', 'state', 'input', 'providerExecuted', 'approval']
 const RESULT_FIELDS = ['output', 'errorText', 'resultProviderMetadata', 'preliminary']
 

@@ -1,6 +1,4 @@
-/*
- * What concerns the AI SDK (`ai`, an optional peer): the entry `undertext/ai-sdk`.
- */
+/* The entry `undertext/ai-sdk`: adapters for the AI SDK (`ai`, an optional peer). */
 
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from '../conversion.ts'
 export type { MessagePlace } from '../forks.ts'

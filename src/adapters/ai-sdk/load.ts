@@ -16,7 +16,7 @@ export async function validateMessages(
   what: string,
 ): Promise<void> {
   const { tools, metadataSchema, dataSchemas, validate = true } = options
-  // The AI SDK refuses an empty list, which a new chat is.
+  // The AI SDK rejects an empty list, but a new chat is empty.
   if (!validate || messages.length === 0) return
   const { validateUIMessages } = await loadAiSdk()
   try {
@@ -64,8 +64,8 @@ function placeOf(error: unknown): string {
 }
 
 /**
- * The definitions of a chat's tools, as the AI SDK passes them to a model. Schemas that only the AI SDK converts (of zod 3, or ones that are
- * read later) are converted by it. Throws `INVALID_INPUT`, `AI_SDK_UNAVAILABLE`.
+ * Returns the definitions of a chat's tools, as the AI SDK passes them to a model. Schemas that only the AI SDK can convert (zod 3, lazy
+ * schemas) are converted by it. Throws `INVALID_INPUT`, `AI_SDK_UNAVAILABLE`.
  */
 export async function toolDefinitions(tools: object | undefined): Promise<readonly unknown[] | undefined> {
   if (tools === undefined) return undefined
@@ -107,7 +107,10 @@ export type GeneratedText = {
 
 let loaded: Promise<AiSdk> | undefined
 
-/** Loads the AI SDK at its first use. Rejects with `AI_SDK_UNAVAILABLE` if it is missing, older than 5 or broken; `originalErrorOf` returns the cause. */
+/**
+ * Loads the AI SDK at its first use. Rejects with `AI_SDK_UNAVAILABLE` if it is missing, older than 5 or broken; `originalErrorOf` returns
+ * the cause.
+ */
 export function loadAiSdk(): Promise<AiSdk> {
   loaded ??= load()
   return loaded

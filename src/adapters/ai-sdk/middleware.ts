@@ -37,7 +37,7 @@ import {
 /** The maximum number of attempts to record an answer. All but the last require an unchanged log; the last one appends at its end. */
 const MOST_TRIES = 5
 
-/** What the middleware needs of a store. */
+/** The store methods that the middleware needs. */
 export type UndertextStore = Pick<
   Store,
   | 'append'
@@ -53,18 +53,18 @@ export type UndertextStore = Pick<
 type Call = Awaited<ReturnType<typeof beginCall>>
 
 /**
- * A middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7). Each call of the model stores its conversation in a session
+ * Returns a middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7). Each call of the model stores its conversation in a session
  * and sends the session's view, compacted when necessary.
  *
  * - The log decides which messages of a prompt are new: an application may pass only its new message, or its whole history.
  * - New messages and the answer are stored together when the answer is complete. A failed call and a broken or cancelled stream store
  *   nothing (`keepPromptOnFailure` stores the prompt).
  * - System messages of the prompt are sent and counted, but not stored.
- * - A request that overflows is compacted, and one that is refused for its content is repaired; it is sent again before any part of the stream
- *   is passed on.
+ * - A request that overflows is compacted, and a request that is rejected for its content is repaired. Either is sent again before any part
+ *   of the stream is passed on.
  *
  * A call can name its session with `providerOptions: { undertext: { sessionId } }`, which takes precedence over `sessionId`. Throws
- * `INVALID_INPUT`; calls reject with that, `CONTEXT_BUDGET_EXCEEDED`, `HISTORY_DIVERGED`, errors of the store or of the model.
+ * `INVALID_INPUT`. Calls reject with `INVALID_INPUT`, `CONTEXT_BUDGET_EXCEEDED`, `HISTORY_DIVERGED`, or errors of the store or the model.
  */
 export function undertext(
   store: UndertextStore,
@@ -173,7 +173,7 @@ async function send<R>(call: Call, work: ModelWork<R>): Promise<SentRequest<R>> 
   )
 }
 
-/** The given system messages with their options, and after them what the request added. */
+/** The given system messages with their options, followed by the request's additions. */
 function systemMessages(
   given: readonly SdkMessage[],
   text: string,
@@ -193,7 +193,7 @@ async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer
   const figures = defined({ usage: usageIn(answer, provider), stopReason: stopReasonIn(answer.finishReason) })
   let { fresh, position } = call
   for (let tries = 1; fresh.length > 0 || messages.length > 0; tries++) {
-    // What the request added stays in its place: reasoning may be bound to it.
+    // The request's additions stay in place, because reasoning may be bound to them.
     const sent = request.bound !== undefined && fresh === call.fresh ? request.prompt : fresh
     const prompt = sent.map(storedMessage)
     const expected = tries < MOST_TRIES && { expectedPosition: position }

@@ -82,8 +82,8 @@ function typesIn(role: string): string[] {
  * restores the messages, with `URL` objects and bytes; an `ArrayBuffer` or a `Buffer` comes back as a `Uint8Array`, and a value that is not
  * JSON (a date) as JSON. The input is not changed; bytes are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `ModelMessage`: an unknown role or part, a part in the wrong
- * role, a call or result without an id, invalid base64. With `lenient`, such a part is kept unread.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for an invalid `ModelMessage`: an unknown role or part, a part
+ * in the wrong role, a call or result without an id, invalid base64. With `lenient`, such a part is kept unread.
  */
 export function fromModelMessages(
   messages: readonly SdkMessageLike[],
@@ -239,7 +239,7 @@ class MessageWriter {
       this.#part(part, `[${index}].content[${at}]`, role, hasReasoning),
     )
     const parts = written.flat()
-    // Providers refuse reasoning alone; here it led to a part that is left out.
+    // Providers reject reasoning on its own, and the part that followed it is left out.
     const isReasoningLeft = written.some(({ length }) => length === 0) && parts.every(isSilent)
     if (parts.length === 0 || isReasoningLeft) return []
     return role === 'assistant' ? [finish({ role, content: parts })] : runsByRole(parts).map(finish)

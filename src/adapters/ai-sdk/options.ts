@@ -30,7 +30,7 @@ export type Unrecorded = {
   readonly messages: readonly NewMessage[]
 }
 
-/** Options of `prepareRequest` that the middleware and a chat's turn set. */
+/** Options of `prepareRequest` that the middleware and a chat's turn set themselves. */
 const SET_KEYS = [
   'provider',
   'model',
@@ -57,9 +57,9 @@ const optionsSchema = z.strictObject({
   provider: nameSchema.optional(),
   /** Default: the model's id. */
   model: nameSchema.optional(),
-  /** What a prompt contains: `auto` (default), `whole`, `new`. */
+  /** The content of prompts: `auto` (default), `whole`, `new`; see `PromptHistory`. */
   history: z.enum(['auto', 'whole', 'new'] satisfies PromptHistory[]).default('auto'),
-  /** If an application continues from an earlier message: `setAside` (default), `append`, `error`. */
+  /** What happens if an application continues from an earlier message: `setAside` (default), `append`, `error`. */
   onDivergence: z.enum(['setAside', 'append', 'error'] satisfies OnDivergence[]).default('setAside'),
   /** Whether the prompt is stored if the model returns no complete answer. Default: false. */
   keepPromptOnFailure: z.boolean().default(false),
@@ -74,10 +74,10 @@ const optionsSchema = z.strictObject({
     .optional(),
   /**
    * For development: checks every prompt with `validateRequest` before it is sent, and rejects the call with `REQUEST_INVALID` if the
-   * provider would refuse it. Default: false.
+   * provider would reject it. Default: false.
    */
   validate: z.boolean().optional(),
-  /** The actor in the audit of hidden messages. */
+  /** The actor that the audit names for hidden messages. */
   actor: nameSchema.optional(),
   /** Receives every request before it is sent. */
   onPrepared: functionSchema<(request: PreparedRequest) => void>().optional(),
@@ -91,7 +91,7 @@ const optionsSchema = z.strictObject({
 export type UndertextOptions = z.input<typeof optionsSchema>
 export type CheckedOptions = z.output<typeof optionsSchema>
 
-/** Throws `INVALID_INPUT`. */
+/** Checks the options of the middleware. Throws `INVALID_INPUT`. */
 export function checkOptions(options: unknown): CheckedOptions {
   const checked = check(optionsSchema, options, 'undertext')
   if (isObject(checked.request)) {
@@ -112,7 +112,7 @@ const callSchema = z.strictObject({
 /** `providerOptions.undertext` of one call. */
 export type UndertextCallOptions = z.input<typeof callSchema>
 
-/** The options of a call; an empty object if it has none. Throws `INVALID_INPUT`. */
+/** Returns the options of a call, or an empty object if it has none. Throws `INVALID_INPUT`. */
 export function callOptions({ providerOptions }: SdkParams): UndertextCallOptions {
   const given = providerOptions?.undertext
   return given === undefined ? {} : check(callSchema, given, 'providerOptions.undertext')
@@ -132,11 +132,11 @@ const validationShape = {
   validate: z.boolean().optional(),
 }
 
-/** The owner of the chat: a chat of another owner is unknown. */
+/** The owner of the chat. Another owner's chat counts as not found. */
 const ownerShape = { owner: ownerOption }
 
 export const loadSchema = z.strictObject({ ...validationShape, ...ownerShape })
-/** The owner of a chat that is loaded, and how its messages are validated. */
+/** Options of `load`: the owner of the chat, and how its messages are validated. */
 export type LoadOptions = z.input<typeof loadSchema>
 
 export const chatForkSchema = z.strictObject({
@@ -145,18 +145,18 @@ export const chatForkSchema = z.strictObject({
   at: messagePlaceSchema.optional(),
   /** The id of the new chat. Default: a UUID. */
   id: nameSchema.optional(),
-  /** Its title. Default: that of the chat. */
+  /** The title of the new chat. Default: the title of the original. */
   title: forkTitleSchema,
 })
 export const withdrawSchema = z.strictObject({
   ...ownerShape,
-  /** The id of the message. Default: the last one of the chat. */
+  /** The id of the message. Default: the last message of the chat. */
   messageId: nameSchema.optional(),
 })
-/** Which message is withdrawn. */
+/** Options of `withdraw`: the owner of the chat, and the message. */
 export type WithdrawOptions = z.input<typeof withdrawSchema>
 
-/** Where a copy of a chat ends, and its id and title. */
+/** Options of `fork` of a chat store: where the copy ends, its id and its title. */
 export type ChatForkOptions = z.input<typeof chatForkSchema>
 
 export const chatOptionsSchema = z.strictObject({
@@ -165,7 +165,7 @@ export const chatOptionsSchema = z.strictObject({
   onConflict: z.enum(['merge', 'replace', 'error'] satisfies OnConflict[]).optional(),
   /** Returns ids for answers. Default: UUIDs. */
   generateMessageId: functionSchema<() => string>().optional(),
-  /** The actor in the audit of rewinds. */
+  /** The actor that the audit names for rewinds. */
   actor: nameSchema.optional(),
 })
 /** Options of `chatStore`. */
@@ -186,17 +186,17 @@ export const turnSchema = z.strictObject({
     )
     .optional(),
   provider: nameSchema.optional(),
-  /** Default: the model's version, or `v3`. */
+  /** The version of the AI SDK's models. Default: the model's version, or `v3`. */
   version: z.enum(['v2', 'v3', 'v4'] satisfies ModelMessageOptions['version'][]).optional(),
   /** The system prompt of this turn; counted, and returned as `system`. */
   system: z.string().optional(),
   maxOutputTokens: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
-  /** The owner: a chat of another owner is unknown, and a chat without one gets this one. */
+  /** The owner. Another owner's chat counts as not found; a chat without an owner is assigned this one. */
   owner: ownerOption,
   /**
-   * Runs tools again whose approval another request stored and whose result is not stored. Set it only when that request is no longer
-   * running, after a crash. Default: false, and `APPROVAL_STORED` is thrown.
+   * Runs approved tools again if another request stored the approval and no result is stored. Set it only if that request is no longer
+   * running, such as after a crash. Default: false, which throws `APPROVAL_STORED`.
    */
   repeatApproved: z.boolean().optional(),
   /** Further options of `prepareRequest`. */
@@ -212,10 +212,10 @@ export const turnSchema = z.strictObject({
 const { model, provider, system, maxOutputTokens } = turnSchema.shape
 export const chatStatsSchema = z.strictObject({
   ...{ model, provider, system, maxOutputTokens, ...ownerShape },
-  /** The tools, as in `streamText`. Default of `system` and `tools`: those of the last turn. */
+  /** The tools, as in `streamText`. `system` and `tools` default to the values of the last turn. */
   tools: objectSchema.optional(),
 })
-/** The request of a chat's stats, and the owner of the chat. */
+/** Options of `stats` of a chat store: the request to measure, and the owner of the chat. */
 export type ChatStatsOptions = z.input<typeof chatStatsSchema>
 
 /** Options of a turn. */

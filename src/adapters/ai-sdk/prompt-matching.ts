@@ -9,14 +9,14 @@ import { base64Of } from './fields.ts'
 /*
  * Finds the messages of a prompt that are in the log. Compares texts of users and assistants, ids of calls, results and approvals, and
  * images and files. Everything else may change when a message is sent again: options, reasoning, arguments completed by a schema,
- * signatures of addresses. What a request added is in the log alone.
+ * signatures of addresses. A request's additions are only in the log.
  */
 
 /** A text, or an image or file of a user. */
 type Utterance = {
   readonly role: 'user' | 'assistant'
   readonly text: string
-  /** Of an image or file with bytes. */
+  /** The digest of an image or file given as bytes. */
   readonly digest?: string
   /** Index of its message, and of its part. */
   readonly message: number
@@ -33,7 +33,7 @@ type Units = {
   readonly results: readonly ToolEvent[]
 }
 
-/** The text of an image or a file; other texts never begin with it. */
+/** Stands for an image or a file; texts never begin with it. */
 const MEDIA = '\0'
 
 /** The compared parts of messages; system messages have none. Linear in their size. */
@@ -74,7 +74,7 @@ function textOrMediaOf(
   return { text: MEDIA, digest: createHash('sha256').update(withoutTrailing(base64, '=')).digest('base64') }
 }
 
-/** `undefined` for an address. */
+/** Returns the base64 data, or `undefined` for an address. */
 function base64In(data: string): string | undefined {
   if (!hasScheme(data)) return data
   const comma = /^data:/i.test(data) ? data.indexOf(',') : -1
@@ -89,9 +89,9 @@ function approvalIn({ data }: Part & { readonly type: 'provider' }): string | un
 /** One utterance, or all of an assistant's between two of a user's. */
 type Turn = {
   readonly first: Utterance
-  /** The text of several, without white space. */
+  /** The text of several utterances, without white space. */
   readonly whole?: string
-  /** That of their last message. */
+  /** The text of their last message, without white space. */
   readonly last?: string
   /** The index after its last utterance in the whole list. */
   readonly upTo: number
@@ -126,7 +126,7 @@ function isSame(stored: Turn, given: Turn): boolean {
   return a.text === b.text && (a.digest === undefined || b.digest === undefined || a.digest === b.digest)
 }
 
-/** How many turns of a log, from an index on, are equal to the first turns of a prompt. */
+/** The number of turns of a log, from an index on, that equal the first turns of a prompt. */
 function commonRun(stored: readonly Turn[], from: number, given: readonly Turn[]): number {
   const most = Math.min(stored.length - from, given.length)
   let length = 0
@@ -134,9 +134,7 @@ function commonRun(stored: readonly Turn[], from: number, given: readonly Turn[]
   return length
 }
 
-/**
- * What a prompt contains: the whole conversation (`whole`), only new messages (`new`), or either, detected by comparison (`auto`).
- */
+/** What a prompt contains: the whole conversation (`whole`), only new messages (`new`), or either, detected by comparison (`auto`). */
 export type PromptHistory = 'auto' | 'whole' | 'new'
 
 /** A prompt compared with the log. */

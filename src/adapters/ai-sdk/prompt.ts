@@ -107,8 +107,8 @@ function itemIdIn(options: unknown): string | undefined {
 }
 
 /**
- * Marks items that came with reasoning. OpenAI refuses the id of such an item without the id of its reasoning, so once the reasoning is not
- * sent any more, the content of the item must be sent. `isCut`: so it is with the items of an answer that a stop cut.
+ * Marks items that came with reasoning. OpenAI rejects the id of such an item without the id of its reasoning, so once the reasoning is no
+ * longer sent, the content of the item must be. With `isCut`, the answer was stopped, and all its items are marked.
  */
 export function markReasoned(parts: readonly Part[], isCut = false): readonly Part[] {
   if (!isCut && !hasReasoningItem(parts)) return parts
@@ -227,9 +227,9 @@ export function fromSdkPrompt(prompt: readonly SdkMessageLike[], provider: strin
 }
 
 /**
- * Converts the messages of a rendered view to a prompt for a model of the AI SDK. Results among a user's parts become separate messages, and
- * consecutive results one message, as the AI SDK itself sends them. The input of a call that is not an object becomes one, and half a pair
- * of surrogates U+FFFD.
+ * Converts the messages of a rendered view to a prompt for a model of the AI SDK. Results among a user's parts become separate messages,
+ * and consecutive results one message, as the AI SDK itself sends them. If the input of a call isn't an object, it becomes one; an unpaired
+ * surrogate becomes U+FFFD.
  */
 export function toSdkPrompt(
   messages: readonly Message[],
@@ -255,7 +255,7 @@ export function toSdkPrompt(
       if (role !== 'assistant') for (const run of runsByRole(content)) addRun(prompt, run, options)
       else if (content.length > 0) prompt.push({ role, content, ...options })
     }
-    // A part that only Gemini's own format has may have been all there was.
+    // The only part may have been one that only Gemini's own format has.
     const isEmpty = messages.length > 0 && prompt.every(({ role }) => role === 'system')
     if (isEmpty && messages.some(({ role }) => role !== 'system'))
       prompt.push({ role: 'user', content: [{ type: 'text', text: CONTINUATION_TEXT }] })

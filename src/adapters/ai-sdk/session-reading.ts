@@ -22,14 +22,14 @@ export function causeOf(why: Why) {
   return { reason: REASONS[why], params: { by: BY, why } }
 }
 
-/** Why this adapter made a compaction; `undefined` for those of others. */
+/** Why this adapter made a compaction; `undefined` if it didn't make it. */
 export function whyOf({ params }: Compaction): unknown {
   return params.by === BY ? params.why : undefined
 }
 
 /**
- * Ids of the messages of a log that are no longer part of the conversation: they were rewound, or hidden by this adapter,
- * or an earlier summary or truncation hid them and was rewound itself. Messages hidden for room or by a user are still part of it.
+ * Returns the ids of messages that are no longer part of the conversation: rewound, hidden by this adapter, or hidden by an earlier summary
+ * or truncation that was itself rewound. Messages hidden to save tokens or by a user are still part of it.
  */
 function rewoundIds(rows: readonly StoredMessage[], compactions: readonly Compaction[]): ReadonlySet<string> {
   const active = compactions.filter(({ kind, status }) => kind === 'manual' && status === 'active')
@@ -72,11 +72,11 @@ type SessionReading = {
   readonly fresh: readonly NewMessage[]
   /** Messages of the log after the point that the prompt continues, oldest first. */
   readonly beyond: readonly StoredMessage[]
-  /** The last position of the log when it was read, 0 for none. */
+  /** The last position of the log when it was read; 0 if it was empty. */
   readonly position: number
 }
 
-/** How many messages are read besides the number of the prompt's: results may be separate messages. */
+/** The number of messages read in addition to the prompt's, because results may be separate messages. */
 const MARGIN = 16
 
 /**
@@ -118,7 +118,7 @@ export async function readLog(
     messages,
     log: messages.filter(({ id }) => !ids.has(id)),
     rewound: messages.filter(({ id }) => ids.has(id)),
-    /** The last position, 0 for none. */
+    /** The last position; 0 if there are no messages. */
     position: messages.at(-1)?.position ?? 0,
   }
 }
@@ -148,8 +148,8 @@ export async function setAside(
 }
 
 /**
- * Hides messages and returns the compaction's id. Messages of calls without a result stay; when the newest is one of them, the
- * application still works on it, and nothing is hidden.
+ * Hides messages and returns the compaction's id. Messages of calls without a result stay. If the newest message is one of them, the
+ * application is still working on it, and nothing is hidden.
  */
 export async function hideRows(
   store: Pick<Store, 'compactions'>,

@@ -35,7 +35,7 @@ const optionsSchema = modelSummarizerSchema
     model: modelSchema.optional(),
     /** The registry for `summarizationProvider` and `summarizationModel`, looked up as `provider:model`. */
     registry: registrySchema.optional(),
-    /** The separator of the two. Default ":", as in `createProviderRegistry`. */
+    /** The separator between provider and model. Default ":", as in `createProviderRegistry`. */
     separator: z.string().min(1).max(20).optional(),
     /** The name in the audit. Default "ai-sdk". */
     name: nameSchema.optional(),
@@ -50,8 +50,8 @@ const optionsSchema = modelSummarizerSchema
 export type AiSdkSummarizerOptions = z.input<typeof optionsSchema>
 
 /**
- * A summarizer with any language model of the AI SDK (`ai`, version 5 to 7), which is loaded at the first summary. The AI SDK repeats calls
- * that fail temporarily (`maxRetries` times, default 2), after growing waits or the wait that the server requests.
+ * Returns a summarizer that uses any language model of the AI SDK (`ai`, version 5 to 7), which is loaded at the first summary. The AI SDK
+ * repeats calls that fail temporarily (`maxRetries` times, default 2), after growing waits or the wait that the server requests.
  *
  * Without a registry, `model` writes all summaries. With a registry, the provider and model of a config are looked up; the extractive
  * summarizer writes the summary if the registry does not know the model. `price` is in US dollars for a million tokens, `timeoutMs` in
@@ -100,7 +100,7 @@ function modelFor(
   try {
     return registry.languageModel(id as never)
   } catch {
-    // It throws its own errors for unknown models.
+    // The registry throws its own errors for unknown models.
     return undefined
   }
 }

@@ -27,7 +27,7 @@ import {
   type ShownTool,
 } from './ui-rows.ts'
 
-/** How `toUIMessages` writes. */
+/** Options of `toUIMessages`. */
 export type UIMessageOptions = ConversionOptions & {
   /**
    * The tools of the chat by name: calls of other origins become `tool-<name>` parts if the tool is known, and `dynamic-tool` otherwise.
@@ -38,12 +38,12 @@ export type UIMessageOptions = ConversionOptions & {
 
 /**
  * Converts rows to messages of a chat (`UIMessage[]`). Rows of `fromUIMessages` become the messages that were read, with their ids,
- * metadata, states and order of parts. Of rows of other origins, an assistant's turn becomes one message with tool parts, and the id of its
- * first row (`message-<index>` for messages without ids); a summary becomes a `system` message.
+ * metadata, states and order of parts. If rows come from elsewhere, an assistant's turn becomes one message with tool parts and the id of
+ * its first row (`message-<index>` for messages without ids), and a summary becomes a `system` message.
  *
- * Pass one of two lists: `getMessages` has the whole log, as people see a chat, and rewound rows as well, which `chatStore` leaves out;
- * summaries are left out if the rows they replace are in the list. `getEffectiveHistory` has what a model is sent, with summaries and
- * placeholders.
+ * Pass one of two lists. `getMessages` returns the whole log, as people see a chat, including rewound rows, which `chatStore` leaves out;
+ * summaries are left out if the rows they replace are in the list. `getEffectiveHistory` returns the view that a model is sent, with
+ * summaries and placeholders.
  *
  * Parts that a chat does not have (of other providers, unread ones) are left out and noted. `toUIMessages<MyUIMessage>(rows)` only sets
  * the type: messages are not validated. Throws `INVALID_INPUT` for an invalid list or invalid options.
@@ -89,7 +89,7 @@ function idOf({ uiId, rows }: Group, taken: ReadonlySet<string>): string {
   return taken.has(own) ? `${own}-${index}` : own
 }
 
-/** The first matching call of the last step with one: ids may repeat in every step. */
+/** The first matching call in the last step that has one, because ids may repeat in every step. */
 function firstInLastStep(
   slots: readonly ToolSlot[] = [],
   fits: (slot: ToolSlot) => boolean,
@@ -98,7 +98,6 @@ function firstInLastStep(
   return slots.find((slot) => slot.row === last?.row && fits(slot))
 }
 
-/** Writes one message. */
 class MessageWriter {
   readonly #group: Group
   readonly #isKnown: (toolName: string) => boolean
@@ -128,7 +127,7 @@ class MessageWriter {
     }
     const parts = this.#parts.map((part) => (typeof part === 'function' ? part() : part))
     const first = rows[0]!.ui?.first
-    // The AI SDK refuses system and user messages without parts.
+    // The AI SDK rejects system and user messages without parts.
     if (parts.length === 0 && role !== 'assistant' && first === undefined)
       return { role, parts: [{ type: 'text', text: '' }] }
     return { ...first, role, parts }

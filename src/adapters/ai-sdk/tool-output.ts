@@ -109,7 +109,7 @@ function itemFrom(item: SdkPart, provider: string): ToolResultContent {
   }
 }
 
-/** The output of a tool as it is sent, with items as `toItem` writes them. */
+/** Returns the output of a tool as it is sent, with items as `toItem` writes them. */
 export function outputTo(
   output: ToolResultOutput,
   own: JsonObject,

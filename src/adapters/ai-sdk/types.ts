@@ -65,9 +65,7 @@ export type SdkMessage = {
   readonly providerOptions?: SdkOptions | undefined
 }
 
-/**
- * A message of a prompt, or of an application (`ModelMessage`), whose parts have no index signature and whose content may be a text.
- */
+/** A message of a prompt, or of an application (`ModelMessage`), whose parts have no index signature and whose content may be a text. */
 export type SdkMessageLike = {
   readonly role: SdkMessage['role']
   readonly content: string | readonly { readonly type: string }[]

@@ -37,7 +37,7 @@ export type ShownTool = {
  */
 export type Shown = number | 'step-start' | ShownTool | { readonly part: JsonObject; readonly at?: number }
 
-/** What a row records of its message. */
+/** The record on a row about its message. */
 export type UiRow = {
   /** The id of the message. */
   readonly id: string
@@ -54,7 +54,7 @@ export function uiMetadata(row: UiRow): JsonObject {
   return { [AI_SDK]: { ui: row as unknown as Json } }
 }
 
-/** What a row records of its message; `undefined` for a row of another origin. */
+/** Returns what a row records about its message, or `undefined` for a row from elsewhere. */
 export function uiRowOf(metadata: JsonObject | undefined): UiRow | undefined {
   const { ui } = ownOfMessage(metadata)
   if (!isObject(ui) || typeof ui.id !== 'string') return undefined
@@ -92,8 +92,8 @@ export type Group = {
 }
 
 /**
- * Groups rows by messages of a chat. Rows of one message name it; of rows of another origin, an assistant's turn with its tool results is
- * one message. Summaries and markers are left out if they were retired, or if the rows they replace are in the list.
+ * Groups rows by messages of a chat. Rows of one message name it; for rows from elsewhere, an assistant's turn with its tool results is one
+ * message. Summaries and markers are left out if they were retired, or if the rows they replace are in the list.
  */
 export function groupsOf(rows: readonly AnyRow[]): Group[] {
   const groups: Group[] = []
@@ -119,7 +119,7 @@ export function groupsOf(rows: readonly AnyRow[]): Group[] {
 function addRow(groups: Group[], row: AnyRow, index: number): void {
   const ui = uiRowOf(row.metadata)
   const parts = ownParts(row)
-  // A row of what a request added is no message of a chat.
+  // A row that a request added isn't a message of the chat.
   if (parts.length === 0 && addedParts(row).size > 0) return
   const last = groups.at(-1)
   const open = last?.role === 'assistant' ? last : undefined
@@ -148,7 +148,7 @@ function addRow(groups: Group[], row: AnyRow, index: number): void {
   }
 }
 
-/** Whether a part of a chat is a tool's: it holds a call, its approval and its result, which models read as separate parts. */
+/** Whether a part of a chat is a tool part: it holds a call, its approval and its result, which models read as separate parts. */
 export function isToolPart({ type }: { readonly type: string }): boolean {
   return type === 'dynamic-tool' || type.startsWith('tool-')
 }

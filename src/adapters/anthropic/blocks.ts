@@ -4,18 +4,17 @@ import type { FilePart, ImagePart, ProviderOptions } from '../../core/messages/m
 import { keptFor, type Media, mediaOf } from '../wire.ts'
 
 /*
- * Messages in the form of the Anthropic Messages API, in and out. One message becomes one message, and a
- * message that was read is written again as it was.
+ * Messages in the form of the Anthropic Messages API, in and out. One message becomes one message, and a message that was read is written
+ * again as it was.
  *
- * What the neutral form has no place for is kept under the name `anthropic`: fields of a message in `metadata`,
- * fields of a block in `providerOptions`, whole blocks as provider parts. Three things are reserved there:
+ * What the neutral form has no place for is kept under the name `anthropic`: fields of a message in `metadata`, fields of a block in
+ * `providerOptions`, whole blocks as provider parts. Three things are reserved there:
  *
- * - an empty object marks a blank text, a failure without content or an empty message as Anthropic's own;
- *   others are not sent unchanged;
+ * - an empty object marks a blank text, a failure without content or an empty message as Anthropic's own; others are not sent unchanged;
  * - `content` of a tool result marks a content that was absent (null) or a list of texts (their layout);
  * - `is_error` of a tool result is set when it was given and not true.
  *
- * The output of a part takes precedence: another text shown instead of a tool result is what is sent.
+ * The part's current output takes precedence: if another text is shown instead of a tool result, that text is sent.
  *
  * The AI SDK keeps fields of its own under the same name: see `blockOptions`.
  */
@@ -94,8 +93,8 @@ function isImageType(mediaType: string): mediaType is ImageType {
 }
 
 /**
- * An image or a document; `undefined` for bytes of a type that the API refuses. Plain text has a source of its
- * own: the API reads no other type as text.
+ * An image or a document; `undefined` for bytes of a type that the API rejects. Plain text has its own type of source, because the API
+ * reads no other type as text.
  */
 export function mediaBlock(
   part: ImagePart | FilePart,
@@ -135,9 +134,9 @@ function documentSource(media: Media): AnthropicDocumentSource | undefined {
 }
 
 /*
- * The fields under `anthropic` of a part come from this format, as fields of a block, or from the AI SDK, which
- * keeps options of its own there. API names have no capitals, AI SDK names may have: that distinguishes them.
- * Source: `convert-to-anthropic-messages-prompt.ts` and the types of options of `@ai-sdk/anthropic`.
+ * The fields under `anthropic` of a part come from this format, as fields of a block, or from the AI SDK, which keeps options of its own
+ * there. Capital letters distinguish them: API names have none. Source: `convert-to-anthropic-messages-prompt.ts` and the types of options
+ * of `@ai-sdk/anthropic`.
  */
 
 /** Options of the AI SDK that are block fields with another name. */
@@ -154,7 +153,7 @@ type BlockOptions = {
   readonly isOwn: boolean
   /** The data of redacted thinking, as the AI SDK keeps it. */
   readonly redactedData: string | undefined
-  /** The type of the block that the AI SDK made the part of. */
+  /** The type of the block from which the AI SDK made the part. */
   readonly madeOf: Json | undefined
 }
 
@@ -182,7 +181,7 @@ function isForeignName(name: string): boolean {
   return name === 'type' || /[A-Z]/.test(name)
 }
 
-/** The caller of a call: the AI SDK names the tool `toolId`. */
+/** Returns the caller of a call. In the AI SDK, its tool is named `toolId`. */
 function callerOf(caller: Json | undefined): Json | undefined {
   if (!isObject(caller) || typeof caller.toolId !== 'string') return caller
   const { toolId, ...rest } = caller

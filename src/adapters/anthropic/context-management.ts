@@ -149,7 +149,7 @@ function openaiEdit(edit: CompactEdit | ClearToolUsesEdit | ClearThinkingEdit, p
   return defined({ type: OPENAI_COMPACTION, compact_threshold: edit.trigger })
 }
 
-/** Returns the beta headers that Anthropic requires for these edits, in either spelling; none for no edits. */
+/** Returns the beta headers that Anthropic requires for these edits, in either spelling; an empty list if there are no edits. */
 export function contextManagementBetas(given: ContextManagement): string[] {
   const types = readable('contextManagementBetas', () => {
     const edits = isObject(given) && Array.isArray(given.edits) ? (given.edits as readonly unknown[]) : []

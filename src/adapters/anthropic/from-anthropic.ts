@@ -83,7 +83,7 @@ const BLOCKS: ReadonlyMap<unknown, Checks> = new Map<unknown, Checks>([
   ['compaction', { content: textOrNone }],
 ])
 
-/** Throws `INVALID_INPUT`, with place and rule, for a block without a type or without a required field. */
+/** Throws `INVALID_INPUT`, which names the place and the rule, for a block without a type or without a required field. */
 function checkBlock(block: JsonObject, path: string): void {
   stringAt(block.type, `${path}.type`)
   checkFields(block, BLOCKS.get(block.type), path)
@@ -98,14 +98,13 @@ function checkFields(fields: JsonObject, checks: Checks | undefined, path: strin
  * with `messages` and perhaps `system`, which becomes a leading system message. Other fields of such an object
  * (the model, the tools) are not kept. A response of the API (`Message`) is a message as well.
  *
- * A user message that holds only tool results gets the role `tool`. Each result gets the tool name of the
- * nearest earlier call with its id. Blocks that the neutral form has no part for, and those of unknown types,
- * are kept whole and reported (`kept`). The input is not modified; values are shared with it.
+ * A user message that holds only tool results gets the role `tool`. Each result gets the tool name of the nearest earlier call with its id.
+ * Blocks without a neutral form and blocks of unknown types are kept whole and reported (`kept`). The input is not modified; values are
+ * shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and the rule and without the text, for a role that the API does not
- * have, a block without a required field (a call without an id, a result without `tool_use_id`), bytes that are
- * not base64, and values that JSON cannot express. With `lenient`, such a block is kept as an unread part, and
- * such a message as a user message with one.
+ * Throws `INVALID_INPUT`, which names the place and the rule and never quotes the text, for a role that the API doesn't have, a block
+ * without a required field (a call without an id, a result without `tool_use_id`), bytes that are not base64, and values that JSON cannot
+ * express. With `lenient`, such a block is kept as an unread part, and such a message becomes a user message with an unread part.
  */
 export function fromAnthropic(
   input: readonly object[] | { readonly messages: readonly object[]; readonly system?: unknown },
@@ -252,10 +251,7 @@ function fromImage({ type: _, source, ...extra }: JsonObject): ImagePart | undef
   return typeof url === 'string' ? { type: 'image', image: url, ...kept(extra) } : undefined
 }
 
-/**
- * A document whose bytes or address a neutral part can hold; plain text is held as base64. Others are kept
- * whole.
- */
+/** A document whose bytes or address a neutral part can hold; plain text is held as base64. Others are kept whole. */
 function fromDocument({ type: _, source, title, ...rest }: JsonObject): FilePart | undefined {
   if (!isObject(source)) return undefined
   const named = typeof title === 'string' ? { filename: title } : {}
@@ -277,7 +273,7 @@ function opaque(block: JsonObject, path: string, conversion: Conversion): Provid
   return conversion.keep(ANTHROPIC, block, path, `the neutral form has no part for ${what}`)
 }
 
-/** Fields as provider options; no options for no fields, unless `mark` identifies the part as Anthropic's own. */
+/** Fields as provider options. Without fields there are no options, unless `mark` identifies the part as Anthropic's own. */
 function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
   return keptUnder(ANTHROPIC, fields, mark)
 }

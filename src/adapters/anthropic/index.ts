@@ -1,6 +1,4 @@
-/*
- * Messages of Anthropic's: the entry `undertext/anthropic`.
- */
+/* The entry `undertext/anthropic`: conversions of Anthropic messages. */
 
 export type * from '../../core/message-types.ts'
 export { ANTHROPIC_EDITS, contextManagementTypes } from '../../core/tokens/providers.ts'

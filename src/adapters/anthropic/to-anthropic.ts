@@ -40,8 +40,8 @@ import {
 /** Options of `toAnthropic`. */
 export type AnthropicOptions = ConversionOptions & {
   /**
-   * Leaves out message fields other than role and content: id, model, usage and the like of a response, which
-   * were kept and which the API refuses in a request. Default: false, which writes what was read.
+   * Leaves out message fields other than role and content: the id, model, usage and similar fields of a response, which the API rejects in
+   * a request. Default: false, which writes the fields that were read.
    */
   readonly forRequest?: boolean | undefined
 }
@@ -51,13 +51,13 @@ const FORMAT = { name: ANTHROPIC, flag: 'forRequest', byDefault: false } as cons
 /**
  * Converts neutral messages to the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
  *
- * Of messages from elsewhere: leading system messages become `system`, later ones user messages; tool results
- * become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within an
- * assistant message splits it in two; an input that is not an object is sent as one: an empty one for nothing, that which
- * its text describes, or `{ arguments: input }`; half a pair of surrogates is sent as U+FFFD. Not sent: parts of other providers and unread ones, reasoning without a signature of Anthropic, images and files
- * outside user messages and tool results or of a type that the API refuses, blank texts, empty messages, and
- * metadata other than `metadata.anthropic`. Each of these is reported. What the AI SDK keeps under `anthropic`
- * is sent with the API names (`cacheControl` as `cache_control`), or not at all.
+ * For messages from elsewhere: leading system messages become `system`, later ones user messages; tool results become `tool_result` blocks
+ * of a user message, JSON as text, failures with `is_error`; a result within an assistant message splits it in two; an input that isn't an
+ * object is sent as an object: an empty one if there is no input, the parsed one if its text is JSON, else `{ arguments: input }`; an
+ * unpaired surrogate is sent as U+FFFD. Not sent: parts of other providers and unread ones, reasoning without a signature of Anthropic,
+ * images and files outside user messages and tool results or of a type that the API rejects, blank texts, empty messages, and metadata
+ * other than `metadata.anthropic`. Each of these is reported. What the AI SDK keeps under `anthropic` is sent with the API names
+ * (`cacheControl` as `cache_control`), or not at all.
  *
  * The order of messages is not changed; `renderView` makes it acceptable. Throws `INVALID_INPUT` for a part of
  * an unknown type, and for invalid options.
@@ -217,7 +217,7 @@ function callBlock(part: ToolCallPart, { conversion, path }: Writing): Anthropic
   return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
 }
 
-/** Replaces the missing content of a failure: the API refuses `is_error` without content. */
+/** Replaces the missing content of a failure: the API rejects `is_error` without content. */
 const FAILED_TEXT = '[The tool failed and said nothing]'
 
 function resultBlock(

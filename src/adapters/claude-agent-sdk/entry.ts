@@ -10,16 +10,15 @@ import { toAnthropic } from '../anthropic/to-anthropic.ts'
 import { jsonMessageAt, keptFor, listAt } from '../wire.ts'
 
 /*
- * Types of the Claude Agent SDK (`@anthropic-ai/claude-agent-sdk`, an optional peer) that this package uses.
- * Tests compare them with the SDK's own types. Source: `SessionStore` and its neighbours in the SDK's
- * `sdk.d.ts`, 0.3.
+ * Types of the Claude Agent SDK (`@anthropic-ai/claude-agent-sdk`, an optional peer) that this package uses. Tests compare them with the
+ * SDK's own types. Source: `SessionStore` and its neighbors in the SDK's `sdk.d.ts`, 0.3.
  */
 
 /** Names a transcript: the SDK's `SessionKey`. */
 export type SessionKey = {
   readonly projectKey: string
   readonly sessionId: string
-  /** Of a subagent's transcript; absent for the session's own. */
+  /** The path of a subagent's transcript; absent for the session's own. */
   readonly subpath?: string
 }
 
@@ -66,21 +65,15 @@ export type Transcript = {
   readonly id: string
   /** Its owner: the project. */
   readonly owner: string
-  /** Whether it is a session's own transcript, and no subagent's. */
+  /** Whether it is a session's own transcript, not a subagent's. */
   readonly isMain: boolean
 }
 
-/**
- * Characters that a name cannot hold, or that divide names: NUL, slashes, unpaired surrogates, and the escape
- * sign.
- */
+/** Characters that a name cannot hold, or that divide names: NUL, slashes, unpaired surrogates, and the escape sign. */
 const ESCAPED = /[\0%/]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g
 const EMPTY = '%'
 
-/**
- * A text as a name: characters that a name cannot hold become `%` and the four hexadecimal digits of the UTF-16
- * unit.
- */
+/** Encodes a text as a name: characters that a name cannot hold become `%` and the four hexadecimal digits of the UTF-16 unit. */
 export function encodeName(text: string): string {
   return readable('encodeName', () => {
     if (text === '') return EMPTY
@@ -88,7 +81,7 @@ export function encodeName(text: string): string {
   })
 }
 
-/** The text of a name: `decodeName(encodeName(text))` is the text. */
+/** Restores the text of a name: `decodeName(encodeName(text))` is `text`. */
 export function decodeName(name: string): string {
   return readable('decodeName', () => {
     if (name === EMPTY) return ''
@@ -98,7 +91,7 @@ export function decodeName(name: string): string {
   })
 }
 
-/** Reads a key. Throws `INVALID_INPUT` for a key that names no transcript, or that is too long. */
+/** Reads a key. Throws `INVALID_INPUT` for a key that doesn't name a transcript or is too long. */
 export function transcriptOf(key: unknown): Transcript {
   if (!isObject(key)) throw invalid('key: must be an object')
   const { projectKey, sessionId, subpath } = key
@@ -114,7 +107,7 @@ export function transcriptOf(key: unknown): Transcript {
   return { key: { projectKey, sessionId, ...defined({ subpath }) }, id, owner, isMain: subpath === undefined }
 }
 
-/** The owner of a project's sessions. Throws `INVALID_INPUT`. */
+/** Returns the owner of a project's sessions. Throws `INVALID_INPUT`. */
 export function ownerOf(projectKey: unknown): string {
   if (typeof projectKey !== 'string') throw invalid('projectKey: must be a string')
   const owner = encodeName(projectKey)
@@ -128,7 +121,7 @@ function idOf(projectKey: string, sessionId: string, subpath: string | undefined
   return [CLAUDE_AGENT_SDK, ...names.map(encodeName)].join('/')
 }
 
-/** The key of a session of the store; `undefined` for one that holds no transcript. */
+/** Returns the key of a session, or `undefined` if the session doesn't hold a transcript. */
 export function keyOfSession(id: string): SessionKey | undefined {
   return readable('keyOfSession', () => {
     const [head, projectKey, sessionId, subpath, ...more] = id.split('/')
@@ -145,14 +138,13 @@ export function keyOfSession(id: string): SessionKey | undefined {
 /*
  * Entries of a transcript as messages of a session, and back, exactly.
  *
- * Conversation entries become messages: the parts by the conversion of Anthropic, the rest of the entry
- * (`uuid`, `parentUuid`, `cwd`, `toolUseResult` …) in the metadata. All other entries become messages without
- * parts, which no model is sent and which begin no turn. Their role is `tool`, so that they count neither as
- * user nor as assistant messages, and not `system`, so that a compaction can hide them with the messages
- * around.
+ * Conversation entries become messages: the parts by the conversion of Anthropic, the rest of the entry (`uuid`, `parentUuid`, `cwd`,
+ * `toolUseResult` …) in the metadata. All other entries become messages without parts, which aren't sent to a model and don't begin a turn.
+ * Their role is `tool`, so that they count neither as user nor as assistant messages, and not `system`, so that a compaction can hide them
+ * with the messages around.
  *
- * Reserved in `metadata['claude-agent-sdk']`: `envelope` is an entry without its `message`, `entry` a whole
- * one, `deleted` marks the end of what a deletion hid, and holds the name of that deletion.
+ * Reserved in `metadata['claude-agent-sdk']`: `envelope` is an entry without its `message`, `entry` a whole entry, `deleted` marks the end
+ * of the rows that a deletion hid and holds the deletion's name.
  */
 
 /** The depth of an entry in the metadata that holds it. */
@@ -162,8 +154,7 @@ const DEPTH_KEPT = 2
  * Converts entries to messages to be appended, one each. `isMain`: the entries belong to a session's own
  * transcript, where a sidechain is another conversation and is not sent.
  *
- * Throws `INVALID_INPUT` with the place, and without the content, for a value that is not a list of JSON
- * objects with a `type`.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the content, for a value that isn't a list of JSON objects with a `type`.
  */
 export function messagesOf(entries: unknown, isMain: boolean): NewMessage[] {
   return listAt(entries, 'entries').map((value, index) => {
@@ -202,8 +193,8 @@ export function deletionMark(deletion: string): NewMessage {
 }
 
 /**
- * Whether an entry is sent to the model: user and assistant messages, and tool results. Not content that Claude
- * Code only displays, nor errors that it stores instead of a response.
+ * Whether an entry is sent to the model: user and assistant messages, and tool results, except content that Claude Code only displays and
+ * errors that it stores instead of a response.
  */
 export function isSpoken(entry: JsonObject, isMain: boolean): boolean {
   const { type, message, isSidechain, isVisibleInTranscriptOnly, isApiErrorMessage } = entry
@@ -233,7 +224,7 @@ function readMessage(message: JsonObject): Message | undefined {
   }
 }
 
-/** The entry of a message; `undefined` for a message of other origin, and for the mark of a deletion. */
+/** Returns the entry of a message, or `undefined` for a message from elsewhere and for the mark of a deletion. */
 export function entryOf({ role, content, metadata }: Message): SessionStoreEntry | undefined {
   const { [CLAUDE_AGENT_SDK]: _, ...rest } = metadata ?? {}
   const { entry, envelope } = keptFor(CLAUDE_AGENT_SDK, metadata) ?? {}
@@ -250,8 +241,8 @@ export function deletionOf({ metadata }: Message): string | undefined {
 }
 
 /**
- * An entry's `uuid` as an idempotency key, hashed when it is too long; `undefined` for an entry without one. No
- * `uuid` gives a key that begins with `%` and a letter after `f`.
+ * Returns an entry's `uuid` as an idempotency key, hashed if it is too long; `undefined` for an entry without a `uuid`. Such a key never
+ * begins with `%` and a letter after `f`.
  */
 export function keyOfUuid(uuid: unknown): string | undefined {
   if (typeof uuid !== 'string' || uuid === '') return undefined
@@ -276,10 +267,7 @@ export function keptOf({ metadata }: Pick<Session, 'metadata'>): JsonObject {
   return keptFor(CLAUDE_AGENT_SDK, metadata) ?? {}
 }
 
-/**
- * Changes some of these fields. The metadata is read again just before, so that changes of the application are
- * kept.
- */
+/** Changes some of these fields. The metadata is read again just before, so that changes of the application are kept. */
 export async function keepIn(store: TranscriptStore, id: string, fields: JsonObject): Promise<void> {
   const session = await store.sessions.get(id)
   const kept = { ...keptOf(session), ...fields }

@@ -1,7 +1,4 @@
-/*
- * What concerns the Claude Agent SDK (`@anthropic-ai/claude-agent-sdk`, an optional peer): the entry
- * `undertext/claude-agent-sdk`.
- */
+/* The entry `undertext/claude-agent-sdk`: adapters for the Claude Agent SDK (`@anthropic-ai/claude-agent-sdk`, an optional peer). */
 
 export type {
   FoldSessionSummary,

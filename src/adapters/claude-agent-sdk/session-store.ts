@@ -40,8 +40,7 @@ function loadFold(): Promise<FoldSessionSummary> {
 async function load(): Promise<FoldSessionSummary> {
   let module: Record<string, unknown>
   try {
-    // A literal name inside this `try`: bundlers then include the SDK where it is installed, and still build
-    // where it is not.
+    // A literal name inside this `try`: bundlers then include the SDK where it is installed, and still build where it is not.
     module = (await import('@anthropic-ai/claude-agent-sdk')) as Record<string, unknown>
   } catch (error) {
     const isMissing = isNotFound(error)
@@ -71,8 +70,7 @@ export type SessionStoreOptions = {
   /** The actor of deletions and restores, for the audit. Default: none. */
   readonly actor?: string
   /**
-   * The SDK's function. Default: that of the installed `@anthropic-ai/claude-agent-sdk`, loaded when summaries
-   * are first requested.
+   * The SDK's function. Default: the function of the installed `@anthropic-ai/claude-agent-sdk`, loaded when summaries are first requested.
    */
   readonly foldSessionSummary?: FoldSessionSummary
 }
@@ -83,9 +81,8 @@ const PAGE = 1_000
 const MOST_TRIES = 10
 
 /**
- * Keeps transcripts of the Claude Agent SDK in a store: pass it as `sessionStore` to `query` and to the SDK's
- * functions for sessions. Each transcript is a session of the store, named after its key, owned by its project;
- * each entry is a message.
+ * Returns a session store that keeps transcripts of the Claude Agent SDK: pass it as `sessionStore` to `query` and to the SDK's functions
+ * for sessions. Each transcript is a session of the store, named after its key, owned by its project; each entry is a message.
  *
  * Throws `INVALID_INPUT` for invalid options.
  */
@@ -93,7 +90,7 @@ export function undertextSessionStore(options: SessionStoreOptions): UndertextSe
   return new UndertextSessionStore(options)
 }
 
-/** The SDK's `SessionStore` over a store. Made by `undertextSessionStore`. */
+/** The SDK's `SessionStore`, backed by a store. Created by `undertextSessionStore`. */
 export class UndertextSessionStore {
   readonly #store: TranscriptStore
   readonly #actor: string | undefined
@@ -109,11 +106,11 @@ export class UndertextSessionStore {
   }
 
   /**
-   * Appends entries to a transcript in order, all or none. An entry whose `uuid` is stored already is left out.
-   * A deleted or archived session is listed again. An empty batch writes nothing.
+   * Appends entries to a transcript in order, all or none. An entry whose `uuid` is already stored is left out. A deleted or archived
+   * session is listed again. An empty batch writes nothing.
    *
-   * Rejects with `INVALID_INPUT` for an invalid key or entry, naming the place (`entries[3].type`), and with
-   * the store's errors; then nothing of the batch is written.
+   * Rejects with `INVALID_INPUT` for an invalid key or entry, naming the place (`entries[3].type`), and with the store's errors. Then no
+   * entry of the batch is written.
    */
   async append(key: SessionKey, entries: readonly SessionStoreEntry[]): Promise<void> {
     const transcript = transcriptOf(key)
@@ -136,8 +133,8 @@ export class UndertextSessionStore {
   }
 
   /**
-   * Returns all entries of a transcript, deep-equal to what was appended, in order, whatever compactions of the
-   * store hide. `null` for a key that was never written or was deleted.
+   * Returns all entries of a transcript in order, deep-equal to the appended ones, whatever compactions of the store hide; `null` for a key
+   * that was never written or was deleted.
    */
   async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
     const { id, owner } = transcriptOf(key)
@@ -145,10 +142,7 @@ export class UndertextSessionStore {
     return read === undefined || read.entries.length === 0 ? null : read.entries.map(({ entry }) => entry)
   }
 
-  /**
-   * Returns the sessions of a project that are neither deleted nor archived, newest first, with the time of the
-   * last append.
-   */
+  /** Returns the sessions of a project that are neither deleted nor archived, newest first, with the time of the last append. */
   async listSessions(projectKey: string): Promise<ListedSession[]> {
     const listed = await this.#transcripts(ownerOf(projectKey), false)
     return listed.flatMap(({ key, isMain, session }) =>
@@ -180,9 +174,8 @@ export class UndertextSessionStore {
   }
 
   /**
-   * Hides a whole transcript, and with a session's own transcript those of its subagents; nothing is removed.
-   * Each is one compaction of kind `manual` with the parameter `why: 'deleted'`, which `restore` undoes. A
-   * key that was never written changes nothing.
+   * Hides a whole transcript, and with a session's own transcript those of its subagents; nothing is removed. Each is one compaction of
+   * kind `manual` with the parameter `why: 'deleted'`, which `restore` undoes. A key that was never written changes nothing.
    */
   async delete(key: SessionKey): Promise<void> {
     const transcript = transcriptOf(key)
@@ -198,7 +191,7 @@ export class UndertextSessionStore {
    * Undoes the latest deletion of a transcript, and of the transcripts deleted with it. Returns whether there
    * was one. Entries appended since stay, after the restored ones. `redoCompaction` of the store deletes again.
    *
-   * Rejects with `HAS_ACTIVE_DEPENDENTS` when a compaction builds on what the deletion hid.
+   * Rejects with `HAS_ACTIVE_DEPENDENTS` if a compaction builds on the rows that the deletion hid.
    */
   async restore(key: SessionKey): Promise<boolean> {
     const transcript = transcriptOf(key)
@@ -302,7 +295,7 @@ export class UndertextSessionStore {
   }
 }
 
-/** The model of the newest answer. Claude Code names the author of a synthetic one `<synthetic>`. */
+/** The model of the newest answer. For a synthetic answer, Claude Code records the model `<synthetic>`. */
 function modelIn(entries: readonly SessionStoreEntry[]): string | undefined {
   for (const { type, message } of entries.toReversed()) {
     const model = type === 'assistant' && isObject(message) ? message.model : undefined
@@ -313,7 +306,7 @@ function modelIn(entries: readonly SessionStoreEntry[]): string | undefined {
 
 type Listed = Transcript & { readonly session: Session }
 
-/** Whether no row of a session is visible. Its `visibleCount` leaves out the silent ones, and most entries are. */
+/** Whether no row of a session is visible. `visibleCount` doesn't count silent rows, and most entries are silent. */
 async function isHidden(
   store: Pick<TranscriptStore, 'getMessages'>,
   { id, visibleCount }: Pick<Session, 'id' | 'visibleCount'>,

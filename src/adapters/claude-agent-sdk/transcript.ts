@@ -54,9 +54,8 @@ function firstOfEach(messages: readonly NewMessage[]): readonly NewMessage[] {
 }
 
 /**
- * The messages whose entries the transcript does not have, with keys that no deleted entry holds: such a row
- * releases its key if the deletion hides it or what replaces it, and not if a truncation without a marker hid
- * it before.
+ * Returns the messages whose entries the transcript doesn't have, with keys that no deleted row holds. A deleted row releases its key if
+ * the deletion hides the row or its replacement, but not if a truncation without a marker had hidden the row before.
  */
 async function unknownOf(
   store: TranscriptStore,
@@ -76,13 +75,12 @@ async function unknownOf(
   })
 }
 
-/** Separates a key from the position of the deletion before it. No key contains it otherwise. */
+/** Separates a key from the position of the deletion before it. Other keys don't contain it. */
 const SUFFIX = '%-'
 
 /*
- * Which rows of a session are the transcript's entries now. Every appended row counts, whatever compactions of
- * the store hide: they change the store's view, not Claude Code's. Only a deletion removes rows, and undoing it
- * restores them.
+ * Which rows of a session are the transcript's entries now. Every appended row counts, whatever compactions of the store hide: they change
+ * the store's view, not Claude Code's. Only a deletion removes rows, and undoing it restores them.
  */
 
 /** The parameters of deletions. They distinguish them from other manual compactions. */
@@ -104,8 +102,8 @@ type LiveEntry = {
 }
 
 /**
- * The marks among some rows, in order, and which of them are in force. A mark that another compaction hides has
- * no effect any more: its own deletion was undone before, and the later one also covers the rows before it.
+ * The marks among some rows, in order, and which of them are in force. A mark that another compaction hides no longer has an effect: its
+ * own deletion was undone before, and the later deletion also covers the rows before it.
  */
 export async function marksAmong(
   store: TranscriptStore,

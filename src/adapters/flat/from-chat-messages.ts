@@ -16,28 +16,25 @@ import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isEmpty, jsonMessageAt, keptFor, keptUnder, objectAt, stringAt } from '../wire.ts'
 
 /*
- * The flat form of the type `ChatMessage`, in and out: a text with a role, tool calls and results as messages
- * of their own (`tool_call`, `tool_result`), tags of compactions as fields. One flat message becomes one
- * neutral message, and a message that was read is written again as it was.
+ * The flat form of the type `ChatMessage`, in and out: a text with a role, tool calls and results as messages of their own (`tool_call`,
+ * `tool_result`), tags of compactions as fields. One flat message becomes one neutral message, and a message that was read is written again
+ * as it was.
  *
- * `id` and `metadata` are those of the neutral message. What it has no place for is kept under the name `flat`.
- * In the metadata:
+ * `id` and `metadata` are those of the neutral message. Fields without a place there are kept under the name `flat`. In the metadata:
  *
  * - `fields`: the further fields of the message, including tags of compactions;
  * - `metadata`: the metadata, when it was empty or used the name `flat` itself;
- * - `role`: the role, when it was another of the same meaning; `parts`: the content was a list of neutral
- *   parts;
+ * - `role`: the role, when it was another of the same meaning; `parts`: the content was a list of neutral parts;
  * - `id`: an id that a session cannot have.
  *
  * In the options of a call or a result:
  *
  * - `content`: the text beside the arguments of a call; null, or `absent` under `shape`, when there was none;
- * - `from`: the field of the arguments, when it was not `args`; `args` and `input`: other values of these
- *   fields;
- * - `tool`: the given value when it names no tool, null when it was absent; `toolCallId`: the same for an id,
- *   and an id of an unknown call; `id`: the id that a call was given, or that a result was joined to.
+ * - `from`: the field of the arguments, when it was not `args`; `args` and `input`: other values of these fields;
+ * - `tool`: the given value when it names no tool, null when it was absent; `toolCallId`: the same for an id, and an id of an unknown call;
+ *   `id`: the id that a call was given, or that a result was joined to.
  *
- * The neutral message takes precedence: an output or an input that changed since is what is written.
+ * The neutral message takes precedence: if an output or an input has changed since, the new one is written.
  */
 
 /** The name under which this format keeps its fields. */
@@ -59,19 +56,18 @@ export const FROM_CONTENT = 'content'
 const ROLES = new Set(['system', 'user', 'assistant', 'tool', 'tool_call', 'tool_result'])
 
 /**
- * Converts flat messages (`ChatMessage`) to neutral messages, ready to be appended, one for one: `tool_call`
- * becomes an assistant message with a call, `tool_result` its result. A call without an id is joined to the
- * result near it, as the functions for plain lists do; a result gets the tool name of its call. Arguments are
- * `args`, else `input`, else parsed from the text. `isError: true`, or a `result` whose `success` is false,
- * marks a failed call. Tags of compactions and further fields are kept and have no effect in a store:
+ * Converts flat messages (`ChatMessage`) to neutral messages, ready to be appended, one for one: `tool_call` becomes an assistant message
+ * with a call, `tool_result` its result. A call without an id is joined to the result near it, as the functions for plain lists do; a
+ * result gets the tool name of its call. Arguments are `args`, else `input`, else parsed from the text. `isError: true`, or a `result`
+ * whose `success` is false, marks a failed call. Tags of compactions and further fields are kept and have no effect in a store:
  * `ContextCompactor` and the like read them.
  *
- * Messages whose content is a list of neutral parts are allowed and stay as they are. The input is not
- * modified; values are shared with it. Fields that are `undefined` count as absent.
+ * Messages whose content is a list of neutral parts are allowed and stay as they are. The input is not modified; values are shared with it.
+ * Fields that are `undefined` count as absent.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for a message that is not in this format: an
- * unknown role, a content that is neither text nor neutral parts, a field of another type, calls in OpenAI
- * fields. With `lenient`, such a message is kept as a user message with an unread part.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for a message that isn't in this format: an unknown role, a
+ * content that is neither text nor neutral parts, a field of another type, calls in OpenAI fields. With `lenient`, such a message is kept
+ * as a user message with an unread part.
  */
 export function fromChatMessages(messages: readonly object[], options?: ConversionOptions): NewMessage[] {
   return readChatMessages(messages, 0, options)
@@ -169,7 +165,7 @@ function shapeOf(content: string | null | undefined): JsonObject {
   return typeof content === 'string' ? {} : { shape: content === null ? null : 'absent' }
 }
 
-/** A name, and the given value when it names nothing: null for an absent one. */
+/** Reads a name. A value that isn't a name is returned as given, with null for an absent one. */
 function nameAt(
   fields: JsonObject,
   field: 'tool' | 'toolCallId',

@@ -1,4 +1,4 @@
-/* Plain chat messages, and which format messages have. The entry `undertext/formats`. */
+/* The entry `undertext/formats`: plain chat messages, and detection of message formats. */
 
 export type { ChatMessage } from '../../core/model/message-parts.ts'
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from '../conversion.ts'

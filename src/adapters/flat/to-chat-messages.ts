@@ -23,14 +23,12 @@ type Row = Message & { readonly id?: string; readonly kind?: string; readonly pi
 }
 
 /**
- * Converts neutral messages, or rows of a store, to the flat form (`ChatMessage`):
- * `toChatMessages(fromChatMessages(x))` is x.
+ * Converts neutral messages, or rows of a store, to the flat form (`ChatMessage`): `toChatMessages(fromChatMessages(x))` is x.
  *
- * Of messages from elsewhere: texts, calls and results each become a message of their own, in their order, the
- * first of them with the id and the metadata; consecutive texts become one. JSON is written as text, a failure
- * as `isError: true`. Rows keep their ids and tags, and a summary is marked (`metadata.isSummary`). Not sent,
- * and reported: reasoning, images, files, provider parts, empty messages. Reported as changed: text in a tool
- * message, which becomes a user message, and calls that a provider ran itself.
+ * For messages from elsewhere: texts, calls and results each become a message of their own, in their order, the first of them with the id
+ * and the metadata; consecutive texts become one. JSON is written as text, a failure as `isError: true`. Rows keep their ids and tags, and
+ * a summary is marked (`metadata.isSummary`). Not sent, and reported: reasoning, images, files, provider parts, empty messages. Reported as
+ * changed: text in a tool message, which becomes a user message, and calls that a provider ran itself.
  *
  * Throws `INVALID_INPUT` for an unknown role or a part of an unknown type.
  */

@@ -26,7 +26,6 @@ import {
   under,
 } from './gemini-parts.ts'
 
-/** The state of a conversion. */
 type Reading = { readonly conversion: Conversion; readonly calls: Calls }
 
 /** The contents of a part: exactly one of these. Source: `Part` of `@google/genai`. */
@@ -62,7 +61,7 @@ function heldBy(part: JsonObject, path: string): (typeof HELD)[number] | undefin
   return held
 }
 
-/** Reads a part. Throws `INVALID_INPUT`, with place and rule, for one that the API does not have. */
+/** Reads a part. Throws `INVALID_INPUT`, which names the place and the rule, for a part that the API doesn't have. */
 function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: Reading): Part {
   if (part.thoughtSignature !== undefined) stringAt(part.thoughtSignature, `${path}.thoughtSignature`)
   const { thought } = part
@@ -193,21 +192,19 @@ function readPiece(piece: JsonObject, path: string, reading: Reading): ToolResul
 }
 
 /**
- * Converts contents of Gemini to neutral messages, ready to be appended: a list of contents, or an object with
- * `contents` and perhaps `systemInstruction` (a text, a part, a list of both, or a content), which becomes a
- * leading system message. `toGemini(fromGemini(x))` is x.
+ * Converts contents of Gemini to neutral messages, ready to be appended: a list of contents, or an object with `contents` and perhaps
+ * `systemInstruction` (a text, a part, a list of both, or a content), which becomes a leading system message. `toGemini(fromGemini(x))` is
+ * x.
  *
- * The role `model` becomes `assistant`; `user`, `function` (of older versions) and no role become `user`, or
- * `tool` for contents that hold only function responses. A call without an id gets one made of its function
- * name; a response without an id belongs to the first open call of its name. `{ output }` and `{ result }` of a
- * response become its text or JSON, `{ error }` a failure, any other object JSON. Thoughts become reasoning;
- * signatures stay with their parts. Parts without a neutral form (executed code, calls that Gemini ran itself,
- * unknown kinds) are kept whole and reported (`kept`). The input is not modified; values are shared with it.
+ * The role `model` becomes `assistant`; `user`, `function` (of older versions) and no role become `user`, or `tool` for contents that hold
+ * only function responses. A call without an id gets one made of its function name; a response without an id belongs to the first open call
+ * of its name. `{ output }` and `{ result }` of a response become its text or JSON, `{ error }` a failure, any other object JSON. Thoughts
+ * become reasoning; signatures stay with their parts. Parts without a neutral form (executed code, calls that Gemini ran itself, unknown
+ * kinds) are kept whole and reported (`kept`). The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and the rule and without the text, for another role, a part with no
- * content or with several, a call without a name, a response with neither id nor name, bytes that are not
- * base64, and values that JSON cannot express. With `lenient`, such a part is kept as an unread part, and such
- * a content as a user message with one.
+ * Throws `INVALID_INPUT`, which names the place and the rule and never quotes the text, for another role, a part with no content or with
+ * several, a call without a name, a response with neither id nor name, bytes that are not base64, and values that JSON cannot express. With
+ * `lenient`, such a part is kept as an unread part, and such a content becomes a user message with an unread part.
  */
 export function fromGemini(
   input: readonly object[] | { readonly contents: readonly object[]; readonly systemInstruction?: unknown },
@@ -274,10 +271,7 @@ function isModelsOwn(parts: readonly unknown[]): boolean {
   return thinks || holds('functionCall') || holds('executableCode')
 }
 
-/**
- * Gemini 3 requires a signature with the first call of a content; a call of an older model has none and is
- * accepted without.
- */
+/** Gemini 3 requires a signature with the first call of a content; a call of an older model has none and is accepted without it. */
 function markFirstCall(parts: readonly Part[]): readonly Part[] {
   const first = parts.findIndex(({ type }) => type === 'tool-call')
   return parts.map((part, i) =>
@@ -326,7 +320,7 @@ function instructionOf(
   return { role: 'system', content, ...(needsMark && { metadata: { [GOOGLE]: fields } }) }
 }
 
-/** The SDK has classes for function responses; their fields are what is sent. */
+/** The SDK has classes for function responses; only their fields are sent. */
 function asPlainContent(given: unknown): unknown {
   if (!isObject(given) || !Array.isArray(given.parts)) return given
   const parts = (given.parts as readonly Json[]).map((part) => {

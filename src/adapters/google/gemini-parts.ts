@@ -22,18 +22,15 @@ import { base64At } from '../conversion.ts'
 import { isEmpty, keptFor, keptUnder, mediaOf, objectAt, parsedArguments, stringAt } from '../wire.ts'
 
 /*
- * Contents of the Gemini API, in and out. One content becomes one message, and a content that was read is
- * written again as it was. Sources: `Content`, `Part` and the types they name, of `@google/genai`.
+ * Contents of the Gemini API, in and out. One content becomes one message, and a content that was read is written again as it was. Sources:
+ * `Content`, `Part` and the types they name, of `@google/genai`.
  *
- * What the neutral form has no place for is kept under the name `google`, which the AI SDK uses too: fields of
- * a content in `metadata`, fields of a part in `providerOptions`, whole parts as provider parts. Reserved
- * there:
+ * Everything without a place in the neutral form is kept under the name `google`, which the AI SDK uses too: fields of a content in
+ * `metadata`, fields of a part in `providerOptions`, whole parts as provider parts. Reserved there:
  *
- * - an empty object marks a part, a message or the first call of a message as Gemini's own, to be sent
- *   unchanged;
- * - fields of the content of a part are kept under its name: `functionCall`, `functionResponse`, `inlineData`,
- *   `fileData`; null there marks an absent field that every other part has (`id`, `name`, `args`, `response`,
- *   `mimeType`);
+ * - an empty object marks a part, a message or the first call of a message as Gemini's own, to be sent unchanged;
+ * - fields of the content of a part are kept under its name: `functionCall`, `functionResponse`, `inlineData`, `fileData`; null there marks
+ *   an absent field that every other part has (`id`, `name`, `args`, `response`, `mimeType`);
  * - `response` of a result is the shape in which its output was given;
  * - in `metadata`, `role` and `parts` of null were absent; `form` is the form of a system instruction.
  */
@@ -118,12 +115,12 @@ export function ownOf(fields: JsonObject, name: string): { own: JsonObject; rest
   return { own: isObject(own) ? own : {}, rest }
 }
 
-/** Fields as options of a part; no options for no fields, unless `mark` identifies the part as Gemini's own. */
+/** Fields as options of a part. Without fields there are no options, unless `mark` identifies the part as Gemini's own. */
 export function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
   return keptUnder(GOOGLE, fields, mark)
 }
 
-/** A field with these fields; nothing for no fields. */
+/** An object with these fields under a name; empty if there are none. */
 export function under(name: string, fields: JsonObject): JsonObject {
   return isEmpty(fields) ? {} : { [name]: fields }
 }
@@ -186,7 +183,7 @@ export function mediaPart(part: ImagePart | FilePart): GeminiResponsePart {
  * `@google/genai`. Many applications write `{ result: … }`, which is written again as it was.
  */
 
-/** The shape of a response where it differs from the one that its output gets by default. Null: there was none. */
+/** The shape of a response if it differs from the default shape of its output. Null: there was no response. */
 type Shape = 'output' | 'result' | 'whole' | null
 
 /** An output of text or JSON. */
@@ -256,8 +253,8 @@ export function responseOfItems(
 }
 
 /*
- * Call ids. They are optional in Gemini, and required in the neutral form. A call without an id gets one made
- * of its function name, the same whenever the same contents are read, also in several batches.
+ * Call ids. They are optional in Gemini, and required in the neutral form. A call without an id gets one made of its function name, the
+ * same whenever the same contents are read, even in several batches.
  */
 
 type OpenCall = { readonly id: string; isOpen: boolean }
@@ -280,7 +277,6 @@ export class Calls {
     this.#given = givenIds(contents)
   }
 
-  /** Begins the next content. */
   nextContent(): void {
     this.#turn += 1
   }
@@ -349,7 +345,7 @@ export class Calls {
       const count = (this.#counts.get(`${kind} ${base}`) ?? 0) + 1
       this.#counts.set(`${kind} ${base}`, count)
       const id = count === 1 ? base : `${base}_${count}`
-      // A response to none of the calls read so far must not match one by its id either.
+      // The id made for a response without a call must not match the id of a call.
       if (!this.#given.has(id) && !this.#names.has(id)) return id
     }
   }
@@ -368,10 +364,7 @@ function givenIds(contents: readonly unknown[]): Set<string> {
   return ids
 }
 
-/**
- * The order of responses that follows the order of their calls: indexes into `answers`. Responses to no call of
- * the list come last, in their order.
- */
+/** Returns indexes into `answers`, in the order of their calls. Responses without a call in the list come last, in their order. */
 export function orderOf(answers: readonly string[], calls: readonly string[]): number[] {
   const places = new Map<string, number>()
   for (const [place, id] of calls.entries()) if (!places.has(id)) places.set(id, place)

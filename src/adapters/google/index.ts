@@ -1,6 +1,4 @@
-/*
- * Contents of Gemini's: the entry `undertext/google`.
- */
+/* The entry `undertext/google`: conversions of Gemini contents. */
 
 export type * from '../../core/message-types.ts'
 export { DUMMY_SIGNATURE } from '../../core/tokens/reasoning-bindings.ts'

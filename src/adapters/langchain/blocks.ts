@@ -63,8 +63,8 @@ function readText({ type, text, refusal, ...extra }: JsonObject, path: string): 
 }
 
 /**
- * Reasoning with a text. A block without one (OpenAI's summaries and encrypted reasoning) stays a block. Anthropic's signature is kept
- * under Anthropic's name too, so that every form sends it back.
+ * Reads reasoning that has a text; otherwise (OpenAI's summaries and encrypted reasoning) the block stays a block. Anthropic's signature is
+ * also kept under Anthropic's name, so that every form sends it back.
  */
 function readReasoning(block: JsonObject, path: string, model: Json | undefined): ReasoningPart | undefined {
   const { type, ...fields } = block
@@ -102,7 +102,7 @@ export function reasoningBlock({ text, providerOptions }: ReasoningPart): LangCh
  * `mimeType`), those before (`source_type`), and those of OpenAI and Anthropic that LangChain passes on.
  */
 
-/** The data of a block or its address, the way to its field (`source.data`), and what the block says of it. */
+/** The data of a block or its address, the path to its field (`source.data`), and the block's other facts about it. */
 type Found = {
   readonly at: string
   readonly data: string | Uint8Array
@@ -124,7 +124,7 @@ const MEDIA: { readonly [type: string]: { holder?: string; isBare?: boolean; med
 
 /**
  * An image or file whose bytes or address the neutral form can hold; `undefined` for others (a file by its id). A block that the standard
- * does not restore is kept without its data; `in` is the way to that. Throws for invalid base64.
+ * doesn't restore is kept without its data; `in` is the path to the data. Throws for invalid base64.
  */
 function readMedia(block: LangChainBlock, path: string): ImagePart | FilePart | undefined {
   const found = findMedia(block, path)

@@ -40,8 +40,8 @@ const optionsSchema = z.strictObject({
   /** The session. It is created with its first message. */
   sessionId: nameSchema,
   /**
-   * `effective` (default): what to send to a model, with compactions, valid for the provider. `full`: every message of the log,
-   * also those hidden by compactions and cleared; for a page, not for a model.
+   * `effective` (default): the messages to send to a model, with compactions, valid for the provider. `full`: every message of the log,
+   * including messages that were compacted or cleared; for a page, not for a model.
    */
   view: z.enum(['effective', 'full']).default('effective'),
   /**
@@ -51,11 +51,14 @@ const optionsSchema = z.strictObject({
   provider: nameSchema.optional(),
   /** The model that is called: recorded with the provider, and its context window decides when compaction is due. */
   model: nameSchema.optional(),
-  /** The owner. A session of another owner is unknown; the first message that is added gives one without an owner to this one. */
+  /**
+   * The owner. Another owner's session counts as not found; a session without an owner is assigned this one when the first message is
+   * added.
+   */
   owner: ownerOption,
   /**
-   * Makes room after `addMessages`. Default: with the store's settings, when usage has reached the threshold. `true` or options of
-   * `compactSession`: after each, down to the target. `false`: never.
+   * Whether `addMessages` compacts. Default: with the store's settings, once usage reaches the threshold. `true` or options of
+   * `compactSession`: after every call, down to the target. `false`: never.
    */
   compact: z
     .union([z.boolean(), z.custom<CompactOptions>(isObject, 'must be options of compactSession')])
@@ -70,7 +73,7 @@ const optionsSchema = z.strictObject({
     .optional(),
 })
 
-/** The session of a history, how it is shown, and how messages are converted: see `ConversionOptions` for `lenient` and `onNote`. */
+/** Options of `UndertextChatMessageHistory`. `ConversionOptions` describes `lenient` and `onNote`. */
 export type UndertextChatMessageHistoryOptions = z.input<typeof optionsSchema>
 
 /**
@@ -109,9 +112,9 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 
   /**
-   * The messages of the session, by default what to send to a model: summaries and markers in place of the messages they replace, calls and
-   * results paired, as `renderHistory` returns them; but calls at the very end stay open, because their results may be added next. An
-   * unknown session has none.
+   * Returns the messages of the session, by default those to send to a model: summaries and markers in place of the messages they replace,
+   * and calls and results paired, as `renderHistory` returns them. Calls at the very end stay open, because their results may be added
+   * next. An unknown session has no messages.
    */
   async getMessages(): Promise<BaseMessage[]> {
     const read = await this.#read()
@@ -122,7 +125,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     return messages
   }
 
-  /** Where a prompt has all messages of a reading, in one piece. */
+  /** Returns where a prompt has all messages of a reading, in one piece. */
   #find(messages: readonly BaseMessage[]): Place | undefined {
     if (this.#options.view === 'full') return undefined
     const from = messages.findIndex((message) => this.#shown.has(message))
@@ -159,10 +162,10 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
    * Adds messages at the end, all or none, in one transaction. A result of an open call may name it by the id that `getMessages`
    * returned for the provider.
    *
-   * A message with an `id` that was added before with the same body is a retry and not written again; with another body it is a
-   * message of its own. A message without an id is always new, and so are those after it in the list: models that repeat their ids lose
-   * no answer. The last messages that this object returned are not written again either when they are, unchanged, before new ones:
-   * `RunnableWithMessageHistory` passes them when the history became shorter while the model worked.
+   * A message with an `id` that was added before with the same body is a retry and isn't written again; with another body it is a new
+   * message. A message without an id is always new, and so are the messages after it in the list, so that no answer of a model that repeats
+   * ids is lost. If the list begins with the last messages that this object returned, unchanged, only the messages after them are written:
+   * `RunnableWithMessageHistory` passes both if the history became shorter while the model worked.
    *
    * Throws `INVALID_INPUT` for invalid messages, and for a `RemoveMessage`, because nothing is removed here: `compactions.hide` and
    * `rewind` of the store hide messages, and can be undone.
@@ -197,9 +200,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     return isDeepStrictEqual(end, asRead) ? messages.slice(end.length) : messages
   }
 
-  /**
-   * A failure is not thrown, because the messages are stored: the store's `compaction` events report it, and the next call tries again.
-   */
+  /** A failure is not thrown, because the messages are stored: the store's `compaction` events report it, and the next call tries again. */
   async #makeRoom(): Promise<void> {
     const { store, sessionId, compact, provider, model } = this.#options
     if (compact === false) return
@@ -273,10 +274,10 @@ const forkSchema = z.strictObject({
   at: messagePlaceSchema.optional(),
   /** The id of the new session. Default: a UUID. */
   sessionId: nameSchema.optional(),
-  /** Its title in the store. Default: that of the session. */
+  /** The title of the new session. Default: the title of the original. */
   title: forkTitleSchema,
 })
-/** Where a copy of a session ends, and its id and title. */
+/** Options of `fork` of a history: where the copy ends, its id and its title. */
 export type HistoryForkOptions = z.input<typeof forkSchema>
 
 type Checked = Omit<z.output<typeof optionsSchema>, 'lenient' | 'onNote'> & {
@@ -306,7 +307,7 @@ function keyOf(id: string | undefined, { role, content, metadata }: Message): st
   return `langchain:${createHash('sha256').update(body).digest('base64')}`
 }
 
-/** The LangChain id of a message, where it had one. A tool's message keeps it with its result. */
+/** The LangChain id of a message, if it had one. A tool message keeps it with its result. */
 function messageIdOf(message: Message): string | undefined {
   const [first] = partsOf(message)
   const fields =
@@ -367,23 +368,23 @@ function openCalls(messages: readonly Message[]): ToolCallPart[] {
 /** The place of the history in a prompt: from its first message to before the first one after it. */
 export type Place = { readonly from: number; readonly to: number }
 
-/** What a model answered: its text, the ids of its calls, and the message unless it was streamed. */
+/** A model's answer: its text, the ids of its calls, and the message unless it was streamed. */
 export type ModelAnswer = {
   readonly text: string
   readonly callIds: readonly string[]
   readonly message?: BaseMessage
 }
 
-/** What a recovering model needs of a history. */
+/** The parts of a history that a recovering model needs. */
 export type HistoryTurns = SessionNames & {
   readonly store: RecoveringStore
   readonly sessionId: string
   readonly conversion: ConversionOptions
-  /** Where a prompt has the history as it was returned; `undefined` when it does not. */
+  /** Returns where a prompt has the history as it was returned, or `undefined`. */
   readonly find: (messages: readonly BaseMessage[]) => Place | undefined
   /** Whether a message of the caller is stored. */
   readonly isAdded: (message: BaseMessage) => boolean
-  /** A call begins, with this message at the end of its prompt. The result receives what the model answered, which is stored later. */
+  /** Begins a call whose prompt ends with this message. The returned function takes the model's answer, which is stored later. */
   readonly asked: (last: BaseMessage | undefined) => (requestId: string, answer: ModelAnswer) => void
 }
 

@@ -26,19 +26,18 @@ import { noBlock, readBlock, readSimpleBlock } from './blocks.ts'
 import { type Envelope, LANGCHAIN, openEnvelope, usualFields } from './types.ts'
 
 /**
- * Converts messages of LangChain to neutral messages, ready to be appended: instances of `BaseMessage` (chunks too), the
- * stored form `{ type, data }`, the serialized constructor `{ lc: 1, … }`, and bare fields with a `type`, in any mixture.
+ * Converts messages of LangChain to neutral messages, ready to be appended: instances of `BaseMessage` (chunks too), the stored form `{
+ * type, data }`, the serialized constructor `{ lc: 1, … }`, and bare fields with a `type`, in any mixture.
  *
- * A call in the content and in `tool_calls` becomes one call, at its place in the content; raw calls in `additional_kwargs` count
- * only where `tool_calls` has none, as in LangChain's models. A `tool` or `function` message becomes a message of role `tool` with one
- * result, which gets the name of its tool from the nearest earlier call with its id; status `error` becomes a failed result. A
- * `generic` message is a user's unless its role is `assistant`, `ai`, `model`, `system` or `developer`. Kept whole and reported: blocks
- * without a neutral form, calls with unreadable arguments (`invalid_tool_calls`), `RemoveMessage`. The input is not
- * modified; values are shared with it.
+ * A call in the content and in `tool_calls` becomes one call, at its place in the content; raw calls in `additional_kwargs` count only
+ * where `tool_calls` has none, as in LangChain's models. A `tool` or `function` message becomes a message of role `tool` with one result,
+ * which gets the name of its tool from the nearest earlier call with its id; status `error` becomes a failed result. A `generic` message is
+ * a user's unless its role is `assistant`, `ai`, `model`, `system` or `developer`. Kept whole and reported: blocks without a neutral form,
+ * calls with unreadable arguments (`invalid_tool_calls`), `RemoveMessage`. The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with place and rule and without the text: an invalid list, an unknown type of message, a malformed block, a
- * call without an id, name or arguments, a `tool` message without `tool_call_id`, invalid base64. With `lenient`, such values are kept as
- * unread parts and reported.
+ * Throws `INVALID_INPUT`, which names the place and the rule and never quotes the text, for an invalid list, an unknown type of message, a
+ * malformed block, a call without an id, name or arguments, a `tool` message without `tool_call_id`, invalid base64. With `lenient`, such
+ * values are kept as unread parts and reported.
  */
 export function fromLangChain(messages: readonly object[], options?: ConversionOptions): Message[] {
   return readable('fromLangChain', () => {
@@ -61,7 +60,6 @@ const ROLE_OF_GENERIC: ReadonlyMap<Json | undefined, Role> = new Map<Json | unde
   ['developer', 'system'],
 ])
 
-/** Reads one message. */
 class MessageReader {
   readonly #conversion: Conversion
   readonly #calls: KnownCalls

@@ -1,6 +1,4 @@
-/*
- * What concerns LangChain (`@langchain/core`, an optional peer that this entry loads): the entry `undertext/langchain`.
- */
+/* The entry `undertext/langchain`: adapters for LangChain (`@langchain/core`, an optional peer that this entry loads). */
 
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from '../conversion.ts'
 export type { MessagePlace } from '../forks.ts'

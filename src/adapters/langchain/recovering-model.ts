@@ -40,14 +40,15 @@ type Call = Omit<HistoryTurns, 'asked'> & {
 }
 
 /**
- * A LangChain chat model that recovers from overflows and refusals, and records usage, provider and model in the session of a history. Use it in place
- * of the model: `invoke`, `stream`, `batch`, `bindTools`, `withStructuredOutput` and chains work as with the model itself.
+ * Returns a LangChain chat model that recovers from overflows and rejections, and records usage, provider and model in the session of a
+ * history. Use it in place of the model: `invoke`, `stream`, `batch`, `bindTools`, `withStructuredOutput` and chains work as with the model
+ * itself.
  *
- * A request that overflows is compacted, one that is refused for its content is repaired, and it is sent again before any of its response was
- * passed on; the history in the prompt is replaced, everything else stays. The history is the one given here, else that of `RunnableWithMessageHistory`. A prompt without all
- * messages of `getMessages`, unchanged and in one piece, is sent as it is.
+ * A request that overflows is compacted, and a request that is rejected for its content is repaired. Either is sent again before any part
+ * of a response is passed on, with only the history in the prompt replaced. The history is `history` if given, else the history of
+ * `RunnableWithMessageHistory`. If a prompt doesn't contain all messages of `getMessages`, unchanged and in one piece, it is sent as it is.
  *
- * Calls reject with what the model throws, and with what `withOverflowRecovery` throws. Throws `INVALID_INPUT`.
+ * Throws `INVALID_INPUT`. Calls reject with the errors of the model and of `withOverflowRecovery`.
  */
 export function recoveringModel<M extends BaseChatModel>(model: M, history?: UndertextChatMessageHistory): M {
   if (typeof model?.getLsParams !== 'function')
@@ -135,7 +136,7 @@ async function ask<R>(
   return store.withOverflowRecovery(
     sessionId,
     async (request, attempt) => {
-      // For reasoning that is bound, exactly what was prepared is sent, because that is what is recorded.
+      // If reasoning is bound, exactly the prepared request is sent, because it is recorded.
       if (request.bound !== undefined && others.length === 0)
         return { request, result: await send([...system, ...toLangChain(request.messages, call.conversion)]) }
       if (attempt === 1 && !request.compacted) return { request, result: await send([...messages]) }
@@ -155,7 +156,7 @@ async function ask<R>(
   )
 }
 
-/** Provider and model: the history's own, else those that the model reports for traces, if it has a name. */
+/** Provider and model: those of the history, else those that the model reports for traces, if it has a name. */
 function namesOf(
   model: BaseChatModel,
   { provider, model: name, options }: Call,

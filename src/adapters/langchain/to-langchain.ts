@@ -106,18 +106,18 @@ function serverResultBlock({ toolCallId, output }: ToolResultPart): LangChainBlo
   }
 }
 
-/** A message as it is written, and its class where the type does not determine that. */
+/** A message as it is written, and its class if the type doesn't determine it. */
 type WrittenMessage = LangChainStoredMessage & { readonly className?: string }
 
 /**
  * Converts neutral messages to the form LangChain stores, `{ type, data }`. Messages that `fromLangChain` read are written unchanged.
  *
- * Of messages of other origins: calls are in `tool_calls`; each result becomes a `tool` message of its own, before the other parts of its
- * message, with status `error` where it failed; JSON is sent as text; a result within an assistant message splits it in two, except
- * results of tools its provider ran. Reasoning, images and files become standard blocks of version 1, and a message with such blocks is
- * marked (`output_version` in its `response_metadata`), as LangChain's own constructors do. Not sent, and reported: parts of
- * other providers, unread parts, messages that would be empty or hold reasoning alone. Reported as changed: arguments that are not an
- * object (they become `{ arguments }`).
+ * For messages from elsewhere: calls are in `tool_calls`; each result becomes a `tool` message of its own, before the other parts of its
+ * message, with status `error` where it failed; JSON is sent as text; a result within an assistant message splits it in two, except results
+ * of tools its provider ran. Reasoning, images and files become standard blocks of version 1, and a message with such blocks is marked
+ * (`output_version` in its `response_metadata`), as LangChain's own constructors do. Not sent, and reported: parts of other providers,
+ * unread parts, messages that would be empty or hold reasoning alone. Reported as changed: arguments that are not an object (they become `{
+ * arguments }`).
  *
  * Throws `INVALID_INPUT` for an invalid list and for a part of an unknown type.
  */
@@ -203,7 +203,7 @@ class Writer {
       if (block.length === 0) leftOut.add(part)
       return block
     })
-    // Providers refuse reasoning alone; here it led to what was left out.
+    // Providers reject reasoning on its own, and the parts that followed it are left out.
     if (leftOut.size > 0 && parts.every((part) => isSilent(part) || leftOut.has(part))) return []
     return [this.#message(message, own, blocks, calls.fields())]
   }
@@ -287,7 +287,7 @@ function isStandardOnly(part: Part): boolean {
   return part.type === 'reasoning' || part.type === 'image' || part.type === 'file' || isServed(part)
 }
 
-/** The removal of another message, when that is all a message is. */
+/** The removal of another message, if a message holds nothing else. */
 function removalOf(content: readonly Part[]): JsonObject | undefined {
   const [part] = content
   return content.length === 1 && part?.type === 'provider' ? noBlockOf(part, 'remove') : undefined
@@ -297,7 +297,7 @@ function withoutOf(form: MessageForm): readonly Json[] {
   return Array.isArray(form.without) ? (form.without as readonly Json[]) : []
 }
 
-/** A message with its fields: the usual ones empty where it has no others, except those it was read without. */
+/** Builds a message with its fields. Usual fields without a value are empty, unless they were absent when the message was read. */
 function written(
   type: string,
   form: MessageForm,
@@ -317,7 +317,7 @@ function written(
   return { type, data, ...defined({ className }) }
 }
 
-/** No block is an empty text and a single text a string, unless it was read otherwise. */
+/** The content of a message: an empty string without blocks, and a string for a single text, unless it was read in another form. */
 function contentOf(blocks: LangChainBlock[], { content: shape }: MessageForm): LangChainData['content'] {
   if (shape === 'blocks') return blocks
   const [first] = blocks

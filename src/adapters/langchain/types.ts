@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject, jsonProblem } from '../../core/me
 import { asJson } from '../conversion.ts'
 import { jsonMessageAt, objectAt, stringAt } from '../wire.ts'
 
-/** A message of any form: its type, its fields, and its class where the type does not determine that. */
+/** A message of any form: its type, its fields, and its class if the type doesn't determine it. */
 export type Envelope = {
   readonly type: string
   readonly className: string | undefined
@@ -115,19 +115,19 @@ export function jsonBlock(block: LangChainBlock, path: string): JsonObject {
  * Messages in the form of LangChain's `@langchain/core` 1, recognized by their shape: nothing of the package is imported here. A
  * message that was read is written again unchanged.
  *
- * What the neutral form has no place for is kept under the name `langchain`: fields of a message in `metadata` (of a
- * tool's message in the `providerOptions` of its result), fields of a block or call in `providerOptions`, whole blocks as
- * provider parts. Reserved names there:
+ * Everything without a place in the neutral form is kept under the name `langchain`: fields of a message in `metadata` (of a tool's message
+ * in the `providerOptions` of its result), fields of a block or call in `providerOptions`, whole blocks as provider parts. Reserved names
+ * there:
  *
- * - `form` of a message or result: `type` and `class` where they do not follow from the role; `content` is the shape of the content
- *   where it does not follow from the parts; `without` names usual fields that were absent; `order` is the order of `tool_calls` where
- *   it is not the order of the parts; `blocks` records that `content_blocks` repeats the content, or was alone; `field` is a field of
- *   the message's own that is called `form`;
+ * - `form` of a message or result: `type` and `class` if they don't follow from the role; `content` is the shape of the content if it
+ *   doesn't follow from the parts; `without` names usual fields that were absent; `order` is the order of `tool_calls` if it isn't the
+ *   order of the parts; `blocks` records that `content_blocks` repeats the content, or was alone; `field` is the message's own field named
+ *   `form`;
  * - `type` of a reasoning: the type of its block;
- * - `in` of an image or file: the way to the data within its block, which is kept without it;
+ * - `in` of an image or file: the path to the data within its block, which is kept without the data;
  * - `call`, `block`, `from` of a call: further fields of its entry in `tool_calls`, its block in the content, and where else it was.
  *
- * The neutral part takes precedence: an output or a text changed since is written.
+ * The neutral part takes precedence: if an output or a text has changed since, the new one is written.
  */
 
 /** The name under which this form keeps its own fields. */

@@ -32,18 +32,15 @@ import {
 import { AGENTS, CALLS, CONTENTS, ITEMS, MESSAGES, PROVIDER, parted, RESULTS } from './item-shapes.ts'
 
 /**
- * Converts items of the OpenAI Agents SDK to neutral messages, ready to be appended: one item becomes one
- * message.
+ * Converts items of the OpenAI Agents SDK to neutral messages, ready to be appended: one item becomes one message.
  *
- * A `function_call` becomes an assistant message with that call, a `function_call_result` a tool message with
- * its result; so do calls and results of the shell, the computer, `apply_patch` and programs, with those tool
- * names. Items without a neutral meaning (`hosted_tool_call`, `tool_search_…`, `compaction`, `unknown`) and
- * contents that name an uploaded file are kept whole and reported. Fields that the SDK does not know are kept.
- * The input is not modified; values are shared with it.
+ * A `function_call` becomes an assistant message with that call, a `function_call_result` a tool message with its result; so do calls and
+ * results of the shell, the computer, `apply_patch` and programs, with those tool names. Items without a neutral meaning
+ * (`hosted_tool_call`, `tool_search_…`, `compaction`, `unknown`) and contents that name an uploaded file are kept whole and reported.
+ * Fields that the SDK does not know are kept. The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for a value that is not an item: an unknown type
- * or role, a missing field, a field of another type, data that is not base64. With `lenient`, such values are
- * kept as unread parts.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for a value that isn't an item: an unknown type or role, a
+ * missing field, a field of another type, data that is not base64. With `lenient`, such values are kept as unread parts.
  */
 export function fromAgentItems(items: readonly object[], options?: ConversionOptions): Message[] {
   return readable('fromAgentItems', () => {
@@ -108,7 +105,7 @@ function fromPart(
   })
 }
 
-/** Arguments as a value, and as text when `JSON.stringify` would write another. */
+/** A call with its arguments as a value, and as text if `JSON.stringify` would write a different text. */
 function fromCall({ type: _, callId, name, arguments: text, ...rest }: JsonObject): ToolCallPart {
   const { input, raw } = readArguments(stringAt(text, 'arguments'))
   return {
@@ -234,15 +231,12 @@ function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
   return keptUnder(AGENTS, fields)
 }
 
-/**
- * A value that only the SDK understands, kept whole. Its type is not at the top level, where other formats
- * would mistake it for theirs.
- */
+/** A value that only the SDK understands, kept whole. Its type is not at the top level, where other formats would mistake it for theirs. */
 function keptContent(data: JsonObject): ProviderPart {
   return { type: 'provider', provider: PROVIDER, data: { [AGENTS]: data } }
 }
 
-/** A content that names a file that the provider stores. */
+/** A content that names a file stored by the provider. */
 function keptAtProvider(content: JsonObject, place: string, conversion: Conversion): ProviderPart {
   conversion.note('kept', place, 'the file it names is stored by the provider')
   return keptContent(content)
@@ -263,8 +257,8 @@ function fromContent(content: JsonObject, place: string, conversion: Conversion)
 }
 
 /**
- * The image or file of a content, which is kept beside it without its data; `in` is the way to that. `undefined` for one that the provider
- * stores.
+ * Returns the image or file of a content. The content is kept beside it without its data; `in` is the path to the data. `undefined` for a
+ * file that the provider stores.
  */
 function mediaPart(content: JsonObject, bytes?: Uint8Array): ImagePart | FilePart | undefined {
   const field = ['image', 'file', 'audio'].find((name) => content[name] !== undefined)

@@ -1,6 +1,4 @@
-/*
- * What concerns the OpenAI Agents SDK (`@openai/agents`, an optional peer): the entry `undertext/openai-agents`.
- */
+/* The entry `undertext/openai-agents`: adapters for the OpenAI Agents SDK (`@openai/agents`, an optional peer). */
 
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from '../conversion.ts'
 export { fromAgentItems } from './from-items.ts'

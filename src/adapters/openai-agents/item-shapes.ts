@@ -22,20 +22,18 @@ import { objectAt, stringAt } from '../wire.ts'
  * written again as it was, the arguments of calls byte for byte. Shapes and types follow the schemas in
  * `types/protocol` of `@openai/agents-core` 0.20; in addition, base64 data is checked.
  *
- * What the neutral form has no place for is kept under the name `openai-agents`: fields of a message item in
- * `metadata`, fields of a part, call, result or reasoning in its `providerOptions`. Values that only this SDK
- * understands are provider parts of `openai` with the data `{ 'openai-agents': … }`: items without a neutral
- * meaning, and contents that name an uploaded file. Reserved there:
+ * Everything without a place in the neutral form is kept under the name `openai-agents`: fields of a message item in `metadata`, fields of
+ * a part, call, result or reasoning in its `providerOptions`. Values that only this SDK understands are provider parts of `openai` with the
+ * data `{ 'openai-agents': … }`: items without a neutral meaning, and contents that name an uploaded file. Reserved there:
  *
- * - `type` is the type of the item or content where the neutral part does not show it; null for a message
- *   without a type;
+ * - `type` is the type of the item or content if the neutral part doesn't show it; null for a message without a type;
  * - `arguments` is the text of arguments that `JSON.stringify` would write otherwise;
  * - `content` is the layout of reasoning that was not one block;
- * - `output` is the form of a result's output: the further fields of a text in an object, `'one'` for a single
- *   image or file, null where there was none;
- * - `in` is the way to the data of an image or a file within the content, which is kept without it.
+ * - `output` is the form of a result's output: the further fields of a text in an object, `'one'` for a single image or file, null if there
+ *   was none;
+ * - `in` is the path to the data of an image or a file within the content, which is kept without the data.
  *
- * The neutral part takes precedence: an output or input that changed since is what is sent.
+ * The neutral part takes precedence: if an output or an input has changed since, the new one is sent.
  */
 
 /** The name under which this format keeps its fields. */
@@ -45,8 +43,8 @@ export const AGENTS = 'openai-agents'
 export const PROVIDER = 'openai'
 
 /*
- * Items that are tool calls or results, besides those of functions. Every stage keeps the pairs whole, and
- * other formats can read them.
+ * Items that are tool calls or results, besides function calls and their results. Every stage keeps the pairs whole, and other formats can
+ * read them.
  */
 
 /** Types of calls: the tool name, and the fields of the input. */

@@ -43,7 +43,7 @@ export type HandedOut = {
   readonly shown: readonly AgentItem[]
   /** The number of messages stored after it. */
   readonly storedSince: () => Promise<number>
-  /** The same history as it is now, without messages stored after it. */
+  /** Returns the same history as it is now, without messages stored after it. */
   readonly again: () => Promise<AgentItem[]>
 }
 
@@ -53,7 +53,7 @@ type RecoveringSession = SessionNames & {
   readonly sessionId: string
   /** The history that was last returned; `undefined` if there is none. */
   readonly handedOut: () => HandedOut | undefined
-  /** A call begins, with this item at the end of its input. The result receives what the model answered, which is stored later. */
+  /** Begins a call whose input ends with this item. The returned function takes the model's answer, which is stored later. */
   readonly asked: (last: object | undefined) => Answered
 }
 
@@ -111,10 +111,7 @@ async function record(
   if (requestId !== undefined && Array.isArray(output)) answered(requestId, output)
 }
 
-/**
- * Sends a request unchanged; after an overflow, with the shorter history instead of the one that the session
- * returned.
- */
+/** Sends a request unchanged; after an overflow, with the shorter history instead of the one that the session returned. */
 async function ask<R>(
   { store, sessionId, provider, model, handedOut, asked }: RecoveringSession,
   sent: AgentRequest,
@@ -168,8 +165,8 @@ export function isSame(given: object, shown: object): boolean {
 }
 
 /**
- * Where an answer is in stored items. Its items are stored one after the other; results and input are between answers. Items with other
- * ids are of another answer.
+ * Returns where an answer is in stored items. Its items are stored one after the other, with results and input between answers. Items with
+ * other ids belong to another answer.
  */
 export function placeAt(
   items: readonly object[],

@@ -29,13 +29,13 @@ export const sessionSchema = z.strictObject({
   /** The session's id in the store. The session is created when the first item is added. Default: a new UUID. */
   sessionId: nameSchema.optional(),
   /**
-   * What `getItems` returns: the effective history (default), or with `'full'` all messages that were not
-   * rewound, as if nothing had been compacted. The other methods always work on the effective history.
+   * What `getItems` returns: the effective history (default), or with `'full'` all messages that were not rewound, as if nothing had been
+   * compacted. The other methods always work on the effective history.
    */
   view: z.enum(['effective', 'full']).optional(),
   /**
-   * Compacts when due, after each turn that the SDK's runner stored: with the store's settings (`true`, the
-   * default) or with these. `false`: never.
+   * Whether to compact when due, after each turn that the SDK's runner stored: `true` (default) with the store's settings, options with
+   * those, `false` never.
    */
   compact: z
     .union([z.boolean(), z.custom<CompactOptions>((value) => typeof value === 'object' && value !== null)])
@@ -43,17 +43,19 @@ export const sessionSchema = z.strictObject({
   /** Receives the error when a compaction after a turn fails. The turn stays stored. Default: a process warning. */
   onCompactionError: called<(error: unknown) => void>().optional(),
   /**
-   * The model that is called: decides when compaction is due, and is recorded if the session has none yet.
-   * Default: the session's own, else "openai".
+   * The model that is called. It decides when compaction is due, and is recorded if the session has no model yet. Default: the session's
+   * own, else "openai".
    */
   ...modelShape,
-  /** The owner. A session of another owner is unknown; the first item that is added gives one without an owner to this one. */
+  /**
+   * The owner. Another owner's session counts as not found; a session without an owner is assigned this one when the first item is added.
+   */
   owner: ownerOption,
   /** How a summary is shown. Default: a user's message, marked as a record of the earlier conversation. */
   summaryRole: z.enum(['system', 'user', 'assistant'] satisfies InsertedRole[]).optional(),
   summaryHeader: labelSchema.optional(),
   preset: z.enum(SUMMARY_PRESETS).optional(),
-  /** The actor of rewinds, for the audit. */
+  /** The actor that the audit names for rewinds. */
   actor: nameSchema.optional(),
   /** Receives notes about items that were kept whole, and about messages from elsewhere that were changed or not sent. */
   onNote: called<(note: ConversionNote) => void>().optional(),
@@ -74,8 +76,8 @@ export const sessionForkSchema = z.strictObject({
     .optional(),
   /** The id of the new session. Default: a UUID. */
   sessionId: nameSchema.optional(),
-  /** Its title in the store. Default: that of the session. */
+  /** The title of the new session. Default: the title of the original. */
   title: forkTitleSchema,
 })
-/** Where a copy of a session ends, and its id and title. */
+/** Options of `fork` of a session: where the copy ends, its id and its title. */
 export type SessionForkOptions = z.input<typeof sessionForkSchema>

@@ -104,7 +104,7 @@ export async function rewriteHistory(
       else if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
       else if (details.operationId !== undefined) {
         await createIfMissing(store, sessionId)
-        // Of another owner it exists, and stays unknown.
+        // If another owner has it, it exists but counts as not found.
         await store.sessions.get(sessionId)
       } else if (decide([], originals) === undefined) return
       else throw error
@@ -136,10 +136,7 @@ async function createIfMissing(store: SessionStore, sessionId: string): Promise<
   }
 }
 
-/**
- * A row of a view and the items it is shown as: one for a message added as an item, more or none for other
- * messages.
- */
+/** A row of a view and the items it is shown as: one for a message added as an item, more or none for other messages. */
 export type ShownRow = { readonly row: ViewMessage; readonly shown: readonly AgentItem[] }
 
 /** How rows inserted by a compaction are shown. */
@@ -162,7 +159,7 @@ export function shownRows(
   })
 }
 
-/** The rows, with results as texts where a repair shows their call as a text: the API refuses a result without its call. */
+/** The rows, with a result as text if a repair shows its call as text, because the API rejects a result without its call. */
 function withResultsOfTexts(view: readonly ViewMessage[]): readonly ViewMessage[] {
   const isText = ({ kind, role, content, replacedParts }: ViewMessage): boolean =>
     kind === 'message' &&
@@ -179,7 +176,7 @@ function withResultsOfTexts(view: readonly ViewMessage[]): readonly ViewMessage[
     const isLone = (part: Part): part is ToolResultPart =>
       part.type === 'tool-result' && !calls.has(part.toolCallId)
     if (at < from || row.role !== 'tool' || !parts.some(isLone)) return row
-    // The row is shown with other content than it has, as one with a replacement.
+    // The row is shown with content other than its own, like a row with a replacement.
     const content = parts.flatMap((part) => (isLone(part) ? resultAsParts(part) : [part]))
     const role = content.some(({ type }) => type === 'tool-result') ? 'tool' : 'user'
     return { ...row, role, content, replacedParts: row.replacedParts ?? [] }
@@ -234,10 +231,7 @@ function originalItems(rows: readonly ShownRow[], index: number, originals: Orig
   return message === row ? shown : toItemsOfEach([message], {}).flat()
 }
 
-/*
- * How the SDK changes a history: pure functions of the view, so that they can run again when the history
- * changed meanwhile.
- */
+/* How the SDK changes a history: pure functions of the view, so that they can run again if the history has changed meanwhile. */
 
 /** The first row to hide (the number of rows: none), and the messages to append. `undefined`: nothing to do. */
 type Rewrite = { readonly from: number; readonly append: readonly NewMessage[] } | undefined
@@ -303,9 +297,8 @@ export function replaceSuffix(
 }
 
 /**
- * The rewrite that changes calls: rewinds from the first changed row, and appends everything after it again
- * with the changes. Of several calls with one id the first is replaced and the others are removed, as the SDK's
- * own sessions do.
+ * The rewrite that changes calls: rewinds from the first changed row, and appends everything after it again with the changes. Of several
+ * calls with one id the first is replaced and the others are removed, as the SDK's own sessions do.
  */
 export function applyMutations(
   rows: readonly ShownRow[],

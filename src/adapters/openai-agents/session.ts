@@ -55,12 +55,11 @@ function standingOf(session: Session | undefined): Standing {
 
 /** `params.by` of the rewinds of a session; `params.why` is the method. */
 const BY = 'openai-agents'
-/** The methods that rewind a whole history, including what a compaction hid. */
+/** The methods that rewind a whole history, including messages that a compaction hid. */
 const WHOLE: readonly unknown[] = ['clearSession', 'replaceHistoryWithCompaction']
 
 /**
- * The messages that were not rewound, whatever compactions hide: neither the message nor the summary or marker
- * that replaces it is hidden by a rewind.
+ * The messages that were not rewound, whatever compactions hide: no rewind hides the message, or the summary or marker that replaces it.
  */
 async function fullHistory(store: SessionStore, sessionId: string): Promise<StoredMessage[]> {
   const rows = await store.getMessages(sessionId)
@@ -89,26 +88,21 @@ async function fullHistory(store: SessionStore, sessionId: string): Promise<Stor
 type RunCompactionArgs = { readonly force?: boolean | undefined }
 
 /**
- * A conversation of the OpenAI Agents SDK in a store: what `run(agent, input, { session })` takes. It is a
- * `Session` with all optional capabilities of the SDK: run context, rewrites, transactions, and compaction
- * after a turn.
+ * A conversation of the OpenAI Agents SDK in a store, for `run(agent, input, { session })`. It is a `Session` with all optional
+ * capabilities of the SDK: run context, rewrites, transactions, and compaction after a turn.
  *
- * One item is one message of the log. Nothing is destroyed: popped, cleared, changed or replaced items are
- * hidden by a compaction of kind `manual`, which `store.listCompactions` lists and `store.undoCompaction`
- * undoes. Every method is one transaction, also when other processes use the session.
+ * One item is one message of the log. Nothing is destroyed: popped, cleared, changed or replaced items are hidden by a compaction of kind
+ * `manual`, which `store.listCompactions` lists and `store.undoCompaction` undoes. Every method is one transaction, even if other processes
+ * use the session.
  *
- * Methods throw the store's errors, and `INVALID_INPUT` for values that are not items, before anything is
- * changed.
+ * Methods throw the store's errors, and `INVALID_INPUT` for values that aren't items, before they change anything.
  */
 export class UndertextSession {
   readonly acceptsRunContext = true as const
   readonly #store: SessionStore
   readonly #id: string
   readonly #options: Omit<UndertextSessionOptions, 'store' | 'sessionId'>
-  /**
-   * Receipts for reading the history: the last reader may compact it while no one else changes it. They exist
-   * only in this process.
-   */
+  /** Receipts for reading the history: the last reader may compact it while no one else changes it. They exist only in this process. */
   readonly #receipts = new WeakMap<object, Standing>()
   readonly #unanswered = new Unanswered<object, readonly object[]>({ placeAt, isSame })
   /** What `getItems` last returned in full. */
@@ -129,9 +123,8 @@ export class UndertextSession {
   }
 
   /**
-   * Returns the history, oldest first; with a limit, that many of the newest items. By default it is the
-   * effective history: summaries as system messages, and large outputs as the previews that the store shows.
-   * Set `view: 'full'` in the constructor for the full history.
+   * Returns the history, oldest first; with `limit`, only the newest `limit` items. By default it is the effective history: summaries as
+   * system messages, and large outputs as the previews that the store shows. Set `view: 'full'` in the constructor for the full history.
    */
   async getItems(limit?: number, _runContext?: unknown): Promise<AgentItem[]> {
     if (limit !== undefined && limit <= 0) return []
@@ -157,11 +150,11 @@ export class UndertextSession {
   }
 
   /**
-   * Returns a model or model provider that recovers from overflows and refusals, and records usage, provider and
-   * model in this session: for `model` of an agent, or `modelProvider` of a `Runner`. A request that overflows is
-   * compacted, one that is refused for its content is repaired, and it is sent again before any of its response was
-   * passed on; the history in its input is replaced, everything else stays. An input that does not begin with the whole history, because a filter or an input
-   * callback changed it, is sent unchanged; so is one of a conversation that the server keeps.
+   * Returns a model or model provider that recovers from overflows and rejections, and records usage, provider and model in this session:
+   * for `model` of an agent, or `modelProvider` of a `Runner`. A request that overflows is compacted, and a request that is rejected for
+   * its content is repaired. Either is sent again before any part of a response is passed on, with only the history in its input replaced.
+   * An input that doesn't begin with the whole history, because a filter or an input callback changed it, is sent unchanged, as is the
+   * input of a conversation that the server keeps.
    */
   recovering<T extends AgentModel | AgentModelProvider>(model: T): T {
     check(modelSchema, model, 'recovering')
@@ -179,7 +172,7 @@ export class UndertextSession {
    * (`sessions.fork` of the store). Ids of operations of `applyHistoryTransaction` are not copied.
    *
    * Throws `SESSION_NOT_FOUND` before the first item was added, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for an unknown id, and
-   * `INVALID_INPUT` for a place where there is no item.
+   * `INVALID_INPUT` for a place without an item.
    */
   async fork(options: SessionForkOptions = {}): Promise<UndertextSession> {
     const { at, sessionId: id, title } = check(sessionForkSchema, options, 'fork')
@@ -239,17 +232,14 @@ export class UndertextSession {
     return items
   }
 
-  /**
-   * Whether reasoning keeps its ids in the store when the run removes them from requests: no, as in the SDK's
-   * own sessions.
-   */
+  /** Returns false, as in the SDK's own sessions: if the run removes ids of reasoning from requests, the store doesn't keep them either. */
   preserveReasoningItemIdsForPersistence(): boolean {
     return false
   }
 
   /** Replaces all items with these. */
   async replaceHistoryWithCompaction(items: readonly object[], _runContext?: unknown): Promise<void> {
-    // The rewind reads them later; the caller may change its list by then.
+    // The rewind reads the items later, when the caller may have changed its list.
     const append = structuredClone(fromAgentItems(items, this.#notes))
     const rewound = { ...EVERYTHING, append, ...this.#authorship('replaceHistoryWithCompaction') }
     await unlessUnknown(this.#store.rewind(this.#id, rewound))
@@ -265,11 +255,11 @@ export class UndertextSession {
   }
 
   /**
-   * Appends items, or replaces the newest items; once per operation id, however often it is called. Ids are
-   * remembered as long as the session exists, also when it is cleared.
+   * Appends items, or replaces the newest items, once per operation id, however often it is called. Ids are remembered as long as the
+   * session exists, even if it is cleared.
    *
-   * Throws `OPERATION_CONFLICT` when the id was used for another transaction, and `STALE_PLAN` when the newest
-   * items are not the expected ones; nothing is changed then.
+   * Throws `OPERATION_CONFLICT` if the id was used for another transaction, and `STALE_PLAN` if the newest items aren't the expected ones.
+   * Nothing is changed then.
    */
   async applyHistoryTransaction(
     args: { readonly operationId: string; readonly transaction: HistoryTransaction },
@@ -311,9 +301,8 @@ export class UndertextSession {
   }
 
   /**
-   * Compacts the session when due, unless the option `compact` is false; with `force`, always. The SDK's runner
-   * calls this after each turn it stored, with a receipt; a stale receipt compacts nothing. Returns the usage
-   * of the models that wrote summaries, else null.
+   * Compacts the session when due, unless the option `compact` is false; with `force`, always. The SDK's runner calls this after each turn
+   * it stored, with a receipt; a stale receipt compacts nothing. Returns the usage of the models that wrote summaries, else null.
    */
   async runCompaction(
     args: RunCompactionArgs = {},

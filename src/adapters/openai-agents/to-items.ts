@@ -23,10 +23,9 @@ import { audioFormatOf } from '../openai/chat-types.ts'
 import { argumentsText, keptFor, mediaOf, replacedAt, textBlocks } from '../wire.ts'
 import { AGENTS, type AgentItem, CALLS, CONTENT_TYPES, PROVIDER, RESULTS } from './item-shapes.ts'
 
-/** One grey pixel, for a screenshot that is shown as a text: the item can hold only an image. */
+/** One gray pixel, for a screenshot that is shown as text, because the item can hold only an image. */
 const NO_SCREENSHOT = 'data:image/gif;base64,R0lGODlhAQABAIAAAICAgAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=='
 
-/** A tool result as an item. */
 function toResult(part: ToolResultPart, writing: Writing): Item {
   const own = keptFor(AGENTS, part.providerOptions)
   const { type, output: form, ...fields } = own ?? { status: 'completed' }
@@ -115,14 +114,13 @@ function shellOutput(output: ToolResultOutput): unknown {
 /**
  * Converts neutral messages to items of the OpenAI Agents SDK: `toAgentItems(fromAgentItems(x))` is x.
  *
- * A message from elsewhere becomes as many items as it needs, in the order of its parts: the content between
- * calls becomes a message item, every call and every result an item of its own. System messages are sent as
- * their text. JSON is sent as text, and so is the output of a failed tool; the item does not mark the failure.
- * Not sent, and reported: reasoning of others, parts that only another provider reads, images and files outside
- * user messages and tool results, unread parts. A compaction block of OpenAI becomes a `compaction` item; a
- * result whose tool is unknown gets the name `tool`.
+ * A message from elsewhere becomes as many items as it needs, in the order of its parts: the content between calls becomes a message item,
+ * every call and every result an item of its own. System messages are sent as their text. JSON and the output of a failed tool are sent as
+ * text; the item doesn't mark the failure. Not sent, and reported: reasoning of others, parts that only another provider reads, images and
+ * files outside user messages and tool results, unread parts. A compaction block of OpenAI becomes a `compaction` item; a result whose tool
+ * is unknown gets the name `tool`.
  *
- * Throws `INVALID_INPUT` for a list that holds something else than messages, and for a part of an unknown type.
+ * Throws `INVALID_INPUT` for a list that holds anything other than messages, and for a part of an unknown type.
  */
 export function toAgentItems(messages: readonly Message[], options?: ConversionOptions): AgentItem[] {
   return toItemsOfEach(messages, options).flat()
@@ -222,10 +220,7 @@ function toCall({ toolCallId, toolName, input, providerOptions }: ToolCallPart):
   return { type: 'function_call', callId: toolCallId, name: toolName, arguments: written, ...fields }
 }
 
-/**
- * Reasoning that was read from this format. Only its own provider accepts other reasoning; emptied reasoning is
- * dropped.
- */
+/** Reasoning that was read from this format. Only its own provider accepts other reasoning; emptied reasoning is dropped. */
 function toReasoning({ text, providerOptions }: ReasoningPart): Item | undefined {
   const fields = keptFor(AGENTS, providerOptions)
   if (fields === undefined) return undefined
@@ -247,10 +242,7 @@ function keptItem({ provider, data }: ProviderPart): JsonObject | undefined {
   return isObject(kept) ? kept : undefined
 }
 
-/**
- * The content of a part in a message item, in a list of one; an empty list for a part without a place there,
- * which is reported.
- */
+/** The content of a part in a message item, in a list of one; an empty list for a part without a place there, which is reported. */
 function toContent(part: Part, isModel: boolean, writing: Writing): readonly Item[] {
   switch (part.type) {
     case 'text':
@@ -288,10 +280,7 @@ function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'outpu
   return own === 'refusal' ? { type: own, refusal: text, ...fields } : { type, text, ...fields }
 }
 
-/**
- * An image or file as content of a message, or of a list in a tool output, where audio is a file like any
- * other.
- */
+/** An image or file as content of a message, or of a list in a tool output, where audio is a file like any other. */
 function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): Item {
   const data = part.type === 'image' ? part.image : part.data
   const filename = part.type === 'file' && part.filename !== undefined ? { filename: part.filename } : {}

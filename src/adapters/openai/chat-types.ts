@@ -6,17 +6,16 @@ import { keptFor, keptUnder } from '../wire.ts'
  * Messages in the form of OpenAI Chat Completions, in and out. One message becomes one message, and a message
  * that was read is written again as it was, the arguments of calls byte for byte.
  *
- * What the neutral form has no place for is kept under the name `openai`: fields of a message in `metadata` (of
- * a tool message in the `providerOptions` of its result), fields of a part or call in `providerOptions`, whole
- * parts as provider parts. Reserved there:
+ * Everything without a place in the neutral form is kept under the name `openai`: fields of a message in `metadata` (of a tool message in
+ * the `providerOptions` of its result), fields of a part or call in `providerOptions`, whole parts as provider parts. Reserved there:
  *
  * - `role` is the role that is written instead: `developer` for system, `function` for tool;
- * - `content` is the original content when the parts do not show it: null, `absent` or `parts`, and the layout
- *   of a tool result that was a list of texts;
+ * - `content` is the original content if the parts don't show it: null, `absent` or `parts`, or the layout of a tool result that was a list
+ *   of texts;
  * - `type` names the field or kind of part that a text, reasoning or call was;
  * - `function.arguments` is the text of arguments that `JSON.stringify` would write otherwise.
  *
- * The neutral part takes precedence: an output or input that changed since is what is sent.
+ * The neutral part takes precedence: if an output or an input has changed since, the new one is sent.
  *
  * The AI SDK keeps options of its own under the same name: see `chatFields`.
  */
@@ -68,10 +67,7 @@ export type OpenAIToolCall =
   | { id: string; type: 'function'; function: { name: string; arguments: string } }
   | { id: string; type: 'custom'; custom: { name: string; input: string } }
 
-/**
- * A message of Chat Completions, as its SDK accepts it. Further fields that were read are written again without
- * being named here.
- */
+/** A message of Chat Completions, as its SDK accepts it. Further fields that were read are written again without being named here. */
 export type OpenAIMessage =
   | { role: 'system'; content: string | OpenAITextPart[]; name?: string }
   | { role: 'developer'; content: string | OpenAITextPart[]; name?: string }
@@ -93,9 +89,8 @@ export function kept(fields: JsonObject): { providerOptions?: ProviderOptions } 
 }
 
 /**
- * Options of the AI SDK that are no field names of this format. Any of them shows that the fields beside it are
- * the SDK's too. Source: `providerOptions.openai` of parts in `@ai-sdk/openai`, its chat and its Responses
- * model.
+ * Options of the AI SDK that aren't field names of this format. If one of them is present, the fields beside it are the SDK's too. Source:
+ * `providerOptions.openai` of parts in `@ai-sdk/openai`, its chat and its Responses model.
  */
 const SDK_OPTIONS = [
   'itemId',
@@ -108,8 +103,8 @@ const SDK_OPTIONS = [
 ] as const
 
 /**
- * The fields this format keeps with a part. Options of the AI SDK are not among them, because the API refuses
- * unknown fields. Only the detail of an image has a place here.
+ * The fields this format keeps with a part. Options of the AI SDK are not among them, because the API rejects unknown fields. Only the
+ * detail of an image has a place here.
  */
 export function chatFields(options: ProviderOptions | undefined): JsonObject {
   const given = keptFor(OPENAI, options) ?? {}
@@ -129,9 +124,7 @@ export function kindOf(options: Parameters<typeof keptFor>[1]): Json | undefined
   return keptFor(OPENAI, options)?.type
 }
 
-/*
- * How OpenAI writes bytes, in its APIs and in libraries built on them: data URLs, and audio with a format name.
- */
+/* How OpenAI writes bytes, in its APIs and in libraries built on them: data URLs, and audio with a format name. */
 
 /** Bytes as a data URL. A given data URL is returned unchanged, parameters included. */
 export function dataUrlOf(data: string | Uint8Array, mediaType: string, base64: string): string {

@@ -25,7 +25,6 @@ import { mediaPart } from './to-openai.ts'
 export class FunctionCallIds {
   readonly #counts = new Map<string, number>()
 
-  /** The id of the next call. */
   next(name: string): string {
     const count = (this.#counts.get(name) ?? 0) + 1
     this.#counts.set(name, count)
@@ -74,7 +73,6 @@ function fromCall(value: Json, path: string, reading: Reading): ToolCallPart | P
   return { type: 'tool-call', toolCallId, toolName, input, ...kept(options) }
 }
 
-/** A legacy call. */
 function fromLegacyCall(value: Json, path: string, reading: Reading): ToolCallPart {
   const { toolName, input, own } = fromFunction(objectAt(value, path), path)
   const options = { type: 'function_call', ...(isEmpty(own) ? {} : { function: own }) }
@@ -93,7 +91,6 @@ function fromFunction({ name, arguments: args, ...own }: JsonObject, path: strin
   return { toolName, input, own: { ...own, ...raw } }
 }
 
-/** The result in a message of the role `tool`. */
 function fromToolMessage(
   { role: _, tool_call_id, ...rest }: JsonObject,
   path: string,
@@ -112,7 +109,6 @@ function fromToolMessage(
   }
 }
 
-/** The result in a message of the role `function`. */
 function fromFunctionMessage({ role, ...rest }: JsonObject, path: string, reading: Reading): ToolResultPart {
   const toolName = stringAt(rest.name, `${path}.name`)
   const toolCallId = reading.functionCallIds.newest(toolName)
@@ -135,15 +131,14 @@ function fromAnswer(
 }
 
 /**
- * Converts messages of OpenAI Chat Completions to neutral messages, ready to be appended. `developer` becomes
- * the role `system`, `function` the role `tool`; legacy calls get an id made of the function name. Arguments
- * that are not JSON stay a string. A `compaction` item of the Responses API becomes an assistant message. Each
- * result gets the tool name of the nearest earlier call with its id. Unknown parts and calls are kept whole and
- * reported. The input is not modified; values are shared with it.
+ * Converts messages of OpenAI Chat Completions to neutral messages, ready to be appended. `developer` becomes the role `system`, `function`
+ * the role `tool`; legacy calls get an id made of the function name. Arguments that are not JSON stay a string. A `compaction` item of the
+ * Responses API becomes an assistant message. Each result gets the tool name of the nearest earlier call with its id. Unknown parts and
+ * calls are kept whole and reported. The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for a message that is not valid in the API: an
- * unknown role, a call or a result without its id, a malformed part, data that is not base64. With `lenient`,
- * such a part or message is kept as an unread part.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for a message that isn't valid in the API: an unknown role, a
+ * call or a result without its id, a malformed part, data that is not base64. With `lenient`, such a part or message is kept as an unread
+ * part.
  */
 export function fromOpenAI(input: readonly object[], options?: ConversionOptions): Message[] {
   return readable('fromOpenAI', () => {

@@ -101,7 +101,7 @@ function fromOutput(item: JsonObject, path: string, reading: Reading): Message {
   }
 }
 
-/** A local shell result names the item it answers, by its id or by that of the call. */
+/** A local shell result names its item, by the item's id or the call's. */
 function answeredBy(type: Json | undefined, fields: JsonObject, path: string, reading: Reading) {
   const { call_id, ...rest } = fields
   if (type !== 'local_shell_call_output' || call_id !== undefined)
@@ -155,18 +155,16 @@ function fromScreenshot(output: JsonObject, path: string, reading: Reading): Too
 }
 
 /**
- * Converts items of the OpenAI Responses API to neutral messages, ready to be appended: items of a request
- * (`input`) and of a response (`response.output`). Takes a list of items, or an object with `input` (items, or
- * one user text) and perhaps `instructions`, which become leading system messages. Other fields of such an
- * object are not kept.
+ * Converts items of the OpenAI Responses API to neutral messages, ready to be appended: items of a request (`input`) and of a response
+ * (`response.output`). Takes a list of items, or an object with `input` (items, or one user text) and perhaps `instructions`, which become
+ * leading system messages. Other fields of such an object are not kept.
  *
- * Each item becomes one message: messages, reasoning, calls and results in neutral parts, every other item
- * whole, as a part that only OpenAI is sent. Shells, patches and the computer are calls too. Each result gets
- * the tool name of the nearest earlier call with its id. The input is not modified; values are shared with it.
+ * Each item becomes one message: messages, reasoning, calls and results in neutral parts, every other item whole, as a part that is sent
+ * only to OpenAI. Shells, patches and the computer are calls too. Each result gets the tool name of the nearest earlier call with its id.
+ * The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for an item that is not valid in the API: an
- * unknown role, a call or a result without its id, a malformed part, data that is not base64. With `lenient`,
- * such a part or item is kept as an unread part.
+ * Throws `INVALID_INPUT`, which names the place and never quotes the text, for an item that isn't valid in the API: an unknown role, a call
+ * or a result without its id, a malformed part, data that is not base64. With `lenient`, such a part or item is kept as an unread part.
  */
 export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionOptions): Message[] {
   return readable('fromOpenAIResponses', () => {
@@ -180,9 +178,8 @@ export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionO
 }
 
 /**
- * `fromOpenAIResponses` for items that arrive one by one, in order: it remembers calls and reasoning. `next` is
- * the following item, absent at the end: reasoning and the item after it are linked. `path` is the place of the
- * item in errors and notes.
+ * `fromOpenAIResponses` for items that arrive one by one, in order: it remembers calls and reasoning. `next` is the following item, absent
+ * at the end: reasoning and the item after it are linked. `path` is the place of the item in errors and notes.
  */
 export function responsesReader(options?: ConversionOptions): ItemReader {
   return itemReader(new Reading(RESPONSES, options))

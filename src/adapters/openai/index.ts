@@ -1,6 +1,4 @@
-/*
- * Messages of OpenAI's: the entry `undertext/openai`.
- */
+/* The entry `undertext/openai`: conversions of OpenAI messages. */
 
 export type * from '../../core/message-types.ts'
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from '../conversion.ts'

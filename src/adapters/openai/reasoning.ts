@@ -39,7 +39,7 @@ function layoutOf(list: Json | undefined, name: keyof typeof LISTS, path: string
   })
 }
 
-/** Reasoning that was read from this format, as an item; `undefined` for other reasoning. */
+/** Returns reasoning that was read from this format as an item, or `undefined` for other reasoning. */
 export function toReasoning({ text, providerOptions }: ReasoningPart): UnplacedDraft | undefined {
   const own = ownOf(providerOptions)
   if (own === undefined) return undefined
@@ -72,8 +72,7 @@ function textOrNone(value: Json | undefined): string | undefined {
 const SDK_NAMES = ['openai', 'azure'] as const
 
 /**
- * The fields that the AI SDK keeps of an item. Source: `itemId` and `reasoningEncryptedContent` of
- * `@ai-sdk/openai`, its Responses model.
+ * The fields that the AI SDK keeps of an item. Source: `itemId` and `reasoningEncryptedContent` of `@ai-sdk/openai`, its Responses model.
  */
 export function sdkItemOf(options: ReasoningPart['providerOptions']): { id?: string; encrypted?: string } {
   for (const name of SDK_NAMES) {
@@ -105,10 +104,9 @@ export function toSdkReasoning(
 }
 
 /*
- * OpenAI keeps the items of a response together: it refuses an item id without the reasoning before it ("was
- * provided without its required 'reasoning' item"), and reasoning without the item after it ("without its
- * required following item"). A view may hide either. So each item keeps the id of the reasoning before it, and
- * reasoning keeps whether an item followed.
+ * OpenAI keeps the items of a response together: it rejects an item id without the reasoning before it ("was provided without its required
+ * 'reasoning' item"), and reasoning without the item after it ("without its required following item"). A view may hide either. So each item
+ * keeps the id of the reasoning before it, and reasoning keeps whether an item followed.
  */
 
 /** The link of an item to the reasoning before it, and of reasoning to the item after it. */
@@ -144,7 +142,6 @@ export function linksOf(items: readonly unknown[]): readonly Link[] {
   })
 }
 
-/** Whether an item is reasoning. */
 export function isReasoningItem(item: unknown): boolean {
   return isObject(item) && item.type === 'reasoning'
 }
@@ -182,12 +179,11 @@ export type Draft = {
 /** An item before its place in the messages is known. */
 type UnplacedDraft = Omit<Draft, 'messageIndex' | 'place'>
 
-/** Receives what was done with an item. */
+/** Receives a note about an item that was changed or is not sent. */
 type DraftNote = (draft: Draft, kind: 'changed' | 'not-sent', why: string) => void
 
 /**
- * The items as the API accepts them: without reasoning whose following item is missing, and without ids whose
- * reasoning is missing.
+ * Returns the items as the API accepts them: without reasoning whose following item is missing, and without ids whose reasoning is missing.
  */
 export function settledItems(drafts: readonly Draft[], note: DraftNote): JsonObject[] {
   const kept = withoutStrayReasoning(drafts, note)
@@ -225,7 +221,7 @@ function withoutStrayReasoning(drafts: readonly Draft[], note: DraftNote): Draft
   return kept.reverse()
 }
 
-/** A message without its id is not part of a response, and only those have a status. */
+/** A message without an id isn't part of a response, and only messages of a response have a status. */
 function withoutId({ id: _, ...item }: JsonObject): JsonObject {
   if (item.type !== 'message') return item
   const { status: __, ...message } = item

@@ -16,27 +16,24 @@ import { isEmpty, keptFor, keptUnder, mediaOf, stringAt, textBlocks } from '../w
 import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
 
 /*
- * Items of the OpenAI Responses API, in and out. One item becomes one message, and an item that was read is
- * written again as it was, the arguments of calls byte for byte.
+ * Items of the OpenAI Responses API, in and out. One item becomes one message, and an item that was read is written again as it was, the
+ * arguments of calls byte for byte.
  *
- * Messages, reasoning, tool calls and their results become neutral parts; other items are kept whole, as
- * provider parts of OpenAI with the data `{ item }`. They have no type at the top level, so that Chat
- * Completions does not mistake them for its own parts. The data of a `compaction` item is the item itself,
- * because Chat Completions reads it too.
+ * Messages, reasoning, tool calls and their results become neutral parts; other items are kept whole, as provider parts of OpenAI with the
+ * data `{ item }`. They have no type at the top level, so that Chat Completions does not mistake them for its own parts. The data of a
+ * `compaction` item is the item itself, because Chat Completions reads it too.
  *
- * What the neutral form has no place for is kept under the name `openai-responses`: with the part of an item
- * that is one part, with the first part of a message, and in `metadata` of a message that is a text or has no
- * parts. Reserved there:
+ * Everything without a place in the neutral form is kept under the name `openai-responses`: with the part of an item that is one part, with
+ * the first part of a message, and in `metadata` of a message that is a text or has no parts. Reserved there:
  *
  * - `item` holds the further fields of an item (its id, its status), `part` those of a part of content;
- * - `type` is the type of a call or a result other than those of functions, `field` the field that held its
- *   input;
+ * - `type` is the type of a call or a result other than those of functions, `field` the field that held its input;
  * - `arguments` is the text of arguments that `JSON.stringify` would write otherwise;
- * - `summary` and `content` are the layouts of reasoning, `content` also that of a result in several texts;
+ * - `summary` and `content` are the layouts of reasoning, `content` also the layout of a result in several texts;
  * - `after` is the id of the reasoning before an item, `leads` marks reasoning that such an item followed;
- * - `length` is that of a text whose annotations count its characters.
+ * - `length` is the length of a text whose annotations count its characters.
  *
- * The neutral part takes precedence: a text, an output or an input that changed since is what is sent.
+ * The neutral part takes precedence: if a text, an output or an input has changed since, the new one is sent.
  */
 
 /** The name under which this format keeps its fields. */
@@ -141,7 +138,6 @@ export const CALLS: ReadonlyMap<Json | undefined, CallKind> = new Map<Json | und
   ['apply_patch_call', { output: 'apply_patch_call_output', tool: 'apply_patch', fields: ['operation'] }],
 ])
 
-/** Types of results. */
 export const OUTPUTS: ReadonlySet<Json | undefined> = new Set([...CALLS.values()].map(({ output }) => output))
 
 /** A part of content; `undefined` for a part without a place there, which is reported. */
@@ -190,7 +186,6 @@ function textPart({ text, providerOptions }: TextPart, speaker: Speaker): JsonOb
   return { type, text, ...others, ...('annotations' in others ? { annotations: [] } : {}) }
 }
 
-/** An image. */
 export function imagePart(part: ImagePart | FilePart): JsonObject {
   const data = part.type === 'image' ? part.image : part.data
   const media = mediaOf(data, part.mediaType)
@@ -266,8 +261,7 @@ function fromText({ type, text: given, ...extra }: JsonObject, speaker: Speaker,
   const fields = isUsual ? extra : { ...extra, type }
   const counts = [extra.annotations, extra.logprobs].some((list) => Array.isArray(list) && list.length > 0)
   const length = counts ? { length: text.length } : {}
-  // A text of the model is always marked as read here: others get the list of annotations that the API
-  // requires.
+  // A text of the model is always marked as read here, because unmarked texts get the list of annotations that the API requires.
   return {
     type: 'text',
     text,

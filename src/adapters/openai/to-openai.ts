@@ -74,7 +74,6 @@ class Writing extends Conversion {
   }
 }
 
-/** A tool result as a message. */
 function toToolMessage(
   { toolCallId, output, providerOptions }: ToolResultPart,
   place: string,
@@ -115,14 +114,13 @@ function answerContent(
 /**
  * Converts neutral messages to Chat Completions: `toOpenAI(fromOpenAI(x))` is x, except for compactions.
  *
- * Of messages from elsewhere: each tool result becomes a message of its own, before the other content of a user
- * message; a result within an assistant message splits it in two. JSON and failures are sent as text, an image
- * or file within a result as a short text, a file known only by its address as that address. Not sent: parts of
- * other providers, reasoning, images and files outside user messages, empty messages, and metadata other than
- * `metadata.openai`. `onNote` receives each of these.
+ * For messages from elsewhere: each tool result becomes a message of its own, before the other content of a user message; a result within
+ * an assistant message splits it in two. JSON and failures are sent as text, an image or file within a result as a short text, a file known
+ * only by its address as that address. Not sent: parts of other providers, reasoning, images and files outside user messages, empty
+ * messages, and metadata other than `metadata.openai`. `onNote` receives each of these.
  *
- * A compaction of OpenAI, which only the Responses API reads, becomes a message of the user that says that there is one. Throws
- * `INVALID_INPUT` for a part of an unknown type.
+ * A compaction of OpenAI, which only the Responses API reads, becomes a user message that mentions it. Throws `INVALID_INPUT` for a part of
+ * an unknown type.
  */
 export function toOpenAI(messages: readonly Message[], options?: ConversionOptions): OpenAIMessage[] {
   return readMessages(messages, 'toOpenAI', () => {
@@ -206,7 +204,7 @@ function toAssistant({ content, metadata }: Message, path: string, writing: Writ
       )
     }
     const { parts, fields } = toAssistantFields(placed, writing)
-    // A run without any part to send is dropped: the API refuses an empty list.
+    // A run without any part to send is dropped, because the API rejects an empty list.
     if (parts.length === 0 && isEmpty(fields) && (run.length > 0 || shape === undefined)) {
       if (run.length === 0) noteEmpty(path, writing)
       return []
@@ -288,7 +286,7 @@ function isAudio(data: Json): data is { readonly audio: JsonObject } {
   return isObject(data) && !('type' in data) && isObject(data.audio)
 }
 
-/** No content is null and a single text a string, as in responses of the API, unless it was read otherwise. */
+/** As in responses of the API, missing content is null and a single text is a string, unless it was read in another form. */
 function spokenContent(parts: WirePart[], shape: Json | undefined): WireMessage['content'] {
   if (shape === 'parts') return parts
   const [first] = parts

@@ -64,17 +64,16 @@ function ownInside(part: ToolResultContent): Own | undefined {
 }
 
 /**
- * Converts neutral messages to items for the `input` of the OpenAI Responses API:
- * `toOpenAIResponses(fromOpenAIResponses(items))` is the items.
+ * Converts neutral messages to items for the `input` of the OpenAI Responses API: `toOpenAIResponses(fromOpenAIResponses(items))` equals
+ * `items`.
  *
- * Of messages from elsewhere: each run of texts and media becomes a message, each call and each result an item,
- * in their order. System messages are `system` items, or `developer` where they were that. Failures are sent as
- * text. Not sent: parts of other providers, reasoning that is not OpenAI's, images and files of the assistant
- * or the system, audio, empty messages, and metadata of others. `onNote` receives each of these.
+ * For messages from elsewhere: each run of texts and media becomes a message, each call and each result an item, in their order. System
+ * messages become `system` items, or `developer` items if they were read as such. Failures are sent as text. Not sent: parts of other
+ * providers, reasoning that is not OpenAI's, images and files of the assistant or the system, audio, empty messages, and metadata of
+ * others. `onNote` receives each of these.
  *
- * Items that the API requires together stay together: reasoning is not sent without the item after it, and an
- * item without its reasoning is sent without its id, or not at all where the API requires an id. Throws
- * `INVALID_INPUT` for a part of an unknown type.
+ * Items that the API requires together stay together: reasoning is not sent without the item after it, and an item without its reasoning is
+ * sent without its id, or not at all where the API requires an id. Throws `INVALID_INPUT` for a part of an unknown type.
  */
 export function toOpenAIResponses(
   messages: readonly Message[],
@@ -266,7 +265,7 @@ class Writer extends Conversion {
   }
 }
 
-/** Why a part outside message items is not sent; `undefined` when it is. */
+/** Returns why a part outside message items is not sent, or `undefined` if it is. */
 function whyLeftOut(part: Part, role: Role): string | undefined {
   switch (part.type) {
     case 'reasoning': {
@@ -296,7 +295,6 @@ function callTypeOf({ input, providerOptions }: ToolCallPart): string {
   return type === 'custom_tool_call' && typeof input !== 'string' ? 'function_call' : type
 }
 
-/** A call as an item. */
 function callItem(part: ToolCallPart): JsonObject {
   const own = ownOf(part.providerOptions) ?? {}
   const type = callTypeOf(part)
@@ -307,7 +305,6 @@ function callItem(part: ToolCallPart): JsonObject {
   return { type, call_id, ...asked, ...itemOf(own) }
 }
 
-/** A call as a function call. */
 function functionCall({ toolCallId, toolName, input, providerOptions }: ToolCallPart): JsonObject {
   const raw = ownOf(providerOptions)?.arguments
   return { type: 'function_call', call_id: toolCallId, name: toolName, arguments: argumentsText(input, raw) }
@@ -317,7 +314,7 @@ function itemOf({ item }: Own): JsonObject {
   return isObject(item) ? item : {}
 }
 
-/** A result as an item. `callType` is the type of the call it answers, where that is known. */
+/** A result as an item. `callType` is the type of its call, if known. */
 function outputItem(
   part: ToolResultPart,
   callType: string | undefined,
@@ -338,7 +335,7 @@ function outputItem(
   }
 }
 
-/** The output fields of a result of this type; `undefined` when it has no place there. */
+/** Returns the output fields of a result of this type, or `undefined` if the output has no place there. */
 function shownOutput(
   { output }: ToolResultPart,
   type: string,

@@ -78,7 +78,7 @@ async function previewOptionsOf(context: Context, options: CompactOptions): Prom
   }
 }
 
-/** The summarizer that the options name; without one the settings decide, else the extractive summarizer. */
+/** Returns the summarizer that the options name, or `undefined`: then the settings decide, else the extractive summarizer is used. */
 async function summarizerOf(context: Context, options: CompactOptions): Promise<Summarizer | undefined> {
   const { summaryModel: model, summaryUrl: url, summaryPackage: providerPackage, apiKeyEnv } = options
   if (model === undefined) {

@@ -85,7 +85,7 @@ export async function printScript(context: Context, shell: keyof typeof SCRIPTS)
   return EXIT.done
 }
 
-/** Most candidates that are printed, and the width of a description. */
+/** The most candidates to print, and the width of a description. */
 const MOST = 200
 const WIDEST = 60
 
@@ -115,8 +115,8 @@ type Completion =
   | { readonly beginning: string; readonly compactionsOf: string }
 
 /**
- * Words as a program would get them: without quotes, `~` as the home folder, and what bash splits joined again. The last one stays as
- * it is typed.
+ * Words as a program would receive them: without quotes, with `~` expanded, and joined again where bash split them. The last word stays as
+ * typed.
  */
 function unquotedWords(words: readonly string[], home: string): readonly string[] {
   const before: string[] = []

@@ -226,7 +226,7 @@ type Replacement = {
   readonly text: string | null
 }
 
-/** All that is stored of a session: rows in the order of the view, compactions in the order in which they first came into force. */
+/** Everything stored about a session: rows in the order of the view, compactions in the order in which they first came into force. */
 type StoredHistory = {
   readonly rows: readonly StoredMessage[]
   readonly compactions: readonly Compaction[]
@@ -266,7 +266,7 @@ export async function compare(
   tokens: TokenCounter | undefined,
 ): Promise<Comparison> {
   const compactions = await store.listCompactions(id)
-  // Bookkeeping of an agent is in no view.
+  // An agent's bookkeeping isn't part of any view.
   const rows = (await store.getMessages(id)).filter((row) => !isSilent(row))
   const history = { rows, compactions, replacements: await storedReplacements(store, id) }
   const members = compactions.filter((one) => one.id === target || one.runId === target)

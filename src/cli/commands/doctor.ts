@@ -38,7 +38,7 @@ const OPTIONAL = [
 /** The variable that names the store, perhaps with a password. */
 const STORE_VARIABLE = 'UNDERTEXT_DB'
 
-/** Variables that the program reads besides those of the settings. None of the others is a secret. */
+/** Variables that the program reads besides those of the settings. Only the store's may contain a secret. */
 const OTHER_VARIABLES = [
   'UNDERTEXT_CONFIG',
   STORE_VARIABLE,
@@ -57,9 +57,9 @@ type StoreReport = {
   readonly exists: boolean | null
   /** The code of the error that prevents an inspection. */
   readonly error?: string | undefined
-  /** Of a file. */
+  /** Facts about a file. */
   readonly file?: FileFacts
-  /** Of a server that answers. */
+  /** Facts about a server that responds. */
   readonly server?: Omit<ServerFacts, 'exists'> & {
     readonly guards: Guards | null
     readonly distribution: Distribution | null
@@ -88,17 +88,17 @@ export async function doctor(
   return report.problems.length === 0 ? EXIT.done : EXIT.no
 }
 
-/** Examines the store and its surroundings. Whatever it finds becomes a problem and is not thrown. */
+/** Examines the store and its environment. Errors become problems of the report and are not thrown. */
 async function examine(context: Context, deep: boolean) {
   const { location, env, version } = context
   const problems: Problem[] = []
   const add = (code: string, message: string, hint: string | null = null): void => {
-    // Settings that cannot be read keep the store from being opened as well.
+    // Unreadable settings are found twice, because they also prevent opening the store.
     if (!problems.some((one) => one.message === message)) problems.push({ code, message, hint })
   }
   const addError = (error: unknown): undefined => {
     const { code, message, hint } = failureOf(error, false)
-    // That hint leads here.
+    // That hint recommends this command.
     add(code, message, code === 'STORE_UNAVAILABLE' ? null : hint)
   }
   const opens = async (): Promise<boolean> => (await context.open('read').catch(addError)) !== undefined
@@ -158,7 +158,7 @@ async function examineServer(
   try {
     const { exists, ...facts } = await serverFacts(url)
     const isOpen = exists && (await opens())
-    // What prevents opening it prevents reading it too, except gone guards.
+    // Whatever prevents opening the store also prevents reading it, except missing guards.
     const ignored = (): undefined => undefined
     const stored =
       facts.schemaVersion === null ? undefined : await storedOn(url).catch(isOpen ? addError : ignored)
@@ -172,7 +172,7 @@ async function examineServer(
   }
 }
 
-/** `null` for what is not installed. `driverError`: why the driver cannot be loaded. */
+/** Versions; `null` for a package that isn't installed. `driverError`: why the driver can't be loaded. */
 async function versions(undertext: string) {
   const base = {
     undertext,
@@ -237,7 +237,7 @@ function reportJson({ out, err, location }: Context, { store, ...report }: Repor
   }
 }
 
-/** The report for people: ✓ before what is well, ✗ before what is not. */
+/** The report for people: ✓ before everything in order, ✗ before problems. */
 function reportLines(context: Context, report: Report): string[] {
   const { style, out, err } = context
   const { variables, problems } = report

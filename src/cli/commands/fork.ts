@@ -53,7 +53,7 @@ export async function tree(context: Context, given: string | undefined): Promise
   )
 }
 
-/** The sessions that are no forks and have some. Only sessions with forks are asked for them. */
+/** Sessions that have forks and aren't forks themselves. Forks are read only for sessions that have some. */
 async function nodesOf(store: Store): Promise<Node[]> {
   const sessions: Session[] = []
   for (const archived of [false, true])
@@ -74,7 +74,7 @@ async function rootOf(store: Store, session: Session): Promise<Session> {
   return root
 }
 
-/** `parents`: the ids of the sessions with forks, where they are known. */
+/** `parents`: the ids of the sessions with forks, if known. */
 async function nodeOf(store: Store, session: Session, parents?: ReadonlySet<string>): Promise<Node> {
   const forks = parents?.has(session.id) === false ? [] : await store.sessions.forks(session.id)
   const { messages } = (await store.sessions.get(session.id, { counts: true })).counts

@@ -69,7 +69,7 @@ async function refuseWrongUse(
     })
 }
 
-/** The store. A dry run creates none; without one it compares the files with an empty store. */
+/** Opens the store. A dry run doesn't create one: if there is none, the files are compared with an empty store. */
 async function storeFor(context: Context, { dryRun }: ImportOptions): Promise<Store> {
   if (dryRun !== true) return context.open('write')
   const isNew = await isNewStore(context.location)
@@ -101,7 +101,7 @@ class ImportRun {
     this.#reported = new Reported(store, options.owner)
   }
 
-  /** Imports a file, a folder or the standard input. False if nothing more can be imported. */
+  /** Imports a file, a folder or the standard input. Returns false if nothing more can be imported. */
   async take(path: string): Promise<boolean> {
     if (path === STANDARD_INPUT) return this.#report(await this.#stream())
     return (await isFolder(this.#at(path))) ? this.#folder(path) : this.#report(await this.#file(path))
@@ -242,8 +242,8 @@ async function countFiles(root: string, follow: boolean): Promise<number> {
 type Mark = { readonly key: string; readonly value: string }
 
 /**
- * What imports of folders have reported: marks in the store, by file, with a digest of the file's bytes and of what could not be stored of it. A file
- * that stays bad would otherwise fail every later import of its folder.
+ * The problems that imports of folders have reported, as marks in the store: for each file, a digest of its bytes and of what could not be
+ * stored. Otherwise a file that stays bad would fail every later import of its folder.
  */
 export class Reported {
   readonly #store: Store
@@ -255,7 +255,7 @@ export class Reported {
     this.#owner = owner
   }
 
-  /** Whether the same was reported of a file before. Anything else is to be kept once it was reported. */
+  /** Whether the same problems of a file were reported before. New problems are noted for `keep`. */
   async knows(path: string, report: ImportReport): Promise<boolean> {
     const bad = report.conversations.filter(
       ({ status, skipped, compactions }) => status === 'refused' || skipped + compactions.refused > 0,
@@ -274,7 +274,7 @@ export class Reported {
     return false
   }
 
-  /** Stores what was reported by now. Without it the same is reported again, so an import does not fail where marks cannot be written. */
+  /** Stores the problems reported so far. If marks can't be written, the import doesn't fail; the same problems are just reported again. */
   async keep(): Promise<void> {
     const news = this.#news
     this.#news = []

@@ -22,9 +22,9 @@ type Transition = {
 
 type LoggedCompaction = {
   readonly compaction: Compaction
-  /** All but its creation, oldest first. */
+  /** All transitions except its creation, oldest first. */
   readonly transitions: readonly Transition[]
-  /** Ids of those in force that build on it directly. */
+  /** Ids of the compactions in force that build on it directly. */
   readonly dependents: readonly string[]
   /** How many compactions in force build on each other above it. */
   readonly depth: number
@@ -36,7 +36,7 @@ type LoggedRun = {
   readonly compactions: readonly LoggedCompaction[]
 }
 
-/** The history of a session, newest first. `events` concern no compaction. */
+/** The history of a session, newest first. `events` don't concern a compaction. */
 type Timeline = { readonly runs: readonly LoggedRun[]; readonly events: readonly Transition[] }
 
 export async function showLog(context: Context, given: string, { limit }: Given<'log'>): Promise<number> {
@@ -68,9 +68,9 @@ export function timelineOf(compactions: readonly Compaction[], audit: readonly A
   for (const { compactionId, runId, event, at, actor, detail } of audit) {
     const reason = typeof detail?.reason === 'string' ? detail.reason : undefined
     const transition = { event, at, actor, reason }
-    // What happened to a run is recorded for each of its compactions as well.
+    // An event of a run is recorded for each of its compactions as well.
     if (compactionId === undefined && runId === undefined) events.push(transition)
-    // The compaction itself tells more of its creation.
+    // The compaction itself has more facts about its creation.
     if (compactionId !== undefined && event !== 'created' && event !== 'started')
       listIn(transitions, compactionId).push(transition)
   }

@@ -52,7 +52,7 @@ export async function serveMcp(context: Context, options: McpOptions): Promise<n
       new FolderWatch(folder, {
         ...{ importer, report, signal: context.signal },
         changed: () => {
-          // Not by the method of `McpServer`, which leaves the promise alone.
+          // Not with the method of `McpServer`, which doesn't handle the promise.
           if (server?.isConnected())
             server.server
               .sendResourceListChanged()
@@ -86,8 +86,8 @@ async function folderNamed({ cwd }: Context, name: string): Promise<string> {
 }
 
 /**
- * Opens the store. Without permissions no tool writes, and only the search adds to its index; where the store cannot be written, it is
- * opened read-only. An import may create the store.
+ * Opens the store. Without permissions no tool writes; only the search adds to its index. If the store can't be written to, it is opened
+ * read-only. An import may create the store.
  */
 async function openFor(context: Context, permissions: ReadonlySet<Permission>): Promise<Store> {
   if (permissions.has('import')) return context.open('write')
@@ -154,7 +154,7 @@ function addTool(server: McpServer, one: Tool, { context, access, maxTokens }: S
   )
 }
 
-/** The author of changes in the audit: the program that is connected. By the revision of 2026 each request names it. */
+/** The author of changes in the audit: the program that is connected. In the 2026 revision of the protocol, each request names it. */
 function actorOf({ server }: McpServer, { envelope }: ServerContext['mcpReq']): string {
   const named = envelope as { readonly [CLIENT_INFO_META_KEY]?: { readonly name?: unknown } } | undefined
   const name = named?.[CLIENT_INFO_META_KEY]?.name ?? server.getClientVersion()?.name

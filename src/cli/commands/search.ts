@@ -69,7 +69,7 @@ async function searching(
   }
 }
 
-/** A time, milliseconds since 1970; of a day, so long after its beginning. */
+/** Parses a time as milliseconds since 1970. For a day, `ofDay` milliseconds are added to its beginning. */
 function timeOf(given: string | undefined, option: string, ofDay: number): number | undefined {
   if (given === undefined) return undefined
   const isDay = /^\d{4}-\d\d-\d\d$/.test(given)
@@ -84,7 +84,7 @@ function hitJson({ sessionId: session, messageId: id, kind, role, position, crea
   return nulled({ session, id, kind, role, position, createdAt, score, hiddenBy, snippet })
 }
 
-/** Why a search of messages or notes has no hits, when no word of its query can be looked for. */
+/** Explains why a search has no hits if no word of its query can be searched for. */
 export function noWordsText(what: 'message' | 'note', leftOut: readonly string[]): string {
   const why =
     leftOut.length === 0

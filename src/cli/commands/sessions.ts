@@ -63,7 +63,7 @@ export async function tokensIn(store: Store, id: string): Promise<number | undef
   }
 }
 
-/** For a subagent of Claude Code the session that called it, under the prefix that both were imported with. */
+/** For a subagent of Claude Code, the session that called it, with the prefix under which both were imported. */
 export function parentOf({ id, metadata }: Session): string | undefined {
   const about = metadata?.['claude-code']
   if (!isObject(about)) return undefined
@@ -97,7 +97,7 @@ function sessionJson(session: Listed) {
   }
 }
 
-/** Ids of more characters are shortened where the table does not fit. */
+/** Longer ids are shortened if the table doesn't fit. */
 const LONG_ID = 12
 
 function shortOf(

@@ -68,7 +68,7 @@ export async function showStats(
   return EXIT.done
 }
 
-/** What the request will hold besides the history. */
+/** The content of the request besides the history. */
 async function requestOf({ cwd }: Context, options: StatsCommandOptions): Promise<StatsOptions> {
   const { prompt, tools, maxTokens } = options
   return {
@@ -115,7 +115,7 @@ function statsJson({ stats, breakdown, free, target, due }: RequestFigures) {
   }
 }
 
-/** What a request is made of, in the order of the bar, and how each part is drawn: distinguishable without colours too. */
+/** The parts of a request, in the order of the bar, and how each is drawn: distinguishable without colors too. */
 const CATEGORIES = {
   system: ['■', 'yellow'],
   text: ['█', 'green'],
@@ -139,9 +139,9 @@ export type RequestFigures = {
   readonly breakdown: { readonly [category in Category]: number }
   /** Left of the available input; 0 if the request is too large. */
   readonly free: number
-  /** What a compaction reduces the whole request to. */
+  /** The size of the whole request after a compaction. */
   readonly target: number
-  /** Where compaction is due. */
+  /** The size at which compaction is due. */
   readonly due: number
 }
 
@@ -357,7 +357,7 @@ function sideBySide({ out, style }: Output, models: readonly RequestFigures[]): 
   return table(columns, rows, out, style)
 }
 
-/** What providers billed, as far as they reported it. */
+/** The tokens and costs that providers reported. */
 function billed({ out, style }: Output, { models, summaries }: SessionUsage): string[] {
   const rows = [
     ...models.map((one) => [
@@ -408,7 +408,7 @@ function sourceOfEstimate(
   }[source]
 }
 
-/** Where a window that only the application knows comes from. */
+/** The source of a window that only the application knows. */
 const OWN_WINDOW = 'contextWindows in the session, the settings file or openStore sets it'
 
 function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
@@ -426,7 +426,7 @@ function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
   }[source]
 }
 
-/** Why so much is kept free for the answer. */
+/** The reason for the number of tokens kept free for the answer. */
 const RESERVE_SOURCES: { readonly [source in ContextStats['outputReserve']['source']]: string } = {
   maxOutputTokens: 'maxOutputTokens, as requested',
   share: 'a share of the window, because maxOutputTokens is not given',

@@ -87,7 +87,7 @@ export function money(dollars: number): string {
   return `$${dollars.toFixed(dollars !== 0 && Math.abs(dollars) < 1 ? 4 : 2)}`
 }
 
-/** A time: local to the minute on a terminal, elsewhere ISO 8601 in UTC. A number that is no time is printed as it is. */
+/** A time: local to the minute on a terminal, elsewhere ISO 8601 in UTC. A number out of range is printed as it is. */
 export function time(ms: number, sink: Pick<Sink, 'isTerminal'>): string {
   const date = new Date(ms)
   if (Number.isNaN(date.getTime())) return String(ms)

@@ -1,11 +1,11 @@
 import { headOf } from '../../core/messages/characters.ts'
 
-/** Fewest characters that an id is shown by. */
+/** The fewest characters of a shortened id. */
 const LEAST = 8
 
 /**
- * Each id by its shortest end that no other id begins or ends with; ids made at the same moment begin alike. Commands accept such an end.
- * Linear in the number of ids: every length is looked at once, for all of them.
+ * Returns each id's shortest end with which no other id begins or ends. Ends are used because ids made at the same moment begin alike.
+ * Commands accept such an end. Linear in the number of ids: every length is looked at once, for all of them.
  */
 export function shortIds(ids: Iterable<string>): ReadonlyMap<string, string> {
   const all = [...new Set(ids)]
@@ -24,7 +24,7 @@ export function shortIds(ids: Iterable<string>): ReadonlyMap<string, string> {
   return new Map(all.map((id) => [id, short.get(id) ?? id]))
 }
 
-/** How many ids have each piece. */
+/** The number of ids with each piece. */
 function tally(ids: readonly string[], pieceOf: (id: string) => string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const id of ids) {
@@ -35,8 +35,8 @@ function tally(ids: readonly string[], pieceOf: (id: string) => string): Readonl
 }
 
 /**
- * The ids of sessions that a command takes a text for, in this order: the id itself; those that begin so, of which a session goes before
- * its subagents (`id/agent-1`); those that end so.
+ * Returns the ids that a text may name, in this order: the id itself; ids that begin with it, where a session precedes its subagents
+ * (`id/agent-1`); ids that end with it.
  */
 export function sessionsNamed(given: string, ids: readonly string[]): readonly string[] {
   if (ids.includes(given)) return [given]
@@ -46,7 +46,7 @@ export function sessionsNamed(given: string, ids: readonly string[]): readonly s
   return ids.filter((id) => id.endsWith(given))
 }
 
-/** Each shown id of a session by the shortest text that `sessionsNamed` takes for it alone: a beginning, or an end if that is shorter. */
+/** Returns each shown session id's shortest text that `sessionsNamed` resolves to it alone: a beginning, or an end if that is shorter. */
 export function shortSessionIds(
   shown: readonly string[],
   ids: readonly string[],
@@ -65,7 +65,7 @@ export function shortSessionIds(
   )
 }
 
-/** How many units the beginning of each shown id has in common with another one. In sorted order that is one of its neighbours. */
+/** The number of units that the beginning of each shown id has in common with another id. In sorted order, that is one of its neighbors. */
 function sharedLengths(
   shown: readonly string[],
   ids: readonly string[],

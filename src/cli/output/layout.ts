@@ -3,7 +3,7 @@ import type { Context, Sink, StatusLine } from '../command.ts'
 import { EXIT } from '../errors.ts'
 import { safeLine, safeText, TRUSTED, unmark } from './safe-text.ts'
 
-/** Columns a text takes on a terminal, without its colours. Stored text must be made safe first. */
+/** The columns that a text takes on a terminal, without its colors. Stored text must be made safe first. */
 export function widthOf(text: string): number {
   const unstyled = text.includes('\u001b') ? text.replace(TRUSTED, '') : text
   if (PRINTABLE.test(unstyled)) return unstyled.length
@@ -12,13 +12,13 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** Text whose characters take a column each. */
+/** Text whose characters take one column each. */
 const PRINTABLE = /^[\x20-\x7e]*$/
 
 /** Widths of the first characters that were measured: measuring is the slowest part of a layout. */
 const WIDTHS = new Map<string, number>()
 const MOST_WIDTHS = 10_000
-/** Longest grapheme that is remembered: a longer one would keep the text in memory that it is a slice of. */
+/** The longest grapheme that is remembered. A longer slice would keep its whole text in memory. */
 const LONGEST_REMEMBERED = 12
 
 function widthOfCharacter(character: string): number {
@@ -58,7 +58,7 @@ export function padded(text: string, width: number, align: 'left' | 'right' = 'l
   return align === 'left' ? text + space : space + text
 }
 
-/** A text without colours as lines no wider than `width`, broken between words if possible. Lines keep their indentation. */
+/** A text without colors as lines no wider than `width`, broken between words if possible. Lines keep their indentation. */
 export function wrapped(text: string, width: number): string[] {
   return safeText(text)
     .replaceAll('\t', '    ')

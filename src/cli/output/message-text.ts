@@ -56,7 +56,7 @@ function pieceOf(part: Part, fold: boolean): Piece | readonly Piece[] {
 function resultPiece(tool: string | undefined, output: ToolResultOutput, fold: boolean): Piece {
   const whole = [outputText(output), ...mediaOf(output)].filter((text) => text !== '').join('\n')
   const failed = isFailed(output)
-  // Results of Claude Code name no tool; their calls do.
+  // Results of Claude Code don't name the tool; their calls do.
   const words = `${tool === undefined ? '' : ` ${tool}`}${failed ? ' failed' : ''}`
   const size = bytes(Buffer.byteLength(whole))
   return {
@@ -88,7 +88,7 @@ function mediaOf(output: ToolResultOutput): string[] {
   })
 }
 
-/** A part of which nothing can be shown. */
+/** The line for a part whose content can't be shown. */
 function opaque(what: string, provider: string): string {
   return safeText(`[${what} only ${provider} can read]`)
 }

@@ -3,8 +3,8 @@ import { isAllSeen, onOneLine, UNSEEN, withUnseenShown } from '../../core/messag
 import { type Sink, STYLES, type Style } from '../command.ts'
 
 /*
- * Stored text as a terminal may get it. What would move the cursor, change colours, reverse the writing direction or be invisible is
- * shown: a control character as its picture (␛), others by their number (\u202e). Making safe text safe again changes nothing.
+ * Stored text as a terminal may get it. Characters that would move the cursor, change colors, reverse the writing direction or be invisible
+ * are shown: a control character as its picture (␛), others by their number (\u202e). Making safe text safe again changes nothing.
  *
  * Our own escape sequences carry a secret number. The sealed sink, the only writer to a stream, removes the number; every other escape
  * is shown instead of sent.
@@ -12,10 +12,10 @@ import { type Sink, STYLES, type Style } from '../command.ts'
 
 const SECRET = globalThis.crypto.getRandomValues(new Uint32Array(2)).join('')
 
-/** Our own colour or weight, or any other sequence (in hexadecimal digits), with the secret in it. */
+/** Our own color or weight, or any other sequence (in hexadecimal digits), with the secret in it. */
 export const TRUSTED = new RegExp(`\\x1b\\[([\\d;]*);${SECRET}m|\\x1b\\]${SECRET};([\\da-f]*)\\x07`, 'g')
 
-/** Marks the colours and weights of a text whose other escapes were made safe. */
+/** Marks the colors and weights of a text whose other escapes were made safe. */
 export function markStyles(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: matches escapes
   return text.replace(/\x1b\[([\d;]*)m/g, (_, codes: string) => `\x1b[${codes};${SECRET}m`)
@@ -27,7 +27,7 @@ export function terminalCode(sequence: string): string {
   return `\x1b]${SECRET};${digits.join('')}\x07`
 }
 
-/** Turns marked sequences into real ones, or removes styles if colours are off. */
+/** Turns marked sequences into real ones, or removes styles if colors are off. */
 export function unmark(text: string, colours: boolean): string {
   return text.replace(TRUSTED, (_, codes: string | undefined, digits: string | undefined) => {
     if (digits !== undefined)
@@ -87,7 +87,7 @@ export function printable(value: unknown): string {
   return safeJson(json ?? 'null')
 }
 
-/** Colours and weights for sealed sinks. They make stored text safe, and end with each line. */
+/** Colors and weights for sealed sinks. They make stored text safe, and end with each line. */
 export function createStyle(enabled: boolean): Style {
   const colours = picocolors.createColors(true)
   const styled = (name: keyof Style) => (text: string) => {
@@ -98,7 +98,10 @@ export function createStyle(enabled: boolean): Style {
   return Object.fromEntries(STYLES.map((name) => [name, styled(name)])) as Style
 }
 
-/** Whether a stream gets colours: `NO_COLOR` and `--no-color` turn them off, else `FORCE_COLOR` decides, else a terminal has them unless it is `dumb`. */
+/**
+ * Whether a stream gets colors: `NO_COLOR` and `--no-color` turn them off, else `FORCE_COLOR` decides, else a terminal has them unless it
+ * is `dumb`.
+ */
 export function hasColours(
   sink: Pick<Sink, 'isTerminal'>,
   env: { readonly [name: string]: string | undefined },

@@ -7,7 +7,9 @@ export type Column = {
   readonly align?: 'left' | 'right'
   /** What happens to texts that do not fit: they are broken into lines (`wrap`), or shortened (`clip`). */
   readonly flexible?: 'wrap' | 'clip'
-  /** Identifies the row: whole in a pipe, where programs read it, and shortened so that names which begin alike still differ. */
+  /**
+   * Identifies the row: whole in a pipe, where programs read it, and shortened on a terminal so that names that begin alike still differ.
+   */
   readonly isName?: boolean
   /** Left out if not all columns fit, the last such column first. */
   readonly isExtra?: boolean
@@ -19,7 +21,7 @@ type Cell =
   | {
       readonly text: string
       readonly style: (text: string) => string
-      /** What is shown instead where the table is too wide for a terminal. */
+      /** The text shown instead if the table is too wide for a terminal. */
       readonly short?: string | undefined
     }
 
@@ -86,7 +88,7 @@ function shortOf(cell: Cell): string | undefined {
   return typeof cell === 'string' || cell.short === undefined ? undefined : safeLine(cell.short)
 }
 
-/** Names that their beginnings do not tell apart keep their ends as well. */
+/** Names with the same beginning keep their ends as well. */
 function clipOf({ isName }: Column, texts: readonly string[][], at: number, width: number): typeof clipped {
   if (isName !== true) return clipped
   const names = new Set(texts.map((row) => row[at]!))

@@ -65,11 +65,11 @@ export type SaveInput = {
   readonly chatId: string
   /** The whole chat, as `onFinish` receives it. */
   readonly messages: readonly UIMessageLike[]
-  /** Default: the option of the chat store. */
+  /** How to save a list that doesn't continue the stored chat. Default: the option of the chat store. */
   readonly onConflict?: OnConflict | undefined
-  /** The field of the request's body: the edited or regenerated message. It and all later messages are rewound. */
+  /** `messageId` of the request's body: the edited or regenerated message. It and all later messages are rewound. */
   readonly messageId?: string | undefined
-  /** The owner: a chat of another owner is unknown, and a chat without one gets this one. */
+  /** The owner. Another owner's chat counts as not found; a chat without an owner is assigned this one. */
   readonly owner?: string
 }
 
@@ -78,12 +78,14 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
   /** Creates a chat and returns its id. Throws `SESSION_EXISTS`. */
   create(session?: SessionInput): Promise<string>
   /**
-   * The chat as people see it, validated by the AI SDK: all messages, including those compacted for models, except rewound ones
-   * (regenerated answers, edited messages). Throws `SESSION_NOT_FOUND`, `AI_SDK_UNAVAILABLE`, and `INVALID_INPUT` for messages that the AI SDK refuses.
+   * Returns the chat as people see it, validated by the AI SDK: all messages, including those compacted for models, except rewound ones
+   * (regenerated answers, edited messages). Throws `SESSION_NOT_FOUND`, `AI_SDK_UNAVAILABLE`, and `INVALID_INPUT` for messages that the AI
+   * SDK rejects.
    */
   load(chatId: string, options?: LoadOptions): Promise<UI_MESSAGE[]>
   /**
-   * Stores a chat: appends new messages and rewinds removed ones, in one transaction. Saving the same chat again does nothing. A list that does not continue the stored chat is a conflict (see `OnConflict`). Throws `INVALID_INPUT`, `HISTORY_DIVERGED`.
+   * Stores a chat: appends new messages and rewinds removed ones, in one transaction. Saving the same chat again does nothing. If the list
+   * doesn't continue the stored chat, that is a conflict (see `OnConflict`). Throws `INVALID_INPUT`, `HISTORY_DIVERGED`.
    */
   save(input: SaveInput): Promise<SaveResult>
   /**
@@ -91,38 +93,38 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
    * regeneration of an answer. Stores it, and returns the request for the model, compacted when necessary, and the function that stores the
    * answer. The application decides who may write to the chat.
    *
-   * When the turn fails before the model answers, also when this method itself throws, the request's message stays stored, so that it can
-   * be sent again. If it can never succeed (a file that the model refuses), `withdraw` removes it from the chat.
+   * If the turn fails before the model answers, or this method itself throws, the request's message stays stored, so that it can be sent
+   * again. If the message can never succeed (a file that the model rejects), `withdraw` removes it from the chat.
    *
-   * Throws `INVALID_INPUT`, also for a message of the user without content, `MESSAGE_NOT_FOUND`, `APPROVAL_STORED` when another request
-   * stored the approval of a call that has no result yet (see the option `repeatApproved`), and what `prepareRequest` throws.
+   * Throws `INVALID_INPUT` (also for a user message without content), `MESSAGE_NOT_FOUND`, `APPROVAL_STORED` if another request stored the
+   * approval of a call that has no result yet (see the option `repeatApproved`), and the errors of `prepareRequest`.
    */
   resume<const MODEL extends TurnOptions['model'] = undefined>(
     request: unknown,
     options?: Omit<TurnOptions, 'model'> & { readonly model?: MODEL },
   ): Promise<ChatTurn<UI_MESSAGE, MODEL>>
   /**
-   * Withdraws a message of the user that no answer follows, by default the last of the chat: it is hidden, and what it replaced (an edit, a
-   * regeneration) is shown again. Returns whether there was one.
+   * Hides a user message that has no answer, by default the last message of the chat. What an edit or a regeneration had replaced is shown
+   * again. Returns whether there was such a message.
    */
   withdraw(chatId: string, options?: WithdrawOptions): Promise<boolean>
   /**
-   * Copies a chat, as it is or as it was after or before a message, and returns the id of the new chat (`sessions.fork` of the store). Messages
-   * keep their ids; those that were not stored by a chat have new ones. An edit or a regeneration in the new chat keeps the old branch.
+   * Copies a chat, as it is or as it was after or before a message, and returns the id of the new chat (`sessions.fork` of the store).
+   * Messages keep their ids; messages that no chat stored get new ones. An edit or a regeneration in the new chat keeps the old branch.
    *
    * Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for a message that the chat does not show, `INVALID_INPUT`.
    */
   fork(chatId: string, options?: ChatForkOptions): Promise<string>
   /**
-   * How full the context of a chat is, for a meter: `getContextStats` of the store, for the chat's own provider and model, with the system
-   * prompt and tools of its last turn. `null` for a chat without messages. Throws `SESSION_NOT_FOUND`.
+   * Returns how full the context of a chat is, for a meter: `getContextStats` of the store, for the chat's own provider and model, with the
+   * system prompt and tools of its last turn. `null` for a chat without messages. Throws `SESSION_NOT_FOUND`.
    */
   stats(chatId: string, options?: ChatStatsOptions): Promise<ContextStats | null>
 }
 
 /**
- * Stores chats of the AI SDK's UI (`useChat`), with the functions that its guide to message persistence needs. The id of a chat is the id of
- * its session. `UI_MESSAGE` is the application's own type of messages. Throws `INVALID_INPUT`.
+ * Creates a store for chats of the AI SDK's UI (`useChat`), with the functions that its guide to message persistence requires. The id of a
+ * chat is the id of its session. `UI_MESSAGE` is the application's own type of messages. Throws `INVALID_INPUT`.
  */
 export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   store: ChatStorage,
@@ -194,7 +196,6 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   }
 }
 
-/** See `withdraw` of `ChatStore`. */
 async function withdraw(chat: Chat, messageId: string | undefined): Promise<boolean> {
   const { store, chatId, actor } = chat
   const { stored, added } = await readChat(chat)
@@ -223,7 +224,7 @@ async function withdraw(chat: Chat, messageId: string | undefined): Promise<bool
   return true
 }
 
-/** Throws `INVALID_INPUT`, also for two messages with the same id. */
+/** Checks the messages of a chat. Throws `INVALID_INPUT`, also for two messages with the same id. */
 function givenMessages(messages: unknown): GivenMessage[] {
   if (!Array.isArray(messages)) throw invalid('save: messages: must be an array')
   const given = messages.map((message, index) => readGiven(message as UIMessageLike, `messages[${index}]`))
@@ -262,8 +263,8 @@ export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
   /** Returns the id of the answer. */
   readonly generateMessageId: () => string
   /**
-   * Stores the answer; ignores an empty one. The beginning of an answer that broke off (stopped, failed, or without an end from the model)
-   * ends with a text in the state `streaming`, or with a call without a result.
+   * Stores the answer; an empty answer is ignored. An answer that broke off (stopped, failed, or not finished by the model) ends with a
+   * text in the state `streaming`, or with a call without a result.
    */
   readonly onFinish: (end: AnswerEnd) => Promise<void>
   /** The name of `onFinish` in ai 7. */
@@ -304,7 +305,8 @@ async function beginTurn(
   const { version, ...names } = namesIn(options)
   const definitions = await toolDefinitions(validation.tools)
   const preparation = {
-    // A turn that is not given its tools may have some. Where it has none, the AI SDK leaves out the calls that its provider refuses.
+    // Without `tools` here, the turn may still have tools, so calls stay parts. If it has none, the AI SDK leaves out calls that the
+    // provider rejects.
     ...(definitions === undefined && { toolUse: 'parts' as const }),
     ...defined({ tools: definitions }),
     ...options.request,
@@ -339,10 +341,13 @@ async function beginTurn(
   }
 }
 
-/** How often a request is prepared again when others append to the chat meanwhile. */
+/** The most times that a request is prepared because other writers append to the chat meanwhile. */
 const MOST_PREPARATIONS = 5
 
-/** Prepares a turn. For a model that binds its reasoning, what the request added is stored after the user's message, because the answer follows it. */
+/**
+ * Prepares a turn. If the model binds its reasoning, the request's additions are stored after the user's message, because the answer
+ * follows them.
+ */
 async function prepareTurn(
   store: ChatStorage,
   chatId: string,
@@ -376,7 +381,7 @@ function withoutAdditions(options: PrepareRequestOptions): PrepareRequestOptions
   return rest
 }
 
-/** Whether the server runs a tool: one that has `execute`. */
+/** Returns a predicate of tool names: whether the server runs the tool, which then has `execute`. */
 function runsOf(tools: object | undefined): (name: string) => boolean {
   return (name) => {
     const tool: unknown =
@@ -426,7 +431,6 @@ function isAnsweredRequest(rows: readonly Message[]): boolean {
   )
 }
 
-/** Stores the answer of a turn. */
 function endOf(
   chat: Chat,
   began: SaveResult,
@@ -457,7 +461,7 @@ function endOf(
     const rows = appended.map(({ row }) => row)
     await recordAnswers(store, chatId, answers.take(rows, stored))
     if (!isLate || rowsAppended === 0 || lastRowId === undefined) return
-    // The question was rewound meanwhile: the answer is stored, and not part of the chat. Others may have appended after it.
+    // The question was rewound meanwhile, so the answer is stored without becoming part of the chat. Others may have appended after it.
     const log = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
     const last = log.findIndex(({ id }) => id === lastRowId) + 1
     const late = log.slice(Math.max(0, last - rowsAppended), last)
@@ -482,8 +486,8 @@ function isBroken({ isAborted, finishReason, outcome }: AnswerEnd): boolean {
 }
 
 /**
- * A broken answer in the form that the AI SDK itself has for an unfinished one: its last text is `streaming`. A provider may have closed that
- * text before, or the answer broke off after a result; then an empty text follows. An open call shows by itself that it is unfinished.
+ * Returns a broken answer in the AI SDK's form for an unfinished one: its last text is `streaming`, even if the provider had closed it.
+ * After a result, an empty text is added. An open call already shows that the answer is unfinished.
  */
 function withoutEnd(message: UIMessageLike): UIMessageLike {
   if (!hasContent(message) || !Array.isArray(message.parts)) return message
@@ -501,7 +505,7 @@ function isBlank(text: unknown): boolean {
   return typeof text === 'string' && text.trim() === ''
 }
 
-/** Whether a message has more than step marks and empty texts. */
+/** Whether a message has anything other than step marks and empty texts. */
 function hasContent(message: unknown, isEmpty = (text: unknown): boolean => text === ''): boolean {
   if (!isObject(message) || !Array.isArray(message.parts)) return true
   return message.parts.some((part) => {
@@ -514,8 +518,8 @@ function hasContent(message: unknown, isEmpty = (text: unknown): boolean => text
 }
 
 /**
- * A prepared request as input of `streamText`. Leading system messages (of the application, a summary) are added to the system prompt; later
- * ones become user messages, because ai 7 refuses system messages and ai 6 warns. Source: `standardizePrompt` of both.
+ * A prepared request as input of `streamText`. Leading system messages (of the application, a summary) are added to the system prompt;
+ * later ones become user messages, because ai 7 rejects system messages and ai 6 warns. Source: `standardizePrompt` of both.
  */
 function promptOf(
   { system, messages }: PreparedRequest,

@@ -14,7 +14,7 @@ import { type UIMessageOptions, uiMessagesOf } from '../to-ui-messages.ts'
 import type { SdkUIMessage, UIMessageLike } from '../types.ts'
 import { groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
 
-/** What a chat needs of a store. */
+/** The store methods that a chat needs. */
 export type ChatStorage = Pick<
   Store,
   | 'append'
@@ -33,15 +33,15 @@ export type ChatStorage = Pick<
 /** A chat as it is stored. */
 type ChatLog = {
   readonly stored: readonly StoredUIMessage[]
-  /** The rows of what requests added, which are no messages of the chat. */
+  /** Rows that requests added, which aren't messages of the chat. */
   readonly added: readonly StoredMessage[]
-  /** The last position of the log, 0 for none. */
+  /** The last position of the log; 0 if it is empty. */
   readonly position: number
-  /** Whether a message of that id was rewound. */
+  /** Whether the message with this id was rewound. */
   readonly isRewound: (id: string) => boolean
 }
 
-/** A chat, the actor of its rewinds in the audit, and the owner for whom it is changed. `store` is that of the owner. */
+/** A chat, the actor that the audit names for its rewinds, and the owner for whom it is changed. `store` is restricted to that owner. */
 export type Chat = {
   readonly store: ChatStorage
   readonly chatId: string
@@ -79,12 +79,12 @@ type ChatChange = SaveResult & { readonly appended: readonly AppendedRow[] }
 /** An appended row: its position, and what was appended. */
 export type AppendedRow = { readonly position: number; readonly row: NewMessage }
 
-/** How often a change is tried if other writers are faster. */
+/** The most attempts at a change while other writers append first. */
 const MOST_TRIES = 50
 
 /**
- * Changes a chat to what `decide` returns, in one transaction; calls it again if others write meanwhile. Rows that are the same from the
- * beginning stay; a rewind hides the rest, and new rows are appended.
+ * Changes a chat to the target that `decide` returns, in one transaction; calls `decide` again if others write meanwhile. The rows that
+ * both have from the beginning stay; a rewind hides the rest, and new rows are appended.
  */
 export async function changeChat(
   chat: Chat,
@@ -189,7 +189,7 @@ export type Target = {
 /**
  * Returns a chat after a whole list is saved.
  *
- * These differences are not conflicts: messages after the log's end; another text of a user's message (an edit); another answer instead of
+ * These differences are not conflicts: messages after the log's end; a changed text of a user message (an edit); another answer instead of
  * the last one (a regeneration); a newer version of the assistant's last message; a replacement of `messageId`. An older version of a
  * message changes nothing. Any other list without stored messages is a conflict, because another tab may have written them. Throws
  * `HISTORY_DIVERGED` for a conflict with `onConflict: 'error'`.
@@ -247,11 +247,10 @@ export type GivenMessage = {
   readonly rows: readonly NewMessage[]
 }
 
-/** A stored message, and its rows. */
 export type StoredUIMessage = {
   readonly message: SdkUIMessage
   readonly rows: readonly StoredMessage[]
-  /** Whether some of its rows do not come from a chat: a browser then has another id for it. */
+  /** Whether some of its rows weren't stored by a chat. A browser then has another id for the message. */
   readonly isOtherOrigin: boolean
 }
 
@@ -313,11 +312,11 @@ function roleOf([first]: readonly NewMessage[]): string {
   return first?.role === 'tool' ? 'assistant' : (first?.role ?? 'assistant')
 }
 
-/** How many rows two versions have in common. */
+/** The common beginning of two versions. */
 type Common = {
-  /** How many rows are the same. */
+  /** The number of equal rows. */
   readonly rows: number
-  /** How many results of the next row are the same. */
+  /** The number of equal results in the next row. */
   readonly parts: number
   /** Whether `stored` begins with all of `wanted`. */
   readonly isPrefix: boolean
@@ -334,7 +333,7 @@ function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]
   return { rows, parts, isPrefix }
 }
 
-/** How many results both rows begin with, if one of them has no others. */
+/** The number of results with which both rows begin, if one of them has no others. */
 function commonResults(a: NewMessage, b: NewMessage): number {
   if (a.role !== 'tool' || b.role !== 'tool') return 0
   if (canonicalJson(a.metadata ?? {}) !== canonicalJson(b.metadata ?? {})) return 0
@@ -344,14 +343,14 @@ function commonResults(a: NewMessage, b: NewMessage): number {
   return isSame ? most : 0
 }
 
-/** The same message, whatever this package added: versions from a browser or of a stream have no marks. */
+/** The compared content of a row, without marks of this package: versions from a browser or a stream have none. */
 function bodyOf(row: NewMessage): string {
   const { undertext: _, ...given } = row.metadata ?? {}
   const content = row.role === 'tool' ? comparedParts(row) : row.content
   return canonicalJson([row.role, content, given])
 }
 
-/** Without the mark of who gave a result. */
+/** The parts without the mark that records who gave a result. */
 function comparedParts(row: NewMessage): readonly Part[] {
   return partsOf(row).map(withoutGivenMark)
 }

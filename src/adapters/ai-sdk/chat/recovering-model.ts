@@ -21,7 +21,7 @@ import type { ChatStorage } from './log.ts'
 export type LastCall = {
   /** Whether its answer is complete. */
   isWhole: boolean
-  /** Why the model stopped, in its provider's words. */
+  /** Why the model stopped, in the provider's words. */
   stopReason?: string | undefined
 }
 
@@ -60,7 +60,7 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
             const rules = { ...options.overflow, provider: request.provider }
             const isAsReturned = attempt === 1 && !request.compacted && request.bound === undefined
             if (isAsReturned) return { request, result: await work(params, rules) }
-            // What was prepared with the tools of the call replaces the messages that the turn returned.
+            // The request prepared with the tools of this call replaces the messages that the turn returned.
             const { system, messages } = request
             const prompt = [
               ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
@@ -92,7 +92,7 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
 /** An epoch that no view has. */
 const NO_VIEW = Number.MAX_SAFE_INTEGER
 
-/** A call with another prompt than the turn's: its usage is added up, and measures no view. */
+/** Records a call whose prompt isn't the turn's: its usage counts in the totals, but doesn't measure a view. */
 function unrecorded(
   { store, request, lastCall }: RecoveringTurn,
   params: SdkParams,
@@ -109,10 +109,10 @@ function unrecorded(
   }
 }
 
-/** What models answered in a turn, and is not stored yet. Each step of the answer becomes one row of the assistant. */
+/** The answers of a turn that are not stored yet. Each step of an answer becomes one assistant row. */
 export type TurnAnswers = Unanswered<NewMessage, Message>
 
-/** An empty list of answers. */
+/** Creates an empty list of answers. */
 export function turnAnswers(): TurnAnswers {
   return new Unanswered({ placeAt, isSame: () => false })
 }
@@ -159,7 +159,7 @@ function partsIn(content: SdkMessageLike['content']): readonly SdkPart[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as readonly SdkPart[])
 }
 
-/** What a part is compared by. Empty texts and approvals are not in every prompt. */
+/** The values by which a part is compared; none for empty texts and approvals, which aren't in every prompt. */
 function markOf(role: string, { type, text, toolCallId }: SdkPart): readonly string[] {
   if (type === 'text' || type === 'reasoning') return text === '' ? [] : [`${role} ${type} ${text}`]
   if (type === 'tool-call' || type === 'tool-result') return [`${type} ${toolCallId}`]

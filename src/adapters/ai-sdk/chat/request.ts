@@ -12,7 +12,7 @@ const OPEN = ['input-streaming', 'input-available', 'approval-requested', 'appro
 /**
  * A stored message with the results of its calls from a browser: outputs (`addToolOutput`) and approval responses. Everything else stays as
  * stored: a browser cannot change arguments, known outputs, texts or metadata, and its further parts (an answer that was never stored) are
- * ignored. Outputs of tools that the server does not run are words of the user. Returns `undefined` for a message that is not a version
+ * ignored. Outputs of tools that the server doesn't run count as words of the user. Returns `undefined` for a message that is not a version
  * of the stored one.
  */
 function withOutcomes(
@@ -35,7 +35,7 @@ function withOutcomes(
   return { ...read, rows: read.rows.map((row) => withGivenMarks(row, brought, runs)) }
 }
 
-/** Whether the server runs the tool of a name. */
+/** Whether the server runs the tool with this name. */
 export type RunsTool = (toolName: string) => boolean
 
 function withGivenMarks(row: NewMessage, brought: ReadonlySet<unknown>, runs: RunsTool): NewMessage {
@@ -83,7 +83,8 @@ function answered(read: object, now: unknown): object {
 
 /**
  * The request of a browser: the body that `useChat` posts (`DefaultChatTransport`), or only its last message
- * (`prepareSendMessagesRequest`). Of a whole list only the end is read: the user's last messages and the assistant's message before them.
+ * (`prepareSendMessagesRequest`). If it contains the whole list, only the end is read: the user's last messages and the assistant's message
+ * before them.
  */
 export type ChatRequest = {
   /** The chat. */
@@ -95,13 +96,12 @@ export type ChatRequest = {
   readonly messageId?: string | undefined
 }
 
-/** A checked request. */
 type ReadRequest = {
   /** The browser's last message. */
   readonly message: GivenMessage | undefined
   /** The user's messages directly before it in a list: their requests never arrived. */
   readonly earlier: readonly GivenMessage[]
-  /** The assistant's message before those in a list: it may have tool outputs that were not sent yet. */
+  /** The assistant's message before these: it may have tool outputs that were not sent yet. */
   readonly before: UIMessageLike | undefined
   readonly isRegeneration: boolean
   readonly messageId: string | undefined
@@ -204,12 +204,12 @@ function submitted(
   }
   const named = stored.findIndex((one) => one.message.id === messageId)
   if (messageId !== undefined && messageId !== id && named === -1) throw notFound(chatId, messageId)
-  // The id of an assistant's message is not an edit.
+  // An assistant message's id doesn't mark an edit.
   const edited = stored[named]?.message.role === 'user' ? named : at
   const old = stored[edited]
   if (old === undefined) return [...stored, message]
   const isSame = old.message.id === id && isSameOrOlder(message, old)
-  // Sent again, as after a failed answer: later messages of others stay.
+  // Sent again, such as after a failed answer; later messages by others stay.
   const isRepeat = isSame && messageId === undefined
   if (isRepeat && stored.slice(edited + 1).some((one) => one.message.role !== 'assistant')) return stored
   return [...stored.slice(0, edited), isSame ? old : message]

@@ -12,7 +12,7 @@ import { canonicalProvider } from '../../../core/tokens/providers.ts'
 import type { Backend, Question, Reply } from './backend.ts'
 
 type AiSdkOptions = {
-  /** A provider by our name or by that of its package: "anthropic", "google-ai", "google". */
+  /** A provider by our name or its package's: "anthropic", "google-ai", "google". */
   readonly provider: string
   readonly model: string
   /** The package to load instead of `@ai-sdk/PROVIDER`. */
@@ -43,8 +43,9 @@ type Part = { readonly type: string; readonly [name: string]: unknown }
 type Module = { readonly [name: string]: unknown }
 
 /**
- * Any provider of the AI SDK, version 5 or later. `ai` and the provider's package are loaded from the folder where the command was called;
- * the package finds its key. Rejects with `PackageMissingError`, and with `INVALID_INPUT` for a package without a provider.
+ * Returns a backend for any provider of the AI SDK, version 5 or later. `ai` and the provider's package are loaded from the folder where
+ * the command was called; the package finds its key. Rejects with `PackageMissingError`, and with `INVALID_INPUT` for a package without a
+ * provider.
  */
 export async function aiSdkBackend(options: AiSdkOptions): Promise<Backend> {
   const { model: id, folder } = options
@@ -134,7 +135,7 @@ async function ask(
   }
 }
 
-/** The tools in the history: some providers refuse a history with calls of undefined tools. None of them can be run here. */
+/** The tools in the history, because some providers reject a history with calls of undefined tools. None of them can be run here. */
 function toolsIn(messages: readonly Message[]): { readonly [name: string]: unknown } {
   const names = messages.flatMap((message) =>
     partsOf(message).flatMap((part) => (part.type === 'tool-call' ? [part.toolName] : [])),

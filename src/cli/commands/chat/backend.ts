@@ -2,7 +2,7 @@ import type { Message, NewMessage } from '../../../core/messages/message.ts'
 import type { Summarizer } from '../../../core/summarizers/summarizer.ts'
 import { modelSummarizer } from '../../../store/compaction/model-summarizer.ts'
 
-/* What answers in a chat: a question in, a streamed answer out. A backend does not use the store, so it can write summaries too. */
+/* A backend takes a question and streams an answer. It doesn't use the store, so it can also write summaries. */
 
 export type Question = {
   readonly system?: string | undefined
@@ -14,7 +14,7 @@ export type Question = {
   onText(text: string): void
 }
 
-/** Tokens as `recordResponse` takes them; `inputTokens` excludes those from a cache. */
+/** Tokens in the form of `recordResponse`; `inputTokens` excludes tokens from a cache. */
 export type ReplyUsage = {
   readonly inputTokens: number
   readonly cacheReadTokens?: number
@@ -25,22 +25,22 @@ export type ReplyUsage = {
 /** A complete answer. */
 export type Reply = {
   readonly text: string
-  /** As they are stored. */
+  /** The messages to store. */
   readonly messages: readonly NewMessage[]
-  /** In the provider's words. */
+  /** Why the model stopped, in the provider's words. */
   readonly stopReason?: string | undefined
   readonly usage?: ReplyUsage | undefined
   /** The model that answered, as its provider names it. */
   readonly model?: string | undefined
-  /** Tools that the model tried to call. A chat runs none. */
+  /** The tools that the model tried to call. A chat doesn't run tools. */
   readonly calledTools: readonly string[]
 }
 
 export type Backend = {
   readonly kind: 'echo' | 'url' | 'ai-sdk'
-  /** For people: "the offline echo", "gpt-4o at http://localhost:11434/v1". */
+  /** A name for people: "the offline echo", "gpt-4o at http://localhost:11434/v1". */
   readonly title: string
-  /** Whose figures and rules apply; by default the session's own. */
+  /** The provider whose context window and rules apply. Default: the session's own. */
   readonly provider?: string | undefined
   readonly model?: string | undefined
   /** Rejects with the server's own error, so that an overflow is recognized. */
@@ -53,7 +53,7 @@ export function textReply(text: string, rest: Omit<Partial<Reply>, 'text' | 'mes
   return { text, messages, calledTools: [], ...rest }
 }
 
-/** A summarizer that asks a backend. Prices are not known here, so no cost is recorded. */
+/** Returns a summarizer that calls a backend. Prices are not known here, so no cost is recorded. */
 export function summarizerBy(backend: Backend): Summarizer {
   const { provider, model, kind } = backend
   return modelSummarizer({

@@ -5,17 +5,17 @@ import { isObject } from '../../../core/messages/json.ts'
 import { type Backend, type Question, type Reply, type ReplyUsage, textReply } from './backend.ts'
 
 type AddressOptions = {
-  /** Without `/chat/completions`. */
+  /** The address without `/chat/completions`. */
   readonly url: string
   readonly model: string
-  /** Whose figures and rules apply. Default "openai". */
+  /** The provider whose context window and rules apply. Default "openai". */
   readonly provider?: string | undefined
   readonly apiKey?: string | undefined
 }
 
 type Body = { readonly [name: string]: unknown }
 
-/** Any server with OpenAI's Chat Completions, streamed by plain `fetch`. */
+/** Returns a backend for any server with OpenAI's Chat Completions, streamed with plain `fetch`. */
 export function addressBackend({ url, model, provider = 'openai', apiKey }: AddressOptions): Backend {
   const endpoint = `${withoutTrailing(url, '/')}/chat/completions`
   return {
@@ -42,7 +42,7 @@ function bodyOf(model: string, { system, messages, maxOutputTokens, temperature 
   }
 }
 
-/** Sends a body, and again without a field that the server does not know. Throws `ServerError`, and what `fetch` throws. */
+/** Sends a body; if the server rejects a known field, sends it again without that field. Throws `ServerError`, and what `fetch` throws. */
 async function post(
   endpoint: string,
   body: Body,
@@ -76,8 +76,8 @@ async function post(
 }
 
 /**
- * The body without the field that a refusal complains of, if it is known: older servers have no `stream_options`, newer models of OpenAI
- * take `max_completion_tokens` for `max_tokens` and no temperature.
+ * Returns the body without the field that a rejection names, if it is a known one: older servers have no `stream_options`; newer OpenAI
+ * models take `max_completion_tokens` instead of `max_tokens`, and no temperature.
  */
 function adapted(body: Body, refusal: string): Body | undefined {
   const { stream_options, max_tokens, temperature } = body
@@ -152,7 +152,7 @@ class Answer {
     })
   }
 
-  /** Adds an event. Throws `ServerError` for one that reports an error, or that is no event. */
+  /** Adds an event. Throws `ServerError` for an event that reports an error, or for a value that isn't an event. */
   add(event: unknown, field: 'delta' | 'message'): void {
     if (!isObject(event)) throw new ServerError(NO_ANSWER)
     this.#hasBegun = true
@@ -214,7 +214,7 @@ function isCount(value: unknown): value is number {
 /** Characters of a server's message that are shown. */
 export const LONGEST_ERROR = 500
 
-/** A server's refusal, for the terminal alone. `readOverflow` reads `status` and `message`. */
+/** A rejection by a server, for the terminal only. `readOverflow` reads `status` and `message`. */
 export class ServerError extends Error {
   readonly status: number | undefined
 
@@ -225,13 +225,13 @@ export class ServerError extends Error {
   }
 }
 
-/** The refusal of a server with the message in its body, without the key, which some servers quote. */
+/** The rejection by a server with the message in its body, without the key, which some servers quote. */
 function refusal(status: number | undefined, body: string, apiKey?: string): ServerError {
   const words = messageIn(body).trim().slice(0, LONGEST_ERROR) || 'no reason given'
   return new ServerError(withoutKey(words, apiKey), status)
 }
 
-/** Removes the key, and what begins like one: servers quote the ends of a wrong key. */
+/** Removes the key, and anything that begins like a key, because servers quote the ends of a wrong one. */
 export function withoutKey(words: string, apiKey?: string): string {
   const hidden = apiKey ? words.replaceAll(apiKey, '[key]') : words
   return hidden.replace(/\b(?:sk|pk|key|gsk|xai)-[\w*.-]{8,}/g, '[key]')

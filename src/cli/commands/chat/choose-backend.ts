@@ -18,9 +18,9 @@ export type BackendChoice = {
 type LastUsed = { readonly provider?: string | undefined; readonly model?: string | undefined }
 
 /**
- * The backend that the options select: an address with `url`, the AI SDK with `provider` (or `model` as `provider/model`), else the offline
- * echo. A session's provider alone selects none: stored data must not decide where a conversation is sent. Throws `WRONG_USE`, and `FAILED`
- * naming the packages to install.
+ * Returns the backend that the options select: an address with `url`, the AI SDK with `provider` (or `model` as `provider/model`), else the
+ * offline echo. A session's provider alone doesn't select one, because stored data must not decide where a conversation is sent. Throws
+ * `WRONG_USE`, and `FAILED` naming the packages to install.
  */
 export async function chooseBackend(
   choice: BackendChoice,
@@ -75,7 +75,7 @@ async function urlBackend(
   return addressBackend({ url, model: chosen, provider, apiKey: keyFor(address, apiKeyEnv, env) })
 }
 
-/** The API key for an address. The default one is not sent unencrypted to another machine unless it is named. */
+/** Returns the API key for an address. The default key isn't sent unencrypted to another machine unless its variable is named. */
 function keyFor(address: URL, name: string | undefined, env: Context['env']): string | undefined {
   if (name === undefined) {
     const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(address.hostname)
@@ -106,7 +106,7 @@ async function sdkBackend(options: {
   }
 }
 
-/** Repeats each prompt without a network: to try the chat, or to inspect a session without asking a model. */
+/** Repeats each prompt without a network: to try the chat, or to inspect a session without calling a model. */
 function echoBackend(names: { readonly provider?: string; readonly model?: string } = {}): Backend {
   return {
     kind: 'echo',

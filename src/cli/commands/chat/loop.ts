@@ -10,7 +10,7 @@ import { runSlashCommand } from './slash-commands.ts'
 import { type Chat, type TurnOutcome, takeTurn } from './turn.ts'
 
 type LoopOptions = {
-  /** Whether prompts are typed: then the chat continues after a failure, else it ends. */
+  /** Whether prompts are typed. If so, the chat continues after a failure; otherwise it ends. */
   readonly isTyped: boolean
   /** Whether a prompt may be a slash command. */
   readonly hasCommands: boolean
@@ -35,7 +35,7 @@ export async function chatLoop(
       const exit = await turn(chat, text, prompts)
       if (exit !== EXIT.done && !isTyped) return exit
     } catch (error) {
-      // A person reads the error and continues; a script ends where it failed, and one that reads events gets it as an event.
+      // A person reads the error and continues; a script ends at the failure, and a script that reads events gets it as an event.
       const isExpected = isUndertextError(error) || error instanceof CliError
       if (!isExpected || !(isTyped || json)) throw error
       const failure = failureOf(error, false)

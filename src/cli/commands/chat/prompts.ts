@@ -5,7 +5,7 @@ import { withoutTrailing } from '../../../core/messages/characters.ts'
 import type { Context, Sink } from '../../command.ts'
 import { terminalCode } from '../../output/safe-text.ts'
 
-/** What is prompted in a chat. */
+/** The prompts of a chat. */
 export type Prompts = {
   /** The next prompt; `undefined` at the end. */
   next(): Promise<string | undefined>
@@ -60,8 +60,8 @@ type Terminal = NodeJS.ReadableStream & {
 }
 
 /**
- * Passes keys to the line editor. During an answer they wait, and Ctrl-C interrupts the answer. A paste of several lines becomes one line of
- * the editor, with `LINE_BREAK` for each break. The terminal is in raw mode from `start` to `close`.
+ * Passes keys to the line editor. During an answer they wait, and Ctrl-C interrupts the answer. A paste of several lines becomes one line
+ * of the editor, with `LINE_BREAK` for each break. The terminal is in raw mode from `start` to `close`.
  */
 export class Keyboard {
   /** The input of the line editor. */
@@ -160,7 +160,7 @@ export class Keyboard {
     const at = text.lastIndexOf(CTRL_C)
     if (at === -1) this.#waiting += text
     else {
-      // Keys typed before Ctrl-C belong to what it ends.
+      // Keys typed before Ctrl-C belong to the interrupted work.
       this.#waiting = text.slice(at + 1)
       this.#interrupt()
     }
@@ -200,8 +200,8 @@ type TerminalPromptsOptions = {
 const EDITOR_CODE = /\x1b\[[\d;?]*[A-Za-z]|\r|\x07|\u200c|\u200d|\ufe0e|\ufe0f/g
 
 /**
- * Prompts typed at a terminal, with a line editor and its history. Ctrl-C clears a line, and ends on an empty one as Ctrl-D does. Keys typed
- * during an answer are used for the next prompt.
+ * Prompts typed at a terminal, with a line editor and its history. Ctrl-C clears a line; on an empty line it ends the chat, as Ctrl-D does.
+ * Keys typed during an answer are used for the next prompt.
  */
 export function terminalPrompts(
   { input, err, signal }: Pick<Context, 'input' | 'err' | 'signal'>,
@@ -220,7 +220,7 @@ export function terminalPrompts(
       line,
     ],
   })
-  // The shell turned them off. They must be on before the prompt is shown again: a paste may follow at once.
+  // The shell turned the marks off. They must be on before the prompt is shown again, because a paste may follow at once.
   editor.on('SIGCONT', () => err.write(terminalCode(PASTE_MARKS_ON)))
   const typed = new TypedKeys(editor)
   signal.addEventListener('abort', () => typed.end(), { once: true })
@@ -300,7 +300,7 @@ async function readPrompt(
   { prompt, continuation, isColoured }: TerminalPromptsOptions,
 ): Promise<string | undefined> {
   const { editor } = typed
-  // The editor measures the prompt and recognizes plain colours only, not our marked ones.
+  // The editor measures the prompt and recognizes only plain colors, not our marked ones.
   const look = (text: string): string => (isColoured ? `\x1b[36m${text}\x1b[39m` : text)
   try {
     for (let before = ''; ; ) {

@@ -6,7 +6,10 @@ import { commandLine, shortIds } from '../../output/ids.ts'
 import { writeLines } from '../../output/layout.ts'
 import { safeJson } from '../../output/safe-text.ts'
 
-/* What a chat reports as it happens: text for people; with `--json` each as one line, in the form of these types (docs/cli-chat.md). */
+/*
+ * The events that a chat reports as they happen: as text for people, or with `--json` as one line each, in the form of these types
+ * (docs/cli-chat.md).
+ */
 
 type SessionReport = {
   readonly sessionId: string
@@ -24,14 +27,14 @@ type AnswerReport = {
   /** Position of the answer in the log. */
   readonly position: number
   readonly stopReason?: string | undefined
-  /** Why it is not complete. */
+  /** Why the answer is not complete. */
   readonly stopped?: 'interrupted' | 'failed' | undefined
   readonly model?: string | undefined
   readonly usage?: object | undefined
   readonly stats: ContextStats | null
 }
 
-/** Something that failed. Nothing of it is stored. */
+/** A failure. The failed turn or command stores nothing. */
 type FailureReport = {
   readonly code: string
   readonly message: string
@@ -46,7 +49,7 @@ export type Reporter = {
   warning(warning: UsageWarning): void
   compaction(event: CompactionEvent): void
   failure(report: FailureReport): void
-  /** A remark for people alone. */
+  /** A remark for people only. */
   note(text: string): void
   /** The result of a slash command: lines for people, a value for programs. */
   result(command: string, value: unknown, lines: readonly string[]): void
@@ -125,8 +128,8 @@ function contextOf({
 const HELD = 2
 
 /**
- * Splits streamed text between graphemes: text is made safe for a terminal by looking at the neighbours of a character, and half of an
- * emoji would be shown as a number.
+ * Splits streamed text between graphemes: text is made safe for a terminal by looking at the neighbors of a character, and half of an emoji
+ * would be shown as a number.
  */
 export class StreamedText {
   readonly #write: (text: string) => void
@@ -152,8 +155,8 @@ export class StreamedText {
 }
 
 /**
- * Writes a chat for people: answers to `out`, everything else to `err`, so that answers can be piped. Remarks on the session itself are left
- * out unless prompts are typed.
+ * Writes a chat for people: answers to `out`, everything else to `err`, so that answers can be piped. Remarks on the session itself are
+ * left out unless prompts are typed.
  */
 export function textReporter(
   { out, err, style }: Pick<Context, 'out' | 'err' | 'style'>,

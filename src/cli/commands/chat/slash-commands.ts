@@ -14,7 +14,7 @@ import { logLines, readTimeline } from '../log.ts'
 import { chooseBackend } from './choose-backend.ts'
 import type { Chat } from './turn.ts'
 
-/** A command to the chat itself. */
+/** A command for the chat itself. */
 type SlashCommand = {
   readonly name: string
   /** The argument it takes. */
@@ -84,7 +84,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
 
 /**
  * Runs a prompt that begins with a slash. Returns `undefined` for prompts to the model: all others, and `//…`. Throws `WRONG_USE` for an
- * unknown command, and what the store throws.
+ * unknown command, and the store's errors.
  */
 export async function runSlashCommand(
   chat: Chat,
@@ -275,7 +275,7 @@ type ShownMessage = Pick<Message, 'role' | 'content'> & {
   readonly hidden?: boolean
 }
 
-/** A message on one line: position, role, and its beginning. Hidden ones are dim. */
+/** A message on one line: its position, role and beginning. Hidden messages are dimmed. */
 export function briefMessage(message: ShownMessage, style: Style, columns: number): string {
   const { kind, role, hidden } = message
   const position = String(message.position ?? '·').padStart(4)

@@ -8,7 +8,7 @@ import { type Backend, type Reply, textReply } from './backend.ts'
 import type { BackendChoice } from './choose-backend.ts'
 import type { Reporter } from './reporter.ts'
 
-/** What the loop of a chat and its commands share. */
+/** The state that the loop of a chat shares with its commands. */
 export type Chat = {
   readonly context: Context
   readonly store: Store
@@ -26,7 +26,7 @@ type Conversation = {
   backend: Backend
   system: string | undefined
   readonly maxOutputTokens: number | undefined
-  /** Usage at which compaction is due; by default that of the settings. */
+  /** Usage at which compaction is due; by default the threshold of the settings. */
   readonly threshold: number | undefined
   /** Whether compaction runs automatically, and usage is reported. */
   readonly autoCompact: boolean
@@ -53,7 +53,7 @@ type TurnIo = { readonly signal: AbortSignal; onText(text: string): void }
  * answer in one append. Without an answer nothing is stored. An answer that broke off after something was shown is stored as it was shown,
  * with `metadata.chat.stopped`.
  *
- * Throws what `prepareRequest` and `recordResponse` throw, except `ABORTED` of this turn.
+ * Throws the errors of `prepareRequest` and `recordResponse`, except `ABORTED` for this turn.
  */
 export async function takeTurn(
   store: Store,

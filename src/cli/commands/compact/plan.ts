@@ -29,7 +29,7 @@ import { nulled, safeLine } from '../../output/safe-text.ts'
 import { type Column, table } from '../../output/table.ts'
 import { tokenCounter } from '../../token-counter.ts'
 
-/** A preview of a compaction, and what it was made for. */
+/** A preview of a compaction, and the session and the model that it was made for. */
 export type ShownPlan = {
   readonly sessionId: string
   /** The provider and the model whose context window applies. */
@@ -121,7 +121,7 @@ type Change = { readonly at: number; readonly texts: Map<number, string>; isHidd
 /** A row before the names of all tools are known. */
 type Draft = Omit<PlannedRow, 'tools'> & { readonly tools: readonly Tool[] }
 
-/** Plans compactions of a view, of which one row at a time is held. `pending`: a model has yet to write the summaries. */
+/** Plans the compactions of a view, holding one row in memory at a time. `pending`: a model has yet to write the summaries. */
 export async function compactionPlan(
   compactions: readonly PlannedCompaction[],
   view: Iterable<ViewMessage> | AsyncIterable<ViewMessage>,
@@ -294,7 +294,7 @@ export function planLines(
   ]
 }
 
-/** A line per stage, and the totals: what is shown before the question. */
+/** A line per stage, and the totals, as shown before the question. */
 export function shortPlanLines(shown: ShownPlan, output: Output): string[] {
   const stages = shown.preview.compactions.flatMap((compaction) => titleLines(compaction, output, '  '))
   return [...headLines(shown, output), ...stages, ...totalLines(shown.preview, output)]
@@ -354,7 +354,7 @@ function rowTable(stage: PlannedStage, { out, style }: Output): string[] {
   return table(COLUMNS, rows, out, style)
 }
 
-/** The text to be inserted, or what a model would be asked for. */
+/** The text to be inserted, or a description of the summary that a model would write. */
 function insertLines(
   { inserts }: PlannedStage,
   preview: CompactionPreview,
@@ -380,7 +380,7 @@ function insertLines(
   ]
 }
 
-/** The rows that stay, most of a session, with neighbours combined. */
+/** The rows that stay, most of a session, with neighbors combined. */
 function keptLines(kept: readonly PlannedRow[], output: Output): string[] {
   if (kept.length === 0) return []
   const { out, style } = output

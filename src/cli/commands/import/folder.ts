@@ -8,14 +8,15 @@ import { stemOf } from '../../../transfer/session-rows.ts'
 type FolderEntry = { readonly path: string; readonly kind: 'file' | 'folder' | 'unreadable' }
 
 /**
- * Folders without conversations, or with copies of tool outputs that may look like one: of packages, and where Claude Code and Roo Code
- * store large outputs.
+ * Folders that are skipped: packages, and the folders in which Claude Code and Roo Code store large tool outputs, which may look like
+ * conversations.
  */
 const SKIPPED: ReadonlySet<string> = new Set(['node_modules', 'tool-results', 'command-output'])
 
 /**
- * A folder, the files in it, and those of all folders in it, by name, with one folder's names in memory at a time. Hidden files are skipped, and so
- * are links to folders and to files within the given folder. Without `follow` all links are, so nothing outside of the folder is read.
+ * Lists a folder, its files, and the files of all folders in it, by name, with one folder's names in memory at a time. Hidden files are
+ * skipped, and so are links to folders and to files within the given folder. Without `follow` all links are skipped, so that nothing
+ * outside of the folder is read.
  */
 export async function* filesIn(root: string, follow: boolean): AsyncGenerator<FolderEntry, void, undefined> {
   const real = await realpath(root).catch(() => root)
@@ -61,8 +62,8 @@ async function isLinkToFile(link: string, root: string | undefined): Promise<boo
 }
 
 /**
- * The name of a conversation without an id in a file of a folder: its path, since every folder may have files of the same name. Empty where
- * that is no name.
+ * The name of a conversation without an id in a file of a folder: its path, since every folder may have files of the same name. Empty if
+ * the path can't be a name.
  */
 export function nameWithin(path: string): { readonly name?: string } {
   const name = stemOf(path)

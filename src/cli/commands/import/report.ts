@@ -13,13 +13,13 @@ import { type Column, table } from '../../output/table.ts'
 export type FileOutcome = { readonly path: string } & (
   | {
       readonly report: ImportReport
-      /** Whether an earlier import reported the same of this file of a folder: then it does not count again. */
+      /** Whether an earlier import of its folder reported the same about this file. Then it doesn't count again. */
       readonly reported?: boolean
     }
   | { readonly failure: Failure; readonly error: unknown }
 )
 
-/** What a folder held besides the imported files. */
+/** The other contents of a folder besides the imported files. */
 type FolderOutcome = {
   readonly path: string
   /** Files that were looked at. */
@@ -44,7 +44,7 @@ export type ImportReporter = {
 /** Failures that concern one file; after any other the next file would fail too. */
 const OF_ONE_FILE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'FILE_UNRECOGNIZED', 'FILE_CHANGED'])
 
-/** Whether nothing can be imported after this. */
+/** Whether this outcome prevents every later import. */
 export function isFatal(outcome: FileOutcome): outcome is FileOutcome & { failure: Failure; error: unknown } {
   return 'failure' in outcome && !OF_ONE_FILE.has(outcome.failure.code)
 }
@@ -60,7 +60,6 @@ function isNothingNew(outcome: FileOutcome): boolean {
 /** Exit codes by weight. Bad data weighs most, because it needs repair; a fatal failure weighs more than all of them. */
 const BY_WEIGHT: readonly ExitCode[] = [EXIT.done, EXIT.no, EXIT.refused, EXIT.notFound, EXIT.badData]
 
-/** Totals of several files. */
 class Totals {
   files = 0
   unread = 0
@@ -68,7 +67,7 @@ class Totals {
   sessions = 0
   messages = 0
   refused = 0
-  /** Those that were reported before, and the files with them: how many, and the first. */
+  /** Refusals that were reported before; `filesBefore` and `namedBefore` are the files with them: their number, and the first few. */
   refusedBefore = 0
   filesBefore = 0
   readonly namedBefore: string[] = []
@@ -162,7 +161,7 @@ function outcomeJson(outcome: FileOutcome): object {
   return { path: outcome.path, error: { code, message, facts } }
 }
 
-/** Files of a folder and conversations of a file that are listed one by one; so many files again if something of them was refused. */
+/** Files of a folder and conversations of a file that are listed one by one; as many files again if some of their content was refused. */
 const LISTED_FILES = 200
 const LISTED_CONVERSATIONS = 50
 /** Files of a folder that are named because they are skipped, or were refused before. */
@@ -224,8 +223,8 @@ function fileLines(output: Output, outcome: FileOutcome, isWithin: boolean): str
 const LEAST_NAME = 12
 
 /**
- * What became of a file, on one line. Where it does not fit on a terminal: without the kind of file, and a session that was stored by its id, with which
- * it can be shown; a refusal continues on the next line.
+ * The outcome of a file, on one line. If it doesn't fit on a terminal, the kind of file is left out, a stored session is named by its id,
+ * with which it can be shown, and a refusal continues on the next line.
  */
 function headLines(
   { out, style }: Output,
@@ -272,7 +271,7 @@ function folderLines(
   ]
 }
 
-/** The first of some files of a folder, one a line. */
+/** The first of some files of a folder, one per line. */
 function otherFiles({ out, style }: Output, what: string, files: number, lines: readonly string[]): string[] {
   if (files === 0) return []
   const shown = lines.slice(0, LISTED_OTHERS)

@@ -13,10 +13,10 @@ import { CliError, failureOf } from '../../errors.ts'
 import { withoutAddresses } from '../../location.ts'
 import { safeLine } from '../../output/safe-text.ts'
 
-/** What a tool returns: facts, which its schema puts into the form of the protocol, and the same as a text. */
+/** The result of a tool: facts, which its schema converts to the form of the protocol, and the same facts as text. */
 export type Answer = { readonly data: object; readonly text: string }
 
-/** Counts tokens as a session does, or without a session as the store does; so also for a session whose estimator is unknown here. */
+/** Returns a scope that counts tokens as a session does, or as the store does if there is no session or its estimator is unknown here. */
 export async function countingFor(store: Store, session?: string): Promise<Scope> {
   if (session !== undefined)
     try {
@@ -31,7 +31,7 @@ export async function countingFor(store: Store, session?: string): Promise<Scope
 const MOST_UNITS = 400
 const [ID_SHARE, NAME_SHARE] = [1 / 5, 1 / 15]
 
-/** Tokens of an answer that its own words and the names of fields take. */
+/** Tokens for an answer's own words and field names. */
 export const FRAME_TOKENS = 150
 /** A cursor with more than this share of an answer is in the structured form only. */
 const CURSOR_SHARE = 1 / 8
@@ -68,7 +68,7 @@ export class Writer {
     this.maxTokens = maxTokens
   }
 
-  /** An id in a line: cut where it is too long for it. */
+  /** Returns an id for a line, cut if it is too long. */
   id(id: string): string {
     return this.#cut(id, this.maxTokens * ID_SHARE)
   }
@@ -113,7 +113,7 @@ export class Writer {
     }
   }
 
-  /** The text of an answer. What is over its tokens is removed from the end of the stored text. */
+  /** Returns the text of an answer. Text over its token limit is removed from the end of the stored text. */
   text(parts: Parts): string {
     const { tokensOf } = this.scope
     const whole = parts.body.join('\n')
@@ -136,7 +136,7 @@ export class Writer {
   }
 }
 
-/** The writer of an answer about a session, or without one about the store. */
+/** Returns the writer of an answer about a session, or about the store if there is no session. */
 export async function writerFor(
   {
     access: { store },
@@ -163,7 +163,7 @@ export function placeOf({ id, newestAt }: z.output<typeof sessionPlace>): z.outp
   return { id, newestAt }
 }
 
-/** Reads a cursor of the same tool; `undefined` stays so. Throws `INVALID_INPUT`. */
+/** Reads a cursor of the same tool; returns `undefined` without a cursor. Throws `INVALID_INPUT`. */
 export function readCursor<S extends z.ZodType>(
   schema: S,
   cursor: string | undefined,
@@ -171,7 +171,10 @@ export function readCursor<S extends z.ZodType>(
   return cursor === undefined ? undefined : (decodeCursor(schema, cursor) ?? badCursor())
 }
 
-/** The items after the one whose place a cursor names; all without one. `gone` says why it names none. Throws `INVALID_INPUT`. */
+/**
+ * Returns the items after the one that a cursor names, or all items without a cursor. `gone` completes the error for a cursor whose item
+ * isn't in the list. Throws `INVALID_INPUT`.
+ */
 export function itemsAfter<T>(
   items: readonly T[],
   cursor: string | undefined,
@@ -185,13 +188,13 @@ export function itemsAfter<T>(
   return items.slice(at + 1)
 }
 
-/** A time as ISO 8601 in UTC; a number that is no time as a text. */
+/** A time as ISO 8601 in UTC; a number out of range as plain text. */
 export function timeText(ms: number): string {
   const date = new Date(ms)
   return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()
 }
 
-/** A mistake in the arguments, with its code and a sentence that says what to do. */
+/** A mistake in the arguments, with its code and a sentence about what to do. */
 export class Problem extends Error {
   override readonly name = 'Problem'
   readonly code: string

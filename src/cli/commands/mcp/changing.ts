@@ -83,7 +83,7 @@ const COMPACTION_OFF = 'compaction and figures are off for this session (`enable
 /** Stages of a run are few, but rounds may be many. */
 const MOST_STEPS = 20
 
-/** What an answer tells of a compaction or its preview: `null` for a session without one. */
+/** The facts of an answer about a compaction or its preview. `found` is null if the session couldn't be compacted at all. */
 function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | CompactionResult | null) {
   const whyNot = messageCount === 0 ? WHY_NOTHING.NO_MESSAGES : COMPACTION_OFF
   if (found === null) return { ...NO_OUTCOME, sessionId: id, whyNot }

@@ -13,7 +13,7 @@ import type { Access } from './tool.ts'
 /** A file that was not stored, or a part of it: the reason, without its text. */
 type NotImported = { readonly path: string; readonly code: string; readonly message: string }
 
-/** What an import did. */
+/** The result of an import. */
 export type Imported = {
   readonly files: number
   readonly unrecognized: number
@@ -36,9 +36,7 @@ export class Importer {
     this.#folders = folders
   }
 
-  /**
-   * Imports a file below a folder, with `skipBad` without its unreadable places. Two files at once would be two writers of a session.
-   */
+  /** Imports a file below a folder, with `skipBad` without its unreadable places. Two files at once would be two writers of a session. */
   file(folder: string, path: string, signal: AbortSignal, skipBad = false): Promise<FileOutcome> {
     const next = (): Promise<FileOutcome> => this.#file(folder, path, signal, skipBad)
     // An earlier import may have failed; its caller receives that error.
@@ -110,7 +108,7 @@ export class Importer {
     if ('failure' in outcome) return [{ path, code: outcome.failure.code, message: outcome.failure.message }]
     return outcome.report.conversations.flatMap(({ status, code = 'BAD_DATA', why = '' }) => {
       if (status !== 'refused') return []
-      // Whether another owner has a session of this id is not for this client.
+      // This client must not learn that another owner has a session with this id.
       const message = this.#access.owner !== undefined && code === 'SESSION_EXISTS' ? 'the id is taken' : why
       return [{ path, code, message }]
     })
@@ -136,16 +134,19 @@ function isWithin(folder: string, path: string): boolean {
   return below === '' || (below !== '..' && !below.startsWith(`..${sep}`) && resolve(folder, below) === path)
 }
 
-/** The pause between a change and the import, so that many changes are one; how much longer than the last import it is, and its limit. */
+/**
+ * The pause between a change and the import, which combines many changes; the factor by which it exceeds the last import's time; and its
+ * limit.
+ */
 const [PAUSE_MS, PAUSE_FACTOR, MAX_PAUSE_MS] = [300, 4, 30_000]
-/** After so many files and this time, what was changed meanwhile comes before the rest: the first import may take minutes. */
+/** After this many files and this time, files changed meanwhile are imported before the rest, because the first import may take minutes. */
 const [PASS_FILES, PASS_MS] = [20, 2_000]
 /** Folders are looked through this often anyway: not every file system reports changes. */
 const RESCAN_MS = 60_000
-/** What was changed before the end of the server may take so long to be imported. */
+/** The time limit for importing the last changes before the server ends. */
 const FLUSH_MS = 5_000
 
-/** Failures because another process was faster, or writes the file or the store now: a second attempt usually has nothing left to do. */
+/** Failures because another process was faster, or is writing to the file or the store: a second attempt usually has nothing left to do. */
 const CONFLICTS: ReadonlySet<string> = new Set([
   'FILE_CHANGED',
   'POSITION_CONFLICT',
@@ -196,7 +197,7 @@ export class FolderWatch {
     this.#run()
   }
 
-  /** Imports what has changed, for a few seconds at most, and stops. */
+  /** Imports the last changes, for a few seconds at most, and stops. */
   async end(): Promise<void> {
     this.#isEnding = true
     clearInterval(this.#rescan)
@@ -229,7 +230,7 @@ export class FolderWatch {
     })
   }
 
-  /** Looks through the folder and imports what is new, the newest file first. What fails is reported, and tried again at the next look. */
+  /** Looks through the folder and imports new content, the newest file first. Failures are reported, and tried again at the next look. */
   #look(): Promise<void> {
     return this.#passes().catch((error: unknown) => {
       this.#once(
@@ -243,7 +244,7 @@ export class FolderWatch {
     while (await this.#pass());
   }
 
-  /** One look; `true` when it was interrupted because something was changed. */
+  /** One look. Returns `true` if it was interrupted because files changed. */
   async #pass(): Promise<boolean> {
     this.#isDue = false
     const folders = new Set<string>()
@@ -288,7 +289,7 @@ export class FolderWatch {
         this.#report(failures, isFatal(outcome))
         for (const place of leftOutOf(outcome))
           this.#once(`${path}\n${place}`, `${outcome.path}: left out, ${place}`)
-        // What prevents every import is tried again at the next look.
+        // A failure that prevents every import is tried again at the next look.
         if (!isFatal(outcome)) this.#imported.set(path, state)
       }
       if (isFatal(outcome)) return false
@@ -297,7 +298,7 @@ export class FolderWatch {
   }
 
   #report(failures: readonly NotImported[], isFatal: boolean): void {
-    // Files of other kinds are no transcripts.
+    // Files of other kinds aren't transcripts.
     for (const { path, code, message } of failures)
       if (code !== 'FILE_UNRECOGNIZED')
         this.#once(`${isFatal ? '' : path}\n${code}`, `${path} was not imported (${code}): ${message}`)

@@ -325,7 +325,7 @@ function pageOfView(writer: Writer, page: ViewPage) {
   }
 }
 
-/** The least tokens of the text of a row. */
+/** The fewest tokens that the text of a row gets. */
 const LEAST_ROW = 20
 
 /** The rows of a page, the last one cut where it does not fit. A row of its own always gets some room. */

@@ -32,7 +32,7 @@ const pieceShape = z.strictObject({
   length: z.int().describe('characters of its whole text'),
   cursor: z.string().nullable().describe('a cursor of open_history for the rest of its text'),
 })
-/** Names of one list that the structured form has. */
+/** The most names of one list in the structured form. */
 const MOST_NAMES = 20
 
 const foundShape = z.strictObject({
@@ -50,18 +50,18 @@ function foundOf({ pieces, cursor, previous }: RecallAnswer) {
   return { messages, nextCursor: cursor, previousCursor: previous }
 }
 
-/** All that a client may read: everything, or the sessions of its owner. */
+/** The scope that a client may read: everything, or the sessions of its owner. */
 function scopeOf({ owner }: Access): RecallScope {
   return owner === undefined ? { sessions: 'all' } : { owner }
 }
 
-/** The same for a call that names a session, whose estimator counts the answer. */
+/** The same scope for a call that names a session, whose estimator counts the answer. */
 async function scopeAt(access: Access, session: string): Promise<RecallScope> {
   try {
     const { id, estimator } = await access.session(session)
     if (contextOf(access.store).estimators.byName.has(estimator)) return { session: id }
   } catch (error) {
-    // The tool itself says that there is no such session.
+    // The tool itself reports that there is no such session.
     if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
   }
   return scopeOf(access)
@@ -160,7 +160,7 @@ const openHistory = tool({
   },
 })
 
-/** Whose notes. */
+/** The session or the owner of the notes. */
 const noteInput = {
   session_id: sessionId.optional().describe('the notes of a session, with those of its owner'),
   owner: z.string().min(1).optional().describe('the notes of an owner, instead of those of a session'),

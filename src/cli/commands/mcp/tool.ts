@@ -5,7 +5,10 @@ import type { Store } from '../../../store/store.ts'
 import type { PERMISSIONS } from '../../options.ts'
 import { type Answer, timeText } from './answer.ts'
 
-/* What a tool is. Its schemas have the names and the nulls of the protocol; tools themselves work with objects as the store has them. */
+/*
+ * The definition of a tool. Its schemas have the names and the nulls of the protocol; tools themselves work with objects as the store has
+ * them.
+ */
 
 /** The part of a store that a server shows: all of it, or the sessions of one owner. Every tool and resource finds sessions here. */
 export class Access {
@@ -18,14 +21,17 @@ export class Access {
     this.owner = owner
   }
 
-  /** A session. Throws `SESSION_NOT_FOUND`, for a session of another owner exactly as for an unknown one. */
+  /** Returns a session. Throws `SESSION_NOT_FOUND`, for another owner's session exactly as for an unknown one. */
   async session(id: string): Promise<Session> {
     const session = await this.store.sessions.get(id)
     if (!this.sees(session)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
     return session
   }
 
-  /** The owner that an argument names; without one that of the restriction. Throws `INVALID_INPUT` for any other than that. */
+  /**
+   * Returns the owner that an argument names, or without one the owner of the restriction. Throws `INVALID_INPUT` for an owner that the
+   * restriction excludes.
+   */
   ownerNamed(owner: string | undefined): string | undefined {
     if (this.owner !== undefined && owner !== undefined && owner !== this.owner)
       throw invalid('this server shows one owner only; omit owner')
@@ -37,10 +43,10 @@ export class Access {
   }
 }
 
-/** Each lets a client change the store in one way. */
+/** Each permission lets a client change the store in one way. */
 export type Permission = (typeof PERMISSIONS)[number]
 
-/** What a call works with. */
+/** The context of a call. */
 export type Call = {
   readonly access: Access
   /** The most tokens of the answer. */
@@ -51,14 +57,13 @@ export type Call = {
   readonly actor: string
 }
 
-/** A tool as it is registered. */
 export type Tool = {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly input: z.ZodObject
   readonly output: z.ZodObject
-  /** What `--allow` must name; a tool without one only reads. */
+  /** The permission that `--allow` must name; a tool without one only reads. */
   readonly permission?: Permission
   /** Whether a second call with the same arguments changes nothing. True for a tool that only reads. */
   readonly idempotent?: boolean
@@ -74,7 +79,7 @@ export type Given<I extends z.ZodObject> = {
   readonly [N in keyof z.output<I> as Camel<N & string>]: z.output<I>[N]
 }
 
-/** Makes a tool whose arguments are checked by the compiler. What it returns is checked against its schema with each answer. */
+/** Makes a tool whose arguments are checked by the compiler. Its result is checked against its schema for each answer. */
 export function tool<I extends z.ZodObject>(
   definition: Omit<Tool, 'input' | 'run'> & {
     readonly input: I
@@ -96,7 +101,7 @@ export function givenOf(input: object): object {
 /** A time as the protocol has it; the store has milliseconds. */
 export const time = z.string()
 
-/** The fields of a shape from an object with the same names in camel case. What is absent is `null` where that is a value. */
+/** The fields of a shape from an object with the same names in camel case. An absent field is `null` if its schema allows that. */
 export function shaped({ shape }: z.ZodObject, from: object): { [name: string]: unknown } {
   const source = from as { readonly [name: string]: unknown }
   const fields = Object.entries(shape).map(([name, field]) => [name, fieldOf(field, source[camelCase(name)])])

@@ -110,7 +110,7 @@ async function readPage(access: Access, uri: string, maxTokens: number): Promise
   const { id } = await access.session(decoded(name, uri))
   const address = PREFIX + encodeURIComponent(id)
   const offset = Number(start)
-  // Text that certainly does not fit is not collected.
+  // Text that certainly doesn't fit isn't collected.
   const enough = maxTokens * 16
   // The document has figures at its beginning, so another state of the session is another document with other places.
   const passed = createHash('sha256')
@@ -151,7 +151,7 @@ function decoded(name: string, uri: string): string {
   try {
     if (name !== '') return decodeURIComponent(name)
   } catch {
-    // It is no encoding of an id.
+    // It isn't an encoded id.
   }
   throw new ResourceNotFoundError(uri)
 }

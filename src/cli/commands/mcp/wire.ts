@@ -3,16 +3,16 @@ import { isJSONRPCRequest, parseJSONRPCMessage, serializeMessage } from '@modelc
 import { readFilledLines, readJson } from '../../../transfer/lines.ts'
 import type { Context } from '../../command.ts'
 
-/** The longest message that is read, bytes: that of the SDK. */
+/** The longest message that is read, in bytes: the SDK's limit. */
 export const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 
 /** Codes of JSON-RPC. */
 const [PARSE_ERROR, INVALID_REQUEST] = [-32_700, -32_600] as const
 
 /**
- * Messages of a client, one a line, over the standard input and output. Unlike the transport of the SDK it reports a line that is no
- * message to the client and reads on, and at the end of the input it closes when the requests that were received have their answers, so
- * that a script can write its requests into a pipe.
+ * Exchanges messages with a client, one per line, over the standard input and output. Unlike the SDK's transport, it reports a line that
+ * isn't a message to the client and reads on. At the end of the input, it closes once all received requests have their answers, so that a
+ * script can write its requests into a pipe.
  */
 export class Wire implements Transport {
   onmessage?: Transport['onmessage']
@@ -50,7 +50,7 @@ export class Wire implements Transport {
     const input = this.#context.input as AsyncIterable<string | Uint8Array> & NodeJS.ReadableStream
     for await (const line of readFilledLines(bytesOf(input), MAX_MESSAGE_BYTES)) {
       if (this.#isClosed) return
-      // Half a message at the end of the input is no message; a whole one needs no line break.
+      // An incomplete message at the end of the input is ignored; a complete one needs no line break.
       if (!line.ended && !('text' in line && isJson(line.text))) return
       if ('text' in line) await this.#receive(line.text)
       else await this.#refuse(INVALID_REQUEST, `The message cannot be read: ${line.problem}.`)
