@@ -18,7 +18,7 @@ export function openBare(file: string, durability: Durability): Database.Databas
 
 const ROLES = ['system', 'user', 'assistant', 'tool']
 
-/** Appends turns to a session that exists already. */
+/** Appends turns to a session that already exists. */
 export class BareAppender {
   readonly #begin: Database.Statement
   readonly #commit: Database.Statement

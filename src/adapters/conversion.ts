@@ -58,13 +58,13 @@ export function isSilent({ type, text }: { readonly type: string; readonly text?
 
 /** Returns why a part that was kept whole is not sent, in the same words for every format. `own` is the provider of the format. */
 export function whyNotSent(provider: string, own: string): string {
-  if (provider === UNREAD) return 'it could not be read, so nothing sends it'
-  return provider === own ? 'this form has no part for it' : 'it is for another provider alone'
+  if (provider === UNREAD) return 'it could not be read, so it is never sent'
+  return provider === own ? 'this form has no part for it' : 'it is only for another provider'
 }
 
 /** The error for a part of an unknown type. */
 export function unknownPart(place: string): UndertextError<'INVALID_INPUT'> {
-  return invalid(`${place}.type: is not a type of a part`)
+  return invalid(`${place}.type: is not a part type`)
 }
 
 /** One conversion: its format, its current message, and the handling of content that does not fit. */

@@ -48,14 +48,14 @@ const SESSION = 'an id, the beginning or end of one, or @ for the session with t
 const COMPACTION =
   'a compaction or a run, as `undertext log` shows it: an id, the beginning or end of one, or @ for the newest run'
 const MOMENT =
-  'the past: message:ID, before:ID, position:12, audit:7, time:2026-01-31T10:00:00Z, compaction:ID, before-compaction:ID or request:ID'
+  'as of a moment: message:ID, before:ID, position:12, audit:7, time:2026-01-31T10:00:00Z, compaction:ID, before-compaction:ID or request:ID'
 
 /** The commands in the order in which `--help` lists them. */
 export const DECLARATIONS = {
   sessions: {
     summary: 'list the sessions of the store',
     description:
-      'Lists sessions, those with the newest messages first: how many messages each holds, how many of them a model would be sent, and about how many tokens that is.',
+      'Lists sessions, those with the newest messages first: the number of messages in each, the number of rows that a model would be sent, and their approximate tokens.',
     examples: {
       sessions: 'the 50 newest',
       'sessions --search invoice': 'those with "invoice" in the title or the id',
@@ -73,35 +73,35 @@ export const DECLARATIONS = {
   show: {
     summary: 'show the messages of a session',
     description:
-      'Shows what a model would be sent now: the view, with summaries, markers and replacements in place. With --full everything that is stored, hidden messages dimmed with the compaction that hides each.',
+      'Shows what a model would be sent now: the view, with summaries, markers and replacements in place. With --full, shows everything stored: hidden messages are dimmed, with the compaction that hides each.',
     examples: {
       'show @': 'the newest session, as a model would get it',
       'show billing --full --from 10 --to 20':
-        'positions 10 to 20 of the session whose id begins with "billing", hidden ones too',
+        'positions 10 to 20 of the session whose id begins with "billing", including hidden ones',
       'show @ --at position:40': 'the view as it was after message 40 was appended',
       'show @ --original --role tool --no-fold': 'what tools returned, before anything was shortened',
     },
     operands: { '<session>': SESSION },
     options: {
-      full: flag('everything that is stored, hidden rows too'),
-      original: flag('the original in place of what replaces it'),
+      full: flag('everything stored, including hidden rows'),
+      original: flag('the original text instead of its replacement'),
       from: number('position', 'from this position on'),
       to: number('position', 'up to this position'),
       limit: number('count', 'maximum number of rows, from the beginning'),
       tail: number('count', 'show only the last N rows'),
       role: oneOf('role', 'only rows of this role', ROLES),
       at: text('moment', MOMENT),
-      fold: unless('long tool outputs in full (always so where the output is no terminal)'),
+      fold: unless('long tool outputs in full (always if the output is not a terminal)'),
     },
   },
   search: {
     summary: 'search messages',
     description:
-      'Finds messages of all sessions, best first: hidden ones, tool outputs and summaries too. The query is a question, a name, a path, an error message or any other text; a text in double quotes is a phrase. The first search of a store makes an index.',
+      'Finds messages in all sessions, best matches first, including hidden messages, tool outputs and summaries. The query is a question, a name, a path, an error message or any other text; text in double quotes is a phrase. The first search of a store builds an index.',
     examples: {
       'search "where did we put the invoice template?"': 'a question',
-      "search 'error TS2345' --role tool": 'an error message, in what tools returned',
-      'search kettle --session @ --hidden': 'in the newest session, among what a compaction hides',
+      "search 'error TS2345' --role tool": 'an error message, in tool outputs',
+      'search kettle --session @ --hidden': 'in the newest session, only hidden messages',
       "search kettle --json | jq '.hits[] | [.session, .position]'": 'the places alone, for a script',
     },
     operands: { '<query>': 'what to look for' },
@@ -109,7 +109,11 @@ export const DECLARATIONS = {
       session: text('session', `only this session: ${SESSION}`),
       owner: text('owner', 'only sessions of this owner'),
       role: oneOf('role', 'only rows of this role', ROLES),
-      tool: read('name', 'only calls and results of this tool; several, or several times', listed),
+      tool: read(
+        'name',
+        'only calls and results of this tool (several with commas, or repeat the option)',
+        listed,
+      ),
       from: text('time', 'only from this day or time on, such as 2026-03-01 or 2026-03-01T12:00Z'),
       to: text('time', 'only up to this time, or to the end of this day'),
       hidden: flag('only rows that a compaction hides'),
@@ -121,19 +125,19 @@ export const DECLARATIONS = {
   stats: {
     summary: 'show how full the context of a session is',
     description:
-      "Shows the next request's tokens by category against the model's limit, with marks at the compaction target, 60 % and the threshold, and the source of each figure. With --model for other models, several side by side.",
+      "Shows the next request's tokens by category against the model's limit, with marks at the compaction target, 60 % and the threshold, and the source of each figure. With --model, shows other models, several side by side.",
     examples: {
-      'stats @': 'the newest session and its own model',
+      'stats @': 'the newest session, for its own model',
       'stats @ --model openai/gpt-4o --model anthropic/claude-sonnet-4-20250514': 'two models side by side',
       'stats @ --at before-compaction:@': 'how full it was before the newest run',
       "stats @ --json | jq '.models[0].usageRatio'": 'one figure, for a script',
     },
     operands: { '<session>': SESSION },
     options: {
-      model: read('provider/model', 'for this model; several, or several times', listed),
-      ...systemPrompt(', so that it counts'),
-      prompt: text('text', 'the prompt about to be sent, so that it counts'),
-      tools: text('file', 'a JSON file with a list of tool definitions, so that they count'),
+      model: read('provider/model', 'for this model (several with commas, or repeat the option)', listed),
+      ...systemPrompt(', to be counted'),
+      prompt: text('text', 'the next prompt, to be counted'),
+      tools: text('file', 'a JSON file with a list of tool definitions, to be counted'),
       maxTokens: number('tokens', 'tokens to keep free for the answer', 0),
       at: text('moment', MOMENT),
     },
@@ -141,7 +145,7 @@ export const DECLARATIONS = {
   compact: {
     summary: 'make room in a session; shows the plan first',
     description:
-      'Makes room: prunes old tool outputs, deduplicates file reads, summarizes, truncates, each only while the history is over the target. Nothing is destroyed, and all of it can be undone. On a terminal the plan is shown and you are asked before anything is written; elsewhere the compaction runs at once and reports its result.',
+      'Makes room: prunes old tool outputs, deduplicates file reads, summarizes, truncates, each only while the history is over the target. Nothing is destroyed, and all of it can be undone. On a terminal, it shows the plan and asks before writing anything; elsewhere, the compaction runs at once and reports its result.',
     examples: {
       'compact @ --dry-run': 'what would happen to each row of the newest session, and what it saves',
       'compact @': 'show the plan, ask, compact, and print the command that undoes it',
@@ -152,20 +156,24 @@ export const DECLARATIONS = {
     options: {
       dryRun: flag('show the plan row by row and write nothing'),
       full: flag('with --dry-run on a terminal: the whole text of a summary too'),
-      target: read('share', 'bring the request down to this share of the input (default 0.4)', share),
+      target: read('share', 'reduce the request to this share of the available input (default 0.4)', share),
       targetTokens: against('target', number('tokens', 'reduce the history to N tokens', 0)),
-      stage: severalOf('name', 'only these stages, in this order (several with commas, or again)', STAGES),
+      stage: severalOf(
+        'name',
+        'only these stages, in this order (several with commas, or repeat the option)',
+        STAGES,
+      ),
       model: text('provider/model', 'the model whose context window applies (default: the session’s)'),
-      provider: text('name', 'the provider whose window counts'),
+      provider: text('name', 'the provider whose context window applies'),
       summaryModel: text(
         'model',
-        'let this model write the summary: provider/model by the AI SDK, or a name at --summary-url',
+        'the model that writes the summary: provider/model through the AI SDK, or a model at --summary-url',
       ),
       summaryUrl: text('address', 'an OpenAI-compatible address for --summary-model'),
       summaryPackage: text('name', 'the package of the provider, if it is not @ai-sdk/PROVIDER'),
       apiKeyEnv: text('name', 'the variable with the key for that address (default OPENAI_API_KEY)'),
       summarize: flag('with --dry-run: call the model now and show its summary (incurs cost)'),
-      reason: text('text', 'why, for the audit'),
+      reason: text('text', 'the reason, for the audit'),
     },
   },
   log: {
@@ -185,7 +193,7 @@ export const DECLARATIONS = {
   requests: {
     summary: 'show what a model was sent',
     description:
-      'Lists the recorded requests of a session: when, to which model, how much of the history, and where the answer is. With the number of a request, or the position of a message that it produced, shows what the model was sent: system prompt, tools and messages, rendered again and compared with the recorded hash.',
+      'Lists the recorded requests of a session: the time, the model, the size of the history, and the position of the answer. With the number of a request, or the position of a message that it produced, shows what the model was sent: system prompt, tools and messages, rendered again and compared with the recorded hash.',
     examples: {
       'requests @': 'the requests of the newest session',
       'requests @ r12': 'what its twelfth request contained',
@@ -200,17 +208,17 @@ export const DECLARATIONS = {
       answer: against('after', number('position', 'the request that produced the message at this position')),
       limit: withDefault(50, number('count', 'maximum number to list')),
       after: text('request', 'continue after this request, the last one of the previous list'),
-      fold: unless('long tool outputs in full (always so where the output is no terminal)'),
+      fold: unless('long tool outputs in full (always if the output is not a terminal)'),
     },
   },
   diff: {
-    summary: 'show what a compaction changed in the view, or the difference of two moments',
+    summary: 'show how a compaction changed the view, or the difference between two moments',
     description:
-      'With two moments, such as position:12 and now (the default of the second), it compares the views at these. With a compaction it compares the view without a compaction (or a run) and with it: removed rows with -, added rows with +, replaced texts with both. For one in force, compactions in force that build on it are left out of both sides, so that its own change is seen; --now includes them. For one that is undone: the view as it is, and as a redo would make it.',
+      'With two moments, such as position:12 and now (the default for the second), compares the views at these moments. With a compaction (or a run), compares the view without and with it: removed rows with -, added rows with +, replaced texts with both. If it is in force, compactions that build on it are left out of both sides, to show only its own change; --now includes them. If it is undone, compares the current view with the view after a redo.',
     examples: {
       'diff @ @': 'what the newest run of the newest session did',
       'diff billing eb16c59c': 'one compaction, by the end of its id',
-      'diff billing eb16c59c --now': 'and what was built on it since',
+      'diff billing eb16c59c --now': 'including everything built on it since',
       'diff billing position:40 audit:7': 'the views at two moments',
     },
     operands: {
@@ -236,22 +244,22 @@ export const DECLARATIONS = {
     options: {
       at: text('moment', `${MOMENT}; now if omitted`),
       id: text('id', 'the id of the copy'),
-      title: text('title', 'its title; that of the original if omitted'),
-      actor: text('name', 'who, for the audit'),
+      title: text('title', 'the title of the copy (default: the title of the original)'),
+      actor: text('name', 'the actor, for the audit'),
     },
   },
   tree: {
     summary: 'draw sessions with their forks',
     description:
-      'Draws the session that a session was forked from in the end, with all forks below it; without a session all that have forks.',
-    examples: { tree: 'all sessions with forks', 'tree billing': 'those of one family' },
+      'Draws the root of a session, from which it was forked directly or indirectly, with all forks below. Without a session, draws all sessions that have forks.',
+    examples: { tree: 'all sessions with forks', 'tree billing': 'the family of one session' },
     operands: { '[session]': `${SESSION}; all if omitted` },
     options: {},
   },
   'bring-back': {
     summary: 'append the conclusion of a fork to its original',
     description:
-      'Appends a message to the session that a fork was made of: the given text, or a summary of the messages of the fork since. The message names the fork.',
+      'Appends a message to the original of a fork: the given text, or a summary of the fork’s own messages. The message names the fork.',
     examples: {
       'bring-back billing-2': 'with a summary',
       'bring-back billing-2 --text "The second way works."': 'with words of your own',
@@ -259,14 +267,14 @@ export const DECLARATIONS = {
     operands: { '<fork>': SESSION },
     options: {
       text: text('text', 'the conclusion; a summary if omitted'),
-      reason: text('text', 'why, for the audit'),
-      actor: text('name', 'who, for the audit'),
+      reason: text('text', 'the reason, for the audit'),
+      actor: text('name', 'the actor, for the audit'),
     },
   },
   undo: {
     summary: 'undo a compaction, or a whole run',
     description:
-      'Takes a compaction out of force: the rows it hid are visible again, byte for byte, and the rows it inserted are hidden. The id of a run undoes all of it, and @ is the newest run. If others in force build on it, they are named and nothing is done (exit 4) unless --cascade undoes them too. A rewind after which messages were appended is undone with --both only: the former messages then come before the new ones.',
+      'Takes a compaction out of force: the rows it hid are visible again, byte for byte, and the rows it inserted are hidden. The id of a run undoes all of it, and @ is the newest run. If other compactions in force build on it, they are named and nothing is done (exit 4); --cascade undoes them too. If messages were appended after a rewind, only --both undoes it: the former messages then come before the new ones.',
     examples: {
       'undo @ @': 'the newest run of the newest session',
       'undo billing eb16c59c': 'a compaction by the end of its id, as `undertext log` shows it',
@@ -275,31 +283,31 @@ export const DECLARATIONS = {
     },
     operands: { '<session>': SESSION, '<id>': COMPACTION },
     options: {
-      cascade: flag('undo first what builds on it'),
-      both: flag('undo a rewind although messages were appended after it'),
-      reason: text('text', 'why, for the audit'),
-      actor: text('name', 'who, for the audit'),
+      cascade: flag('first undo the compactions that build on it'),
+      both: flag('undo a rewind even if messages were appended after it'),
+      reason: text('text', 'the reason, for the audit'),
+      actor: text('name', 'the actor, for the audit'),
     },
   },
   redo: {
     summary: 'redo a compaction that was undone',
     description:
-      'Brings a compaction back in force, or exactly what the last undo of a run took out of force, including members of other runs that --cascade undid: the same rows, the stored summary, no model. If rows it covers are not visible, nothing is done (exit 4); --cascade first redoes what it builds on.',
+      'Puts a compaction back in force, or everything that the last undo of a run took out of force, including compactions of other runs that --cascade undid. It restores the same rows and the stored summary, and calls no model. If rows that it covers are not visible, nothing is done (exit 4); --cascade first redoes the compactions that it builds on.',
     examples: {
       'redo @ @': 'the newest run of the newest session',
-      'redo billing eb16c59c --cascade': 'a compaction, and what it builds on',
+      'redo billing eb16c59c --cascade': 'a compaction, and those that it builds on',
     },
     operands: { '<session>': SESSION, '<id>': COMPACTION },
     options: {
-      cascade: flag('redo first what it builds on'),
-      reason: text('text', 'why, for the audit'),
-      actor: text('name', 'who, for the audit'),
+      cascade: flag('first redo the compactions that it builds on'),
+      reason: text('text', 'the reason, for the audit'),
+      actor: text('name', 'the actor, for the audit'),
     },
   },
   chat: {
     summary: 'talk with a model, or with an echo; the session is kept',
     description:
-      'A conversation at the terminal, kept in the store and held within the window. Without a session a new one begins; with one it continues. If the input is not a terminal, each of its lines is a prompt (a backslash at the end joins the next line) and the answers are written to the output. Without --provider, --url or --model the offline echo answers.',
+      'A conversation at the terminal, kept in the store and within the context window. Without a session, a new one begins. If the input is not a terminal, each of its lines is a prompt (a backslash at the end joins the next line) and the answers are written to the output. Without --provider, --url or --model the offline echo answers.',
     examples: {
       'chat --provider anthropic --model claude-sonnet-4-5':
         'a new session; needs the packages ai and @ai-sdk/anthropic',
@@ -314,11 +322,11 @@ export const DECLARATIONS = {
       providerPackage: text('name', 'the package of that provider, if it is not @ai-sdk/PROVIDER'),
       url: text('address', 'ask an OpenAI-compatible address, such as http://localhost:11434/v1'),
       apiKeyEnv: text('name', 'the variable with the key for --url (default OPENAI_API_KEY)'),
-      echo: flag('ask no model: repeat each prompt; --model selects the window that counts'),
+      echo: flag('call no model: repeat each prompt; --model selects the context window'),
       contextWindow: number('tokens', 'the window of the model, if it is not known'),
       compactThreshold: read('number', 'usage at which to compact, such as 0.5 or 50% (default 0.8)', share),
       disableCompaction: flag('no automatic compaction, and no remarks on usage'),
-      summaryModel: text('name', 'the model of the same provider that writes summaries; else offline'),
+      summaryModel: text('name', 'the model of the same provider that writes summaries (default: no model)'),
       ...systemPrompt(),
       maxTokens: number('tokens', 'maximum tokens per answer'),
       title: text('text', 'the title of a new session'),
@@ -327,34 +335,34 @@ export const DECLARATIONS = {
   },
   import: {
     summary: 'import conversations from files and folders',
-    description: `Imports sessions of Claude Code, pi, Cline and Roo Code, exports of ChatGPT and of Claude, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. The kind of a file is recognized from its content. Of a folder, and of all folders in it, what is recognized is imported; - is the standard input.
+    description: `Imports sessions of Claude Code, pi, Cline and Roo Code, exports of ChatGPT and of Claude, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. The kind of a file is recognized from its content. In a folder and its subfolders, all recognized files are imported; - is the standard input.
 
-Each file is checked as a whole first; conversations with unreadable entries are skipped; the rest are imported. Re-importing a file adds nothing; if it has grown, only the new messages are added. Compactions that the agent made can be undone here.`,
+Each file is first checked as a whole: conversations with unreadable entries are skipped, and the rest are imported. Re-importing a file adds nothing; if it has grown, only the new messages are added. Compactions that the agent made can be undone here.`,
     examples: {
       'import ~/.claude/projects': 'all sessions of Claude Code',
       'import conversations.json --branches': 'an export of ChatGPT or Claude, abandoned branches as well',
       'import run.jsonl --session nightly-7 --dry-run': 'what would be stored of one transcript',
-      'import - --skip-bad < broken.jsonl': 'the standard input, all of it but the bad lines',
+      'import - --skip-bad < broken.jsonl': 'the standard input, without the bad lines',
     },
     operands: { '<file...>': 'files, folders, or - for the standard input' },
     options: {
-      from: oneOf('kind', 'the kind of the files; of a folder, only such files', SOURCE_NAMES),
+      from: oneOf('kind', 'the kind of the files; in a folder, only files of this kind', SOURCE_NAMES),
       session: text(
         'id',
-        'the id of the session, for a file with one conversation; another id also imports it beside a session that has continued differently',
+        'the session id, for a file with one conversation; with a new id, a conversation whose session has diverged is imported too',
       ),
-      prefix: text('text', 'put before the ids that the sessions get without it'),
-      skipBad: flag('store conversations without the places that cannot be read'),
-      branches: flag('branches that a conversation has left become sessions of their own'),
+      prefix: text('text', 'a prefix for the ids of the imported sessions'),
+      skipBad: flag('store conversations without their unreadable entries'),
+      branches: flag('also import abandoned branches, as separate sessions'),
       follow: unless('skip symbolic links in folders, so that nothing outside of them is read'),
       dryRun: flag('report what would be stored, and store nothing'),
       owner: text('owner', 'the owner of the sessions'),
-      reason: text('text', 'why, for the audit'),
+      reason: text('text', 'the reason, for the audit'),
     },
   },
   export: {
-    summary: 'write sessions to a file: whole, as a model gets them, or to be read',
-    description: `Writes sessions out. "history" is everything: each message, tag, compaction and line of the audit, a JSON object a line; \`undertext import\` makes the very same session of it. "markdown" and "html" are documents for people. The other formats write the view, what a model would be sent now, in the form of an API or a framework.
+    summary: 'write sessions to a file: complete, as sent to a model, or as a document',
+    description: `Writes sessions out. "history" is everything: each message, tag, compaction and line of the audit, one JSON object per line; \`undertext import\` restores exactly the same session from it. "markdown" and "html" are documents for people. The other formats write the view, which is what a model would be sent now, in the form of an API or a framework.
 
 Without --format the extension of the file decides (.md, .html), else it is "history".`,
     examples: {
@@ -366,13 +374,13 @@ Without --format the extension of the file decides (.md, .html), else it is "his
     operands: { '[session...]': `sessions to export, each by ${SESSION}` },
     options: {
       all: flag('all sessions, archived ones too (format history)'),
-      format: oneOf('format', 'what is written', EXPORT_FORMATS),
-      output: short('o', text('file', 'write to this file; without, or with -, to the standard output')),
+      format: oneOf('format', 'the format to write', EXPORT_FORMATS),
+      output: short('o', text('file', 'the file to write (default, or with -: the standard output)')),
       force: flag('replace the file if it exists'),
-      lines: flag('a JSON value a line instead of one document (formats of the view)'),
+      lines: flag('one JSON value per line instead of one document (formats of the view)'),
       rendered: optionally(
         'provider',
-        'the view made valid for a provider, or for that of the format; name the session before it',
+        'make the view valid for this provider (default: the provider of the format); put the session before this option',
       ),
       full: flag('all messages of the log, hidden ones included (formats of the view)'),
       at: text('moment', `${MOMENT} (formats of the view)`),
@@ -384,46 +392,46 @@ Without --format the extension of the file decides (.md, .html), else it is "his
         'inline',
         'word',
       ]),
-      cutOutputs: number('characters', 'longest tool output in documents'),
+      cutOutputs: number('characters', 'the maximum length of a tool output in documents'),
     },
   },
   move: {
     summary: 'copy the whole store to another one, in a file or on a server',
-    description: `Copies all sessions of the store, with everything that is stored of them, to another store: from a file to PostgreSQL, back, or between two of a kind. Each copy is read again, compared with its original and verified before it appears. The store is only read, and stays as it is.
+    description: `Copies all sessions of the store, with everything stored about them, to another store: from a file to PostgreSQL, back, or between two stores of the same kind. Each copy is read again, compared with its original and verified before it appears. The store is only read, and stays as it is.
 
-The same command again continues after an interruption, and copies what has changed since. A session that is another one there, or that was changed there, is never overwritten: it is named, and the command exits with 4.`,
+Running the same command again continues after an interruption and copies later changes. A session that is a different one there, or that was changed there, is never overwritten: it is named, and the command exits with 4.`,
     examples: {
       'move --db chats.db --to postgres://app@db.example/chats': 'from a file to a server',
       'move --db postgres://app@db.example/chats --to chats.db': 'and back, to a new file',
       'move --to copy.db --json | jq .problems': 'the sessions that were not copied',
     },
     options: {
-      to: needed(text('store', 'the other store: a file, or a server: postgres://…')),
+      to: needed(text('store', 'the target: a file, or a server (postgres://…)')),
     },
   },
   verify: {
     summary: 'check that sessions are sound, and repair them',
     description:
-      'Checks tags, counters, sizes, pairs, contents and guards of a session, or of all of them. Exits with 1 if something is found. With --repair everything that can be recomputed is rebuilt; contents are never changed.',
+      'Checks tags, counters, sizes, pairs, contents and guards of a session, or of all of them. Exits with 1 if there are findings. With --repair, everything that can be recomputed is rebuilt; contents are never changed.',
     examples: {
       'verify @': 'the newest session',
       verify: 'all sessions, archived ones too',
       'verify billing --repair': 'and repair what can be repaired',
-      'verify --json > findings.json': 'for a script; the exit code tells whether there are any',
+      'verify --json > findings.json': 'for a script; the exit code is 1 if there are findings',
     },
     operands: { '[session]': `${SESSION}; all if omitted` },
     options: {
-      all: flag('all sessions, archived ones too; the same as naming none'),
-      repair: flag('rebuild tags, counters and sizes that do not agree with what is stored'),
+      all: flag('all sessions, archived ones too (the default)'),
+      repair: flag('rebuild tags, counters and sizes that do not match the stored contents'),
     },
   },
   notes: {
     summary: 'list, add and forget notes of a session or an owner',
     description:
-      'Lists the notes that are recalled for a session, with those of its owner: of the newest session, unless --session or --owner names another. `notes add TEXT` stores one, in place of the one with the same --key; `notes forget ID` takes one out of use, and with --purge removes its text for good.',
+      'Lists the notes that are recalled for a session, including the notes of its owner: for the newest session, unless --session or --owner is given. `notes add TEXT` stores a note and replaces the note with the same --key; `notes forget ID` takes a note out of use, and with --purge permanently removes its text.',
     examples: {
       notes: 'the notes of the newest session, newest first',
-      'notes --owner ann --search "which editor"': 'those of an owner that match best',
+      'notes --owner ann --search "which editor"': 'the best matches among the notes of an owner',
       'notes add "Deploys on Fridays." --owner ann --key deploys': 'adds one, or replaces it',
       'notes forget 1b2c3d4e --owner ann': 'takes it out of use; `notes --all` still lists it',
     },
@@ -435,19 +443,19 @@ The same command again continues after an interruption, and copies what has chan
       session: text('session', `the notes of a session: ${SESSION}`),
       owner: text('owner', 'the notes of an owner'),
       search: text('text', 'only notes that match this text, the best first'),
-      key: text('key', 'only notes of this key; with add, what it replaces'),
+      key: text('key', 'only notes with this key; with add, replaces the note with this key'),
       all: flag('replaced and forgotten notes too'),
       limit: withDefault(50, number('count', 'maximum number to list')),
-      source: text('message', 'with add: the id of the message of the session that it is from'),
-      purge: flag('with forget: remove the text for good, with the notes of its key before it'),
-      reason: text('text', 'why, for the audit'),
-      actor: text('name', 'who, for the audit'),
+      source: text('message', 'with add: the id of the message that the note comes from'),
+      purge: flag('with forget: permanently remove its text, and earlier notes with its key'),
+      reason: text('text', 'the reason, for the audit'),
+      actor: text('name', 'the actor, for the audit'),
     },
   },
   mcp: {
     summary: 'serve the store to an agent over MCP, on the standard input and output',
     description:
-      'Serves the store to a client of the Model Context Protocol, such as Claude Code, which starts this command itself: tools that list sessions, search and read them, also as they were in the past, and transcripts as resources. It only reads, unless --allow names what a client may change. It ends with its input.',
+      'Serves the store to a client of the Model Context Protocol, such as Claude Code, which starts this command itself: tools that list, search and read sessions, including their past states, and transcripts as resources. It is read-only unless --allow permits changes, and ends when its input ends.',
     examples: {
       'mcp --db chats.db': 'read-only; docs/mcp.md shows how to add it to an agent',
       'mcp --allow import --watch ~/.claude/projects':
@@ -457,47 +465,53 @@ The same command again continues after an interruption, and copies what has chan
     options: {
       allow: severalOf(
         'what',
-        'what a client may change; several with commas, or several times',
+        'what a client may change (several with commas, or repeat the option)',
         PERMISSIONS,
       ),
       owner: text('owner', 'only the sessions and notes of this owner exist for the client'),
-      watch: read('folder', 'with --allow import: import its files, and again when they grow', repeated),
+      watch: read(
+        'folder',
+        'with --allow import: import the files of this folder, and again when they grow',
+        repeated,
+      ),
       maxTokens: number('tokens', 'maximum tokens per answer (default 2000)', 300),
     },
   },
   purge: {
-    summary: 'remove a session for good',
+    summary: 'permanently remove a session',
     description:
-      'Permanently removes a session and all it holds: messages, compactions, and images that no other session uses. A receipt of numbers remains. It is the only destructive command. On a terminal the id of the session must be typed; elsewhere --yes is needed, and with it the whole id, or @.',
+      'Permanently removes a session and all it holds: messages, compactions, and images that no other session uses. Only a receipt of counts remains. On a terminal, you type the id of the session to confirm; elsewhere, pass --yes and the whole id, or @.',
     examples: {
       'purge old-chat': 'shows what will be removed, and asks',
       'purge old-chat --yes --reason "asked by its owner"': 'without asking',
     },
     operands: { '<session>': SESSION },
     options: {
-      forks: oneOf('what', 'what happens to forks; refused if omitted', ['keep', 'purge']),
-      reason: text('text', 'why, for the receipt'),
-      actor: text('name', 'who, for the receipt'),
+      forks: oneOf('what', 'what happens to forks; required if there are any', ['keep', 'purge']),
+      reason: text('text', 'the reason, for the receipt'),
+      actor: text('name', 'the actor, for the receipt'),
     },
   },
   doctor: {
     summary: 'check the store, versions and settings',
     description:
-      'Reports which store is used and why, the state of its file or server, which versions run, which optional packages are installed, what the settings are and where each comes from, and what the terminal can do. It works even if the store is missing, damaged or not a store at all, and exits with 1 if something is wrong.',
+      'Reports which store is used and why, the state of its file or server, which versions run, which optional packages are installed, the settings and the source of each, and the capabilities of the terminal. It works even if the store is missing, damaged or not a store at all, and exits with 1 if something is wrong.',
     examples: {
       doctor: 'start here if something looks wrong',
       'doctor --deep --db chats.db': 'is this file sound?',
       'doctor --json | jq \'.settings[] | select(.source != "default")\'': 'settings that were changed',
     },
     options: {
-      deep: flag('read the whole file (pragma integrity_check); a minute for a gigabyte; not for a server'),
-      upgrade: flag('bring a store of an older version up to this one'),
+      deep: flag(
+        'check the whole file (pragma integrity_check): about a minute per gigabyte; not for a server',
+      ),
+      upgrade: flag('upgrade a store of an older version'),
     },
   },
   completion: {
     summary: 'print a script that completes commands in a shell',
     description:
-      'Prints a script for a shell. With it the Tab key completes commands, options and their values, ids of sessions and compactions, and files.',
+      'Prints a script for a shell. With it, the Tab key completes commands, options and their values, ids of sessions and compactions, and files.',
     examples: {
       'completion bash >> ~/.bashrc': 'bash, from the next shell on',
       'completion zsh > ~/.zfunc/_undertext': 'zsh, if ~/.zfunc is in fpath',

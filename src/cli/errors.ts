@@ -23,7 +23,7 @@ export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   1: 'no: verify found a problem, or a compaction or an import had nothing to do',
   2: 'wrong usage',
   3: 'not found: a store, session, message, compaction or file',
-  4: 'rejected because of the state of the session: later compactions depend on it, another program was faster, a plan is out of date, a move left it out',
+  4: 'rejected because of the state of the session: later compactions depend on it, another program was faster, a plan is out of date, or a move skipped it',
   5: 'the store cannot be used: busy, full, damaged, of another version, or not a store',
   6: 'bad data in a file',
   7: 'a model, a tokenizer or the network failed',
@@ -103,7 +103,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     exit: EXIT.wrongUse,
     sentence: ({ problems }, flagOf) => {
       const ofFields = problems.replaceAll(/^[a-z][A-Za-z]+(?:\.[A-Za-z]+)?: (?!must )/gm, '')
-      return `This is not valid: ${ofFields.replaceAll(/^[a-z]\w*(?=[:.[])/gm, (field) => flagOf(field) ?? field)}`
+      return `Invalid input: ${ofFields.replaceAll(/^[a-z]\w*(?=[:.[])/gm, (field) => flagOf(field) ?? field)}`
     },
   },
   SESSION_NOT_FOUND: {
@@ -128,7 +128,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     sentence: ({ sessionId, compactionId }) =>
       compactionId === '@'
         ? `Session ${JSON.stringify(sessionId)} has not been compacted.`
-        : `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}.`,
+        : `Session ${JSON.stringify(sessionId)} has no compaction or run ${JSON.stringify(compactionId)}.`,
     hint: '`undertext log SESSION` lists them; @ is the newest.',
   },
   POSITION_CONFLICT: { exit: EXIT.refused },
@@ -154,12 +154,12 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     sentence: ({ sessionId, forks }) =>
       `Session ${JSON.stringify(sessionId)} has ${counted(forks.length, 'fork')}, which need${forks.length === 1 ? 's' : ''} its messages: ${named(forks)}.`,
     hint: ({ sessionId }) =>
-      `\`${commandLine('purge --forks keep', sessionId)}\` leaves them what they need; with --forks purge they are purged too.`,
+      `\`${commandLine('purge --forks keep', sessionId)}\` keeps the messages that they need; --forks purge purges them too.`,
   },
   BRANCH_MOVED: {
     exit: EXIT.refused,
     sentence: ({ compactionId, messageId }) =>
-      `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on.`,
+      `Messages were appended after rewind ${compactionId}, beginning with ${JSON.stringify(messageId)}.`,
     hint: ({ sessionId, compactionId }) =>
       `Undo it anyway with \`${commandLine('undo --both', sessionId, compactionId)}\`: the former messages then come before those that were appended after it.`,
   },
@@ -168,7 +168,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     sentence: ({ compactionId, why, missing }) =>
       `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${missing.join(', ')}` : ''}.`,
     hint: ({ sessionId, compactionId }) =>
-      `Redo what it builds on as well with \`${commandLine('redo --cascade', sessionId, compactionId)}\`.`,
+      `Redo the compactions that it builds on as well with \`${commandLine('redo --cascade', sessionId, compactionId)}\`.`,
   },
   STAGE_FAILED: { exit: EXIT.defect },
   COMPACTION_IN_PROGRESS: { exit: EXIT.refused },
@@ -200,14 +200,14 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     exit: EXIT.unusable,
     sentence: ({ sessionId, estimator }) =>
       `Session ${JSON.stringify(sessionId)} was counted with ${JSON.stringify(estimator)}, which is not available here.`,
-    hint: 'Install gpt-tokenizer beside undertext if it is a tokenizer; an estimator of an application works only there.',
+    hint: 'If it is a tokenizer, install gpt-tokenizer beside undertext. A custom estimator works only in the application that defines it.',
   },
   TOKENIZER_UNAVAILABLE: { exit: EXIT.failed },
   IN_TRANSACTION: {
     exit: EXIT.defect,
-    sentence: () => 'A transaction of the store was open already. It is a bug in undertext.',
+    sentence: () => 'A transaction of the store was already open. This is a bug in undertext.',
   },
-  STORE_CLOSED: { exit: EXIT.defect, sentence: () => 'The store is closed. It is a bug in undertext.' },
+  STORE_CLOSED: { exit: EXIT.defect, sentence: () => 'The store is closed. This is a bug in undertext.' },
   STORE_READONLY: {
     exit: EXIT.unusable,
     sentence: ({ detail }) =>
@@ -226,8 +226,8 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   },
   STORE_CORRUPT: {
     exit: EXIT.unusable,
-    sentence: ({ detail }) => `The store is damaged (${detail}). Restore a copy of it.`,
-    hint: '`undertext verify SESSION` checks a session, `undertext doctor --deep` a file.',
+    sentence: ({ detail }) => `The store is damaged (${detail}). Restore a backup.`,
+    hint: '`undertext verify SESSION` checks a session, and `undertext doctor --deep` checks a file.',
   },
   INTERNAL_ERROR: { exit: EXIT.defect },
   STORE_BUSY: {
@@ -236,7 +236,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
       detail !== undefined
         ? `The store is busy. ${detail} for ${waitedMs} ms, and nothing was written.`
         : `The store is busy: another program did not release it for ${waitedMs} ms, and nothing was written.`,
-    hint: 'Try again when the other program is done.',
+    hint: 'Try again when the other program has finished.',
   },
   STORE_FULL: { exit: EXIT.unusable },
   STORE_UNAVAILABLE: {
@@ -257,7 +257,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   },
   CONNECTION_UNSUITABLE: {
     exit: EXIT.unusable,
-    sentence: ({ detail }) => `This connection cannot hold a store: ${detail}`,
+    sentence: ({ detail }) => `This connection cannot be used for a store: ${detail}`,
   },
   DRIVER_UNSUPPORTED: { exit: EXIT.unusable },
   DRIVER_UNAVAILABLE: { exit: EXIT.unusable },
@@ -265,8 +265,9 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   REQUEST_REFUSED: {
     exit: EXIT.refused,
     sentence: ({ sessionId, provider, kind, path }) =>
-      `The provider ${JSON.stringify(provider)} refuses a request of session ${JSON.stringify(sessionId)} for its content: ${kind}${path === undefined ? '' : ` at ${path}`}. Repairs did not help.`,
-    hint: 'undertext compactions lists the repairs; another model may accept the conversation.',
+      `The provider ${JSON.stringify(provider)} rejects a request of session ${JSON.stringify(sessionId)} because of its content: ${kind}${path === undefined ? '' : ` at ${path}`}. Repairs did not help.`,
+    hint: ({ sessionId }) =>
+      `\`${commandLine('log', sessionId)}\` lists the repairs; another model may accept the conversation.`,
   },
   REQUEST_INVALID: { exit: EXIT.refused },
   OUTPUT_NOT_SAVED: {
@@ -293,8 +294,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
     exit: EXIT.interrupted,
     sentence: ({ file, imported }) => {
       const what = file === '-' ? 'the standard input' : JSON.stringify(file)
-      const stored =
-        imported === 0 ? 'nothing of it was stored' : `${counted(imported, 'conversation')} of it stored`
+      const stored = imported === 0 ? 'none of it was stored' : `${counted(imported, 'conversation')} stored`
       return `The import of ${what} was interrupted; ${stored}. Import it again: nothing is added twice.`
     },
   },
@@ -302,7 +302,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   FILE_UNRECOGNIZED: {
     exit: EXIT.badData,
     sentence: ({ file, looks }) =>
-      `${JSON.stringify(file)} is not recognized: it looks like ${looks}. \`undertext help import\` lists what is.`,
+      `${JSON.stringify(file)} is not recognized: it looks like ${looks}. \`undertext help import\` lists the recognized kinds.`,
   },
   FILE_CHANGED: { exit: EXIT.refused },
 }
@@ -318,19 +318,19 @@ function named(ids: readonly string[]): string {
 /** What is wrong with a file, by the system's error code. */
 const SYSTEM_ERRORS: { readonly [code: string]: string } = {
   ENOENT: 'does not exist',
-  ENOTDIR: 'is not in a folder',
+  ENOTDIR: 'has a path in which a file takes the place of a folder',
   EISDIR: 'is a folder',
-  EACCES: 'may not be used',
-  EPERM: 'may not be used',
-  EROFS: 'is on a disk that cannot be written to',
+  EACCES: 'cannot be accessed: permission denied',
+  EPERM: 'cannot be accessed: operation not permitted',
+  EROFS: 'is on a read-only disk',
   ENOSPC: 'cannot be written: the disk is full',
   EDQUOT: 'cannot be written: the quota is used up',
-  EFBIG: 'cannot be written: it would be larger than files may be',
-  EIO: 'cannot be read or written: its disk or network fails',
+  EFBIG: 'cannot be written: it would exceed the maximum file size',
+  EIO: 'cannot be read or written: its disk or network failed',
   ENAMETOOLONG: 'has a name that is too long',
   ELOOP: 'is a link that leads to itself',
   EPIPE: 'was closed by its reader before the end',
-  EEXIST: 'exists already',
+  EEXIST: 'already exists',
 }
 
 /** The failure to report for a thrown value: known errors by their code, all others as a defect. */
@@ -360,7 +360,7 @@ export function failureOf(error: unknown, isInterrupted: boolean, flagOf: FlagOf
   return {
     code: 'DEFECT',
     exit: EXIT.defect,
-    message: `This should not have happened (${name}). It is a bug in undertext.`,
+    message: `Unexpected error (${name}). This is a bug in undertext.`,
     facts: { name },
     hint: 'UNDERTEXT_DEBUG=1 shows where it happened.',
   }

@@ -15,7 +15,7 @@ export function locationNamed(name: string, from: Location['from'], cwd: string)
   if (name === '') throw new CliError('WRONG_USE', `${LOCATED_BY[from]} names no store.`)
   if (isPostgresUrl(name)) return { path: locationOf(name), url: name, from }
   if (isMeantAsAddress(name, cwd))
-    throw new CliError('WRONG_USE', `${LOCATED_BY[from]} is an address of neither a file nor a server.`, {
+    throw new CliError('WRONG_USE', `${LOCATED_BY[from]} is neither a file nor the address of a server.`, {
       hint: 'A server is postgres://USER:PASSWORD@HOST:5432/DATABASE, without quotes.',
     })
   return { path: resolve(cwd, name), from }

@@ -79,7 +79,7 @@ export function createProgram(argv: readonly string[], io: Io, run: Runner): Com
     )
     .option('--json', 'one JSON value instead of text')
     .option('-y, --yes', 'assume yes for all prompts')
-    .option('--no-color', 'no colours, like NO_COLOR=1')
+    .option('--no-color', 'no colors, like NO_COLOR=1')
     .option('--no-pager', 'never show a long text through $PAGER')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')

@@ -132,7 +132,7 @@ function wholeNumber(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < least)
-      throw new InvalidArgumentError(`It must be a whole number from ${least} up.`)
+      throw new InvalidArgumentError(`It must be a whole number, at least ${least}.`)
     return value
   }
 }
@@ -140,7 +140,7 @@ function wholeNumber(least: number): (text: string) => number {
 /** Parses an option that may be repeated, or given several values with commas. */
 export function listed(text: string, before: readonly string[] = []): string[] {
   const found = text.split(',').filter((value) => value !== '')
-  if (found.length === 0) throw new InvalidArgumentError('It names nothing.')
+  if (found.length === 0) throw new InvalidArgumentError('It is empty.')
   return [...before, ...found]
 }
 

@@ -154,7 +154,7 @@ function onlyOne(found: readonly string[], given: string, what: string, missing:
   throw new CliError(
     'AMBIGUOUS',
     `${JSON.stringify(given)} is part of the ids of several ${what}: ${named.join(', ')}${more}.`,
-    { facts: { given, found: named, count: found.length }, hint: 'Give more of the id.' },
+    { facts: { given, found: named, count: found.length }, hint: 'Type more of the id.' },
   )
 }
 

@@ -37,7 +37,7 @@ export async function isBlankFile(path: string): Promise<boolean> {
 async function refuseOtherDatabase(path: string): Promise<void> {
   const { database } = await fileFacts(path, false)
   if (database?.schema !== null) return
-  const detail = 'it holds no tables of undertext, and this command creates none.'
+  const detail = 'it has no undertext tables, and this command does not create them.'
   throw new UndertextError('NOT_A_STORE', { location: path, detail })
 }
 

@@ -127,7 +127,7 @@ function timeOf(ms: number): string {
 }
 
 function conversations(imported: number): string {
-  if (imported === 0) return 'nothing of it was stored'
+  if (imported === 0) return 'none of it was stored'
   return imported === 1
     ? 'the one conversation before it is stored'
     : `the ${imported} conversations before it are stored`
@@ -149,35 +149,35 @@ function advised(sentence: string, advice: keyof typeof ADVICE | undefined): str
 const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } = {
   INVALID_INPUT: ({ problems }) => `Invalid input; nothing was written:\n${problems}`,
   SESSION_NOT_FOUND: ({ sessionId }) =>
-    `There is no session ${JSON.stringify(sessionId)}. append and createSession create it.`,
+    `There is no session ${JSON.stringify(sessionId)}. append or sessions.create creates it.`,
   SESSION_EXISTS: ({ sessionId }) =>
-    `Session ${JSON.stringify(sessionId)} already exists. Use updateSession to change it.`,
+    `Session ${JSON.stringify(sessionId)} already exists. Use sessions.update to change it.`,
   MESSAGE_NOT_FOUND: ({ sessionId, messageId }) =>
     `Session ${JSON.stringify(sessionId)} has no message ${JSON.stringify(messageId)}.`,
   TOOL_CALL_NOT_FOUND: ({ sessionId, callId, position }) =>
-    `Session ${JSON.stringify(sessionId)} has no tool call ${JSON.stringify(callId)}${position === undefined ? '' : ` with a message at position ${position}`}. listToolCalls lists them.`,
+    `Session ${JSON.stringify(sessionId)} has no tool call ${JSON.stringify(callId)}${position === undefined ? '' : ` with a message at position ${position}`}. messages.toolCalls lists them.`,
   COMPACTION_NOT_FOUND: ({ sessionId, compactionId }) =>
-    `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}. listCompactions lists them.`,
+    `Session ${JSON.stringify(sessionId)} has no compaction or run ${JSON.stringify(compactionId)}. listCompactions lists them.`,
   POSITION_CONFLICT: ({ sessionId, expected, actual }) =>
-    `Session ${JSON.stringify(sessionId)} is at position ${actual}, not ${expected}: another writer appended first. Read again, then retry.`,
+    `Session ${JSON.stringify(sessionId)} is at position ${actual}, not ${expected}: another writer appended first. Read the session again, then retry.`,
   IDEMPOTENCY_CONFLICT: ({ idempotencyKey, messageId }) =>
-    `The idempotency key ${JSON.stringify(idempotencyKey)} was used for message ${JSON.stringify(messageId)} with another body. Use a new key for a new message.`,
+    `The idempotency key ${JSON.stringify(idempotencyKey)} was already used for message ${JSON.stringify(messageId)}, which has a different body. Use a new key for a new message.`,
   MESSAGE_ID_TAKEN: ({ sessionId, messageId }) =>
-    `Session ${JSON.stringify(sessionId)} already has a message ${JSON.stringify(messageId)}, or the id has the form of this session's own ids. Ids are unique within a session.`,
+    `Session ${JSON.stringify(sessionId)} already has a message ${JSON.stringify(messageId)}, or the id has the form of the ids that undertext assigns in this session. Ids are unique within a session: choose another one.`,
   STALE_PLAN: ({ why, messageIds }) =>
     `The plan is out of date, so nothing was changed. Plan again. Reason: ${why}${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
   ILLEGAL_BOUNDARY: ({ why, messageIds, stage }) =>
     `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned an illegal change: these`} messages cannot be hidden (${why})${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
   PENDING_TOOL_CALLS: ({ messageIds }) =>
-    `These messages belong to tool calls without a result, so they cannot be hidden: ${named(messageIds)}. Append the results first; for a call that was abandoned, a result that says so.`,
+    `These messages belong to tool calls without a result, so they cannot be hidden: ${named(messageIds)}. Append the results first; for an abandoned call, append a result that states this.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
     `Compaction ${compactionId} cannot be undone alone: other compactions in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
   HAS_FORKS: ({ sessionId, forks }) =>
-    `Session ${JSON.stringify(sessionId)} has forks, which need its messages (${named(forks)}). Pass { forks: 'keep' } to leave them what they need, or { forks: 'purge' } to purge them too.`,
+    `Session ${JSON.stringify(sessionId)} has forks, which need its messages (${named(forks)}). Pass { forks: 'keep' } to keep the messages that they need, or { forks: 'purge' } to purge them too.`,
   BRANCH_MOVED: ({ compactionId, messageId }) =>
-    `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on. Rewind to that message first to restore the former conversation alone, or pass { both: true } to restore both, the former one first.`,
+    `Messages were appended after rewind ${compactionId}, beginning with ${JSON.stringify(messageId)}. To restore only the former conversation, rewind to that message first. To restore both, with the former messages first, pass { both: true }.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
-    `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. Pass { cascade: true } to redo first what it builds on, if that was undone.`,
+    `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. Pass { cascade: true } to first redo the compactions that it builds on, if they were undone.`,
   STAGE_FAILED: ({ sessionId, stage, error }) =>
     `The stage ${JSON.stringify(stage)} could not plan for session ${JSON.stringify(sessionId)} (${error}); nothing was changed.`,
   COMPACTION_IN_PROGRESS: ({ sessionId, runId }) =>
@@ -185,11 +185,11 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
       ? `Session ${JSON.stringify(sessionId)} is being compacted by the run in which this call was made. Call it after that run has ended.`
       : `Session ${JSON.stringify(sessionId)} is being compacted by another run (${runId}). Try again when that run has ended.`,
   CIRCUIT_OPEN: ({ sessionId, failures, error, openUntil }) =>
-    `Session ${JSON.stringify(sessionId)} is not compacted in the background until ${timeOf(openUntil)}: its last ${failures} automatic runs failed (${error}). compactSession can still be called.`,
+    `Session ${JSON.stringify(sessionId)} is not compacted in the background until ${timeOf(openUntil)}: its last ${failures} automatic runs failed (${error}). compactSession still works.`,
   JOB_NOT_FOUND: ({ jobId }) =>
-    `There is no job ${JSON.stringify(jobId)}. listJobs lists the jobs of a session.`,
+    `There is no job ${JSON.stringify(jobId)}. jobs.list lists the jobs of a session.`,
   REQUEST_NOT_FOUND: ({ sessionId, request }) =>
-    `Session ${JSON.stringify(sessionId)} has no recorded request ${JSON.stringify(request)}. listRequests lists them.`,
+    `Session ${JSON.stringify(sessionId)} has no recorded request ${JSON.stringify(request)}. requests.list lists them.`,
   NOTE_NOT_FOUND: ({ noteId }) =>
     `There is no note ${JSON.stringify(noteId)}. recall lists the notes of a session or an owner.`,
   ABORTED: ({ sessionId }) =>
@@ -199,18 +199,18 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   TOKENIZER_UNAVAILABLE: ({ tokenizer, detail }) =>
     `The tokenizer ${JSON.stringify(tokenizer)} cannot be loaded: ${detail} It comes with the optional package gpt-tokenizer: npm install gpt-tokenizer`,
   IN_TRANSACTION: ({ verb }) =>
-    `${verb} was called inside an open transaction of the connection. Commit or roll back first: each verb runs its own transaction.`,
+    `${verb} was called inside an open transaction of the connection. Commit or roll back first: each method runs its own transaction.`,
   STORE_CLOSED: () => 'This store is closed. Open it again with openStore.',
   STORE_READONLY: ({ verb, detail = 'This store was opened read-only' }) =>
-    `${detail}, so ${verb} is refused.`,
+    `${detail}, so ${verb} cannot write.`,
   STORE_TOO_NEW: ({ found, supported }) =>
-    `The store has schema ${found}, this version of undertext supports up to ${supported}. Upgrade the package.`,
+    `The store has schema ${found}, but this version of undertext supports schemas only up to ${supported}. Upgrade the package.`,
   STORE_TOO_OLD: ({ found, supported }) =>
-    `The store has schema ${found}, and ${supported} is required; a read-only store is not migrated. Open it once for writing.`,
+    `The store has schema ${found}, but ${supported} is required, and a read-only store is not migrated. Open it once for writing.`,
   STORE_CORRUPT: ({ detail }) =>
-    `The database is damaged (${detail}). Restore a backup, or run verifySession.`,
+    `The database is damaged (${detail}). Restore a backup, or run sessions.verify.`,
   INTERNAL_ERROR: ({ detail }) =>
-    `The database does not accept a statement of undertext (${detail}); nothing was written. Unless another program changed the tables, this is a mistake in undertext: report it with this code.`,
+    `The database rejected a statement of undertext (${detail}); nothing was written. Unless another program changed the tables, this is a bug in undertext: report it with this code.`,
   STORE_BUSY: ({ waitedMs, detail = 'Another connection held the database' }) =>
     `${detail} for longer than ${waitedMs} ms; nothing was written. Try again, or raise busyTimeoutMs.`,
   STORE_FULL: ({ detail }) => `No space is left for the database (${detail}); nothing was written.`,
@@ -219,7 +219,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   NOT_A_STORE: ({ location, detail, advice }) =>
     advised(`${JSON.stringify(location)} is not an undertext store: ${detail}`, advice),
   CONNECTION_UNSUITABLE: ({ detail, advice }) =>
-    advised(`This connection cannot hold a store: ${detail}`, advice),
+    advised(`This connection cannot be used for a store: ${detail}`, advice),
   DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
     `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
   DRIVER_UNAVAILABLE: ({ detail, driver = 'better-sqlite3' }) => `${driver} cannot be loaded: ${detail}`,
@@ -227,7 +227,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     const place = path === undefined ? '' : ` at ${path}`
     const ids = [...new Set(tried.flatMap(({ messageIds }) => messageIds))]
     const about = ids.length === 0 ? '' : ` (messages ${named(ids)})`
-    return `The provider ${JSON.stringify(provider)} refuses a request of session ${JSON.stringify(sessionId)} for its content: ${kind}${place}. Repairs were tried${about}, and those that did not help were undone. Hide what it refuses with hideMessages, or use another model; originalErrorOf returns the provider's error.`
+    return `The provider ${JSON.stringify(provider)} rejects a request of session ${JSON.stringify(sessionId)} because of its content: ${kind}${place}. Repairs were tried${about}, and those that did not help were undone. Hide the rejected content with compactions.hide, or use another model; originalErrorOf returns the provider's error.`
   },
   CONTEXT_BUDGET_EXCEEDED: ({ estimatedTokens, availableTokens, stagesUsed, breakdown, provider, model }) => {
     const fixed = estimatedTokens - breakdown.conversationHistory
@@ -237,7 +237,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
       fixed >= availableTokens
         ? 'A shorter history cannot help: shorten the system prompt, the prompt, the tools or the files, or use a model with a larger window.'
         : 'Compact to a lower target, unpin messages, ask for fewer output tokens, or use a model with a larger window.'
-    return `The request takes ${estimatedTokens} tokens and ${target} has room for ${availableTokens} (${tried}). ${advice}`
+    return `The request takes ${estimatedTokens} tokens, but ${target} has room for only ${availableTokens} (${tried}). ${advice}`
   },
   OUTPUT_NOT_SAVED: ({ reason, originalSize }) =>
     `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either. Pass another saveDir, or truncate without saveToDisk.`,
@@ -254,11 +254,11 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   STRATEGY_FAILED: ({ strategy, error }) =>
     `The strategy ${JSON.stringify(strategy)} failed (${error}); nothing was changed.`,
   REQUEST_INVALID: ({ sessionId, provider, rules, paths }) =>
-    `${JSON.stringify(provider)} would refuse the request of session ${JSON.stringify(sessionId)}: ${brokenRules(rules, paths)}. docs/validity.md explains the rules; nothing was sent.`,
+    `${JSON.stringify(provider)} would reject the request of session ${JSON.stringify(sessionId)}: ${brokenRules(rules, paths)}. Nothing was sent; docs/validity.md explains the rules.`,
   OPERATION_CONFLICT: ({ operationId }) =>
-    `The operation id ${JSON.stringify(operationId)} was used for another rewind of this session; nothing was changed. Use a new id for a new operation.`,
+    `The operation id ${JSON.stringify(operationId)} was already used for another rewind of this session; nothing was changed. Use a new id for a new operation.`,
   HISTORY_REFUSED: ({ line, why }) =>
-    `The history is refused at line ${line} (${why}); nothing of it was stored. Export it again, or use a complete copy.`,
+    `The history was rejected at line ${line} (${why}); none of it was stored. Export it again, or use a complete copy.`,
   IMPORT_DIVERGED: ({ sessionId, position, why }) =>
     `Session ${JSON.stringify(sessionId)} differs from the import at position ${position} (${why}); nothing was added. Import it under another id.`,
   IMPORT_ABORTED: ({ file, imported }) =>
@@ -267,9 +267,9 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   FILE_UNRECOGNIZED: ({ file, looks }) =>
     `${JSON.stringify(file)} is not recognized: it looks like ${looks}. docs/imports.md lists the recognized formats.`,
   FILE_CHANGED: ({ file, imported }) =>
-    `${JSON.stringify(file)} was changed between the check and the writing; ${conversations(imported)}. Import it again when no program writes to it.`,
+    `${JSON.stringify(file)} was changed after it was checked and before it was stored; ${conversations(imported)}. Import it again once no program is writing to it.`,
   APPROVAL_STORED: ({ sessionId, toolCallIds }) =>
-    `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length} tool calls, and their results are not stored: the tools may be running. Load the chat later. If that request is no longer running, pass repeatApproved: true to run them again.`,
+    `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length === 1 ? 'a tool call' : `${toolCallIds.length} tool calls`} without results so far: the tools may still be running. Load the chat again later. If that request is no longer running, pass repeatApproved: true to run them again.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
     `The prompt continues from position ${position} of session ${JSON.stringify(sessionId)}, but the messages after it cannot be rewound (${why}). Continue from the end, or in a new session.`,
 }

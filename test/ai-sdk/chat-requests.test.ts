@@ -10,7 +10,7 @@ import { Browser, plain } from './chat-browser.ts'
 import { call, finishOf, type Said, type StreamPart, scripted, sent, text, usage } from './models.ts'
 
 /*
- * What `useChat` really posts, by the AI SDK's own class: after answers that failed, requests that never arrived, outputs nobody sent.
+ * What `useChat` really posts, through the AI SDK's own class: after answers that failed, requests that never arrived, outputs nobody sent.
  */
 
 const tools = {

@@ -362,7 +362,7 @@ describe('turns', () => {
   })
 
   it.each([
-    ['no message', {}, 'request.message: must be there, or request.messages with one'],
+    ['no message', {}, 'request.message: is required, unless request.messages has a message'],
     [
       'an unknown trigger',
       { trigger: 'x', message: u1 },
@@ -371,17 +371,17 @@ describe('turns', () => {
     [
       'a new answer',
       { message: said('x', 'no') },
-      'request.message: must be a user’s, or the assistant’s that the chat ends with',
+      'request.message: must be a user message, or the assistant message at the end of the chat',
     ],
     [
       'another text',
       { message: said('a1', 'no') },
-      'request.message: must have the assistant’s own text, and only outcomes of its calls',
+      'request.message: must have the stored text of the assistant, with only outcomes of its calls added',
     ],
     [
       'a system message',
       { message: { ...u1, id: 's', role: 'system' } },
-      'request.message: must be a user’s, or the assistant’s that the chat ends with',
+      'request.message: must be a user message, or the assistant message at the end of the chat',
     ],
   ])('refuses %s', async (_, request, problem) => {
     await using chat = await open()
@@ -498,7 +498,7 @@ describe('the middleware after a rewind', () => {
 describe('bad input', () => {
   it.each([
     ['no list', 'x', 'save: messages: must be an array'],
-    ['two with one id', [u1, u1], 'save: messages[1].id: another message has it'],
+    ['two with one id', [u1, u1], 'save: messages[1].id: is used by another message'],
     ['no id', [{ role: 'user', parts: [] }], 'messages[0].id: must be a string'],
   ])('%s', async (_, messages, problem) => {
     await using chat = await open()

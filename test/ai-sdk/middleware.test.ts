@@ -477,7 +477,9 @@ it('tools and the system prompt count, and what an injector adds is sent', async
 it('a misspelled option is refused at once', async () => {
   await using store = await openStore(':memory:')
   expect(() => undertext(store, 's', { keepPrompt: true } as never)).toThrow(/keepPrompt/)
-  expect(() => undertext(store, 's', { request: { model: 'x' } as never })).toThrow(/model is the call's own/)
+  expect(() => undertext(store, 's', { request: { model: 'x' } as never })).toThrow(
+    /model is set by the call/,
+  )
   expect(() => undertext(store, 's', { request: { treshold: 0.5 } as never })).toThrow(/request: .*treshold/)
   expect(() => undertext(store, '')).toThrow(/sessionId/)
 })

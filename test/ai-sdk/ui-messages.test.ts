@@ -337,7 +337,7 @@ describe('bad input', () => {
     ],
     ['no parts', [{ id: 'a', role: 'user', content: 'x' }], '[0].parts: must be an array'],
     ['no part', at(null), '[0].parts[0]: must be an object'],
-    ['an unknown part', at({ type: 'x' }), '[0].parts[0].type: must be that of a part of a UIMessage'],
+    ['an unknown part', at({ type: 'x' }), '[0].parts[0].type: must be the type of a UIMessage part'],
     ['a text that is none', at({ type: 'text' }), '[0].parts[0].text: must be a string'],
     [
       'a text in no state',

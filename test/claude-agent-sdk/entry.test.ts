@@ -197,9 +197,9 @@ describe('a key', () => {
   it.each<[unknown, string]>([
     [undefined, 'key: must be an object'],
     [{ sessionId: 's' }, 'key.projectKey: must be a string'],
-    [{ projectKey: 'p' }, 'key.sessionId: must be a text, not empty'],
-    [{ projectKey: 'p', sessionId: '' }, 'key.sessionId: must be a text, not empty'],
-    [{ projectKey: 'p', sessionId: 's', subpath: '' }, 'key.subpath: must be a text, not empty, or absent'],
+    [{ projectKey: 'p' }, 'key.sessionId: must be a non-empty string'],
+    [{ projectKey: 'p', sessionId: '' }, 'key.sessionId: must be a non-empty string'],
+    [{ projectKey: 'p', sessionId: 's', subpath: '' }, 'key.subpath: must be a non-empty string, or absent'],
     [{ projectKey: 'p'.repeat(990), sessionId: 's' }, 'key: must not be longer than 1000 characters in all'],
   ])('is refused (%#)', (key, problem) => {
     expect(problemOf(() => transcriptOf(key))).toBe(problem)

@@ -32,7 +32,7 @@ it('shows what went and what came', async () => {
     '+   The plug was out.',
     '  5 · user: Put it in.',
     '  6 · assistant: Done.',
-    '  … 2 rows alike',
+    '  … 2 rows unchanged',
   ])
 })
 

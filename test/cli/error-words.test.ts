@@ -201,16 +201,16 @@ describe('an error of a command', () => {
     const { id } = small.compactions[0]!
     expect(await failing('purge', 'talk', '--yes')).toBe(
       'undertext: Session "talk" has 1 fork, which needs its messages: talk-2.\n' +
-        '`undertext purge --forks keep talk` leaves them what they need; with --forks purge they are purged too.\n',
+        '`undertext purge --forks keep talk` keeps the messages that they need; --forks purge purges them too.\n',
     )
     expect(await failing('fork', 'talk', '--id', 'talk-2')).toBe(
       'undertext: Session "talk-2" already exists.\nChoose another id.\n',
     )
     expect(await failing('fork', 'talk', '--title', 'x'.repeat(2_000))).toBe(
-      'undertext: This is not valid: --title: must not be longer than 1000 characters\n',
+      'undertext: Invalid input: --title: must not be longer than 1000 characters\n',
     )
     expect(await failing('notes', 'add', 'x', '--session', 'talk', '--key', '')).toBe(
-      'undertext: This is not valid: --key: must not be empty\n',
+      'undertext: Invalid input: --key: must not be empty\n',
     )
     expect(await failing('notes', 'forget', id, '--session', 'talk')).toContain(
       '`undertext notes --all --session SESSION` lists them',

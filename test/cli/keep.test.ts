@@ -81,7 +81,7 @@ describe('purge', () => {
     const wrong = await typed('tal\r')
     expect([wrong.exit, await isThere()]).toEqual([130, true])
     expect(wrong.err).toContain(
-      '8 messages and 2 compactions of session talk (The kettle) will be removed for good.',
+      '8 messages and 2 compactions of session talk (The kettle) will be removed permanently.',
     )
     for (const key of ['\x03', '\x04']) {
       const interrupted = await typed(key)
@@ -155,7 +155,7 @@ describe('doctor', () => {
     expect(exit).toBe(1)
     expect(json).toMatchObject({
       problems: [
-        { code: 'INVALID_INPUT', message: 'This is not valid: UNDERTEXT_THRESHOLD: must be a number' },
+        { code: 'INVALID_INPUT', message: 'Invalid input: UNDERTEXT_THRESHOLD: must be a number' },
       ],
     })
   })

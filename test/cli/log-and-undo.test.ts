@@ -41,7 +41,7 @@ describe('log', () => {
     const { lines } = await run('log', 'talk')
     expect(lines).toContain(`  ● condense ${outer.id}  in force`)
     expect(lines).toContain(`    ● condense ${inner.id}  in force`)
-    expect(lines).toContain(`      beneath ${outer.id}`)
+    expect(lines).toContain(`      below ${outer.id}`)
     const { json } = await run('log', 'talk', '--json')
     const { runs } = json as {
       runs: { compactions: { id: string; depth: number; dependents: string[] }[] }[]
@@ -54,7 +54,7 @@ describe('log', () => {
     const { lines } = await run('log', 'talk', '--limit', '1')
     expect(lines[0]).toContain(small.compactions[1]!.runId)
     expect(lines.at(-1)).toBe('1 older run not shown')
-    expect((await run('log', 'older')).out).toBe('Nothing was done to session older but appending.\n')
+    expect((await run('log', 'older')).out).toBe('Messages were only appended to session older.\n')
   })
 })
 
@@ -77,13 +77,13 @@ describe('undo and redo', () => {
     })
     expect(await run('undo', 'talk', id)).toMatchObject({
       exit: 0,
-      out: 'Nothing to undo: it is undone already, or never was in force.\n',
+      out: 'Nothing to undo: it is already undone, or was never in force.\n',
     })
     const redone = await run('redo', 'talk', id)
     expect(redone.out).toBe(
       `Redone: condense ${id} (4 rows hidden, 1 row inserted)\nThe view: 8 → 5 rows, ${after} → ${before} tokens.\n`,
     )
-    expect((await run('redo', 'talk', id)).out).toBe('Nothing to redo: it is in force already.\n')
+    expect((await run('redo', 'talk', id)).out).toBe('Nothing to redo: it is already in force.\n')
   })
 
   it('name what builds on it, and take it along with --cascade', async () => {
@@ -189,7 +189,7 @@ describe('undo and redo by the id of a run', () => {
     const { id, runId } = small.compactions[0]!
     await run('undo', 'talk', id)
     expect((await run('undo', 'talk', runId)).out).toBe(
-      'Nothing to undo: it is undone already, or never was in force.\n',
+      'Nothing to undo: it is already undone, or was never in force.\n',
     )
     const redone = await run('redo', 'talk', runId)
     expect(redone).toMatchObject({ exit: 0, out: expect.stringMatching(/^Nothing to redo:\n/) })

@@ -41,7 +41,7 @@ it('stats --at shows how full the context was, and says that it was then', async
   expect(models).toMatchObject([{ estimated: then!.estimated, moment: { position, auditNo } }])
   const { lines } = await run('stats', '--at', 'position:3')
   expect(lines.at(-1)).toBe(
-    `The context is that of the past, after position 3 and entry ${auditNo} of the audit; counts and usage are of today.`,
+    `The context is as of the past, after position 3 and entry ${auditNo} of the audit; counts and usage are current.`,
   )
   const now = JSON.parse((await run('stats', '--at', 'now', '--json')).out) as { models: object[] }
   expect(now.models[0]).not.toHaveProperty('moment')

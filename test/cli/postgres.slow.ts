@@ -314,7 +314,7 @@ describe.skipIf(server === undefined)('over a server', () => {
       expect(await over(database, argv)).toMatchObject({ exit: 5, out: '' })
     const { exit, out } = await over(database, ['doctor'])
     expect(exit).toBe(1)
-    expect(out).toContain('✗ It holds no tables of undertext.')
+    expect(out).toContain('✗ It has no undertext tables.')
     expect(
       await query(database, "select relname from pg_class where relnamespace = 'undertext'::regnamespace"),
     ).toEqual([['notes']])

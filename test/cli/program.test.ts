@@ -64,7 +64,7 @@ describe('wrong use', () => {
     [['sessions', '--limt', '3'], "Unknown option '--limt'.", 'Did you mean --limit?'],
     [
       ['sessions', '--limit', 'x'],
-      'It must be a whole number from 1 up.',
+      'It must be a whole number, at least 1.',
       '`undertext help sessions` shows what there is.',
     ],
     [

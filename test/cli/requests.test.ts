@@ -119,6 +119,6 @@ it('names what changed before reasoning that its model checks', async () => {
   expect(first!.changed).toBeNull()
   expect(third!.changed).toMatchObject({ system: true, tools: false, invalidatedReasoning: { blocks: 1 } })
   expect((await requests('thinks', 'r3')).lines[2]).toMatch(
-    /^Other than in the request before: system, invalidates 1 block \(\d+ tokens?\) of reasoning\.$/,
+    /^Changed since the previous request: system, invalidates 1 block \(\d+ tokens?\) of reasoning\.$/,
   )
 })

@@ -129,7 +129,7 @@ it('tells of parts in words', () => {
     { kind: 'media', text: '[image image/png, 1.5 KB]' },
     { kind: 'media', text: '[file a␊b.pdf application/pdf, 3 B]' },
     { kind: 'media', text: '[image, https://example.com/a.png]' },
-    { kind: 'media', text: '[reasoning only anthropic can read]' },
+    { kind: 'media', text: '[reasoning that only anthropic can read]' },
     { kind: 'failure', head: '← failed, 2 B', text: 'no' },
     { kind: 'result', head: '← 3 B', text: 'yes' },
   ])
@@ -184,6 +184,6 @@ it('describes rows without content, empty sessions and rewound rows', async () =
   const { lines } = await show('quiet', '--full', '--to', '1')
   expect(lines.slice(-2)).toEqual([
     `1 · tool · ${iso(createdAt)} · hidden: taken out by ${taken!.id}, ${iso(taken!.createdAt)}`,
-    '  (nothing that a model is sent)',
+    '  (not sent to models)',
   ])
 })

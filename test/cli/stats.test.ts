@@ -95,7 +95,7 @@ it('tells counts and what hides', async () => {
 
 it('reports that an empty session has nothing to send', async () => {
   const { exit, lines } = await stats('empty')
-  expect([exit, lines.at(-1)]).toEqual([0, 'It holds no message, so there is nothing to send yet.'])
+  expect([exit, lines.at(-1)]).toEqual([0, 'It has no messages, so there is nothing to send yet.'])
   expect((await stats('empty', '--json')).json).toMatchObject({ models: [] })
 })
 
@@ -195,7 +195,7 @@ it('refuses a list of models that names none, and a folder for a file', async ()
     const { exit, err } = await stats('talk', '--model', none)
     expect([exit, err.split('\n')[0]]).toEqual([
       2,
-      `undertext: Option '--model <provider/model>' argument '${none}' is invalid. It names nothing.`,
+      `undertext: Option '--model <provider/model>' argument '${none}' is invalid. It is empty.`,
     ])
   }
   const folder = await stats('talk', '--system-file', small.folder)

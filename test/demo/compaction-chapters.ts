@@ -13,7 +13,7 @@ import { showFill } from './stats-chapter.ts'
 import { counted, figure, milliseconds } from './text.ts'
 
 const IDLE: { readonly [R in IdleReason]: string } = {
-  NOTHING_TO_COMPACT: 'the history is within the target already',
+  NOTHING_TO_COMPACT: 'the history is already within the target',
   NO_PROGRESS: 'no stage found anything it may take',
   SUMMARY_FAILED: 'the summary was not accepted, and nothing else was to be done',
   SAVES_TOO_LITTLE: 'it would save too little',

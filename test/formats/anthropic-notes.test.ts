@@ -229,7 +229,7 @@ describe('what is reported', () => {
     fromAnthropic(conversation, { onNote: (note) => notes.push(note) })
 
     const known = (type: string) => `the neutral form has no part for this ${type} block`
-    const unknown = 'the neutral form has no part for a block of a type that is not known here'
+    const unknown = 'the neutral form has no part for a block of an unknown type'
     expect(notes).toStrictEqual([
       { kind: 'kept', messageIndex: -1, place: 'system[0]', why: unknown },
       { kind: 'kept', messageIndex: 0, place: 'messages[0].content[0]', why: known('redacted_thinking') },

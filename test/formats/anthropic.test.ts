@@ -610,7 +610,7 @@ describe('toAnthropic', () => {
 
   it('refuses a part of an unknown type', () => {
     expect(problemOf(() => blocksSent('user', { type: 'SECRET' } as never))).toBe(
-      '[0].content[0].type: is not a type of a part',
+      '[0].content[0].type: is not a part type',
     )
   })
 })

@@ -157,7 +157,7 @@ describe('what is reported', () => {
     )
 
     const why = (what: string) => `the neutral form has no part for ${what}`
-    const unknown = why('a part of a kind that is not known here')
+    const unknown = why('a part of an unknown kind')
     expect(notes).toStrictEqual([
       { kind: 'kept', messageIndex: 0, place: '[0].parts[0]', why: why('this executableCode') },
       { kind: 'kept', messageIndex: 0, place: '[0].parts[1]', why: why('this piece of a functionCall') },

@@ -226,7 +226,7 @@ describe('failures without text', () => {
     const { messages } = toAnthropic([failed(output)], {
       onNote: ({ kind, place }) => places.push(`${kind} ${place}`),
     })
-    const content = '[The tool failed and said nothing]'
+    const content = '[The tool failed without output]'
     expect(messages).toEqual([
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content, is_error: true }] },
     ])

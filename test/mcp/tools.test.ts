@@ -323,7 +323,7 @@ describe('reading', () => {
       expect(found.data).toEqual({
         ...{ messages: [], complete: true, no_words: true, left_out: ['What', 'is', 'the'] },
       })
-      expect(found.text).toContain('too common to be looked for (What, is, the)')
+      expect(found.text).toContain('too common to search for (What, is, the)')
       const notes = await call('recall_notes', { owner: 'ann', query: 'the' })
       expect(notes.data).toEqual({ notes: [], no_words: true, left_out: ['the'] })
       const some = await call('search_history', { query: 'the xylophone' })

@@ -52,7 +52,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
   it('tells that no word of a query can be looked for, and names those that are too common', async () => {
     const common = await searchLog(store, 's', { query: 'What is it?' })
     expect(common).toMatchObject({ pieces: [], noWords: true, leftOut: ['What', 'is', 'it'] })
-    expect(common.text).toContain('All words of this query are too common to be looked for (What, is, it).')
+    expect(common.text).toContain('All words of this query are too common to search for (What, is, it).')
     const none = await searchLog(store, 's', { query: '?!' })
     expect(none).toMatchObject({ pieces: [], noWords: true })
     expect(none).not.toHaveProperty('leftOut')

@@ -24,7 +24,7 @@ describe('a query', () => {
     expect(readQuery('"the of" ""').phrases).toEqual([])
   })
 
-  it('tells which of its words are too common to be looked for, as written and once each', () => {
+  it('tells which of its words are too common to be searched for, as written and once each', () => {
     expect(readQuery('The kettle: where is it, and WHERE was it?').leftOut).toEqual([
       ...['The', 'where', 'is', 'it', 'and', 'was'],
     ])

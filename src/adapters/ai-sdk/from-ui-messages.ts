@@ -330,7 +330,7 @@ class RowReader {
     const shape = Object.hasOwn(KEPT_PARTS, part.type) ? KEPT_PARTS[part.type] : undefined
     if (shape !== undefined) shape(part, place)
     else if (part.type.startsWith('data-')) dataPart(part, place)
-    else if (!isToolPart(part)) throw invalid(`${place}.type: must be that of a part of a UIMessage`)
+    else if (!isToolPart(part)) throw invalid(`${place}.type: must be the type of a UIMessage part`)
     this.#conversion.note('kept', place, 'models do not read it; it is kept in the metadata of its message')
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject })
   }

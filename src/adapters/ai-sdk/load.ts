@@ -31,7 +31,7 @@ export async function validateMessages(
 
 function refusedMessage(error: unknown, what: string): UndertextError {
   const place = placeOf(error)
-  const sentence = `${what}: ${place === '' ? 'a message' : `messages${place}`} is refused by validateUIMessages of the AI SDK; originalErrorOf returns its error, which quotes the message`
+  const sentence = `${what}: ${place === '' ? 'a message' : `messages${place}`} was rejected by validateUIMessages of the AI SDK; originalErrorOf returns its error, which quotes the message`
   return standingFor(invalid(sentence), error)
 }
 
@@ -128,6 +128,6 @@ async function load(): Promise<AiSdk> {
   }
   // Version 4 also has `generateText`, with other options and models; `convertToModelMessages` is new in 5.
   if (typeof module.generateText !== 'function' || typeof module.convertToModelMessages !== 'function')
-    throw new UndertextError('AI_SDK_UNAVAILABLE', { detail: 'the version that is installed is too old.' })
+    throw new UndertextError('AI_SDK_UNAVAILABLE', { detail: 'the installed version is too old.' })
   return module as unknown as AiSdk
 }

@@ -273,7 +273,7 @@ class MessageWriter {
         return role === 'assistant' ? [exactly(part)] : notSent('only an assistant reasons')
       case 'image': {
         if (role !== 'assistant') return [mediaTo(part, version)]
-        conversion.note('changed', place, 'an assistant shows pictures as files')
+        conversion.note('changed', place, 'images of an assistant are sent as files')
         const { image, mediaType = 'image/*', providerOptions } = part
         return [mediaTo({ type: 'file', data: image, mediaType, ...defined({ providerOptions }) }, version)]
       }
@@ -316,4 +316,4 @@ class MessageWriter {
   }
 }
 
-const TOOL_TEXT = 'a tool has no text of its own: it becomes the user’s'
+const TOOL_TEXT = 'text in a tool message becomes user text'

@@ -96,7 +96,7 @@ export function checkOptions(options: unknown): CheckedOptions {
   const checked = check(optionsSchema, options, 'undertext')
   if (isObject(checked.request)) {
     for (const key of CALL_KEYS)
-      if (Object.hasOwn(checked.request, key)) throw invalid(`undertext: request: ${key} is the call's own`)
+      if (Object.hasOwn(checked.request, key)) throw invalid(`undertext: request: ${key} is set by the call`)
     check(prepareSchema, checked.request, 'undertext: request')
   }
   return checked
@@ -204,7 +204,7 @@ export const turnSchema = z.strictObject({
     .custom<TurnRequestOptions>(isObject, 'must be an object')
     .superRefine((request, context) => {
       for (const key of SET_KEYS)
-        if (Object.hasOwn(request, key)) context.addIssue(`${key} is the turn's own`)
+        if (Object.hasOwn(request, key)) context.addIssue(`${key} is set by the turn`)
     })
     .pipe(prepareSchema as unknown as z.ZodType<TurnRequestOptions, TurnRequestOptions>)
     .optional(),

@@ -8,10 +8,10 @@ import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 
 /** Why this adapter hides messages: `params.why` of the compaction, and a sentence for its readers. */
 const REASONS = {
-  diverged: 'the application went on from an earlier message',
+  diverged: 'the application continued from an earlier message',
   late: 'the question of this answer was rewound meanwhile',
   withdrawn: 'the turn failed before the model answered',
-  rewound: 'the chat went on from an earlier message',
+  rewound: 'the chat continued from an earlier message',
 } as const
 export type Why = keyof typeof REASONS
 

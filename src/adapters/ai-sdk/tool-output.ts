@@ -240,7 +240,7 @@ export function modelOutputTo(
   if (own.denied === true && version === 'v2')
     conversion.note('changed', place, 'ai 5 has no denied calls: a failed result takes its place')
   if (output.type === 'content' && output.isError === true)
-    conversion.note('changed', place, 'content has no sign that the call failed')
+    conversion.note('changed', place, 'content cannot mark the call as failed')
   const toItem = (item: ToolResultContent, index: number): readonly object[] => {
     const written = modelItemTo(item, version)
     const at = `${place}.value[${index}]`

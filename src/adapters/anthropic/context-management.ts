@@ -145,7 +145,7 @@ function inputTokens(value: number | undefined): JsonObject | undefined {
 function openaiEdit(edit: CompactEdit | ClearToolUsesEdit | ClearThinkingEdit, path: string): JsonObject {
   if (edit.type !== 'compact') throw invalid(`${path}: OpenAI has no edit ${edit.type}`)
   if (edit.pauseAfterCompaction !== undefined || edit.instructions !== undefined)
-    throw invalid(`${path}: OpenAI takes a trigger only`)
+    throw invalid(`${path}: OpenAI accepts only a trigger`)
   return defined({ type: OPENAI_COMPACTION, compact_threshold: edit.trigger })
 }
 

@@ -267,9 +267,7 @@ function fromDocument({ type: _, source, title, ...rest }: JsonObject): FilePart
 
 function opaque(block: JsonObject, path: string, conversion: Conversion): ProviderPart {
   // The names of unknown types are not repeated in notes.
-  const what = BLOCKS.has(block.type)
-    ? `this ${block.type} block`
-    : 'a block of a type that is not known here'
+  const what = BLOCKS.has(block.type) ? `this ${block.type} block` : 'a block of an unknown type'
   return conversion.keep(ANTHROPIC, block, path, `the neutral form has no part for ${what}`)
 }
 

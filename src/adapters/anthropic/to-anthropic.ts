@@ -118,8 +118,7 @@ function toMessages(message: Message, index: number, conversion: Conversion): An
   const path = `[${index}].content`
   const runs = typeof message.content === 'string' ? [] : answeredRunsOf(message.content)
   const whole = message.role !== 'assistant' || runs.length < 2
-  if (!whole)
-    conversion.note('changed', path, 'results within an assistant message become messages of the user')
+  if (!whole) conversion.note('changed', path, 'results within an assistant message become user messages')
   const places = placesOf(message.content, path)
   const contents: readonly (string | readonly Part[])[] = whole ? [message.content] : runs
   return contents.flatMap((content, i): AnthropicMessage[] => {
@@ -143,7 +142,7 @@ function toContent(
   if (typeof content === 'string' ? own || !isBlank(content) : own && content.length === 0)
     return typeof content === 'string' ? content : []
   if (typeof content === 'string' || content.length === 0)
-    return leftOut(writing, 'a message without a visible character is refused')
+    return leftOut(writing, 'the API rejects a message without visible characters')
   const parts = role === 'tool' ? resultsFirst(content) : content
   const blocks = parts.flatMap((part) => toBlock(part, place, { ...writing, path: places.get(part)! }) ?? [])
   return blocks.length > 0 ? blocks : undefined
@@ -172,7 +171,7 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
       if (place !== 'user') return leftOut(writing, 'images and files are allowed in user messages only')
       if (isShownAsPlain(part))
         writing.conversion.note('changed', writing.path, 'a text is sent as plain text')
-      return mediaBlock(part) ?? leftOut(writing, 'bytes of this media type are refused')
+      return mediaBlock(part) ?? leftOut(writing, 'the API rejects bytes of this media type')
     case 'provider':
       if (part.provider !== ANTHROPIC) return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
       if (!isObject(part.data) || typeof part.data.type !== 'string')
@@ -188,7 +187,7 @@ function textBlock({ text, providerOptions }: TextPart, writing: Writing): Anthr
   const { fields, isOwn, madeOf } = blockOptions(providerOptions)
   // The AI SDK makes a text of a compaction block; it becomes a block again.
   if (madeOf === 'compaction') return { type: madeOf, content: text } as unknown as AnthropicResultBlock
-  if (isBlank(text) && !isOwn) return leftOut(writing, 'a text without a visible character is refused')
+  if (isBlank(text) && !isOwn) return leftOut(writing, 'the API rejects text without visible characters')
   return { type: 'text', text, ...fields }
 }
 
@@ -200,7 +199,7 @@ function reasoningBlock(
   const { signature, ...rest } = fields
   if (typeof signature === 'string') return { type: 'thinking', thinking: text, signature, ...rest }
   if (redactedData !== undefined) return { type: 'redacted_thinking', data: redactedData }
-  return leftOut(writing, "reasoning without a signature of Anthropic's is refused")
+  return leftOut(writing, 'the API rejects reasoning without a signature of Anthropic')
 }
 
 function callBlock(part: ToolCallPart, { conversion, path }: Writing): AnthropicBlock {
@@ -218,7 +217,7 @@ function callBlock(part: ToolCallPart, { conversion, path }: Writing): Anthropic
 }
 
 /** Replaces the missing content of a failure: the API rejects `is_error` without content. */
-const FAILED_TEXT = '[The tool failed and said nothing]'
+const FAILED_TEXT = '[The tool failed without output]'
 
 function resultBlock(
   { toolCallId, output, providerOptions }: ToolResultPart,

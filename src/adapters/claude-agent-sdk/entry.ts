@@ -97,9 +97,9 @@ export function transcriptOf(key: unknown): Transcript {
   const { projectKey, sessionId, subpath } = key
   if (typeof projectKey !== 'string') throw invalid('key.projectKey: must be a string')
   if (typeof sessionId !== 'string' || sessionId === '')
-    throw invalid('key.sessionId: must be a text, not empty')
+    throw invalid('key.sessionId: must be a non-empty string')
   if (subpath !== undefined && (typeof subpath !== 'string' || subpath === ''))
-    throw invalid('key.subpath: must be a text, not empty, or absent')
+    throw invalid('key.subpath: must be a non-empty string, or absent')
   const owner = ownerOf(projectKey)
   const id = idOf(projectKey, sessionId, subpath)
   if (id.length > MAX_NAME_LENGTH)

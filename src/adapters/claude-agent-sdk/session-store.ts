@@ -49,7 +49,7 @@ async function load(): Promise<FoldSessionSummary> {
   }
   const { foldSessionSummary } = module
   if (typeof foldSessionSummary !== 'function') {
-    const detail = 'the version that is installed has no foldSessionSummary.'
+    const detail = 'the installed version has no foldSessionSummary.'
     throw new UndertextError('CLAUDE_AGENT_SDK_UNAVAILABLE', { detail })
   }
   return foldSessionSummary as FoldSessionSummary

@@ -93,7 +93,7 @@ function flatPieces(row: Row, further: JsonObject, place: string, conversion: Co
     if (texts.length > 0) pieces.push({ role: textRole, content: texts.join('') })
     texts = []
   }
-  if (parts.length === 0) conversion.note('not-sent', place, 'an empty message has no place')
+  if (parts.length === 0) conversion.note('not-sent', place, 'the format has no empty messages')
   for (const [index, part] of parts.entries()) {
     const at = typeof row.content === 'string' ? `${place}.content` : `${place}.content[${index}]`
     if (part.type === 'text') {
@@ -132,10 +132,10 @@ function pieceOf(part: Part, further: JsonObject, place: string, conversion: Con
 }
 
 const REASONS = {
-  reasoning: 'reasoning has no place',
-  image: 'an image has no place',
-  file: 'a file has no place',
-  provider: 'a part only its provider reads has no place',
+  reasoning: 'the format has no reasoning',
+  image: 'the format has no images',
+  file: 'the format has no files',
+  provider: 'the format has no parts that only a provider reads',
 }
 
 function noteOmitted({ output }: ToolResultPart, place: string, conversion: Conversion): void {

@@ -102,7 +102,7 @@ function whole(
   held: string | undefined,
   { conversion }: Reading,
 ): ProviderPart {
-  const what = held === undefined ? 'a part of a kind that is not known here' : `this ${held}`
+  const what = held === undefined ? 'a part of an unknown kind' : `this ${held}`
   return conversion.keep(GOOGLE, data, path, `the neutral form has no part for ${what}`)
 }
 

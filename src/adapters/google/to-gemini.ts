@@ -69,7 +69,7 @@ function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart
 function writeText({ text, providerOptions }: TextPart, writing: Writing): GeminiPart | undefined {
   const options = partOptions(providerOptions)
   if (options === undefined && isBlank(text))
-    return leftOut(writing, 'a text without a visible character is refused')
+    return leftOut(writing, 'the API rejects text without visible characters')
   const { form: _, ...fields } = options?.fields ?? {}
   return { text, ...fields }
 }
@@ -294,12 +294,13 @@ function writeMessage(
   const path = `[${index}].content`
   const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
   const all = partsOf(message)
-  if (all.length === 0 && own === undefined) conversion.leaveOut(path, 'a content without parts is refused')
+  if (all.length === 0 && own === undefined)
+    conversion.leaveOut(path, 'the API rejects a content without parts')
   const arranged = message.role === 'tool' && own === undefined ? resultsFirst(all) : all
   const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
   const places = placesOf(all, path)
   if (runs.length > 1)
-    conversion.note('changed', path, 'results within an assistant message become contents of the user')
+    conversion.note('changed', path, 'results within an assistant message become user contents')
   return (runs.length === 0 ? [[]] : runs).flatMap((run, i): Draft[] => {
     const isModel = message.role === 'assistant' && !isApplicationResult(run[0])
     const sent = writeParts(run, isModel ? 'model' : 'user', places, conversion)

@@ -44,7 +44,7 @@ export function fromLangChain(messages: readonly object[], options?: ConversionO
     const conversion = new Conversion(LANGCHAIN, options)
     const calls: KnownCalls = { names: new Map(), functionCallIds: new FunctionCallIds() }
     const inexact = (place: string): void =>
-      conversion.note('changed', place, 'is not JSON throughout, and is kept as far as JSON allows')
+      conversion.note('changed', place, 'is not entirely JSON, and is kept as far as JSON allows')
     return conversion.messages(messages, 'messages', (message, path) =>
       new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read(),
     )

@@ -242,7 +242,7 @@ class Writer {
       }
       case 'tool-call':
         if (isServed(part)) return [serverCallBlock(part)]
-        this.#conversion.note('not-sent', place, 'a call has no place but in a message of the assistant')
+        this.#conversion.note('not-sent', place, 'a call is sent only in an assistant message')
         return []
       case 'tool-result':
         return [serverResultBlock(part)]

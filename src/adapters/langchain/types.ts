@@ -76,7 +76,7 @@ function contentsOf(message: Fields, path: string): { type: string; className: u
     const className: unknown = Array.isArray(message.id) ? message.id.at(-1) : undefined
     const type = TYPE_OF_CLASS.get(className)
     if (message.type !== 'constructor' || type === undefined)
-      throw invalid(`${path}.id: must name a class of message`)
+      throw invalid(`${path}.id: must name a message class`)
     const { type: _, ...fields }: Fields = objectAt(message.kwargs, `${path}.kwargs`)
     return { type, className, fields }
   }

@@ -180,7 +180,7 @@ function toPlain(message: Message, fields: JsonObject | undefined, place: string
   const { role } = message
   const texts = partsOf(message).flatMap((part, i) => {
     if (part.type === 'text') return [part.text]
-    writing.conversion.note('not-sent', `${place}.content[${i}]`, `a ${role} message is text alone`)
+    writing.conversion.note('not-sent', `${place}.content[${i}]`, `a ${role} message holds only text`)
     return []
   })
   if (texts.length === 0) return []

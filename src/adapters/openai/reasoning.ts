@@ -201,12 +201,12 @@ export function settledItems(drafts: readonly Draft[], note: DraftNote): JsonObj
   return kept.flatMap((draft): JsonObject[] => {
     const { item, asFunction, callId } = draft
     if (asFunction !== undefined && plain.has(callId)) {
-      note(draft, 'changed', 'it is sent as a call of a function, or as the answer to one')
+      note(draft, 'changed', 'it is sent as a function call, or as its result')
       return [asFunction]
     }
     if (!lacking.has(draft)) return [item]
     if (draft.idMayGo) return [withoutId(item)]
-    note(draft, 'not-sent', 'the API refuses it without the reasoning before it')
+    note(draft, 'not-sent', 'the API rejects it without the reasoning before it')
     return []
   })
 }
@@ -215,7 +215,7 @@ function withoutStrayReasoning(drafts: readonly Draft[], note: DraftNote): Draft
   const kept: Draft[] = []
   for (const draft of drafts.toReversed()) {
     const isStray = draft.link?.leads === true && kept.at(-1)?.link?.after !== draft.reasoning
-    if (isStray) note(draft, 'not-sent', 'the API refuses reasoning without the item after it')
+    if (isStray) note(draft, 'not-sent', 'the API rejects reasoning without the item after it')
     else kept.push(draft)
   }
   return kept.reverse()

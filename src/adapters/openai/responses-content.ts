@@ -157,7 +157,7 @@ export function toContentPart(
         return refuse(`only a user or a tool sends ${part.type === 'image' ? 'images' : 'files'}`)
       const sent = part.type === 'image' ? imagePart(part) : filePart(part)
       if (sent !== undefined) return sent
-      conversion.note('changed', place, 'the Responses API accepts no audio: a text names it')
+      conversion.note('changed', place, 'the Responses API does not accept audio: a text replaces it')
       return textPart(unreadableText(part, RESPONSES_MEDIA)!, speaker)
     }
     case 'provider':

@@ -149,7 +149,7 @@ function toOthers(message: Message, path: string, writing: Writing): WireMessage
     // Only text beside results can be sent, as a user message.
     if (role !== 'tool' || part.type !== 'provider')
       return toPart(part, role !== 'system', placeOf(path, i), writing) ?? []
-    writing.leaveOut(placeOf(path, i), 'beside tool results only text has a place')
+    writing.leaveOut(placeOf(path, i), 'only text can accompany tool results')
     return []
   })
   const shape = keptFor(OPENAI, metadata)?.content
@@ -318,7 +318,7 @@ function toPart(part: Part, isUser: boolean, place: string, conversion: Conversi
       return conversion.leaveOut(place, whyNotSent(part.provider, OPENAI))
     }
     case 'reasoning':
-      return conversion.leaveOut(place, 'Chat Completions takes no reasoning')
+      return conversion.leaveOut(place, 'Chat Completions does not accept reasoning')
     case 'tool-call':
       return conversion.leaveOut(place, 'only an assistant calls tools')
     case 'tool-result':

@@ -123,10 +123,10 @@ async function begin(
 /** How to ask a model, in case the echo is not intended. */
 function echoHint(known: Session | undefined): string {
   if (known?.provider === undefined)
-    return 'No model is asked: name one with --provider and --model, or with --url.'
+    return 'No model is called: name one with --provider and --model, or with --url.'
   const model = known.model === undefined ? '' : ` --model ${shellWord(known.model)}`
   return safeLine(
-    `No model is asked. The session was with ${known.provider}: --provider ${shellWord(known.provider)}${model} continues it there.`,
+    `No model is called. The session was with ${known.provider}: --provider ${shellWord(known.provider)}${model} continues it there.`,
   )
 }
 

@@ -65,7 +65,7 @@ async function previewOptionsOf(context: Context, options: CompactOptions): Prom
   const { target, targetTokens, stage, reason, summarize } = options
   const summarizer = await summarizerOf(context, options)
   if (summarize === true && summarizer === undefined)
-    throw new CliError('WRONG_USE', '--summarize asks a model; name it with --summary-model.')
+    throw new CliError('WRONG_USE', '--summarize calls a model; name it with --summary-model.')
   return {
     ...providerAndModel(options),
     signal: context.signal,
@@ -89,7 +89,7 @@ async function summarizerOf(context: Context, options: CompactOptions): Promise<
   if (url === undefined && providerPackage === undefined && !model.includes('/'))
     throw new CliError(
       'WRONG_USE',
-      '--summary-model names no provider: write PROVIDER/MODEL, or add --summary-url.',
+      '--summary-model has no provider: write PROVIDER/MODEL, or add --summary-url.',
     )
   return summarizerBy(await chooseBackend({ model, url, providerPackage, apiKeyEnv }, {}, context))
 }

@@ -28,7 +28,7 @@ export async function showDiff(
     return showDiffOfMoments(context, givenSession, [givenId, givenTo ?? 'now'], full)
   }
   if (givenTo !== undefined)
-    throw new CliError('WRONG_USE', 'Two sides of a diff are moments, such as position:12 and now.')
+    throw new CliError('WRONG_USE', 'A diff of two sides compares moments, such as position:12 and now.')
   const { store, id } = await openSession(context, 'read', givenSession)
   const target = await findCompaction(store, id, givenId)
   const { estimator, provider = 'openai' } = await store.sessions.get(id)
@@ -52,7 +52,7 @@ async function showDiffOfMoments(
 ): Promise<number> {
   const { store, id } = await openSession(context, 'read', givenSession)
   const [from, to] = [await momentOf(store, id, given[0]), await momentOf(store, id, given[1])]
-  if (from === undefined) throw new CliError('WRONG_USE', 'The first moment of a diff is a past one.')
+  if (from === undefined) throw new CliError('WRONG_USE', 'The first moment of a diff must be in the past.')
   const diff = await store.messages.diff(id, from, to)
   if (context.json) {
     const changes = diff.changes.map(({ position = null, compactionId = null, parts = [], ...change }) => ({
@@ -124,7 +124,7 @@ async function* diffText(
     }
     const from = at
     while (at + 1 < differences.length && !isNear(at + 1)) at += 1
-    yield endedLines([shown.style.dim(`  … ${counted(at - from + 1, 'row')} alike`)])
+    yield endedLines([shown.style.dim(`  … ${counted(at - from + 1, 'row')} unchanged`)])
   }
   if (differences.every(({ change }) => change === 'same')) yield 'Both views are the same.\n'
 }

@@ -299,7 +299,7 @@ function storeLines(context: Context, { store }: Report): string[] {
       : well(context, `opens: ${counted(sessions, 'session')}`)
   if (file !== undefined) return [...where, ...fileLines(context, file, opening)]
   const isForeign = server?.schemaVersion === null
-  const foreign = isForeign ? wrong(context, 'It holds no tables of undertext.') : []
+  const foreign = isForeign ? wrong(context, 'It has no undertext tables.') : []
   return [...where, ...about, ...foreign, ...opening]
 }
 
@@ -351,9 +351,7 @@ function fileLines(
   return [
     ...head,
     ...plain(context, pagesText),
-    ...(schema === null
-      ? wrong(context, 'It holds no tables of undertext.')
-      : plain(context, `schema ${schema}`)),
+    ...(schema === null ? wrong(context, 'It has no undertext tables.') : plain(context, `schema ${schema}`)),
     ...opening,
     ...(integrity === undefined ? [] : mark(context, `integrity_check: ${integrity.join('; ')}`)),
   ]

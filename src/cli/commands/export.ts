@@ -95,7 +95,7 @@ function refuseContradictions(
   const wrong = (sentence: string, hint?: string): never => {
     throw new CliError('WRONG_USE', sentence, hint === undefined ? {} : { hint })
   }
-  if (all && given.length > 0) wrong('--all means every session, so none is named beside it.')
+  if (all && given.length > 0) wrong('--all exports every session; omit the ids.')
   if (!all && given.length === 0)
     wrong(
       'There is no session to export.',
@@ -105,7 +105,7 @@ function refuseContradictions(
         : 'Name one, or @ for the newest, or give --all.',
     )
   if ((all || given.length > 1) && format !== 'history')
-    wrong(`Several sessions can be exported as history only, not as ${format}.`, 'Export them one by one.')
+    wrong(`Several sessions can be exported only as history, not as ${format}.`, 'Export them one by one.')
   if (output === undefined && context.out.isTerminal && (format === 'history' || format === 'html'))
     wrong(
       `The format ${format} is for a file or a program, not for a screen.`,
@@ -163,7 +163,7 @@ function exportOf(
         full,
         at,
         onNote: ({ kind, why }) => remark(`${kind}: ${why}`),
-        onMend: ({ kind }) => remark(`mended for the provider: ${kind}`),
+        onMend: ({ kind }) => remark(`repaired for the provider: ${kind}`),
       })
   }
 }
@@ -239,7 +239,7 @@ async function createFile(partial: string, output: string): Promise<FileHandle> 
 }
 
 function existsAlready(output: string): CliError {
-  return new CliError('WRONG_USE', `There is a file ${output} already.`, {
+  return new CliError('WRONG_USE', `${output} already exists.`, {
     hint: 'Give --force to replace it.',
   })
 }

@@ -49,19 +49,19 @@ async function refuseWrongUse(
   { session }: ImportOptions,
 ): Promise<void> {
   if (paths.some((path) => isMeantAsAddress(path, cwd)))
-    throw new CliError('WRONG_USE', 'An address is no file to import.', {
+    throw new CliError('WRONG_USE', 'An address cannot be imported.', {
       hint: '--db names the store to import into, files and folders follow the command.',
     })
   const isOnlyFile =
     paths.length === 1 && (paths[0] === STANDARD_INPUT || !(await isFolder(resolve(cwd, paths[0]!))))
   if (session !== undefined && !isOnlyFile)
-    throw new CliError('WRONG_USE', '--session names one session, so there can be one file only.', {
+    throw new CliError('WRONG_USE', '--session names one session, so only one file can be given.', {
       hint: 'Give --prefix to distinguish the sessions of several files from others.',
     })
   const streams = paths.filter((path) => path === STANDARD_INPUT).length
   if (streams > 1)
-    throw new CliError('WRONG_USE', 'There is one standard input, so - can be given once only.', {
-      hint: './- is a file of that name.',
+    throw new CliError('WRONG_USE', 'There is one standard input, so - can be given only once.', {
+      hint: 'For a file with this name, write ./-.',
     })
   if (streams > 0 && input.isTTY === true)
     throw new CliError('WRONG_USE', 'Nothing is piped into the standard input: it is the terminal.', {

@@ -138,7 +138,7 @@ export function logLines(
   all: number,
 ): string[] {
   if (runs.length === 0 && events.length === 0)
-    return sentence(`Nothing was done to session ${id} but appending.`, out)
+    return sentence(`Messages were only appended to session ${id}.`, out)
   const short = shortIds(
     runs.flatMap(({ runId, compactions }) => [runId, ...compactions.map(({ compaction }) => compaction.id)]),
   )
@@ -168,7 +168,7 @@ function runLines({ runId, at, compactions }: LoggedRun, shown: Shown): string[]
     ),
     ...(applied.length < 2
       ? []
-      : [`  ${fromTo(applied[0]!.tokensBefore, applied.at(-1)!.tokensAfter)} in all`]),
+      : [`  ${fromTo(applied[0]!.tokensBefore, applied.at(-1)!.tokensAfter)} in total`]),
     ...compactions.toReversed().flatMap((one) => compactionLines(one, shown)),
   ]
 }
@@ -184,7 +184,7 @@ function compactionLines(
   const writer = listing(model ?? summarizer, cost !== undefined && money(cost), error)
   const more = [
     [workOf(compaction), fromTo(tokensBefore, tokensAfter), writer].filter((text) => text !== '').join(' · '),
-    ...(dependents.length === 0 ? [] : [`beneath ${dependents.map(shortId).join(', ')}`]),
+    ...(dependents.length === 0 ? [] : [`below ${dependents.map(shortId).join(', ')}`]),
     ...transitions.map((one) => transitionText(one, out)),
   ]
   return [

@@ -25,7 +25,7 @@ export async function notes(
   options: NotesOptions,
 ): Promise<number> {
   if (options.session !== undefined && options.owner !== undefined)
-    throw wrongUse('A note is of a session or of an owner, not of both.')
+    throw wrongUse('A note belongs to a session or to an owner, not to both.')
   if (action === 'list') {
     if (given !== undefined) throw wrongUse('A list takes no text; --search finds notes by their words.')
     return listNotes(context, options)
@@ -84,13 +84,15 @@ async function forgetNote(context: Context, given: string, options: NotesOptions
   const { purge = false, actor, reason } = options
   const store = await context.open('change')
   const id = await noteNamed(context, store, given, options)
-  if (purge && !(await context.confirm(`Remove the text of note ${safeLine(id)} for good?`)))
+  if (purge && !(await context.confirm(`Permanently remove the text of note ${safeLine(id)}?`)))
     throw new CliError('DECLINED', 'Nothing was removed.', { hint: '--yes removes it without asking.' })
   const { changed, removed, filesCleared } = await store.notes.forget(id, { purge, actor, reason })
   const value = { noteId: id, changed, removed, ...(filesCleared === false && { filesCleared }) }
-  const what = purge ? `Removed for good: ${counted(removed, 'note')}.` : `Forgotten: note ${safeLine(id)}.`
+  const what = purge
+    ? `Permanently removed: ${counted(removed, 'note')}.`
+    : `Forgotten: note ${safeLine(id)}.`
   return report(context, value, () => [
-    changed ? context.style.green(what) : 'Nothing to forget: it is not in use already.',
+    changed ? context.style.green(what) : 'Nothing to forget: it is already out of use.',
   ])
 }
 
@@ -111,7 +113,7 @@ async function noteNamed(
     `${JSON.stringify(given)} is part of the ids of ${counted(found.length, 'note')}.`,
     {
       facts: { given, found: found.slice(0, 10), count: found.length },
-      hint: 'Give more of the id.',
+      hint: 'Type more of the id.',
     },
   )
 }

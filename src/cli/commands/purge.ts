@@ -18,7 +18,7 @@ export async function purge(
   if (context.agreed && given !== session && given !== '@')
     throw new CliError(
       'WRONG_USE',
-      `There is no session ${JSON.stringify(given)}, only one that begins so, and nothing was removed.`,
+      `There is no session ${JSON.stringify(given)}, only one whose id begins with it; nothing was removed.`,
       { facts: { given, session }, hint: `With --yes the whole id is needed: ${session}` },
     )
   const { title, counts } = await store.sessions.get(session, { counts: true })
@@ -27,7 +27,7 @@ export async function purge(
   await agree(
     context,
     session,
-    `${counted(counts.messages, 'message')} and ${counted(compactions, 'compaction')} of session ${name} will be removed for good.`,
+    `${counted(counts.messages, 'message')} and ${counted(compactions, 'compaction')} of session ${name} will be removed permanently.`,
   )
   const removed = await store.sessions.purge(session, {
     reason,

@@ -127,7 +127,7 @@ async function show(context: Context, one: RenderedRequest, { fold }: RequestsOp
 
 const WHY: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = {
   renderer: 'another version of the package rendered it',
-  purged: 'a text that was sent is gone',
+  purged: 'a text that was sent no longer exists',
   history: 'the messages that were sent are not those of the history',
 }
 
@@ -150,7 +150,7 @@ function requestLines({ out, style }: Output, one: RenderedRequest, fold: boolea
   const changed =
     one.changed === undefined
       ? []
-      : [`Other than in the request before: ${listing(changedWords(one), reasoningText(one.changed))}.`]
+      : [`Changed since the previous request: ${listing(changedWords(one), reasoningText(one.changed))}.`]
   return [
     style.bold(head),
     verdict,

@@ -57,7 +57,8 @@ async function searching(
   })
   const over = new AbortController()
   const interruption = new Promise<never>((_, reject) => {
-    const fail = (): void => reject(new CliError('INTERRUPTED', 'Interrupted. What is indexed stays.'))
+    const fail = (): void =>
+      reject(new CliError('INTERRUPTED', 'Interrupted. The index built so far is kept.'))
     context.signal.addEventListener('abort', fail, { once: true, signal: over.signal })
   })
   try {
@@ -88,8 +89,8 @@ function hitJson({ sessionId: session, messageId: id, kind, role, position, crea
 export function noWordsText(what: 'message' | 'note', leftOut: readonly string[]): string {
   const why =
     leftOut.length === 0
-      ? 'the query has no word that can be looked for'
-      : `all words of the query are too common to be looked for (${leftOut.join(', ')})`
+      ? 'the query has no word that can be searched for'
+      : `all words of the query are too common to be searched for (${leftOut.join(', ')})`
   return `No ${what} matches: ${why}.`
 }
 

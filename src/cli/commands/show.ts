@@ -79,7 +79,7 @@ export async function showSession(context: Context, given: string, options: Show
   if (viewEpoch !== session.viewEpoch)
     context.err.write(
       context.style.yellow(
-        'undertext: the session was changed while it was read; the output may be partly as before and partly as after.\n',
+        'undertext: the session was changed while it was read; the output may mix the states before and after the change.\n',
       ),
     )
   return EXIT.done
@@ -197,7 +197,7 @@ type Shown = Output & { readonly fold: boolean; readonly shortId: (id: string) =
 function entryLines(entry: Entry, shown: Shown): string[] {
   const { style, out } = shown
   const pieces = shownPieces(partsOf(entry), shown.fold)
-  const nothing = pieces.length === 0 ? ['  (nothing that a model is sent)'] : []
+  const nothing = pieces.length === 0 ? ['  (not sent to models)'] : []
   const heading = headingOf(entry, shown)
   if (entry.hidden !== undefined) {
     const body = pieces.flatMap((piece) => pieceLines(piece, out, (line) => line))
@@ -240,7 +240,7 @@ const PARTICIPLES: { readonly [kind in CompactionKind]: string } = {
   manual: 'taken out',
   provider: 'compacted by its provider',
   preview: 'shown as a preview',
-  repair: 'shown differently for a provider that refused it',
+  repair: 'shown differently for a provider that rejected it',
 }
 
 function reasonOf(

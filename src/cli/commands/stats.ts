@@ -59,10 +59,7 @@ export async function showStats(
     const moment = models[0]?.stats.moment
     if (moment !== undefined) {
       const place = `after position ${moment.position} and entry ${moment.auditNo} of the audit`
-      writeLines(context.out, [
-        '',
-        `The context is that of the past, ${place}; counts and usage are of today.`,
-      ])
+      writeLines(context.out, ['', `The context is as of the past, ${place}; counts and usage are current.`])
     }
   }
   return EXIT.done
@@ -233,7 +230,7 @@ function statsLines(
   const { style, out } = output
   const name = session.title === undefined ? session.id : `${session.id} · ${shownTitle(session.title)}`
   const head = [...sentence(name, out, style.bold), ...sentence(countsText(session), out), '']
-  if (models.length === 0) return [...head, 'It holds no message, so there is nothing to send yet.']
+  if (models.length === 0) return [...head, 'It has no messages, so there is nothing to send yet.']
   const body = models.length === 1 ? oneModel(output, models[0]!) : sideBySide(output, models)
   return [...head, ...body, ...billed(output, usage)]
 }
@@ -322,7 +319,7 @@ function mediaLines({ images, bytes, sizes }: ContextStats): string[] {
 
 function stateOf({ withinBudget, heldBack, shouldCompact }: ContextStats): string {
   if (!withinBudget) return 'too large'
-  if (heldBack === true) return 'fits; compaction is held back, since an automatic one was undone'
+  if (heldBack === true) return 'fits; automatic compaction is paused, because one was undone'
   return shouldCompact ? 'compaction is due' : 'fits'
 }
 
@@ -402,7 +399,7 @@ function sourceOfEstimate(
   const at = time(measured?.at ?? 0, out)
   return {
     measured: `the provider's own report of this request (${at}); ${alone}`,
-    'measured+estimated': `the provider's last report (${count(measured?.inputTokens ?? 0)} tokens, ${at}) and an estimate of what came since; ${alone}`,
+    'measured+estimated': `the provider's last report (${count(measured?.inputTokens ?? 0)} tokens, ${at}) and an estimate of the messages since; ${alone}`,
     calibrated: `the estimator ${estimator}, corrected by ${calibration.ratio.toFixed(3)} after ${count(calibration.samples)} reports on this model`,
     estimated: `the estimator ${estimator}; no provider has reported on this model yet`,
   }[source]
@@ -421,7 +418,7 @@ function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
     package: `the package @pydantic/genai-prices${name}`,
     registry: isAssumed(contextWindow)
       ? `assumed for ${provider}, because the window of this model is not known; ${OWN_WINDOW}`
-      : `the founding table of models${name}`,
+      : `the built-in table of models${name}`,
     default: `assumed, because the window of this model is not known; ${OWN_WINDOW}`,
   }[source]
 }
@@ -430,5 +427,5 @@ function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
 const RESERVE_SOURCES: { readonly [source in ContextStats['outputReserve']['source']]: string } = {
   maxOutputTokens: 'maxOutputTokens, as requested',
   share: 'a share of the window, because maxOutputTokens is not given',
-  most: 'the most that is kept, because maxOutputTokens is not given',
+  most: 'the maximum reserve, because maxOutputTokens is not given',
 }

@@ -83,7 +83,7 @@ function outcomeLines(
   const reasoning = reasoningText(outcome)
   const reasons = unchanged.flatMap((one) => sentence(whyUnchanged(verb, one), out))
   if (!changed) {
-    const why = verb === 'undo' ? ' it is undone already, or never was in force.' : ' it is in force already.'
+    const why = verb === 'undo' ? ' it is already undone, or was never in force.' : ' it is already in force.'
     return [...sentence(`Nothing to ${verb}:${reasons.length > 0 ? '' : why}`, out), ...reasons]
   }
   return [
@@ -123,7 +123,7 @@ function whyUnchanged(
 function restoredBy({ rowsHidden, partsReplaced, rowsInserted }: Compaction): string {
   return listing(
     rowsHidden > 0 && `${counted(rowsHidden, 'row')} visible again`,
-    partsReplaced > 0 && `${counted(partsReplaced, 'part')} as before`,
+    partsReplaced > 0 && `${counted(partsReplaced, 'part')} restored`,
     rowsInserted > 0 && `${counted(rowsInserted, 'row')} hidden`,
   )
 }

@@ -90,7 +90,7 @@ function mediaOf(output: ToolResultOutput): string[] {
 
 /** The line for a part whose content can't be shown. */
 function opaque(what: string, provider: string): string {
-  return safeText(`[${what} only ${provider} can read]`)
+  return safeText(`[${what} that only ${provider} can read]`)
 }
 
 /** `[image image/png, 12.3 KB]`, `[file report.pdf application/pdf, 1.2 MB]`, or its address instead of its size. */

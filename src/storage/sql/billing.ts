@@ -122,7 +122,7 @@ export function* addBilled(
 }
 
 /** Returns the billed tokens of a session, and the recorded facts of its summaries. Throws `SESSION_NOT_FOUND`. */
-export const readUsage = reading('getUsage', function* (sql: Sql, id: string): Work<RecordedUsage> {
+export const readUsage = reading('requests.usage', function* (sql: Sql, id: string): Work<RecordedUsage> {
   const { no } = yield* requireSession(sql, id)
   const models = (yield* sql.all(
     `select ${USAGE.names.join(', ')} from undertext_usage where {family} session = ? order by provider, model`,

@@ -53,7 +53,7 @@ type ExportedWithin = {
 }
 
 /** Reads all data of a session that is small or changes, as of one moment. Throws `SESSION_NOT_FOUND`, `STORE_CORRUPT`. */
-export const exportHead = reading('exportSession', readHead)
+export const exportHead = reading('sessions.export', readHead)
 
 /** Like `exportHead`, within the caller's transaction. */
 export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
@@ -246,7 +246,7 @@ const MAX_BYTES = 4_000_000
  * written once. Throws `STORE_CORRUPT`, and `SESSION_NOT_FOUND` if the session was purged since.
  */
 export const exportRows = reading(
-  'exportSession',
+  'sessions.export',
   function* (sql: Sql, exported: ExportedHead, after: number): Work<ExportedRows> {
     const { session } = exported.head
     const { no } = exported.within as ExportedWithin

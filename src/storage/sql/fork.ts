@@ -73,7 +73,7 @@ type Forking = {
 
 /** Copies a session, see `Storage.fork`. */
 export const forkSession = writing(
-  'forkSession',
+  'sessions.fork',
   function* (sql: Sql, id: string, { id: newId, title, at, actor }: ForkRequest): Work<Session> {
     if ((yield* readSession(sql, newId)) !== undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: newId })
@@ -104,7 +104,7 @@ export function* bringBack(
   { fork, incarnation, from, to, actor, reason }: BroughtBack,
 ): Work<AppendedMessage> {
   const writing = { sessionId, messages: [message], previewing: undefined }
-  return yield* writeMessages(sql, 'bringBack', writing, function* (write): Work<AppendedMessage> {
+  return yield* writeMessages(sql, 'sessions.bringBack', writing, function* (write): Work<AppendedMessage> {
     yield* sql.enterAlone(sessionId)
     const { no } = yield* requireSession(sql, sessionId)
     // The fork or its origin may have been purged while the summary was written.
@@ -120,7 +120,7 @@ export function* bringBack(
 }
 
 /** Returns the direct forks of a session, oldest first. */
-export const listForks = reading('listForks', function* (sql: Sql, id: string): Work<Session[]> {
+export const listForks = reading('sessions.forks', function* (sql: Sql, id: string): Work<Session[]> {
   const { no } = yield* requireSession(sql, id)
   return yield* sessionsWhere(sql, `${FORKS_OF} and staged_by is null order by no`, no)
 })

@@ -28,7 +28,7 @@ type StoredJob = {
 }
 
 export const enqueueJob = writing(
-  'compactInBackground',
+  'jobs.start',
   function* (
     sql: Sql,
     id: string,
@@ -85,10 +85,10 @@ export function* claimJob(
   mostAttempts: number,
 ): Work<ClaimedJob | undefined> {
   // Usually there is no open job, and then no write lock is needed.
-  const seen = yield* sql.outside('compactInBackground', () => openOfId(sql, id))
+  const seen = yield* sql.outside('jobs.start', () => openOfId(sql, id))
   if (seen === undefined) return undefined
   if (!(yield* isDue(sql, seen))) return yield* shorten(sql, seen)
-  return yield* sql.write('compactInBackground', function* () {
+  return yield* sql.write('jobs.start', function* () {
     const open = yield* openOfId(sql, id)
     if (open === undefined || !(yield* isDue(sql, open))) return undefined
     const now = Date.now()
@@ -127,7 +127,7 @@ function* shorten(sql: Sql, { job, expires }: StoredJob): Work<undefined> {
 }
 
 const setExpiry = writing(
-  'compactInBackground',
+  'jobs.start',
   function* (sql: Sql, id: string, jobId: string, runId: string, expires: number): Work<boolean> {
     yield* sql.enter(id)
     const statement =
@@ -166,7 +166,7 @@ export function* renewJob(
 }
 
 export const endJob = writing(
-  'compactInBackground',
+  'jobs.start',
   function* (sql: Sql, id: string, jobId: string, runId: string, end: JobEnd): Work<boolean> {
     yield* sql.enter(id)
     const changed = yield* sql.change(
@@ -212,7 +212,7 @@ export function* settleJob(
 export function* cancelJob(sql: Sql, jobId: string): Work<Job | undefined> {
   const known = yield* readJob(sql, jobId)
   if (known === undefined) return undefined
-  return yield* sql.write('cancel', function* () {
+  return yield* sql.write('jobs.cancel', function* () {
     yield* sql.enter(known.sessionId)
     const changed = yield* sql.change(
       `update undertext_jobs set state = 'cancelled', ${ENDED} where {family} id = ? and ${OPEN}`,
@@ -223,7 +223,7 @@ export function* cancelJob(sql: Sql, jobId: string): Work<Job | undefined> {
   })
 }
 
-export const readJob = outside('getJob', function* (sql: Sql, jobId: string): Work<Job | undefined> {
+export const readJob = outside('jobs.get', function* (sql: Sql, jobId: string): Work<Job | undefined> {
   return (yield* findJob(sql, 'j.id = ?', jobId))?.job
 })
 
@@ -231,14 +231,14 @@ export function* readOpenJob(
   sql: Sql,
   id: string,
 ): Work<{ readonly job: Job; readonly isHeld: boolean } | undefined> {
-  const open = yield* sql.outside('whenIdle', () => openOfId(sql, id))
+  const open = yield* sql.outside('jobs.whenIdle', () => openOfId(sql, id))
   if (open === undefined) return undefined
   if (!(yield* isHeld(sql, open))) return { job: open.job, isHeld: false }
   if (!sql.readonly) yield* shorten(sql, open)
   return { job: open.job, isHeld: true }
 }
 
-export const readJobs = reading('listJobs', function* (sql: Sql, id: string, limit: number): Work<Job[]> {
+export const readJobs = reading('jobs.list', function* (sql: Sql, id: string, limit: number): Work<Job[]> {
   const { no } = yield* requireHead(sql, id)
   const rows = yield* sql.all(
     `${SELECT} where {family j} j.session = ? order by j.no desc limit ?`,
@@ -248,7 +248,7 @@ export const readJobs = reading('listJobs', function* (sql: Sql, id: string, lim
   return rows.map((row) => decode(row).job)
 })
 
-export const readWaiting = outside('whenIdle', function* (sql: Sql, limit: number): Work<string[]> {
+export const readWaiting = outside('jobs.whenIdle', function* (sql: Sql, limit: number): Work<string[]> {
   const statement = `select s.id from undertext_jobs j join undertext_sessions s on {same s j} s.no = j.session where j.${OPEN} order by j.no limit ?`
   return (yield* sql.all(statement, limit)).map((row) => row[0] as string)
 })

@@ -404,7 +404,7 @@ type Saving = {
 
 /** Returns a point and the time of its last message or audit entry, in milliseconds since 1970; `undefined` for an empty point. */
 export const readPoint = reading(
-  'getMoment',
+  'messages.moment',
   function* (
     sql: Sql,
     id: string,
@@ -530,7 +530,7 @@ const NARROW = `select m.kind, m.role, m.position, m.ordinal, m.id, m.created_at
 
 /** Returns the rows that the views of two moments show differently. Reads no contents. */
 export const readDiff = reading(
-  'diffViews',
+  'messages.diff',
   function* (sql: Sql, id: string, from: Moment, to: Moment | undefined): Work<PastDiff> {
     const session = yield* requireHead(sql, id)
     const first = yield* sideOf(sql, session, yield* pointOf(sql, session, from))

@@ -42,7 +42,7 @@ export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship:
   const { key, source } = note
   const forOwner = 'owner' in scope ? scope.owner : undefined
   if (source !== undefined) yield* requireMessages(sql, source.sessionId, [source.messageId], forOwner)
-  return yield* sql.write('remember', function* () {
+  return yield* sql.write('notes.add', function* () {
     const place = yield* enterScope(sql, scope)
     const { session, owner } = place
     // The number is read first, so that a writer that adds a note after this read takes the same number and retries.
@@ -89,7 +89,7 @@ function* recordEvent(
   yield* sql.run('update undertext_sessions set version = version + 1 where {family} no = ?', session)
 }
 
-export const listNotes = reading('recall', function* (sql: Sql, scope: NoteScope, query: NoteQuery): Work<
+export const listNotes = reading('notes.list', function* (sql: Sql, scope: NoteScope, query: NoteQuery): Work<
   Note[]
 > {
   const place = yield* enterScope(sql, scope)
@@ -127,7 +127,7 @@ export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<
     throw new UndertextError('NOTE_NOT_FOUND', { noteId })
   }
   if (!request.purge)
-    return yield* sql.write('forget', function* () {
+    return yield* sql.write('notes.forget', function* () {
       const { place, note } = yield* requireNote(sql, scope, noteId)
       if (note.state !== 'current') return { changed: false, removed: 0 }
       yield* sql.run(
@@ -145,7 +145,7 @@ export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<
 
 /** Removes a note and the earlier notes of its key, which state the same fact in other words. */
 const purgeNote = erasing(
-  'forget',
+  'notes.forget',
   function* (sql: Sql, scope: NoteScope, noteId: string, { actor, reason }: Authorship): Work<number> {
     const { place, note } = yield* requireNote(sql, scope, noteId)
     const [which, values] =
@@ -186,7 +186,7 @@ export function* purgedNotes(sql: Sql): Work<Set<string>> {
 }
 
 /** Returns whether the audit lists a note as purged. */
-const wasPurged = outside('forget', function* (sql: Sql, noteId: string): Work<boolean> {
+const wasPurged = outside('notes.forget', function* (sql: Sql, noteId: string): Work<boolean> {
   const rows = yield* sql.all(
     "select detail from undertext_audit where event = 'forgotten' and {instr}(detail, ?) > 0",
     stringifyJson(noteId),
@@ -201,7 +201,7 @@ function purgedBy(detail: unknown): string[] {
 }
 
 /** Finds the scope of a note. The family isn't known yet, so the statement searches all of them. */
-const scopeWith = outside('forget', function* (sql: Sql, noteId: string): Work<NoteScope | undefined> {
+const scopeWith = outside('notes.forget', function* (sql: Sql, noteId: string): Work<NoteScope | undefined> {
   const row = yield* sql.get(
     `select s.id, n.owner from undertext_notes n left join undertext_sessions s on {same s n} s.no = n.session
        where n.id = ?`,

@@ -58,7 +58,7 @@ function* requireKeys(sql: Sql, session: Named, messageIds: readonly string[]): 
 
 /** Throws `MESSAGE_NOT_FOUND` for the first id without a row in the session. */
 export const requireMessages = reading(
-  'hideMessages',
+  'compactions.hide',
   function* (sql: Sql, id: string, messageIds: readonly string[], owner?: string): Work<void> {
     yield* requireKeys(sql, yield* requireSession(sql, id, owner), messageIds)
   },

@@ -18,7 +18,7 @@ export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work
 }
 
 const removeSession = erasing(
-  'purgeSession',
+  'sessions.purge',
   function* (sql: Sql, id: string, { forks, ...authorship }: PurgeRequest): Work<Purged> {
     yield* sql.enterAlone(id)
     const session = yield* requireSession(sql, id)

@@ -139,7 +139,7 @@ export function showing(
 
 /** Recounts all rows of a session with an estimator, and records the estimator. Throws `SESSION_NOT_FOUND`. */
 export const reestimate = writing(
-  'reestimate',
+  'sessions.reestimate',
   function* (sql: Sql, id: string, estimator: Estimator): Work<StoredSession> {
     const session = yield* requireSession(sql, id)
     yield* recountRows(sql, session.no, estimator, (row) => writeRecounted(sql, row))

@@ -82,7 +82,7 @@ export const recordRequest = writing(
  * request. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`.
  */
 export const recordAnswer = writing(
-  'recordAnswer',
+  'requests.recordAnswer',
   function* (sql: Sql, id: string, request: string, range: PositionRange): Work<boolean> {
     const session = yield* requireHead(sql, id)
     const no = requireNo(session, request)
@@ -171,7 +171,7 @@ function* insertRequest(
 
 /** Returns the requests of a session, oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` for an unknown `after`. */
 export const readRequests = reading(
-  'listRequests',
+  'requests.list',
   function* (sql: Sql, id: string, { after, limit }: RequestQuery): Work<StoredRequest[]> {
     const session = yield* requireHead(sql, id)
     const from = after === undefined ? 0 : requireNo(session, after)
@@ -223,7 +223,7 @@ function* positionOf(sql: Sql, session: SessionHead, messageId: string): Work<nu
  * `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `STORE_CORRUPT`.
  */
 export const readRequest = reading(
-  'getRequest',
+  'requests.get',
   function* (sql: Sql, id: string, key: RequestKey): Work<FoundRequest> {
     const session = yield* requireHead(sql, id)
     const request = yield* findRequest(sql, session, key)

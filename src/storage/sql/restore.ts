@@ -53,7 +53,7 @@ import { mapped, type Work } from './work.ts'
 
 /** Reserves numbers for compactions; returns the first. */
 export function* reserveCompactions(sql: Sql, importId: string, count: number): Work<number> {
-  return yield* sql.write('restoreSession', function* () {
+  return yield* sql.write('sessions.import', function* () {
     const { no: session } = yield* requireImport(sql, importId)
     const first = yield* sql.nextNo('undertext_compactions', session, count)
     if (first !== null) return first
@@ -90,7 +90,7 @@ export function* restoreAudit(
   entries: readonly AuditRecord[],
 ): Work<number[]> {
   const references = referencesOf(restoring)
-  return yield* sql.write('restoreSession', function* () {
+  return yield* sql.write('sessions.import', function* () {
     const { no } = yield* requireImport(sql, restoring.importId)
     return yield* mapped(entries, function* (entry) {
       const key = yield* sql.nextNo('undertext_audit', no)
@@ -115,7 +115,7 @@ export function* restoreCompactions(
 ): Work<void> {
   const references = referencesOf(restoring)
   const named = (ids: readonly string[]): number[] => ids.map((id) => references.numbers.get(id)!)
-  yield* sql.write('restoreSession', function* () {
+  yield* sql.write('sessions.import', function* () {
     yield* requireImport(sql, restoring.importId)
     const session = yield* requireSession(sql, restoring.importId)
     for (const [index, record] of compactions.entries()) {
@@ -182,10 +182,10 @@ const INSERT_NOTE = insertInto('undertext_notes', ['session', 'owner', ...NOTE.n
 export function* settleRestored(sql: Sql, restoring: Restoring): Work<void> {
   const { importId, head } = restoring
   // Counting reads all rows, but needs no write lock, because an import in progress has no other writer.
-  const counted = yield* sql.read('restoreSession', function* () {
+  const counted = yield* sql.read('sessions.import', function* () {
     return yield* countAll(sql, (yield* requireImport(sql, importId)).no)
   })
-  yield* sql.write('restoreSession', function* () {
+  yield* sql.write('sessions.import', function* () {
     const { no } = yield* requireImport(sql, importId)
     yield* releaseNumbers(sql, restoring)
     const references = referencesOf(restoring)
@@ -271,7 +271,7 @@ export function* restoreRows(sql: Sql, restoring: Restoring, rows: readonly Rest
   const estimator = estimatorOf(sql, restoring.head.session)
   const byId = new Map(restoring.head.compactions.map(({ id }, index) => [id, index] as const))
   const prepared = rows.map((row) => prepare(restoring, row, byId, estimator))
-  yield* sql.write('restoreSession', function* () {
+  yield* sql.write('sessions.import', function* () {
     const { no } = yield* requireImport(sql, restoring.importId)
     if (sql.isRemote) {
       const ids = rows.flatMap(({ row }) => (row.type === 'message' ? (row.id ?? []) : []))

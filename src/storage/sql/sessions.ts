@@ -46,7 +46,7 @@ export function* readSession(sql: Sql, id: string): Work<StoredSession | undefin
   return row && decodeSession(row)
 }
 
-export const getSession = outside('getSession', readSession)
+export const getSession = outside('sessions.get', readSession)
 
 /** The fields needed to read the rows of a session. */
 export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'messageCount'> & {
@@ -233,7 +233,7 @@ export function* insertSession(
 }
 
 export const createSession = writing(
-  'createSession',
+  'sessions.create',
   function* (sql: Sql, id: string, fields: SessionFields, estimator: string): Work<StoredSession> {
     if ((yield* readSession(sql, id)) !== undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: id })
@@ -254,7 +254,7 @@ const NEWEST_AT = `coalesce((select case when m.created_at < undertext_sessions.
 
 type Listed = StoredSession & ListedSession
 
-export const listSessions = reading('listSessions', function* (sql: Sql, query: SessionQuery): Work<
+export const listSessions = reading('sessions.list', function* (sql: Sql, query: SessionQuery): Work<
   Listed[]
 > {
   if (query.after !== undefined) yield* requireSession(sql, query.after.id, query.owner)
@@ -327,7 +327,7 @@ function contains(text: unknown, lowerCase: string): boolean {
 }
 
 /** Counts the rows of a session. Reads all of them, without contents. */
-export const countMessages = outside('countMessages', function* (sql: Sql, id: string): Work<MessageCounts> {
+export const countMessages = outside('sessions.get', function* (sql: Sql, id: string): Work<MessageCounts> {
   const { no, messageCount, visibleCount } = yield* requireSession(sql, id)
   const row = yield* sql.get(
     `select count(*) from undertext_messages where {family} session = ? and ${SILENT}`,
@@ -337,12 +337,12 @@ export const countMessages = outside('countMessages', function* (sql: Sql, id: s
   return { messages: messageCount - bookkeeping, bookkeeping, visible: visibleCount }
 })
 
-export const estimatorNames = outside('listSessions', function* (sql: Sql): Work<string[]> {
+export const estimatorNames = outside('sessions.list', function* (sql: Sql): Work<string[]> {
   const rows = yield* sql.all('select distinct estimator from undertext_sessions where staged_by is null')
   return rows.map(([name]) => name as string)
 })
 
-export const newestSession = outside('listSessions', function* (sql: Sql, archived: boolean): Work<
+export const newestSession = outside('sessions.list', function* (sql: Sql, archived: boolean): Work<
   string | undefined
 > {
   const [first] = yield* page(sql, 'id', { archived, limit: 1 })
@@ -350,7 +350,7 @@ export const newestSession = outside('listSessions', function* (sql: Sql, archiv
 })
 
 export const updateSession = writing(
-  'updateSession',
+  'sessions.update',
   function* (
     sql: Sql,
     id: string,
@@ -383,7 +383,7 @@ export function* updateFields(
 }
 
 export const archiveSession = writing(
-  'archiveSession',
+  'sessions.archive',
   function* (sql: Sql, id: string, archived: boolean): Work<StoredSession> {
     const before = yield* requireSession(sql, id)
     if ((before.archivedAt !== undefined) === archived) return before

@@ -50,7 +50,7 @@ function rowsWhere(condition: string): string {
 
 /** Returns a summary with the rows that it represents, expanded `depth` levels deep. Throws the errors of `Storage.expand`. */
 export const expandSummary = reading(
-  'expand',
+  'messages.expand',
   function* (sql: Sql, id: string, summaryId: string, depth: number): Work<ExpandedSummary> {
     const session = yield* requireSession(sql, id)
     const key = yield* requireKey(sql, session, summaryId)
@@ -66,7 +66,7 @@ export const expandSummary = reading(
 
 /** Returns a page of the log's messages that a summary represents. Throws the errors of `Storage.sources`. */
 export const readSources = reading(
-  'getSources',
+  'messages.expand',
   function* (sql: Sql, id: string, summaryId: string, { after, limit }: SourceQuery): Work<StoredMessage[]> {
     const session = yield* requireSession(sql, id)
     const root = yield* summaryRow(sql, session, yield* requireKey(sql, session, summaryId))

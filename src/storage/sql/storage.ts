@@ -135,7 +135,7 @@ export function storageOver(engine: Engine): Storage {
 }
 
 const readAudit = reading(
-  'getAuditLog',
+  'sessions.audit',
   function* (sql: Sql, id: string, query: { after: number; limit: number }): Work<AuditEntry[]> {
     const session = yield* sessions.requireSession(sql, id)
     const rows = yield* sql.all(

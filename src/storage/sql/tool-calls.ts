@@ -39,7 +39,7 @@ export const TOOL_QUERIES = {
 
 /** Returns a call with its input and output; `undefined` if it is unknown. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
 export const readToolOutput = reading(
-  'getToolOutput',
+  'messages.toolOutput',
   function* (
     sql: Sql,
     id: string,
@@ -86,7 +86,7 @@ function* rowsOfId(sql: Sql, session: StoredSession, callId: string, newestOnly:
 
 /** Returns the calls after a position, in whole messages. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
 export const readToolCalls = reading(
-  'listToolCalls',
+  'messages.toolCalls',
   function* (sql: Sql, id: string, { after, limit }: ToolCallQuery): Work<ToolCall[]> {
     const session = yield* requireSession(sql, id)
     const estimator = estimatorOf(sql, session)

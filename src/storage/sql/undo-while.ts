@@ -14,7 +14,7 @@ import type { Work } from './work.ts'
  * Throws the errors of `Storage.undoWhile`.
  */
 export const undoWhile = writing(
-  'undoIfFits',
+  'undoCompaction',
   function* (
     sql: Sql,
     id: string,

@@ -206,13 +206,13 @@ function decodeMeasurement(row: Row): Measurement {
 export function* recordUsage(sql: Sql, id: string, usage: UsageReport): Work<UsageOutcome> {
   // In PostgreSQL, all sessions of a model would queue for its rows, which are therefore updated in their own short transaction.
   const isApart = sql.isShared
-  const { outcome, report } = yield* sql.write('recordUsage', function* () {
+  const { outcome, report } = yield* sql.write('requests.recordUsage', function* () {
     const noted = yield* noteReport(sql, id, usage)
     return isApart ? noted : { ...noted, outcome: yield* learn(sql, usage, noted) }
   })
   if (!isApart) return outcome
   try {
-    return yield* sql.write('recordUsage', () => learn(sql, usage, { outcome, report }))
+    return yield* sql.write('requests.recordUsage', () => learn(sql, usage, { outcome, report }))
   } catch (error) {
     // The report is stored. An error now would make the caller retry and count it twice, while a missing sample of a statistic does no
     // harm.
@@ -365,7 +365,7 @@ function* writeLimit(sql: Sql, { provider, model }: ModelKey, { kind, tokens }: 
 
 /** Records a limit that a provider reported for a model; returns the limit of this kind that now applies. */
 export const learnLimit = writing(
-  'learnLimit',
+  'limits.set',
   function* (sql: Sql, provider: string, model: string, limit: NamedLimit): Work<number> {
     yield* writeLimit(sql, { provider, model }, limit)
     const row = yield* sql.get(
@@ -380,7 +380,7 @@ export const learnLimit = writing(
 
 /** Removes the learned limits of a model; returns whether there were any. */
 export const forgetLimit = writing(
-  'forgetLimit',
+  'limits.forget',
   function* (sql: Sql, provider: string, model: string): Work<boolean> {
     return (
       (yield* sql.change('delete from undertext_limits where provider = ? and model = ?', provider, model)) >
@@ -390,7 +390,7 @@ export const forgetLimit = writing(
 )
 
 /** Returns all learned limits, by provider and model. */
-export const readLimits = outside('listLimits', function* (sql: Sql): Work<LearnedLimit[]> {
+export const readLimits = outside('limits.list', function* (sql: Sql): Work<LearnedLimit[]> {
   const statement =
     'select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind'
   return (yield* sql.all(statement)).map((row) => {

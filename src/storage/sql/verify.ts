@@ -78,8 +78,8 @@ export function* verifySession(
     return { findings, repaired: true }
   }
   // Attempts whose process has died are first marked as expired.
-  if (!sql.readonly) yield* endDead(sql, 'verifySession', id)
-  return repair ? yield* sql.write('verifySession', check) : yield* sql.read('verifySession', check)
+  if (!sql.readonly) yield* endDead(sql, 'sessions.verify', id)
+  return repair ? yield* sql.write('sessions.verify', check) : yield* sql.read('sessions.verify', check)
 }
 
 class Check {

@@ -53,7 +53,7 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
   return {
     ...storage,
     verify: (id, repair) => {
-      finishClearing(connection, 'verifySession')
+      finishClearing(connection, 'sessions.verify')
       return storage.verify(id, repair)
     },
   }

@@ -55,7 +55,7 @@ const SENTENCES = {
     const why =
       leftOut.length === 0
         ? 'This query has no word that can be looked for.'
-        : `All words of this query are too common to be looked for (${named}).`
+        : `All words of this query are too common to search for (${named}).`
     return `${why} Use other words: names, numbers, or a word of the answer.`
   },
   remembered: ({ noteId }: { noteId: string }) => `Remembered as note ${JSON.stringify(noteId)}.`,

@@ -137,15 +137,15 @@ describe('an OpenAI-compatible address', () => {
         .catch((thrown: unknown) => thrown),
     )
     expect(failureSentence(error, 'm')).toBe(
-      'm answered with status 308: it points to https://models.example/v1/chat/completions, and is not followed; name the right address with --url',
+      'm answered with status 308: it redirects to https://models.example/v1/chat/completions, which is not followed; name the right address with --url',
     )
   })
 
   it('reports that a page, or half a JSON value, is not an answer', async () => {
     server.script([{ raw: '<html>Welcome</html>', contentType: 'text/html' }])
-    await expect(ask().reply).rejects.toThrow('no Chat Completions answer. Is the address right?')
+    await expect(ask().reply).rejects.toThrow('is not a Chat Completions answer. Is the address right?')
     server.script([{ raw: '{"choices": [{' }])
-    await expect(ask().reply).rejects.toThrow('The server sent something that is no Chat Completions answer.')
+    await expect(ask().reply).rejects.toThrow('The response of the server is not a Chat Completions answer.')
   })
 
   it('takes contents that are lists of parts', async () => {
@@ -164,7 +164,7 @@ describe('an OpenAI-compatible address', () => {
     server.script([{ status: 400, message, code: 'context_length_exceeded' }])
     const error = await ask().reply.catch((thrown: unknown) => thrown)
     expect(isContextOverflowError(error)).toBe(true)
-    expect(failureSentence(error, 'm')).toMatch(/^m refused the request as too long: This model's maximum/)
+    expect(failureSentence(error, 'm')).toMatch(/^m rejected the request as too long: This model's maximum/)
   })
 
   it('never repeats the key', async () => {

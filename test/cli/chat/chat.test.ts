@@ -74,7 +74,7 @@ describe('undertext chat without a terminal', () => {
     expect(out).toBe('hello\n   2  assistant  hello\n')
     expect(await chat(['--echo'], '/Nothing\n')).toMatchObject({ exit: 2 })
     expect((await chat(['--echo'], 'hello\n/compact\n')).out).toBe(
-      'hello\nNothing to compact: the history is within the target already.\n',
+      'hello\nNothing to compact: the history is already within the target.\n',
     )
   })
 
@@ -88,10 +88,10 @@ describe('undertext chat without a terminal', () => {
       expect(window).toContain('128,000 tokens are assumed: --context-window sets it')
       return [exit, sentence]
     }
-    expect(await endedBy('stop')).toEqual([7, 'The model answered without a word.'])
+    expect(await endedBy('stop')).toEqual([7, 'The model returned an empty answer.'])
     expect(await endedBy('length')).toEqual([
       7,
-      'The model reached the limit of output tokens before it wrote a word; see --max-tokens.',
+      'The model reached the limit of output tokens before it wrote any text; see --max-tokens.',
     ])
     expect(await endedBy('content_filter')).toEqual([7, 'A filter of the provider withheld the answer.'])
     expect(await inStore(async (store) => (await store.sessions.list()).length)).toBe(0)

@@ -136,7 +136,7 @@ describe('undertext compact', () => {
   })
 
   it.each([
-    ['talk', 'the history is within the target already'],
+    ['talk', 'the history is already within the target'],
     ['empty', 'there are no messages'],
   ])('exits with 1 for %s, when there is nothing to do', async (session, why) => {
     const { exit, out } = await compact(session)

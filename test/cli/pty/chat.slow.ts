@@ -229,7 +229,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     await shell.sees(/> ?$/)
     shell.type(CTRL_C)
     expect(await shell.exit()).toBe(0)
-    expect(shell.text()).toContain('There was no turn, and nothing is stored.')
+    expect(shell.text()).toContain('No prompt was answered, so nothing is stored.')
     expect(shell.text()).toContain('exit 0')
     expect(shell.text()).toMatch(/(?<!-)\bicanon\b/)
     expect(shell.text()).toMatch(/(?<!-)\becho\b(?!.*exit)/)

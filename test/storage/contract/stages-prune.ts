@@ -67,7 +67,7 @@ export function describePrune({ open }: Contract): void {
       expect(run!.compacted).toBe(true)
     })
 
-    test('does nothing when the history is within the target already', async () => {
+    test('does nothing when the history is already within the target', async () => {
       const store = await open()
       await appendAll(store, THREE_RESULTS)
       const exact = historyTokens(311, 8)

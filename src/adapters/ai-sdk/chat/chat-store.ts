@@ -230,7 +230,7 @@ function givenMessages(messages: unknown): GivenMessage[] {
   const given = messages.map((message, index) => readGiven(message as UIMessageLike, `messages[${index}]`))
   const seen = new Set<string>()
   for (const [index, { message }] of given.entries()) {
-    if (seen.has(message.id)) throw invalid(`save: messages[${index}].id: another message has it`)
+    if (seen.has(message.id)) throw invalid(`save: messages[${index}].id: is used by another message`)
     seen.add(message.id)
   }
   return given

@@ -119,7 +119,7 @@ export function lastMessageOf(request: unknown): unknown {
   if (messages !== undefined && !Array.isArray(messages)) throw invalid('request.messages: must be an array')
   const last: unknown = messages?.at(-1)
   if (last === undefined && trigger !== 'regenerate-message')
-    throw invalid('request.message: must be there, or request.messages with one')
+    throw invalid('request.message: is required, unless request.messages has a message')
   return last
 }
 
@@ -195,11 +195,15 @@ function submitted(
   const former = stored[at]
   if (role !== 'user') {
     if (role !== 'assistant' || former === undefined || at !== stored.length - 1)
-      throw invalid('request.message: must be a user’s, or the assistant’s that the chat ends with')
+      throw invalid(
+        'request.message: must be a user message, or the assistant message at the end of the chat',
+      )
     if (isSameOrOlder(message, former)) return stored
     const updated = withOutcomes(message.message, former, runs)
     if (updated === undefined)
-      throw invalid('request.message: must have the assistant’s own text, and only outcomes of its calls')
+      throw invalid(
+        'request.message: must have the stored text of the assistant, with only outcomes of its calls added',
+      )
     return isSameOrOlder(updated, former) ? stored : [...stored.slice(0, at), updated]
   }
   const named = stored.findIndex((one) => one.message.id === messageId)

@@ -53,14 +53,14 @@ export async function aiSdkBackend(options: AiSdkOptions): Promise<Backend> {
   const { streamText, convertToModelMessages } = await importFrom(folder, 'ai')
   // Version 4 exports only the first of them.
   if (typeof streamText !== 'function' || typeof convertToModelMessages !== 'function')
-    throw invalid('ai: the version that is installed is too old; 5 is needed')
+    throw invalid('ai: the installed version is too old; version 5 or later is needed')
   const provider = providerIn(await importFrom(folder, name), options.provider)
-  if (provider === undefined) throw invalid(`${name}: no provider of the AI SDK is exported there`)
+  if (provider === undefined) throw invalid(`${name} does not export a provider of the AI SDK`)
   const model = provider.languageModel(id)
   const names = namesOf(model)
   return {
     kind: 'ai-sdk',
-    title: `${names.provider}/${id} by the AI SDK`,
+    title: `${names.provider}/${id} through the AI SDK`,
     ...names,
     ask: (question) => ask(streamText as StreamText, model, names.provider, question),
   }

@@ -66,7 +66,7 @@ async function post(
     if (ok) return response
     if (status >= 300 && status < 400)
       throw new ServerError(
-        `it points to ${headers.get('location') ?? 'another address'}, and is not followed; name the right address with --url`,
+        `it redirects to ${headers.get('location') ?? 'another address'}, which is not followed; name the right address with --url`,
         status,
       )
     const text = await response.text()
@@ -117,7 +117,7 @@ async function readReply(
   return answer.reply()
 }
 
-const NO_ANSWER = 'The server sent something that is no Chat Completions answer.'
+const NO_ANSWER = 'The response of the server is not a Chat Completions answer.'
 
 /** An answer as its pieces arrive. */
 class Answer {

@@ -30,7 +30,7 @@ export async function chooseBackend(
   const { echo, url, providerPackage, apiKeyEnv } = choice
   if (echo === true) {
     if (url !== undefined || providerPackage !== undefined)
-      throw new CliError('WRONG_USE', '--echo asks no model; leave out --url and --provider-package.')
+      throw new CliError('WRONG_USE', '--echo calls no model; omit --url and --provider-package.')
     return echoBackend(providerAndModel(choice))
   }
   if (url !== undefined) return urlBackend(url, choice, last, context.env)
@@ -42,7 +42,7 @@ export async function chooseBackend(
   const { provider, model } = providerAndModel(choice)
   if (provider === undefined && providerPackage === undefined && model === undefined) return echoBackend()
   if (provider === undefined)
-    throw new CliError('WRONG_USE', '--model alone names no provider.', {
+    throw new CliError('WRONG_USE', '--model needs a provider.', {
       hint: 'Write --provider NAME, --model PROVIDER/MODEL, --url ADDRESS, or --echo to count for that model.',
     })
   const chosen = model ?? (last.provider === provider ? last.model : undefined)
@@ -66,8 +66,8 @@ async function urlBackend(
   if (address === undefined || !/^https?:$/.test(address.protocol))
     throw new CliError('WRONG_USE', '--url must be an address like http://localhost:11434/v1.')
   if (address.username !== '' || address.password !== '')
-    throw new CliError('WRONG_USE', '--url must hold no user and no password.', {
-      hint: 'A key goes into an environment variable; name it with --api-key-env.',
+    throw new CliError('WRONG_USE', '--url must not contain a user or a password.', {
+      hint: 'Put the key in an environment variable; name it with --api-key-env.',
     })
   const chosen = model ?? last.model
   if (chosen === undefined) throw modelMissing('--url')
@@ -99,9 +99,9 @@ async function sdkBackend(options: {
     return await aiSdkBackend(options)
   } catch (error) {
     if (!(error instanceof PackageMissingError)) throw error
-    throw new CliError('FAILED', `The AI SDK is needed to ask ${options.provider}, and ${error.message}.`, {
+    throw new CliError('FAILED', `Calling ${options.provider} needs the AI SDK, but ${error.message}.`, {
       facts: { missing: error.packageName },
-      hint: `Install what is needed where you call undertext: npm install ai ${packageOf(options)}`,
+      hint: `Install the packages in the folder where you run undertext: npm install ai ${packageOf(options)}`,
     })
   }
 }

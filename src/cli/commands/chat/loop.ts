@@ -104,24 +104,24 @@ function emptySentence({ calledTools, stopReason }: Reply): string {
   if (calledTools.length > 0)
     return `The model tried to call ${calledTools.join(', ')}; a chat runs no tools.`
   if (isAtOutputLimit(stopReason))
-    return 'The model reached the limit of output tokens before it wrote a word; see --max-tokens.'
+    return 'The model reached the limit of output tokens before it wrote any text; see --max-tokens.'
   if (stopReason === 'content_filter' || stopReason === 'content-filter')
     return 'A filter of the provider withheld the answer.'
-  return 'The model answered without a word.'
+  return 'The model returned an empty answer.'
 }
 
 const STATUS_TEXTS: { readonly [status: string]: string } = {
   401: 'does not accept the API key',
   403: 'does not accept the API key',
   404: 'does not know the model or the address',
-  429: 'asks to wait, or a limit is used up',
+  429: 'asks to wait, or a limit is reached',
 }
 
 /** What went wrong with a call of a model, as a sentence for the terminal. It is not stored. */
 export function failureSentence(error: unknown, title: string): string {
   const code = callFailure(error)
   const words = messageOf(error)
-  if (readOverflow(error) !== undefined) return `${title} refused the request as too long: ${words}`
+  if (readOverflow(error) !== undefined) return `${title} rejected the request as too long: ${words}`
   if (code === 'CONNECTION_FAILED' && !(error instanceof ServerError))
     return `${title} cannot be reached${systemCode(error)}.`
   if (code === 'NO_API_KEY') return `There is no API key for ${title}: ${words}`

@@ -197,7 +197,7 @@ export function textReporter(
     result: (_command, _value, lines) => writeLines(out, lines),
     end(sessionId) {
       if (!isTyped) return
-      if (sessionId === undefined) remark(['There was no turn, and nothing is stored.'], style.dim)
+      if (sessionId === undefined) remark(['No prompt was answered, so nothing is stored.'], style.dim)
       else remark([`Session ${sessionId}`, `Continue: ${commandLine('chat', sessionId)}`], style.dim)
     },
   }

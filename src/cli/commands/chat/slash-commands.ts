@@ -63,15 +63,15 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   {
     name: '/history',
     takes: '[count]',
-    does: 'the newest rows of the log, hidden ones dim',
+    does: 'the newest rows of the log, with hidden rows dimmed',
     needsSession: true,
     run: history,
   },
-  { name: '/model', takes: '[name]', does: 'which model answers; another one from now on', run: model },
+  { name: '/model', takes: '[name]', does: 'show or change the model', run: model },
   {
     name: '/system',
     takes: '[text | -]',
-    does: 'the system prompt; another one, or none with -',
+    does: 'show or change the system prompt; - removes it',
     run: system,
   },
   {
@@ -153,7 +153,7 @@ async function compact(
     system,
     maxOutputTokens,
     target: argument === '' ? undefined : targetOf(argument),
-    reason: 'asked for in the chat',
+    reason: 'requested in the chat',
     signal,
   })
   const json = shown !== undefined && context.json ? planJson(shown, await planRows(store, shown)) : null
@@ -205,7 +205,7 @@ function reportRows({ context, reporter }: Chat, command: string, rows: readonly
 function countOf(argument: string): number {
   if (argument === '') return 20
   if (!/^[1-9]\d{0,6}$/.test(argument))
-    throw new CliError('WRONG_USE', 'The number of rows must be a whole number from 1 up.')
+    throw new CliError('WRONG_USE', 'The number of rows must be a whole number, at least 1.')
   return Number(argument)
 }
 
@@ -264,7 +264,7 @@ function outcomeText(verb: 'undo' | 'redo', target: string, outcome: UndoOutcome
     const what = `${counted(compactionIds.length, 'compaction')}: ${listing(counted(rows, 'row'), counted(parts, 'part'), reasoningText(outcome))}`
     return `${done}: ${what}. ${reverse} ${name} reverses it.`
   }
-  if (unchanged === undefined) return 'It is in that state already; nothing was changed.'
+  if (unchanged === undefined) return 'It is already in that state; nothing was changed.'
   const states = unchanged.map(({ compactionId, status }) => `${compactionId} is ${status}`)
   return `Nothing was changed: ${states.join(', ')}.`
 }

@@ -58,8 +58,8 @@ export type WhyNothing = IdleReason | 'NO_MESSAGES'
 /** Why a session was not compacted: the end of the sentence "Nothing to compact: …". */
 export const WHY_NOTHING: { readonly [reason in WhyNothing]: string } = {
   NO_MESSAGES: 'there are no messages',
-  NOTHING_TO_COMPACT: 'the history is within the target already',
-  NO_PROGRESS: 'the history is over the target, but no stage finds anything it may remove',
+  NOTHING_TO_COMPACT: 'the history is already within the target',
+  NO_PROGRESS: 'the history is over the target, but no stage found anything that it may remove',
   SUMMARY_FAILED: 'a summary was not accepted, and there was nothing else to do',
   VETOED: 'a hook vetoed it',
   SAVES_TOO_LITTLE: 'it would save too little',
@@ -207,7 +207,7 @@ function hidingAction({ inserts }: PlannedCompaction): RowAction {
 const REASONS: { readonly [stage in string | CompactionKind]?: string } = {
   prune: 'an old tool output',
   clear_tool_results: 'an old tool output',
-  deduplicate: 'the same is read again later',
+  deduplicate: 'read again later',
   truncate: 'among the oldest turns',
   sliding_window: 'before the window of newest messages',
   priority_based: 'worth least',
@@ -365,7 +365,7 @@ function insertLines(
   if (inserts.pending)
     return (preview.summaryPending ?? []).flatMap(({ summarizer, messages, inputTokens, maxTokens }) =>
       sentence(
-        `summary pending: ${summarizer} would read ${counted(messages.length, 'message')} (${count(inputTokens)} tokens) and write ${count(maxTokens)} tokens at most; the figures count those in full`,
+        `summary pending: ${summarizer} would read ${counted(messages.length, 'message')} (${count(inputTokens)} tokens) and write ${count(maxTokens)} tokens at most; the figures assume that many`,
         out,
         style.yellow,
       ),
@@ -408,7 +408,7 @@ function rowsText(rows: readonly PlannedRow[]): string {
 
 /** Why the history ends more than 5 % off its target. */
 const WHY_OFF_TARGET: { readonly [W in OffTarget]: string } = {
-  KEPT_TOO_LARGE: 'what stays is larger',
+  KEPT_TOO_LARGE: 'the rows that stay are larger',
   SUMMARY_FAILED: 'a summary was not accepted',
   NEXT_TOO_LARGE: 'the next message would not fit',
   REMOVED_MORE: 'a stage removes more than needed, or the settings keep less',
@@ -440,7 +440,7 @@ function totalLines(preview: CompactionPreview, output: Output): string[] {
   }
   const reasoning = reasoningText(preview)
   if (reasoning !== '') {
-    const text = `reasoning: ${reasoning} after that place; this model checks what precedes it`
+    const text = `reasoning: ${reasoning} after that place; this model checks the messages before it`
     for (const line of sentence(text, output.out, dim, '  ')) lines.push(line)
   }
   return lines

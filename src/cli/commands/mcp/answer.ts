@@ -216,7 +216,7 @@ const HINTS: { readonly [C in ErrorCode]?: string } = {
   BRANCH_MOVED:
     'To undo it anyway, pass `both: true`: the earlier messages then come before those that were appended after it.',
   STALE_PLAN: 'The session was changed meanwhile; try again.',
-  STORE_BUSY: 'Try again when the other program is done.',
+  STORE_BUSY: 'Try again when the other program has finished.',
 }
 
 /** The result of a call that failed: the code, what is wrong and what to do; never text of a conversation. */

@@ -73,7 +73,7 @@ const outcomeShape = {
   fits: z.boolean(),
   invalidated_reasoning: reasoningShape
     .nullable()
-    .describe('reasoning that stays and is no longer sent, where the model checks what precedes it'),
+    .describe('reasoning that is kept but no longer sent, because the model checks the messages before it'),
   compactions: z.array(stepShape),
 }
 
@@ -176,7 +176,7 @@ const revertedShape = z.strictObject({
   rows: z.int(),
   parts: z.int(),
   tokens: z.int().describe('tokens of the view afterwards'),
-  invalidated_reasoning: reasoningShape.nullable().describe('reasoning that stays and is no longer sent'),
+  invalidated_reasoning: reasoningShape.nullable().describe('reasoning that is kept but no longer sent'),
   restored_reasoning: reasoningShape.nullable().describe('reasoning that is sent again'),
 })
 
@@ -186,7 +186,9 @@ const revertInput = {
   cascade: z
     .boolean()
     .default(false)
-    .describe('undo also what builds on it, or redo also what it builds on; without it, the call fails'),
+    .describe(
+      'also undo the compactions that build on it, or redo those it builds on; without it, the call fails',
+    ),
   reason,
 }
 
@@ -213,7 +215,7 @@ async function undoOrRedo(
   const done = verb === 'undoCompaction' ? 'Undone' : 'Redone'
   const text = changed
     ? `${done}: ${listing(counted(compactionIds.length, 'compaction'), counted(rows, 'row'), counted(parts, 'part'), reasoningText(outcome))}. The view has ${count(tokens)} tokens now.`
-    : 'Nothing was changed: it is in this state already.'
+    : 'Nothing was changed: it is already in this state.'
   return { data, text }
 }
 
@@ -284,14 +286,14 @@ const pinMessages = pinTool(
 const unpinMessages = pinTool(
   'unpin',
   'Unpin messages',
-  'Removes the pins of messages, with effect from the next compaction on.',
+  'Removes the pins of messages, starting with the next compaction.',
 )
 
 const forkSession = tool({
   name: 'fork_session',
   title: 'Fork a session',
   description:
-    'Makes a new session that continues a session from now, or from a moment of its past. Afterwards neither sees changes of the other.',
+    'Creates a new session that continues a session from now, or from a past moment. Later changes to one do not affect the other.',
   permission: 'fork',
   input: z.strictObject({
     session_id: sessionId,
@@ -336,7 +338,7 @@ export function importTranscripts(importer: Importer): Tool {
     name: 'import_transcripts',
     title: 'Import transcripts',
     description:
-      'Imports conversations of agents from a file, or from all files of a folder. The same file again adds nothing; one that has grown adds its end.',
+      'Imports conversations of agents from a file, or from all files of a folder. Importing the same file again adds nothing; if it has grown, only the new messages are added.',
     permission: 'import',
     idempotent: true,
     input: z.strictObject({
@@ -344,7 +346,7 @@ export function importTranscripts(importer: Importer): Tool {
     }),
     output: z.strictObject({
       files: z.int(),
-      unrecognized: z.int().describe('files of a folder that are no transcripts'),
+      unrecognized: z.int().describe('files of a folder that are not transcripts'),
       sessions: z.int().describe('sessions that are new or have grown'),
       messages: z.int(),
       failures: z.array(z.strictObject({ path: z.string(), code: z.string(), message: z.string() })),
@@ -354,7 +356,7 @@ export function importTranscripts(importer: Importer): Tool {
       const { failures, ...done } = await importer.path(path, call.signal)
       const named = failures.slice(0, MOST_FAILURES)
       const writer = await writerFor(call)
-      const lead = `${counted(done.files, 'file')} read, ${count(done.unrecognized)} of them no transcripts: ${counted(done.messages, 'message')} in ${counted(done.sessions, 'session')} stored.`
+      const lead = `${counted(done.files, 'file')} read, ${count(done.unrecognized)} of them not transcripts: ${counted(done.messages, 'message')} in ${counted(done.sessions, 'session')} stored.`
       return {
         data: { ...done, failures: named, failuresInAll: failures.length },
         text: writer.text({

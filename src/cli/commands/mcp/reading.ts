@@ -97,7 +97,7 @@ const listSessions = tool({
   name: 'list_sessions',
   title: 'List sessions',
   description:
-    'Lists the stored conversations, newest first, with their size. To find what was written in one, use search_history.',
+    'Lists the stored conversations, newest first, with their size. To find text in a session, use search_history.',
   input: z.strictObject({
     search: z
       .string()
@@ -173,10 +173,8 @@ const getStats = tool({
         window_tokens: z.int(),
         window_source: z
           .enum(['learned', 'session', 'store', 'package', 'registry', 'default'])
-          .describe('where the size of the window is from'),
-        window_assumed: z
-          .boolean()
-          .describe('whether no table has the model, so that its window is only assumed'),
+          .describe('the source of the window size'),
+        window_assumed: z.boolean().describe('true if no table has the model, so that its window is assumed'),
         available_tokens: z.int(),
         usage_ratio: z.number(),
         images: mediaUse,
@@ -275,7 +273,7 @@ const getView = tool({
   name: 'get_view',
   title: 'The view of a session',
   description:
-    'Returns what a model would be sent of a session: its messages in order, with summaries and shortened outputs in place; now, or as it was at a moment of the past.',
+    'Returns the view of a session, which is what a model would be sent: its messages in order, with summaries and shortened outputs in place; now, or as of a past moment.',
   input: z.strictObject({ session_id: sessionId, at: moment.optional(), cursor }),
   output: z.strictObject({
     session_id: z.string(),
@@ -416,7 +414,7 @@ const listCompactions = tool({
   name: 'list_compactions',
   title: 'List compactions',
   description:
-    'Lists what compactions did to a session, newest first: who, why, how much is hidden, whether it is in force, what builds on it. Undone and failed ones are listed too.',
+    'Lists the compactions of a session, newest first: the actor, the reason, the number of hidden rows, the status, and the compactions that build on each. Undone and failed compactions are included.',
   input: z.strictObject({ session_id: sessionId, cursor }),
   output: z.strictObject({
     session_id: z.string(),
@@ -479,7 +477,7 @@ const diffViews = tool({
   name: 'diff_views',
   title: 'Compare two views',
   description:
-    'Compares what a model would have been sent at two moments of a session: the rows that appeared, disappeared or show another text, and the compactions that did it. Holds no text of messages; read_history returns it.',
+    'Compares what a model would have been sent at two moments of a session: the rows that appeared, disappeared or show another text, and the compactions that did it. Contains no message text; read_history returns it.',
   input: z.strictObject({ session_id: sessionId, from: moment, to: moment.optional(), cursor }),
   output: z.strictObject({
     session_id: z.string(),
@@ -536,8 +534,7 @@ const forkShape = z.strictObject({
 const listForks = tool({
   name: 'list_forks',
   title: 'List forks',
-  description:
-    'Lists the sessions that continue a session from one of its moments, oldest first, and the session that it is a fork of.',
+  description: 'Lists the forks of a session, oldest first, and the session from which it was forked.',
   input: z.strictObject({ session_id: sessionId, cursor }),
   output: z.strictObject({
     session_id: z.string(),

@@ -91,7 +91,7 @@ async function asked<S extends z.ZodType>(
 }
 
 const wordlessShape = {
-  no_words: z.literal(true).optional().describe('present when no word of the query could be looked for'),
+  no_words: z.literal(true).optional().describe('present when no word of the query could be searched for'),
   left_out: z.array(z.string()).optional().describe('with no_words: its words, which are too common'),
 }
 
@@ -99,7 +99,7 @@ const searchHistory = tool({
   name: 'search_history',
   title: 'Search messages',
   description:
-    'Finds passages of stored messages by what they say: hidden messages, tool calls, tool outputs and summaries too. Use it for what was written, decided or done before.',
+    'Searches the text of stored messages, including hidden messages, tool calls, tool outputs and summaries. Use it to find what was written, decided or done before.',
   input: z.strictObject({
     query: searchInput.shape.query,
     session_id: sessionId.optional().describe('only this session; default: all'),
@@ -122,7 +122,7 @@ const readHistory = tool({
   name: 'read_history',
   title: 'Read messages',
   description:
-    'Reads stored messages of a session in order: one with its neighbours, or the last ones. Use it after search_history for what is around a hit.',
+    'Reads stored messages of a session in order: one message with its neighbors, or the last messages. Use it after search_history to read the context of a hit.',
   input: z.strictObject({
     session_id: sessionId,
     position: readInput.shape.position,
@@ -143,7 +143,7 @@ const openHistory = tool({
   name: 'open_history',
   title: 'Open a summary or a whole message',
   description:
-    'Opens what is shown shortened: the messages that a summary replaces, the whole output of a tool call, or the whole text of a message.',
+    'Returns content that is shown shortened: the messages that a summary replaces, the whole output of a tool call, or the whole text of a message.',
   input: z.strictObject({
     session_id: sessionId,
     position: openInput.shape.position,

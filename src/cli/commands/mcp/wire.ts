@@ -72,7 +72,7 @@ export class Wire implements Transport {
       const known = typeof id === 'string' || typeof id === 'number' ? id : null
       return this.#refuse(
         INVALID_REQUEST,
-        'The message is no request, notification or response of JSON-RPC 2.0.',
+        'The message is not a request, notification or response of JSON-RPC 2.0.',
         known,
       )
     }
