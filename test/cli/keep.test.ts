@@ -154,9 +154,7 @@ describe('doctor', () => {
     })
     expect(exit).toBe(1)
     expect(json).toMatchObject({
-      problems: [
-        { code: 'INVALID_INPUT', message: 'Invalid input: UNDERTEXT_THRESHOLD: must be a number' },
-      ],
+      problems: [{ code: 'INVALID_INPUT', message: 'Invalid input: UNDERTEXT_THRESHOLD: must be a number' }],
     })
   })
 

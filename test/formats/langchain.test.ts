@@ -246,7 +246,7 @@ describe('fromLangChain', () => {
     [
       'another class',
       { lc: 1, type: 'constructor', id: ['x', 'Prompt'], kwargs: {} },
-      '[0].id: must name a class',
+      '[0].id: must name a message class',
     ],
     [
       'a content of another kind',

@@ -56,10 +56,13 @@ function spreadIn(files: readonly ts.SourceFile[]): Place[] {
   return files.flatMap((file) => [...nodesOf(file)].filter(isSpread).map(placeOf))
 }
 
-/** Calls that pass on the arguments that they were called with, and those of the driver of SQLite, which are of one statement. */
+/** Calls that pass on the arguments that they were called with, those of SQLite's driver (of one statement), and names in the source. */
 const PASSED_ON: ReadonlySet<string> = new Set([
   '(await load())(context, ...(given as never[]))',
   'verb(sql, ...parameters)',
+  'work(sql, ...parameters)',
+  'oneOf(...STATES)',
+  'oneOf(...types)',
   'method(sessionId, ...rest)',
   'this.#statement(sql, false).run(...parameters)',
   'this.#statement(sql, true).get(...parameters)',

@@ -277,7 +277,7 @@ describe('ContextBudgetExceededError', () => {
 
   it('gives advice, and does not promise what compaction cannot do', () => {
     expect(error.message).toBe(
-      'The request takes 150000 tokens and "gpt-4o" has room for 120000 (after prune, truncate). Compact to a lower target, unpin messages, ask for fewer output tokens, or use a model with a larger window.',
+      'The request takes 150000 tokens, but "gpt-4o" has room for only 120000 (after prune, truncate). Compact to a lower target, unpin messages, ask for fewer output tokens, or use a model with a larger window.',
     )
     const fixed = { ...facts, stagesUsed: [], breakdown: { ...facts.breakdown, conversationHistory: 20_000 } }
     expect(new ContextBudgetExceededError(fixed).message).toContain(
