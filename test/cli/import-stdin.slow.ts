@@ -58,7 +58,7 @@ describe('import -', () => {
     const options = { cwd: folder, env: { UNDERTEXT_DB: join(folder, 'chats.db') }, piped: line('one') }
     const interrupted = (...argv: string[]) =>
       runCli(['import', ...argv], { ...options, signal: controller.signal })
-    const end = 'was interrupted; nothing of it was stored. Import it again: nothing is added twice.'
+    const end = 'was interrupted; none of it was stored. Import it again: nothing is added twice.'
     const stdin = `The import of the standard input ${end}`
     expect(await interrupted('-')).toMatchObject({ exit: 130, err: `undertext: ${stdin}\n` })
     expect((await interrupted('-', '--json')).json).toMatchObject({

@@ -179,7 +179,7 @@ describe('the end', () => {
       [['--watch', '/tmp'], db, 2, 'Add --allow import'],
       [['--allow', 'import', '--watch', '/no/such/folder'], db, 3, 'There is no folder'],
       [['--allow', 'everything'], db, 2, 'Allowed choices'],
-      [['--max-tokens', '10'], db, 2, 'from 300 up'],
+      [['--max-tokens', '10'], db, 2, 'at least 300'],
       [['--json'], db, 2, '--json does not apply'],
     ]
     for (const [argv, path, exit, says] of cases) {
