@@ -157,7 +157,7 @@ export class Store<S extends Storage = Storage> {
    *
    * With `shown`, each row lists the texts that it shows in place of its parts. With `visible`, hidden rows are omitted and not read; a
    * page may then be empty even if more rows follow, so continue from `after` plus `limit`. With `at`, returns the rows that were stored at
-   * that moment, with their tags, texts and pins as of then (docs/moments.md).
+   * that moment, with the tags, texts and pins that they had (docs/moments.md).
    */
   async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
     const { at, ...checked } = check(messagesSchema, options, 'getMessages')

@@ -65,9 +65,9 @@ const optionsSchema = z.strictObject({
     .optional(),
   /** The actor in the audit for `clear`. Default: `langchain`. */
   actor: nameSchema.default('langchain'),
-  /** Whether a message that cannot be stored exactly is stored as far as it can be. Default: it is refused. */
+  /** Keeps content that LangChain doesn't allow as an unread part, instead of rejecting the messages. Default: false. */
   lenient: z.boolean().optional(),
-  /** Receives a note for each part that was changed or left out. */
+  /** Receives a note for everything that was kept whole, not read, changed or not sent. */
   onNote: z
     .custom<(note: ConversionNote) => void>((value) => typeof value === 'function', 'must be a function')
     .optional(),

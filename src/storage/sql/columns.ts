@@ -147,9 +147,15 @@ export class Columns<R extends object> {
 type Stored<T extends HistoryRecord['type']> = Omit<Extract<HistoryRecord, { type: T }>, 'type'>
 
 /** Returns the columns of a kind of record. Each field is stored according to its schema, unless it has its own codec. */
-function columnsOf<T extends HistoryRecord['type']>(type: T, own: Fields = {}): Columns<Stored<T>> {
+function columnsOf<T extends HistoryRecord['type'], Without extends string = never>(
+  type: T,
+  own: Fields = {},
+  without: readonly Without[] = [],
+): Columns<Omit<Stored<T>, Without>> {
   const { type: _, ...shape } = RECORD_SCHEMAS[type].shape
-  const fields = Object.entries(shape).map(([name, schema]) => [name, own[name] ?? codecOf(schema)])
+  const fields = Object.entries(shape)
+    .filter(([name]) => !(without as readonly string[]).includes(name))
+    .map(([name, schema]) => [name, own[name] ?? codecOf(schema)])
   return new Columns(Object.fromEntries(fields))
 }
 
@@ -164,19 +170,8 @@ function codecOf(schema: z.core.$ZodType): Codec<unknown> {
 export const AUDIT = columnsOf('audit', { compaction })
 export const USAGE = columnsOf('usage')
 export const MEASUREMENT = columnsOf('measurement')
-/** The columns of a measurement, without its key. */
-export const MEASURED = new Columns<Omit<Stored<'measurement'>, 'provider' | 'model'>>({
-  estimator: text,
-  viewEpoch: number,
-  tokens: number,
-  held: number,
-  history: number,
-  standing: number,
-  pending: number,
-  firstTokens: optionalNumber,
-  firstEstimate: number,
-  at: number,
-})
+/** The columns of a measurement without its key. */
+export const MEASURED = columnsOf('measurement', {}, ['provider', 'model'])
 export const OPERATION = columnsOf('operation', { compaction, positions })
 export const NOTE = columnsOf('note', { text: jsonText })
 

@@ -485,7 +485,7 @@ export class Run {
     return outcome === 'accepted'
   }
 
-  /** Replaces rows with a summary by the extractive summarizer; returns whether it was accepted. */
+  /** Replaces rows with a summary that the extractive summarizer writes; returns whether it was accepted. */
   async #condenseOffline(task: SummaryTask, insteadOf: string | undefined): Promise<boolean> {
     // The content of a pending summary isn't known.
     const isPending = task.rows.some(({ key }) => this.#plannedInsert(key)?.text === '')
