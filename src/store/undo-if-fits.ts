@@ -35,7 +35,6 @@ const undoIfFitsSchema = z.strictObject({
 })
 /** Options of `undoCompaction`. */
 export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema> & NeurolinkRequest
-export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 
 /** The result of `undoCompaction` with `ifFits`. */
 export type UndoIfFitsResult = UndoOutcome & {

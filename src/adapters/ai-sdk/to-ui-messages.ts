@@ -326,7 +326,7 @@ type ToolSlot = {
 }
 
 /** The part of a message that shows a call, its approval and its result. */
-export function toolPartTo(slot: ToolSlot): SdkPart {
+function toolPartTo(slot: ToolSlot): SdkPart {
   const { call, shown, request, response, result, isNamed } = slot
   const { toolCallId, toolName, input, providerExecuted } = call
   const state = shown?.state ?? derivedState({ hasRequest: request !== undefined, response, result })

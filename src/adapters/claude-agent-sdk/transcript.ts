@@ -105,7 +105,7 @@ type LiveEntry = {
  * The marks among some rows, in order, and which of them are in force. A mark that another compaction hides no longer has an effect: its
  * own deletion was undone before, and the later deletion also covers the rows before it.
  */
-export async function marksAmong(
+async function marksAmong(
   store: TranscriptStore,
   sessionId: string,
   rows: readonly StoredMessage[],
@@ -128,7 +128,7 @@ async function isDeletion(store: TranscriptStore, sessionId: string, compactionI
 }
 
 /** The rows that are not deleted, in order. A repeated entry counts once, with its first content. */
-export function liveAmong(rows: readonly StoredMessage[], marks: readonly DeletionMark[]): LiveEntry[] {
+function liveAmong(rows: readonly StoredMessage[], marks: readonly DeletionMark[]): LiveEntry[] {
   const live: LiveEntry[] = []
   const seen = new Set<string>()
   let next = 0

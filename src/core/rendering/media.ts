@@ -87,7 +87,7 @@ export function unreadableText(part: ImagePart | FilePart, rules: MediaRules): T
 }
 
 /** Returns the text in place of an image or a file. */
-export function notShown(part: ImagePart | FilePart, why: string, address = ''): TextPart {
+function notShown(part: ImagePart | FilePart, why: string, address = ''): TextPart {
   const name = (part.type === 'file' ? part.filename : undefined) ?? address
   const shown = name.slice(0, NAME_LENGTH).replace(/\s+/g, ' ').toWellFormed()
   return {
