@@ -8,7 +8,8 @@ import { type Bullet, type Fitted, fitSections, leastOfMusts, type Section } fro
 import { eachName } from './extractive/names.ts'
 import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { type Rule, readRule, rulesIn, sortedRules } from './extractive/rules.ts'
-import { bulletsByTopic, withdrawals } from './extractive/sections.ts'
+import { bulletsByTopic, evolution, withdrawals } from './extractive/sections.ts'
+import { chooseStatements } from './extractive/statements.ts'
 import { type Topic, topicsOf } from './extractive/topics.ts'
 import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'
 import { oneLine, shorten, unitsWithin } from './text.ts'
@@ -19,6 +20,10 @@ const SHORT_TEXT_SHARE = 0.3
 /** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */
 const LEAST_TEXT = 96
 const MOST_TEXT_SHARE = 0.8
+
+/** The share of the rest for further statements, and the largest share of a summary for lists of names. */
+const STATEMENTS_SHARE = 0.6
+const NAMES_SHARE = 0.2
 
 /** Below this many units a summary has no headings, and the calls of a tool share a line. */
 const SHORT = 800
@@ -154,9 +159,14 @@ export class ExtractiveReader {
     eachName(plain.text, (name) => shown.add(name))
     after.names.each((name) => shown.add(name))
     const left = max - plain.text.length - (isShort ? 1 : HEADINGS)
-    const options = { isShort, reserved: plain.missing }
-    const { files, others } = artifacts.lines(left, conversation.count, shown, options)
-    const fitted = fitSections(arranged(withArtifacts(bullets, files, others)), max, plain.limits)
+    const valueOf = (name: string): number => conversation.names.valueOf(name, conversation.count)
+    const said = Math.floor(Math.max(0, left - plain.missing) * STATEMENTS_SHARE)
+    const chosen = chooseStatements(conversation.exchanges, valueOf, shown, said)
+    const more = new Map(bullets).set('evolution', evolution({ conversation, after, previous, chosen }))
+    const spent = [...chosen.values()].flat().reduce((sum, { text }) => sum + text.length + 5, 0)
+    const options = { isShort, reserved: plain.missing, namesRoom: Math.floor(max * NAMES_SHARE) }
+    const { files, others } = artifacts.lines(left - spent, conversation.count, shown, options)
+    const fitted = fitSections(arranged(withArtifacts(more, files, others)), max, plain.limits)
     if (fitted.text !== '' || count === 0) return fitted
     // There is no text that could replace the earlier current work.
     if (previousSummary.trim() !== '' && previousSummary.length <= most)

@@ -3,7 +3,7 @@ import { isObject, type Json, parsedJson } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
-import { eachName, type Names } from './names.ts'
+import { eachName, isListable, type Names } from './names.ts'
 import { callLabel, shellCommand, writtenBy } from './shell.ts'
 
 /*
@@ -59,6 +59,8 @@ const ABOUT_UNITS = 100
 /** The marks of a line (`- `, ` — `, the line break), and of the line about the directory. */
 const LINE_COST = 6
 const ROOT_COST = 12
+/** The maximum number of names in a line. */
+const MOST_LISTED = 8
 /** The value of a field's value, and the least value of a listed name. */
 const VALUE_WORTH = 0.02
 const LEAST_VALUE = 0.005
@@ -114,7 +116,7 @@ export class Artifacts {
       eachText(data, (text, field) => {
         this.#names.add(text, 'output', at, id, isValue(text))
         if (text.length <= VALUE_UNITS)
-          values.add(oneLine(`${headOf(field, 40)} ${text}`).replaceAll(', ', ' '))
+          values.add(oneLine(`${headOf(field, 40)}: ${text}`).replaceAll(', ', ' '))
       })
       artifact.values = [...values].slice(0, MOST_VALUES)
       return
@@ -250,20 +252,33 @@ export class Artifacts {
     room: number,
     at: number,
     shown: ReadonlySet<string>,
-    { isShort, reserved }: { readonly isShort: boolean; readonly reserved: number },
+    {
+      isShort,
+      reserved,
+      namesRoom,
+    }: { readonly isShort: boolean; readonly reserved: number; readonly namesRoom: number },
   ): ArtifactLines {
     const root = this.#root()
     if (isShort) this.#mergeCalls()
     const chosen = new Map<Artifact, string[]>()
     let left = room - (root === '' ? 0 : root.length + ROOT_COST)
-    for (const { artifact, names, cost, headCost } of this.#steps(at, shown, root)) {
-      const isValue = names.length > 0 && names.every((name) => artifact.values.includes(name))
-      const before = chosen.get(artifact) ?? []
-      const whole = chosen.has(artifact) ? cost : headCost + cost
-      if (whole > left - (isValue ? reserved : 0)) continue
-      left -= whole
-      chosen.set(artifact, before)
-      for (const name of names) left += addName(before, name)
+    let namesLeft = namesRoom
+    for (const { artifact, names, headCost } of this.#steps(at, shown, root)) {
+      const before = chosen.get(artifact)
+      const head = before === undefined ? headCost : 0
+      if (head > left || (before !== undefined && before.length >= MOST_LISTED)) continue
+      const list = before ?? []
+      left -= head
+      chosen.set(artifact, list)
+      for (const name of names) {
+        const cost = name.length + SEPARATOR
+        const isValue = artifact.values.includes(name)
+        if (cost > Math.min(namesLeft, left - (isValue ? reserved : 0)) || list.length >= MOST_LISTED)
+          continue
+        const saved = addName(list, name)
+        left += saved - cost
+        namesLeft += saved - cost
+      }
     }
     const files: string[] = []
     const others: string[] = []
@@ -301,6 +316,7 @@ export class Artifacts {
     this.#names.each((name, home) => {
       const artifact = this.#all.get(home)
       if (artifact === undefined || shown.has(name) || artifact.label.includes(name)) return
+      if (!isListable(name)) return
       const value = this.#names.valueOf(name, at)
       if (value < LEAST_VALUE) return
       const choice = choiceOf(name, value)

@@ -1,10 +1,11 @@
 import { detached, headOf } from '../../messages/characters.ts'
 import { typedText, wordsOf } from '../../messages/client-markup.ts'
 import { type Message, partsOf, type RowKind, textsOf } from '../../messages/message.ts'
+import type { Outcome } from '../../messages/outcome.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
 import { type Answer, approvalReason } from '../../messages/user-answers.ts'
 import { type Call, type CallsRead, questionOf } from '../calls.ts'
-import { ends, oneLine, shorten } from '../text.ts'
+import { ends, oneLine, shorten, shortenPath } from '../text.ts'
 import { Artifacts } from './artifacts.ts'
 import { CheckBoxes } from './boxes.ts'
 import type { Conversation, Exchange, Failure, TodoItem, Utterance } from './conversation.ts'
@@ -20,6 +21,16 @@ const ASSISTANT_ENDS = [2_500, 1_500] as const
 /** The maximum number of failures and commits. */
 const MAX_FAILURES = 60
 const MAX_COMMITS = 2_000
+/** The number of calls that are described as the newest ones. */
+const MAX_LATEST = 40
+
+/** An ended call: its label, and the file that it changed. */
+type LatestCall = {
+  readonly at: number
+  readonly label: string
+  readonly outcome: Outcome
+  readonly changed: string | undefined
+}
 
 /**
  * Reads a conversation for extraction, one message after another. Keeps texts, names and what calls did, not the contents of calls.
@@ -34,6 +45,7 @@ export class ConversationReader {
   readonly #boxes = new CheckBoxes()
   readonly #names = new Names()
   readonly #artifacts = new Artifacts(this.#names)
+  readonly #latest: LatestCall[] = []
   #lastCallAt = -1
   #todo: readonly TodoItem[] = []
   #branch: string | undefined
@@ -105,6 +117,13 @@ export class ConversationReader {
 
   #end(call: Call): void {
     const { outcome, at } = call.result!
+    this.#latest.push({
+      at: call.at,
+      label: callLabel(call, shellCommand(call)),
+      outcome,
+      changed: call.effect === 'write' && outcome !== 'failed' ? call.paths[0] : undefined,
+    })
+    if (this.#latest.length > MAX_LATEST) this.#latest.shift()
     const command = shellCommand(call)
     const gist = command === undefined ? undefined : gistOf(command)
     this.#artifacts.end(call)
@@ -157,6 +176,7 @@ export class ConversationReader {
       commits: this.#commits.map(({ subject }) => subject),
       summaries: this.#summaries,
       lastCallAt: this.#lastCallAt,
+      latest: (after) => described(this.#latest.filter(({ at }) => at > after)),
       failures: [...this.#failures.values()],
       lastTest: this.#lastTest,
       todo: this.#todo,
@@ -168,6 +188,27 @@ export class ConversationReader {
       count: this.#at,
     }
   }
+}
+
+/** What calls did: the files changed, the number of other calls, and the last one with its outcome. */
+function described(calls: readonly LatestCall[]): string {
+  const last = calls.at(-1)
+  if (last === undefined) return ''
+  const files = [...new Set(calls.flatMap(({ changed }) => changed ?? []))]
+  const others = calls.filter(({ changed }) => changed === undefined).length
+  const count = (many: number, one: string): string => `${many} ${one}${many === 1 ? '' : 's'}`
+  return [
+    ...(files.length > 0
+      ? [
+          `${count(files.length, 'file')} changed (${files
+            .slice(-3)
+            .map((path) => `\`${shortenPath(path, 60)}\``)
+            .join(', ')})`,
+        ]
+      : []),
+    ...(others > 0 ? [`${count(others, 'other call')}`] : []),
+    `last: ${last.label} ${last.outcome}`,
+  ].join(', ')
 }
 
 /** The ends of a long text, without the text between them in memory. */

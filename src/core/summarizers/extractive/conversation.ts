@@ -49,6 +49,8 @@ export type Conversation = {
   readonly summaries: readonly string[]
   /** The message of the last call, -1 without calls. */
   readonly lastCallAt: number
+  /** What the newest calls after a message did, in a few words: `8 files written, last: bash \`npm test\` ok`; empty without any. */
+  readonly latest: (after: number) => string
   /** The newest failures, oldest first. */
   readonly failures: readonly Failure[]
   /** The label and outcome of the last command that runs tests. */

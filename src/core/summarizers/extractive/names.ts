@@ -176,6 +176,25 @@ function isNoise(name: string, { written, isValue, messages }: Uses): boolean {
   return /^(?:[\d.,:-]+|(?=[a-f]*\d)[0-9a-f]{3,64})$/i.test(name)
 }
 
+/** A time, a duration or a date without its field; a line anchor or range; a unit of CSS; a version of a dependency. */
+const MEASURE =
+  /^[#v]?\d[\d.,:_/-]*(?:[a-z]{1,3}|[TZ][\d.:Z-]*)?$|^[L:@]\d[\d,:-]*[a-z]?$|^[A-Z]\d+(?:[-,]\d+)?$|^\d{4}-\d\d-\d\d/i
+/** A hash, or an id that only a machine reads: hexadecimal, or a long run in which letters and digits change places often. */
+const HASH = /^(?=\w{0,64}\d)[0-9a-f]{6,64}$|^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}/i
+const OPAQUE = /(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])\w{0,8}(?:[A-Za-z]\d|\d[A-Za-z])/
+/** What secrets look like: a known prefix, or a long word of mixed case and digits. */
+const CREDENTIAL =
+  /^(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abpr]|AKIA|ASIA|AIza|whsec|eyJ|hf|npm|pypi|SG|dop)[-_.]?\w{8}|secret|passw(?:or)?d|api_?key|token=|^(?=.{0,99}[a-z])(?=.{0,99}[A-Z])(?=.{0,99}\d)[\w+/=-]{24,}$/
+/** Three letters in a row, of any script. */
+const LETTERS = /\p{L}{3}/u
+const LEAST_NAME = 4
+
+/** Whether a name means something by itself in a list: not a number, time, line, hash, unit, secret, or a word of three letters. */
+export function isListable(name: string): boolean {
+  if (name.length < LEAST_NAME || !LETTERS.test(name) || MEASURE.test(name) || HASH.test(name)) return false
+  return !OPAQUE.test(name) && !CREDENTIAL.test(name)
+}
+
 /** An id in the data of a tool: letters and digits. */
 const KEY = /^#?(?=\w{0,40}[A-Za-z])(?=\w{0,40}\d)\w{5,40}$/
 

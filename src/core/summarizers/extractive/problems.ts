@@ -1,7 +1,8 @@
 import { headOf } from '../../messages/characters.ts'
 import { sentencesOf, withoutFences } from '../text.ts'
 import type { Conversation } from './conversation.ts'
-import { gist, informative } from './requests.ts'
+import { informative } from './requests.ts'
+import { outcomeOf } from './statements.ts'
 
 /** An error and its outcome. */
 type Problem = { readonly text: string; readonly isOpen: boolean; readonly at: number }
@@ -16,8 +17,8 @@ export function problemsIn(conversation: Conversation): Problem[] {
 
 function failures({ failures: failed, replies }: Conversation): Problem[] {
   return failed.map(({ label, line, at, count, isOpen }) => {
-    const answer = replies.find((reply) => reply.at > at)
-    const then = answer === undefined ? '' : ` → ${informative(answer.text, 160)}`
+    const answer = outcomeOf(replies.filter((reply) => reply.at > at).slice(0, 1), 160)
+    const then = answer === '' ? '' : ` → ${answer}`
     const times = count === 1 ? '' : ` (${count} times)`
     return { text: `${label} failed${times}${isOpen ? '' : ', later succeeded'}: ${line}${then}`, isOpen, at }
   })
@@ -31,7 +32,7 @@ function complaints({ exchanges }: Conversation): Problem[] {
   return complaining.map(({ request, replies }) => {
     const sentences = sentencesOf(headOf(withoutFences(request.text), 3_000))
     const complaint = sentences.find((sentence) => COMPLAINT.test(sentence)) ?? request.text
-    const answer = gist(replies, 200)
+    const answer = outcomeOf(replies.slice(0, 8), 200)
     const then = answer === '' ? '' : ` → Assistant: "${answer}"`
     return { text: `User: "${informative(complaint, 200)}"${then}`, isOpen: true, at: request.at }
   })

@@ -1,12 +1,13 @@
 import { headOf } from '../../messages/characters.ts'
 import { oneLine, shorten } from '../text.ts'
 import type { Artifacts } from './artifacts.ts'
-import type { Conversation, Utterance } from './conversation.ts'
+import type { Conversation, Exchange, Utterance } from './conversation.ts'
 import { type Bullet, FIRM, messageNote, REQUEST, WEAK } from './fit.ts'
 import type { Previous } from './previous.ts'
 import { problemsIn } from './problems.ts'
-import { gist, informative, isSmallTalk, lastStated } from './requests.ts'
+import { informative, isSmallTalk } from './requests.ts'
 import { isFirm, type Rule, rulesIn, sortedRules, writeRule } from './rules.ts'
+import { lastStated, outcomeOf, type Statement } from './statements.ts'
 import { intention, isCommitted, taskKey, tasksIn, unanswered } from './tasks.ts'
 import type { Topic } from './topics.ts'
 
@@ -18,7 +19,7 @@ import type { Topic } from './topics.ts'
 const FIRST_REQUEST = 2_000
 const NEWEST_REQUEST = 800
 const REQUEST_LINE = 160
-const OUTCOME_LINE = 80
+const OUTCOME_LINE = 200
 /** The maximum units of the last reply. */
 const REPLY_UNITS = 700
 
@@ -33,6 +34,8 @@ export type Material = {
   readonly conversation: Conversation
   readonly after: Conversation
   readonly previous: Previous
+  /** Further statements that have room, by exchange, in order. */
+  readonly chosen?: ReadonlyMap<Exchange, readonly Statement[]>
 }
 
 /** The lines of every topic but those about artifacts. */
@@ -157,8 +160,8 @@ function answer({ conversation, after }: Material): Bullet[] {
   return [{ text: `${ANSWER}"${question}"`, rank: 958, cut: true }]
 }
 
-/** One line for each request, oldest first: the request, its outcome, its commits. */
-function evolution({ conversation, previous }: Material): Bullet[] {
+/** A line for each request, oldest first: the request and its outcome. Its commits and what else was stated follow it. */
+export function evolution({ conversation, previous, chosen }: Material): Bullet[] {
   const { exchanges } = conversation
   const quotedAbove = new Set(newestReplies(conversation))
   const before = carried(previous, 'evolution')
@@ -167,23 +170,37 @@ function evolution({ conversation, previous }: Material): Bullet[] {
   })
   const fresh = exchanges.flatMap((exchange, i): Bullet[] => {
     const { request, replies, commits } = exchange
-    const outcome = gist(replies.toReversed(), OUTCOME_LINE)
+    const outcome = outcomeOf(replies, OUTCOME_LINE)
     const isSmall = request.reply === undefined && isSmallTalk(request.text)
     const note = request.reply === undefined ? '' : ` (${request.reply})`
     const rank = 830 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
     const text = `"${informative(request.text, REQUEST_LINE)}"${note}${outcome === '' ? '' : ` → ${outcome}`}`
+    const more = (chosen?.get(exchange) ?? []).filter(({ text }) => text !== outcome)
     return [
       ...((isSmall && outcome === '') || quotedAbove.has(exchange) ? [] : [{ text, rank, cut: true }]),
+      ...more.map(({ text }) => ({ text: `→ ${text}`, rank, isSized: true })),
       ...commits.map((subject) => ({ text: `Commit: ${subject}`, rank: rank - 20, cut: true })),
     ]
   })
   return distinct([...history, ...fresh])
 }
 
-/** The state at the end of the covered messages: what was stated last, shortened. */
-function current({ replies }: Conversation): Bullet[] {
-  const text = lastStated(replies)
-  return text === '' ? [] : [{ text: shorten(text, REPLY_UNITS), rank: 960, cut: true }]
+/** A statement is current for so many messages. */
+const CURRENT_MESSAGES = 10
+
+/** The state at the end of the covered messages: the task in progress, what was stated last, and what was done since. */
+function current({ replies, todo, count, latest }: Conversation): Bullet[] {
+  const active = todo.filter(({ isActive }) => isActive).map(({ text }) => `In progress: ${text}`)
+  const stated = lastStated(replies)
+  const isCurrent = stated !== undefined && count - stated.at <= CURRENT_MESSAGES
+  const done = latest(isCurrent ? stated.at : -1)
+  return [
+    ...active.map((text): Bullet => ({ text, rank: 962, cut: true })),
+    ...(isCurrent ? [{ text: shorten(stated.text, REPLY_UNITS), rank: 960, cut: true }] : []),
+    ...(done === ''
+      ? []
+      : [{ text: `${isCurrent ? 'Since then' : 'Latest calls'}: ${done}`, rank: 961, cut: true }]),
+  ]
 }
 
 /** The next step, while no later message shows what came next. */

@@ -1,0 +1,182 @@
+import { headOf } from '../../messages/characters.ts'
+import { isEastAsian, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
+import type { Exchange } from './conversation.ts'
+import { eachName } from './names.ts'
+
+/*
+ * Statements: the sentences of replies that say what was done, found or decided, not what comes next.
+ */
+
+/** A sentence of a reply, and how much it states. */
+export type Statement = { readonly text: string; readonly at: number; readonly weight: number }
+
+type Reply = { readonly text: string; readonly at: number }
+
+/** The units of a reply that are searched, the minimum and maximum units of a statement, and the number of names that count. */
+const REPLY_UNITS = 4_000
+const LEAST_UNITS = 16
+const MOST_UNITS = 320
+const MOST_NAMES = 3
+/** The maximum number of replies to one request that are searched for its outcome. */
+const MOST_REPLIES = 8
+
+/** Words before an announcement: "Good, now let me …". */
+const LEAD = "(?:[\\p{L}’']{1,12}(?: [\\p{L}’']{1,12}){0,2}[,.!:;—–-]{1,2} ?)?"
+/** A sentence that announces a step: the first person and the future or an intention. */
+const ANNOUNCES = new RegExp(
+  `^${LEAD}(?:(?:now|first|next|then|so|and|but|ok(?:ay)?|good|great|perfect)[, ]{1,2}){0,3}(?:${[
+    "let me|let['’]s|i['’]ll|i will|i['’]m (?:going|about) to|i (?:need|want|should|can) (?:to )?|we need to|time to|on to|moving on",
+    'ich (?:werde|muss|schaue|prüfe|lese)|lass(?:en)? (?:mich|uns)|(?:jetzt|nun|als nächstes|zuerst) (?:werde|muss|schaue|prüfe|lese)',
+    'je vais|laissez-moi|voyons|commençons|voy a|déjame|vamos a|ahora voy|vou |deixe-me|agora vou',
+    '我(?:来|先|将|会|需要|现在)|让我|(?:接下来|现在|首先)(?:我|让|来|需要)|まず|次に|では|それでは|먼저|이제|다음으로',
+  ].join('|')})`,
+  'iu',
+)
+/** The same at the end, where some languages put the verb: 確認します, 하겠습니다. */
+const WILL = /(?:します|しましょう|みます|하겠습니다|할게요|보겠습니다)[。.!]?$/
+/** What was completed or is now so: perfect forms and words for states, in a few languages. */
+const COMPLETES = new RegExp(
+  [
+    '\\b(?:\\w{3,20}ed|done|built|found|sent|made|written|ran|now|works?|pass(?:es)?|fails?|green|missing|caus(?:es?|ing)|means?|because)\\b',
+    '\\b(?:ge\\w{3,20}(?:t|en)|wurden?|behoben|erledigt|fertig|läuft|fehlt|weil)\\b',
+    '\\b\\w{3,20}(?:ado|ada|ados|adas|ido|ida)\\b|\\b(?:porque|listo|funciona|pronto)\\b|[éèû]e?s?\\b|\\b(?:parce que|fini|terminé)\\b',
+    '已|完成|成功|修复|通过|因为|了[。，]|ました|済み|完了|ため|했습니다|되었습니다|완료|됐|때문',
+  ].join('|'),
+  'i',
+)
+/** A reason, which a decision keeps. */
+const REASON =
+  /\b(?:because|since|so that|due to|weil|damit|porque|ya que|parce que|puisque)\b|因为|由于|ので|ため|때문/i
+/** An offer or condition for later. */
+const OFFERS =
+  /\b(?:if you|would you|do you want|want me to|feel free|let me know|shall i|should i|you can|wenn (?:du|sie)|möchte(?:n|st)|si (?:tu|vous|usted|quieres)|se (?:você|quiser))\b|如果您?你?|需要我|よろしければ|원하시면/i
+/** Praise, thanks, agreement, and knowing enough to begin. */
+const POLITE =
+  /^(?:(?:great|good|perfect|excellent|nice|awesome|thanks?|thank you|sure|of course|certainly|got it|understood|sounds good|no problem|(?:you['’]re|you are) (?:absolutely |quite )?(?:right|welcome)|i (?:apologi[sz]e|understand)|sorry|gern|gerne|danke|perfekt|sehr gut|merci|parfait|bien sûr|gracias|perfecto|claro|obrigado|好的|谢谢|不客气|太好了|ありがとう|承知|了解|감사|네)\b.{0,60}|.{0,40}\b(?:have|got|see) (?:a|an|the|enough|all)\b.{0,40}\b(?:picture|context|understanding|information|overview|issue|problem))[.!。！]?$/iu
+/** What a client writes in place of the model. */
+const SYNTHETIC =
+  /^(?:\[|api error|no response requested|(?:request|operation) (?:was )?(?:interrupted|aborted|timed out)|there['’]s an issue with the selected model)/i
+
+/** The weight of a sentence without a name, a number or a verb of completion. */
+const PLAIN = 0.5
+
+/** How much a sentence states; 0 for an announcement, an introduction, a heading, a row of a table, a question. */
+export function weightOf(sentence: string): number {
+  const length = sentence.length * (isEastAsian(sentence) ? 2 : 1)
+  if (length < LEAST_UNITS || /[:：?？]$/.test(sentence) || /^\*\*[^*]{1,80}\*\*$|\|.*\|| → /.test(sentence))
+    return 0
+  if (ANNOUNCES.test(sentence) || WILL.test(sentence) || POLITE.test(sentence)) return 0
+  let names = 0
+  eachName(sentence, () => names++)
+  let weight = PLAIN + Math.min(MOST_NAMES, names)
+  if (/[`"“«「]|\d/.test(sentence)) weight += 0.5
+  if (COMPLETES.test(sentence)) weight += 1.5
+  if (REASON.test(sentence)) weight += 1
+  if (OFFERS.test(sentence)) weight -= 2
+  // A sentence that begins in its middle, and a line without an end: a heading or a fragment.
+  if (/^[a-z]/.test(sentence) || !/[.!。！)`*"”~～]$/.test(sentence)) weight -= 1
+  return Math.max(0, weight)
+}
+
+/** A line of a list, of a table, a heading, a quotation, or a line that continues one. */
+const LISTED = /^(?:\s*(?:[-*+•|#>]|\d{1,3}[.)])\s|#{1,6}\s|\s{2,}\S)/
+
+/** The statements of a reply, in order: those of its paragraphs, or those of its lists too. */
+export function statementsOf({ text, at }: Reply, isListed = true): Statement[] {
+  const statements: Statement[] = []
+  let prose = withoutFences(headOf(text, REPLY_UNITS))
+  if (SYNTHETIC.test(prose)) return statements
+  if (!isListed)
+    prose = prose
+      .split('\n')
+      .filter((line) => !LISTED.test(line))
+      .join('\n')
+  for (const sentence of sentencesOf(prose)) {
+    if (sentence.length > MOST_UNITS) continue
+    const weight = weightOf(sentence)
+    if (weight > 0) statements.push({ text: sentence, at, weight })
+  }
+  return statements
+}
+
+/** The value of a statement besides its names, for each unit of weight; the marks of its line; and the least part of a value that must be new. */
+const WEIGHT_WORTH = 0.02
+const LINE_UNITS = 5
+const NEW_SHARE = 0.6
+
+/**
+ * The statements that are worth most for their length within `room` units, for each exchange, in order. `valueOf`: the value of a name;
+ * one in `shown` has none, and those of the chosen statements are added to it.
+ */
+export function chooseStatements(
+  exchanges: readonly Exchange[],
+  valueOf: (name: string) => number,
+  shown: Set<string>,
+  room: number,
+): Map<Exchange, Statement[]> {
+  const worthOf = ({ text, weight }: Statement): number => {
+    const names = new Set<string>()
+    eachName(text, (name) => names.add(name))
+    let worth = WEIGHT_WORTH * weight
+    for (const name of names) if (!shown.has(name)) worth += valueOf(name)
+    return worth / (text.length + LINE_UNITS)
+  }
+  const candidates = exchanges
+    .flatMap((exchange) =>
+      exchange.replies.flatMap((reply) =>
+        statementsOf(reply).map((statement) => ({ exchange, statement, worth: worthOf(statement) })),
+      ),
+    )
+    .sort((a, b) => b.worth - a.worth)
+  const chosen = new Map<Exchange, Statement[]>()
+  let left = room
+  for (const { exchange, statement, worth } of candidates) {
+    const cost = statement.text.length + LINE_UNITS
+    if (cost > left || worthOf(statement) < NEW_SHARE * worth) continue
+    left -= cost
+    eachName(statement.text, (name) => shown.add(name))
+    const list = chosen.get(exchange)
+    if (list === undefined) chosen.set(exchange, [statement])
+    else list.push(statement)
+  }
+  for (const list of chosen.values()) list.sort((a, b) => a.at - b.at)
+  return chosen
+}
+
+/** The weight that a statement needs to be an outcome by itself: a name, or something completed. */
+const LEAST_WEIGHT = 1.5
+
+/**
+ * What came of a request: the statement of its last reply that says most, else of an earlier one. The first statement counts more than
+ * those after it, and paragraphs more than lists: a report begins with its result.
+ */
+export function outcomeOf(replies: readonly Reply[], max: number): string {
+  const last = replies.slice(-MOST_REPLIES).reverse()
+  for (const [isListed, least] of [
+    [false, LEAST_WEIGHT],
+    [true, LEAST_WEIGHT],
+    [false, PLAIN],
+  ] as const)
+    for (const reply of last) {
+      const statements = statementsOf(reply, isListed).filter(({ weight }) => weight >= least)
+      const [first] = statements
+      if (first === undefined) continue
+      const best = statements.reduce((most, one) => (one.weight > most.weight + 1 ? one : most), first)
+      return shorten(best.text, max)
+    }
+  return ''
+}
+
+/** What the newest of a few replies states, oldest first: the last one that states something, from its first statement to its last. */
+export function lastStated(
+  replies: readonly Reply[],
+): { readonly text: string; readonly at: number } | undefined {
+  for (const reply of replies.slice(-MOST_REPLIES).reverse()) {
+    const sentences = sentencesOf(withoutFences(reply.text))
+    const first = sentences.findIndex((sentence) => weightOf(sentence) > 0)
+    if (first < 0) continue
+    const last = sentences.findLastIndex((sentence) => weightOf(sentence) > 0)
+    return { text: oneLine(sentences.slice(first, last + 1).join(' ')), at: reply.at }
+  }
+  return undefined
+}
