@@ -53,7 +53,7 @@ export type OutcomeFlaw = 'praise' | 'announcement' | 'fragment'
 
 /** Words that only greet, thank, agree, praise or excuse, with what follows them up to a stop. */
 const PRAISE =
-  /^(?:(?:that['’]?s |that is |this is |what an? |you['’]?re |you are |i['’]?m |i am )?(?:very |really |so |absolutely |quite )*(?:a )?(?:great|good|excellent|perfect|wonderful|awesome|amazing|nice|fantastic|brilliant|beautiful|solid|cool|right|correct|glad|happy|sorry|welcome|sure|certainly|of course|absolutely|definitely|no problem|thanks?|thank you|ok(?:ay)?|yes|yeah|hi|hello|hey|got it|understood|makes sense|sounds (?:good|great)|i (?:understand|see|apologi[sz]e|appreciate)|my (?:bad|apologies))|sehr gut|gut|super|perfekt|prima|gerne|danke|natürlich|entschuldigung|tut mir leid|parfait|très bien|bien sûr|merci|excellent|désolé|perfecto|muy bien|excelente|genial|claro|gracias|lo siento|perfeito|ótimo|obrigad[oa]|好的?|很好|太好了|非常好|当然|谢谢|不客气|抱歉|完美|明白了?|素晴らしい|ありがとう|了解|はい|承知|완벽|좋습니다|감사|네)(?![\p{L}\p{N}])/iu
+  /^(?:(?:that['’]?s |that is |this is |what an? |you['’]?re |you are |i['’]?m |i am )?(?:very |really |so |absolutely |quite )*(?:a )?(?:great|good|excellent|perfect|wonderful|awesome|amazing|nice|fantastic|brilliant|beautiful|solid|cool|right|correct|glad|happy|sorry|welcome|sure|certainly|of course|absolutely|definitely|no problem|thanks?|thank you|ok(?:ay)?|yes|yeah|hi|hello|hey|got it|understood|makes sense|sounds (?:good|great)|i (?:understand|see|apologi[sz]e|appreciate)|my (?:bad|apologies))|sehr gut|gut|super|perfekt|prima|gerne|danke|natürlich|entschuldigung|tut mir leid|parfait|très bien|bien sûr|merci|excellent|désolé|perfecto|muy bien|excelente|genial|claro|gracias|lo siento|perfeito|ótimo|obrigad[oa]|好的?|很好|太好了|非常好|当然|谢谢|不客气|抱歉|完美|明白了?|素晴らしい|ありがとう|了解|わかりました|はい|承知|완벽|좋습니다|감사|네)(?![\p{L}\p{N}])/iu
 /** The most content words after such a beginning with which a sentence says no more than praise. */
 const MOST_PRAISED = 4
 
@@ -80,12 +80,20 @@ export function outcomeFlaw(
 ): OutcomeFlaw | undefined {
   const text = outcome.replace(/^["“']|["”']$/g, '').trim()
   const bare = text.replaceAll(/\*\*|__/g, '')
-  const said = bare.replace(LEAD, '')
-  if (ANNOUNCES.test(bare) || ANNOUNCES.test(said) || NOW.test(bare)) return 'announcement'
+  const [praised = ''] = PRAISE.exec(bare) ?? []
+  const rest = bare.slice(praised.length).replace(/^[\s,.!:;—–-]+/, '')
+  if (
+    ANNOUNCES.test(bare) ||
+    ANNOUNCES.test(rest) ||
+    ANNOUNCES.test(bare.replace(LEAD, '')) ||
+    NOW.test(bare)
+  )
+    return 'announcement'
   if (NOT_A_SENTENCE.test(bare) || HEADING.test(text)) return 'fragment'
   if (/^\p{Ll}/u.test(bare) && startsInMiddle(text)) return 'fragment'
-  const praised = PRAISE.exec(bare)?.[0]
-  if (praised !== undefined && contentOf(bare.slice(praised.length)) <= MOST_PRAISED) return 'praise'
+  // "Great, all tests pass" reports; "You're right, this is odd" doesn't.
+  const reports = !/\b(?:i|you)\b/i.test(praised) && VERB.test(rest)
+  if (praised !== '' && !reports && contentOf(rest) <= MOST_PRAISED) return 'praise'
   return isVerbless(bare) ? 'fragment' : undefined
 }
 
