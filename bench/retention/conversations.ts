@@ -20,6 +20,9 @@ const CORPUS = [
   'airline-support.openai.jsonl',
   'retail-support.openai.jsonl',
   'travel-zh.openai.jsonl',
+  'tooltalk.openai.jsonl',
+  'irc-support.openai.jsonl',
+  'claude-code-long.openai.jsonl',
 ]
 
 /** The files named, or those of the corpus beside the repository that are there. */

@@ -30,7 +30,7 @@ export async function leaveOut(files: readonly File[]): Promise<string> {
   const all = fitWeights(groups)
   const rows = [
     [
-      `loss at ${SHARES.map((share) => share * 100).join(', ')} %`,
+      `loss (said) at ${SHARES.map((share) => share * 100).join(', ')} %`,
       'cuts',
       'shipped',
       'all kinds',
@@ -44,7 +44,7 @@ export async function leaveOut(files: readonly File[]): Promise<string> {
     for (const weights of [SHIPPED, all, without]) {
       setWeights(weights)
       const figures = await measure(file, DEFAULT)
-      cells.push(figures.map(({ loss }) => loss.toFixed(3)).join(' '))
+      cells.push(figures.map(({ loss, lossSaid }) => `${loss.toFixed(2)} (${lossSaid.toFixed(2)})`).join(' '))
       cuts = figures[0]!.cuts
     }
     rows.push([file.name, String(cuts), ...cells])

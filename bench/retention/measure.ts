@@ -1,9 +1,11 @@
-import type { ChatMessage } from 'undertext'
+import type { ChatMessage, Message } from 'undertext'
+import { TextAgentReader } from '../../src/core/messages/text-agent.ts'
 import type { Contestant } from './contestants.ts'
 import type { Conversation, File } from './conversations.ts'
 import { identifiersOf, Words } from './identifiers.ts'
-import { partsOf, textOf, wordsOfAssistant } from './parts.ts'
+import { partsOf, saidByAssistant, textOf, wordsOfAssistant } from './parts.ts'
 import { answer, type Question, questionsAt } from './questions.ts'
+import { summaryIn, type Written } from './summaries.ts'
 import { newestWindow, tokensOf } from './window.ts'
 
 /** Share of the tokens before the cut that a view may take. */
@@ -28,6 +30,9 @@ export type Figures = {
   readonly retention: number
   /** What it lost over what a window of the newest messages of the same actual size lost. */
   readonly loss: number
+  /** Of the used identifiers, those that the assistant says, not only writes into new code; and their loss. */
+  readonly said: number
+  readonly lossSaid: number
   /** Tokens of the views over the tokens allowed, all cuts together. */
   readonly filled: number
   /** Cuts at which messages after the newest summary are neither in it nor in the view. The law allows none. */
@@ -44,14 +49,19 @@ export type Figures = {
 }
 
 export type Cut = {
+  readonly conversation: string
   readonly before: readonly ChatMessage[]
   readonly after: readonly ChatMessage[]
   readonly wanted: readonly string[]
+  /** The wanted identifiers that the assistant says. */
+  readonly said: ReadonlySet<string>
   readonly questions: readonly Question[]
 }
 
 /** Places where a model was asked next: before messages of the assistant, spread evenly. */
-export function cutsOf({ messages }: Conversation): Cut[] {
+export function cutsOf({ name, messages }: Conversation): Cut[] {
+  const textAgent = new TextAgentReader()
+  const read = messages.map((message) => textAgent.read(message as Message) as ChatMessage)
   const places = messages.flatMap((message, at) =>
     message.role === 'assistant' && at >= LEAST_BEFORE && isComplete(messages, at) ? [at] : [],
   )
@@ -66,7 +76,10 @@ export function cutsOf({ messages }: Conversation): Cut[] {
     const after = messages.slice(at, at + LOOK_AHEAD)
     const used = identifiersOf(wordsOfAssistant(after))
     const wanted = [...used].filter((identifier) => known.has(identifier))
-    return wanted.length === 0 ? [] : [{ before, after, wanted, questions: questionsAt(before) }]
+    if (wanted.length === 0) return []
+    const spoken = identifiersOf(saidByAssistant(read.slice(at, at + LOOK_AHEAD)))
+    const said = new Set(wanted.filter((identifier) => spoken.has(identifier)))
+    return [{ conversation: name, before, after, wanted, said, questions: questionsAt(before) }]
   })
 }
 
@@ -78,27 +91,43 @@ export function isComplete(messages: readonly ChatMessage[], at: number): boolea
 
 /** How many of the wanted identifiers a view shows. */
 export function keptIn(view: readonly ChatMessage[], wanted: readonly string[]): number {
-  const words = new Words(textOf(view))
-  return wanted.filter((identifier) => words.has(identifier)).length
+  return wanted.length - lostIn(view, wanted).length
 }
 
-/** Lets every contestant compact at every cut of a file. */
-export async function measure(file: File, contestants: readonly Contestant[]): Promise<Figures[]> {
+/** The wanted identifiers that a view doesn't show. */
+function lostIn(view: readonly ChatMessage[], wanted: readonly string[]): string[] {
+  const words = new Words(textOf(view))
+  return wanted.filter((identifier) => !words.has(identifier))
+}
+
+/** Lets every contestant compact at every cut of a file. `onSummary` gets the summary of each view. */
+export async function measure(
+  file: File,
+  contestants: readonly Contestant[],
+  onSummary: (contestant: string, share: number, written: Written) => void = () => {},
+): Promise<Figures[]> {
   const cuts = file.conversations.flatMap(cutsOf)
   const figures: Figures[] = []
   for (const share of SHARES) {
     for (const { name, compact } of contestants) {
-      let [used, kept, keptByWindow, tokens, budgets, met, over, milliseconds] = [0, 0, 0, 0, 0, 0, 0, 0]
-      let [asked, right, wrong, holes] = [0, 0, 0, 0]
-      for (const { before, wanted, questions } of cuts) {
+      let [used, lost, lostByWindow, tokens, budgets, met, over, milliseconds] = [0, 0, 0, 0, 0, 0, 0, 0]
+      let [asked, right, wrong, holes, usedSaid, lostSaid, lostSaidByWindow] = [0, 0, 0, 0, 0, 0, 0]
+      for (const { conversation, before, after, wanted, said, questions } of cuts) {
         const budget = Math.floor(tokensOf(before) * share)
         const start = performance.now()
         const { view, missing } = await compact(before, budget)
         milliseconds += performance.now() - start
         const size = tokensOf(view)
+        const missed = lostIn(view, wanted)
+        const missedByWindow = lostIn(newestWindow(before, size), wanted)
         used += wanted.length
-        kept += keptIn(view, wanted)
-        keptByWindow += keptIn(newestWindow(before, size), wanted)
+        lost += missed.length
+        lostByWindow += missedByWindow.length
+        usedSaid += said.size
+        lostSaid += missed.filter((identifier) => said.has(identifier)).length
+        lostSaidByWindow += missedByWindow.filter((identifier) => said.has(identifier)).length
+        const summary = summaryIn(view, before)
+        if (summary !== undefined) onSummary(name, share, { conversation, before, after, view, ...summary })
         const answers = questions.map((question) => answer(question, view))
         asked += answers.length
         right += answers.filter((one) => one === 'right').length
@@ -115,9 +144,11 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
         share,
         cuts: cuts.length,
         used,
-        kept,
-        retention: kept / used,
-        loss: (used - kept) / (used - keptByWindow),
+        kept: used - lost,
+        retention: (used - lost) / used,
+        loss: lost / lostByWindow,
+        said: usedSaid,
+        lossSaid: lostSaid / lostSaidByWindow,
         filled: tokens / budgets,
         holes,
         met: met / cuts.length,

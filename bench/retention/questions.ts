@@ -387,7 +387,7 @@ function isEastern(text: string): boolean {
 }
 
 /** A text without case, punctuation and white space; `…` stays. */
-function squeezed(text: string): string {
+export function squeezed(text: string): string {
   return text.toLowerCase().replaceAll(/[^\p{L}\p{N}…]+/gu, '')
 }
 
