@@ -1,15 +1,15 @@
 import { defined } from '../messages/json.ts'
 import { type Message, partsOf } from '../messages/message.ts'
 import { CallReader, type CallsRead, outputHead } from './calls.ts'
-import type { FileChange } from './extractive/artifacts.ts'
-import type { Conversation } from './extractive/conversation.ts'
+import type { Artifact, FileChange } from './extractive/artifacts.ts'
+import type { Conversation, Exchange } from './extractive/conversation.ts'
 import { ConversationReader } from './extractive/conversation-reader.ts'
 import { type Bullet, type Fitted, fitSections, leastOfMusts, type Section } from './extractive/fit.ts'
-import { eachName } from './extractive/names.ts'
+import { eachName, isListable } from './extractive/names.ts'
 import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { type Rule, readRule, rulesIn, sortedRules } from './extractive/rules.ts'
 import { bulletsByTopic, evolution, withdrawals } from './extractive/sections.ts'
-import { chooseStatements } from './extractive/statements.ts'
+import { type Candidate, chooseLines, LINE_UNITS, statementsIn } from './extractive/statements.ts'
 import { type Topic, topicsOf } from './extractive/topics.ts'
 import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'
 import { oneLine, shorten, unitsWithin } from './text.ts'
@@ -22,8 +22,8 @@ const LEAST_TEXT = 96
 const MOST_TEXT_SHARE = 0.8
 
 /** The share of the rest for further statements, and the largest share of a summary for lists of names. */
-const STATEMENTS_SHARE = 0.6
-const NAMES_SHARE = 0.2
+const STATEMENTS_SHARE = () => (globalThis as any).K?.SS ?? 0.6
+const NAMES_SHARE = () => (globalThis as any).K?.NS ?? 0.2
 
 /** Below this many units a summary has no headings, and the calls of a tool share a line. */
 const SHORT = 800
@@ -159,12 +159,26 @@ export class ExtractiveReader {
     eachName(plain.text, (name) => shown.add(name))
     after.names.each((name) => shown.add(name))
     const left = max - plain.text.length - (isShort ? 1 : HEADINGS)
-    const valueOf = (name: string): number => conversation.names.valueOf(name, conversation.count)
-    const said = Math.floor(Math.max(0, left - plain.missing) * STATEMENTS_SHARE)
-    const chosen = chooseStatements(conversation.exchanges, valueOf, shown, said)
+    const worthOfName = (name: string): number =>
+      isListable(name) ? conversation.names.valueOf(name, conversation.count) : 0
+    const said = Math.floor(Math.max(0, left - plain.missing) * STATEMENTS_SHARE())
+    const lines = chooseLines<Exchange | Artifact>(
+      [...statementsIn(conversation.exchanges), ...(isShort ? [] : artifacts.excerpts())],
+      worthOfName,
+      shown,
+      said,
+    )
+    const chosen = new Map<Exchange, Candidate<Exchange>[]>()
+    const quoted = new Map<Artifact, Candidate<Artifact>[]>()
+    let spent = 0
+    for (const [owner, list] of lines) {
+      if ('replies' in owner) {
+        chosen.set(owner, list as Candidate<Exchange>[])
+        for (const { text } of list) spent += text.length + LINE_UNITS
+      } else quoted.set(owner, list as Candidate<Artifact>[])
+    }
     const more = new Map(bullets).set('evolution', evolution({ conversation, after, previous, chosen }))
-    const spent = [...chosen.values()].flat().reduce((sum, { text }) => sum + text.length + 5, 0)
-    const options = { isShort, reserved: plain.missing, namesRoom: Math.floor(max * NAMES_SHARE) }
+    const options = { isShort, reserved: plain.missing, namesRoom: Math.floor(max * NAMES_SHARE()), quoted }
     const { files, others } = artifacts.lines(left - spent, conversation.count, shown, options)
     const fitted = fitSections(arranged(withArtifacts(more, files, others)), max, plain.limits)
     if (fitted.text !== '' || count === 0) return fitted

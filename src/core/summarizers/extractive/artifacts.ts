@@ -5,6 +5,7 @@ import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { eachName, isListable, type Names } from './names.ts'
 import { callLabel, shellCommand, writtenBy } from './shell.ts'
+import { type Candidate, LINE_UNITS } from './statements.ts'
 
 /*
  * Artifacts: the files, calls and speakers that names belong to. A summary lists a name in the line of its artifact, which says what was
@@ -34,7 +35,7 @@ export type FileChange = {
   readonly line: string
 }
 
-type Artifact = {
+export type Artifact = {
   readonly kind: 'file' | 'call'
   /** The path of a file; a call's name and target; `User` or `Assistant` for their texts. */
   readonly label: string
@@ -43,6 +44,8 @@ type Artifact = {
   readonly outcomes: Map<Outcome, number>
   /** The values in its last result with their fields: `status delivered`. They get the room that names leave. */
   values: readonly string[]
+  /** Lines of its newest contents with names. */
+  excerpt: readonly string[]
   /** The message of its last use. */
   last: number
   /** The number of files in the earlier summary before it, which are newer; -1 when it was used since. */
@@ -59,8 +62,10 @@ const ABOUT_UNITS = 100
 /** The marks of a line (`- `, ` — `, the line break), and of the line about the directory. */
 const LINE_COST = 6
 const ROOT_COST = 12
+/** The mark of a line that quotes the file or result above it. */
+const QUOTED = '· '
 /** The maximum number of names in a line. */
-const MOST_LISTED = 8
+const MOST_LISTED = () => (globalThis as any).K?.ML ?? 8
 /** The value of a field's value, and the least value of a listed name. */
 const VALUE_WORTH = 0.02
 const LEAST_VALUE = 0.005
@@ -72,6 +77,7 @@ export class Artifacts {
   /** The ids of calls, oldest first. */
   readonly #calls = new Set<number>()
   readonly #failedFiles = new Set<Artifact>()
+  readonly #excerpts = new Set<Artifact>()
   #next = 0
   #isMerged = false
   /** The number of files of earlier summaries that were not used since. */
@@ -122,6 +128,28 @@ export class Artifacts {
       return
     }
     this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, id)
+    if (outcome === 'failed') return
+    const written = call.effect === 'write' ? writtenLines(call.input) : []
+    this.#keepExcerpt(artifact, written.length > 0 ? written : excerptOf(outputHead(output, EXCERPT_UNITS)))
+  }
+
+  /** The newest excerpts stay. */
+  #keepExcerpt(artifact: Artifact, lines: readonly string[]): void {
+    if (lines.length === 0) return
+    artifact.excerpt = lines
+    this.#excerpts.delete(artifact)
+    this.#excerpts.add(artifact)
+    if (this.#excerpts.size <= MOST_EXCERPTS) return
+    const oldest = this.#excerpts.values().next().value!
+    oldest.excerpt = []
+    this.#excerpts.delete(oldest)
+  }
+
+  /** The lines of the newest contents, as candidates. */
+  excerpts(): Candidate<Artifact>[] {
+    return [...this.#excerpts].flatMap((owner) =>
+      owner.excerpt.map((text, at) => ({ owner, text, at, weight: changesOf(owner.deeds) > 0 ? 1 : 0 })),
+    )
   }
 
   #countDeeds(call: Call, at: number): void {
@@ -203,6 +231,7 @@ export class Artifacts {
         deeds,
         outcomes: new Map(),
         values: [],
+        excerpt: [],
         last: -1,
         age: -1,
       })
@@ -256,24 +285,35 @@ export class Artifacts {
       isShort,
       reserved,
       namesRoom,
-    }: { readonly isShort: boolean; readonly reserved: number; readonly namesRoom: number },
+      quoted,
+    }: {
+      readonly isShort: boolean
+      readonly reserved: number
+      readonly namesRoom: number
+      readonly quoted: ReadonlyMap<Artifact, readonly Candidate<Artifact>[]>
+    },
   ): ArtifactLines {
     const root = this.#root()
     if (isShort) this.#mergeCalls()
     const chosen = new Map<Artifact, string[]>()
     let left = room - (root === '' ? 0 : root.length + ROOT_COST)
     let namesLeft = namesRoom
+    for (const [artifact, lines] of quoted) {
+      left -= headOfLine(artifact, root).length + LINE_COST
+      for (const { text } of lines) left -= text.length + LINE_UNITS
+      chosen.set(artifact, [])
+    }
     for (const { artifact, names, headCost } of this.#steps(at, shown, root)) {
       const before = chosen.get(artifact)
       const head = before === undefined ? headCost : 0
-      if (head > left || (before !== undefined && before.length >= MOST_LISTED)) continue
+      if (head > left || (before !== undefined && before.length >= MOST_LISTED())) continue
       const list = before ?? []
       left -= head
       chosen.set(artifact, list)
       for (const name of names) {
         const cost = name.length + SEPARATOR
         const isValue = artifact.values.includes(name)
-        if (cost > Math.min(namesLeft, left - (isValue ? reserved : 0)) || list.length >= MOST_LISTED)
+        if (cost > Math.min(namesLeft, left - (isValue ? reserved : 0)) || list.length >= MOST_LISTED())
           continue
         const saved = addName(list, name)
         left += saved - cost
@@ -287,8 +327,9 @@ export class Artifacts {
       if (names === undefined) continue
       const head = headOfLine(artifact, root)
       const line = names.length === 0 ? head : `${head} — ${names.join(', ')}`
-      if (artifact.kind === 'file') files.push(line)
-      else others.push(line)
+      const lines = [line, ...(quoted.get(artifact) ?? []).map(({ text }) => `${QUOTED}${text}`)]
+      if (artifact.kind === 'file') files.push(...lines)
+      else others.push(...lines)
     }
     if (root !== '' && files.length > 0) files.unshift(`Root: \`${root}\``)
     return { files, others }
@@ -454,6 +495,37 @@ const CALL_LINE =
 /*
  * Contents of calls
  */
+
+/** The units of a result or a written text that are read for an excerpt, the lengths of a line, and the number of excerpts held. */
+const EXCERPT_UNITS = 12_000
+const LINE_ENDS = [12, 140] as const
+const MOST_EXCERPTS = 300
+
+/** The lines of a text with names, without numbers of lines and indentation. */
+function excerptOf(text: string): string[] {
+  const [least, most] = LINE_ENDS
+  const lines = new Set<string>()
+  for (const raw of text.split('\n')) {
+    if (raw.length > 4 * most) continue
+    const line = oneLine(raw.replace(/^\s*\d{1,6}\s?[→|:\t]/, ''))
+    if (line.length < least || line.length > most) continue
+    let isNamed = false
+    eachName(line, (name) => {
+      isNamed ||= isListable(name)
+    })
+    if (isNamed) lines.add(detached(line))
+  }
+  return [...lines]
+}
+
+/** The lines that a call writes into a file. */
+function writtenLines(input: Json): string[] {
+  if (!isObject(input)) return []
+  const texts = Object.entries(input).filter(([name]) => !/old|search|path|file_?name/i.test(name))
+  return texts.flatMap(([, text]) =>
+    typeof text === 'string' && text.includes('\n') ? excerptOf(headOf(text, EXCERPT_UNITS)) : [],
+  )
+}
 
 /** The maximum units of a result that is parsed as data, the texts in it that are visited, the values that are kept, and their length. */
 const DATA_UNITS = 20_000

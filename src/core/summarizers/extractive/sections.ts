@@ -7,7 +7,7 @@ import type { Previous } from './previous.ts'
 import { problemsIn } from './problems.ts'
 import { informative, isSmallTalk } from './requests.ts'
 import { isFirm, type Rule, rulesIn, sortedRules, writeRule } from './rules.ts'
-import { lastStated, outcomeOf, type Statement } from './statements.ts'
+import { type Candidate, lastStated, outcomeOf } from './statements.ts'
 import { intention, isCommitted, taskKey, tasksIn, unanswered } from './tasks.ts'
 import type { Topic } from './topics.ts'
 
@@ -35,7 +35,7 @@ export type Material = {
   readonly after: Conversation
   readonly previous: Previous
   /** Further statements that have room, by exchange, in order. */
-  readonly chosen?: ReadonlyMap<Exchange, readonly Statement[]>
+  readonly chosen?: ReadonlyMap<Exchange, readonly Candidate<Exchange>[]>
 }
 
 /** The lines of every topic but those about artifacts. */

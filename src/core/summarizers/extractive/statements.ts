@@ -99,48 +99,65 @@ export function statementsOf({ text, at }: Reply, isListed = true): Statement[] 
   return statements
 }
 
-/** The value of a statement besides its names, for each unit of weight; the marks of its line; and the least part of a value that must be new. */
+/** A line that may stand in a summary: a statement of a reply, or a line of a file or a result. */
+export type Candidate<T> = {
+  readonly owner: T
+  readonly text: string
+  readonly at: number
+  /** How much it states besides its names. */
+  readonly weight: number
+}
+
+/** The value of a unit of weight, the marks of a line, the least part of its value that must be new, and the most lines of an owner. */
 const WEIGHT_WORTH = 0.02
-const LINE_UNITS = 5
+export const LINE_UNITS = 5
 const NEW_SHARE = 0.6
+const MOST_LINES = 12
 
 /**
- * The statements that are worth most for their length within `room` units, for each exchange, in order. `valueOf`: the value of a name;
- * one in `shown` has none, and those of the chosen statements are added to it.
+ * The lines that are worth most for their length within `room` units, of each owner, in order. `worthOfName`: the value of a name; one
+ * in `shown` has none, and those of the chosen lines are added to it.
  */
-export function chooseStatements(
-  exchanges: readonly Exchange[],
-  valueOf: (name: string) => number,
+export function chooseLines<T>(
+  candidates: readonly Candidate<T>[],
+  worthOfName: (name: string) => number,
   shown: Set<string>,
   room: number,
-): Map<Exchange, Statement[]> {
-  const worthOf = ({ text, weight }: Statement): number => {
+): Map<T, Candidate<T>[]> {
+  const worthOf = ({ text, weight }: Candidate<T>): number => {
     const names = new Set<string>()
     eachName(text, (name) => names.add(name))
     let worth = WEIGHT_WORTH * weight
-    for (const name of names) if (!shown.has(name)) worth += valueOf(name)
+    for (const name of names) if (!shown.has(name)) worth += worthOfName(name)
     return worth / (text.length + LINE_UNITS)
   }
-  const candidates = exchanges
-    .flatMap((exchange) =>
-      exchange.replies.flatMap((reply) =>
-        statementsOf(reply).map((statement) => ({ exchange, statement, worth: worthOf(statement) })),
-      ),
-    )
+  const ranked = candidates
+    .map((candidate) => ({ candidate, worth: worthOf(candidate) }))
+    .filter(({ worth }) => worth > LEAST_WORTH())
     .sort((a, b) => b.worth - a.worth)
-  const chosen = new Map<Exchange, Statement[]>()
+  const chosen = new Map<T, Candidate<T>[]>()
   let left = room
-  for (const { exchange, statement, worth } of candidates) {
-    const cost = statement.text.length + LINE_UNITS
-    if (cost > left || worthOf(statement) < NEW_SHARE * worth) continue
+  for (const { candidate, worth } of ranked) {
+    const cost = candidate.text.length + LINE_UNITS
+    if (cost > left || worthOf(candidate) < NEW_SHARE * worth) continue
+    const list = chosen.get(candidate.owner) ?? []
+    if (list.length >= MOST_LINES) continue
     left -= cost
-    eachName(statement.text, (name) => shown.add(name))
-    const list = chosen.get(exchange)
-    if (list === undefined) chosen.set(exchange, [statement])
-    else list.push(statement)
+    eachName(candidate.text, (name) => shown.add(name))
+    list.push(candidate)
+    chosen.set(candidate.owner, list)
   }
   for (const list of chosen.values()) list.sort((a, b) => a.at - b.at)
   return chosen
+}
+// biome-ignore lint/suspicious/noExplicitAny: experiment
+const LEAST_WORTH = () => (globalThis as any).K?.LW ?? 0.0005
+
+/** The statements of the replies to requests, as candidates. */
+export function statementsIn(exchanges: readonly Exchange[]): Candidate<Exchange>[] {
+  return exchanges.flatMap((owner) =>
+    owner.replies.flatMap((reply) => statementsOf(reply).map((statement) => ({ owner, ...statement }))),
+  )
 }
 
 /** The weight that a statement needs to be an outcome by itself: a name, or something completed. */
