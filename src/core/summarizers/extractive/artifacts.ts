@@ -5,7 +5,7 @@ import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { eachName, isListable, type Names } from './names.ts'
 import { callLabel, shellCommand, writtenBy } from './shell.ts'
-import { type Candidate, LINE_UNITS } from './statements.ts'
+import { type Candidate, excerptOf, LINE_UNITS } from './statements.ts'
 
 /*
  * Artifacts: the files, calls and speakers that names belong to. A summary lists a name in the line of its artifact, which says what was
@@ -68,7 +68,8 @@ const QUOTED = '· '
 const MOST_LISTED = () => (globalThis as any).K?.ML ?? 8
 /** The value of a field's value, and the least value of a listed name. */
 const VALUE_WORTH = 0.02
-const LEAST_VALUE = 0.005
+// biome-ignore lint/suspicious/noExplicitAny: experiment
+const LEAST_VALUE = () => (globalThis as any).K?.LV ?? 0.005
 
 export class Artifacts {
   readonly #names: Names
@@ -129,14 +130,15 @@ export class Artifacts {
     }
     this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, id)
     if (outcome === 'failed') return
-    const written = call.effect === 'write' ? writtenLines(call.input) : []
-    this.#keepExcerpt(artifact, written.length > 0 ? written : excerptOf(outputHead(output, EXCERPT_UNITS)))
+    const written = writtenLines(call.input)
+    const read = call.effect === 'write' ? [] : excerptOf(outputHead(output, EXCERPT_UNITS))
+    this.#keepExcerpt(artifact, [...written, ...read])
   }
 
   /** The newest excerpts stay. */
   #keepExcerpt(artifact: Artifact, lines: readonly string[]): void {
     if (lines.length === 0) return
-    artifact.excerpt = lines
+    artifact.excerpt = [...new Set([...artifact.excerpt, ...lines])].slice(-MOST_QUOTABLE)
     this.#excerpts.delete(artifact)
     this.#excerpts.add(artifact)
     if (this.#excerpts.size <= MOST_EXCERPTS) return
@@ -359,7 +361,7 @@ export class Artifacts {
       if (artifact === undefined || shown.has(name) || artifact.label.includes(name)) return
       if (!isListable(name)) return
       const value = this.#names.valueOf(name, at)
-      if (value < LEAST_VALUE) return
+      if (value < LEAST_VALUE()) return
       const choice = choiceOf(name, value)
       const list = names.get(artifact)
       if (list === undefined) names.set(artifact, [choice])
@@ -496,27 +498,10 @@ const CALL_LINE =
  * Contents of calls
  */
 
-/** The units of a result or a written text that are read for an excerpt, the lengths of a line, and the number of excerpts held. */
+/** The units of a result or a written text that are read for an excerpt, and the number of excerpts held. */
 const EXCERPT_UNITS = 12_000
-const LINE_ENDS = [12, 140] as const
 const MOST_EXCERPTS = 300
-
-/** The lines of a text with names, without numbers of lines and indentation. */
-function excerptOf(text: string): string[] {
-  const [least, most] = LINE_ENDS
-  const lines = new Set<string>()
-  for (const raw of text.split('\n')) {
-    if (raw.length > 4 * most) continue
-    const line = oneLine(raw.replace(/^\s*\d{1,6}\s?[→|:\t]/, ''))
-    if (line.length < least || line.length > most) continue
-    let isNamed = false
-    eachName(line, (name) => {
-      isNamed ||= isListable(name)
-    })
-    if (isNamed) lines.add(detached(line))
-  }
-  return [...lines]
-}
+const MOST_QUOTABLE = 300
 
 /** The lines that a call writes into a file. */
 function writtenLines(input: Json): string[] {

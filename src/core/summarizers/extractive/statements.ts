@@ -1,7 +1,7 @@
-import { headOf } from '../../messages/characters.ts'
+import { detached, headOf } from '../../messages/characters.ts'
 import { isEastAsian, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import type { Exchange } from './conversation.ts'
-import { eachName } from './names.ts'
+import { eachName, isListable } from './names.ts'
 
 /*
  * Statements: the sentences of replies that say what was done, found or decided, not what comes next.
@@ -112,7 +112,8 @@ export type Candidate<T> = {
 const WEIGHT_WORTH = 0.02
 export const LINE_UNITS = 5
 const NEW_SHARE = 0.6
-const MOST_LINES = 12
+// biome-ignore lint/suspicious/noExplicitAny: experiment
+const MOST_LINES = () => (globalThis as any).K?.MX ?? 12
 
 /**
  * The lines that are worth most for their length within `room` units, of each owner, in order. `worthOfName`: the value of a name; one
@@ -141,7 +142,7 @@ export function chooseLines<T>(
     const cost = candidate.text.length + LINE_UNITS
     if (cost > left || worthOf(candidate) < NEW_SHARE * worth) continue
     const list = chosen.get(candidate.owner) ?? []
-    if (list.length >= MOST_LINES) continue
+    if (list.length >= MOST_LINES()) continue
     left -= cost
     eachName(candidate.text, (name) => shown.add(name))
     list.push(candidate)
@@ -155,9 +156,42 @@ const LEAST_WORTH = () => (globalThis as any).K?.LW ?? 0.0005
 
 /** The statements of the replies to requests, as candidates. */
 export function statementsIn(exchanges: readonly Exchange[]): Candidate<Exchange>[] {
-  return exchanges.flatMap((owner) =>
-    owner.replies.flatMap((reply) => statementsOf(reply).map((statement) => ({ owner, ...statement }))),
-  )
+  return exchanges.flatMap((owner) => [
+    ...excerptOf(owner.request.text).map((text) => ({ owner, text, at: owner.request.at, weight: 0 })),
+    ...owner.replies.flatMap((reply) => [
+      ...statementsOf(reply).map((statement) => ({ owner, ...statement })),
+      ...excerptOf(fencesOf(reply.text)).map((text) => ({ owner, text, at: reply.at, weight: 0 })),
+    ]),
+  ])
+}
+
+/** The fenced code of a text. */
+function fencesOf(text: string): string {
+  return text
+    .split('```')
+    .filter((_, i) => i % 2 === 1)
+    .map((code) => code.slice(code.indexOf('\n') + 1))
+    .join('\n')
+}
+
+/** The lengths of a line. */
+const LINE_ENDS = [12, 140] as const
+
+/** The lines of a text with names, without numbers of lines and indentation. */
+export function excerptOf(text: string): string[] {
+  const [least, most] = LINE_ENDS
+  const lines = new Set<string>()
+  for (const raw of text.split('\n')) {
+    if (raw.length > 4 * most) continue
+    const line = oneLine(raw.replace(/^\s*\d{1,6}\s?[→|:\t]/, ''))
+    if (line.length < least || line.length > most) continue
+    let isNamed = false
+    eachName(line, (name) => {
+      isNamed ||= isListable(name)
+    })
+    if (isNamed) lines.add(detached(line))
+  }
+  return [...lines]
 }
 
 /** The weight that a statement needs to be an outcome by itself: a name, or something completed. */
