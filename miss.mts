@@ -5,7 +5,7 @@ import { partsOf, textOf } from './bench/retention/parts.ts'
 import { tokensOf } from './bench/retention/window.ts'
 import { CONTESTANTS } from './bench/retention/contestants.ts'
 const G = globalThis as any
-G.K = { SS: 0.6, NS: 0.2, ML: 999 }
+G.K = { SS: 0.9, NS: 0.2, ML: 8, MX: 40, LW: 0.0002, LW2: 0.0008 }
 const [, , kind, show = '0'] = process.argv
 const compact = CONTESTANTS.find(({ name }) => name === 'default')!.compact
 const file = readConversations(kind!.includes('/') ? kind! : `/tmp/h/data/dev/${kind}.openai.jsonl`)

@@ -1,8 +1,8 @@
 // usage: tsx sum.ts FILE [conversation] [share] [cutShare]
-import { readConversations } from '/tmp/h/s-state/bench/retention/conversations.ts'
-import { extractiveSummarizer } from '/tmp/h/s-state/src/core/summarizers/extractive.ts'
-import { SUMMARY_SECTIONS } from '/tmp/h/s-state/src/core/summarizers/summarizer.ts'
-import { tokensOf } from '/tmp/h/s-state/bench/retention/window.ts'
+import { readConversations } from './bench/retention/conversations.ts'
+import { extractiveSummarizer } from './src/core/summarizers/extractive.ts'
+import { SUMMARY_SECTIONS } from './src/core/summarizers/summarizer.ts'
+import { tokensOf } from './bench/retention/window.ts'
 const [, , file, conv = '0', share = '0.12', cut = '0.7'] = process.argv
 const c = readConversations(file!).conversations[Number(conv)]!
 const at = Math.floor(c.messages.length * Number(cut))

@@ -5,7 +5,7 @@ import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { eachName, isListable, type Names } from './names.ts'
 import { callLabel, shellCommand, writtenBy } from './shell.ts'
-import { type Candidate, excerptOf, LINE_UNITS } from './statements.ts'
+import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './statements.ts'
 
 /*
  * Artifacts: the files, calls and speakers that names belong to. A summary lists a name in the line of its artifact, which says what was
@@ -69,7 +69,7 @@ const MOST_LISTED = () => (globalThis as any).K?.ML ?? 8
 /** The value of a field's value, and the least value of a listed name. */
 const VALUE_WORTH = 0.02
 // biome-ignore lint/suspicious/noExplicitAny: experiment
-const LEAST_VALUE = () => (globalThis as any).K?.LV ?? 0.005
+const LEAST_VALUE = () => 0.05
 
 export class Artifacts {
   readonly #names: Names
@@ -150,7 +150,7 @@ export class Artifacts {
   /** The lines of the newest contents, as candidates. */
   excerpts(): Candidate<Artifact>[] {
     return [...this.#excerpts].flatMap((owner) =>
-      owner.excerpt.map((text, at) => ({ owner, text, at, weight: changesOf(owner.deeds) > 0 ? 1 : 0 })),
+      owner.excerpt.map((text, at) => ({ owner, text, at, weight: DEFINES.test(text) ? 1 : 0 })),
     )
   }
 

@@ -57,6 +57,8 @@ const POLITE =
 const SYNTHETIC =
   /^(?:\[|api error|no response requested|(?:request|operation) (?:was )?(?:interrupted|aborted|timed out)|there['’]s an issue with the selected model)/i
 
+/** The least share of letters in a sentence; data and code have more marks. */
+const MOST_LETTERS = 0.6
 /** The weight of a sentence without a name, a number or a verb of completion. */
 const PLAIN = 0.5
 
@@ -64,6 +66,11 @@ const PLAIN = 0.5
 export function weightOf(sentence: string): number {
   const length = sentence.length * (isEastAsian(sentence) ? 2 : 1)
   if (length < LEAST_UNITS || /[:：?？]$/.test(sentence) || /^\*\*[^*]{1,80}\*\*$|\|.*\|| → /.test(sentence))
+    return 0
+  if (
+    /^[<{["'`]?[<{["]/.test(sentence) ||
+    (sentence.match(/\p{L}/gu)?.length ?? 0) < MOST_LETTERS * sentence.length
+  )
     return 0
   if (ANNOUNCES.test(sentence) || WILL.test(sentence) || POLITE.test(sentence)) return 0
   let names = 0
@@ -134,7 +141,7 @@ export function chooseLines<T>(
   }
   const ranked = candidates
     .map((candidate) => ({ candidate, worth: worthOf(candidate) }))
-    .filter(({ worth }) => worth > LEAST_WORTH())
+    .filter(({ candidate, worth }) => worth > (candidate.weight > 0 ? LEAST_WORTH() : LW2()))
     .sort((a, b) => b.worth - a.worth)
   const chosen = new Map<T, Candidate<T>[]>()
   let left = room
@@ -152,15 +159,23 @@ export function chooseLines<T>(
   return chosen
 }
 // biome-ignore lint/suspicious/noExplicitAny: experiment
+const LW2 = () => (globalThis as any).K?.LW2 ?? 0.001
+// biome-ignore lint/suspicious/noExplicitAny: experiment
 const LEAST_WORTH = () => (globalThis as any).K?.LW ?? 0.0005
 
 /** The statements of the replies to requests, as candidates. */
 export function statementsIn(exchanges: readonly Exchange[]): Candidate<Exchange>[] {
   return exchanges.flatMap((owner) => [
-    ...excerptOf(owner.request.text).map((text) => ({ owner, text, at: owner.request.at, weight: 0 })),
     ...owner.replies.flatMap((reply) => [
-      ...statementsOf(reply).map((statement) => ({ owner, ...statement })),
-      ...excerptOf(fencesOf(reply.text)).map((text) => ({ owner, text, at: reply.at, weight: 0 })),
+      ...statementsOf(reply)
+        .filter(({ weight }) => weight >= LEAST_WEIGHT)
+        .map((statement) => ({ owner, ...statement })),
+      ...excerptOf(fencesOf(reply.text)).map((text) => ({
+        owner,
+        text,
+        at: reply.at,
+        weight: DEFINES.test(text) ? 1 : 0,
+      })),
     ]),
   ])
 }
@@ -174,6 +189,22 @@ function fencesOf(text: string): string {
     .join('\n')
 }
 
+/**
+ * A line that defines something: a function, a type, a constant, a table, a route, a field of a schema, a heading with a name. What a
+ * reader needs of code is what it defines; other lines say little without their context.
+ */
+export const DEFINES = new RegExp(
+  [
+    '^(?:(?:export|default|public|private|protected|internal|static|async|pub(?:\\(\\w+\\))?|abstract|final|override|declare|readonly|unsafe|extern|inline|virtual) ){0,5}' +
+      '(?:function\\*?|class|interface|type|enum|struct|trait|impl|def|fn|func|module|namespace|package|record|protocol|object|fun|sub|macro_rules!|mod|message|service|rpc)\\b(?! ?=)',
+    '^(?:export )?(?:const|let|var|static|val) (?:[A-Z][A-Z\\d_]{2,60}\\b|[\\w$]{2,60}(?::[^=]{1,60})? = (?:async )?(?:\\([^()]{0,80}\\)|\\w+) =>)|^export const ',
+    '^(?:CREATE|ALTER) (?:OR REPLACE )?(?:UNIQUE )?(?:TABLE|INDEX|VIEW|FUNCTION|TYPE)\\b',
+    '^(?:@|#\\[|//?\\s)?(?:app|router|server|r|mux|api)\\.(?:get|post|put|patch|delete|use|route|Handle(?:Func)?)\\(',
+    '^(?:(?:public|private|protected|static|async|override|virtual|final|get|set) ){1,4}[\\w<>\\[\\],.? ]{1,60}\\(',
+    '^\\w{3,40}\\([^()]{0,100}\\)(?:: [\\w<>\\[\\]| ]{1,60})? \\{$',
+  ].join('|'),
+)
+
 /** The lengths of a line. */
 const LINE_ENDS = [12, 140] as const
 
@@ -183,13 +214,13 @@ export function excerptOf(text: string): string[] {
   const lines = new Set<string>()
   for (const raw of text.split('\n')) {
     if (raw.length > 4 * most) continue
-    const line = oneLine(raw.replace(/^\s*\d{1,6}\s?[→|:\t]/, ''))
-    if (line.length < least || line.length > most) continue
+    const line = oneLine(raw.replace(/^(?:[\w./-]{1,200}[:-])?\s*\d{1,6}\s?[→|:\t-]/, ''))
+    if (line.length < least || line.length > most || /^[\])}>,;]/.test(line)) continue
     let isNamed = false
     eachName(line, (name) => {
       isNamed ||= isListable(name)
     })
-    if (isNamed) lines.add(detached(line))
+    if (isNamed) lines.add(detached(line.replace(/ ?\{$/, '')))
   }
   return [...lines]
 }
