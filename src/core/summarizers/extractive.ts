@@ -5,7 +5,7 @@ import type { Artifact, FileChange } from './extractive/artifacts.ts'
 import type { Conversation, Exchange } from './extractive/conversation.ts'
 import { ConversationReader } from './extractive/conversation-reader.ts'
 import { type Bullet, type Fitted, fitSections, leastOfMusts, type Section } from './extractive/fit.ts'
-import { eachName, isListable } from './extractive/names.ts'
+import { eachName } from './extractive/names.ts'
 import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { type Rule, readRule, rulesIn, sortedRules } from './extractive/rules.ts'
 import { bulletsByTopic, evolution, withdrawals } from './extractive/sections.ts'
@@ -21,9 +21,9 @@ const SHORT_TEXT_SHARE = 0.3
 const LEAST_TEXT = 96
 const MOST_TEXT_SHARE = 0.8
 
-/** The share of the rest for further statements, and the largest share of a summary for lists of names. */
-const STATEMENTS_SHARE = () => (globalThis as any).K?.SS ?? 0.6
-const NAMES_SHARE = () => (globalThis as any).K?.NS ?? 0.2
+/** The share of the rest for statements and quoted lines, and the largest share of a summary for lists of names. */
+const LINES_SHARE = 0.9
+const NAMES_SHARE = 0.2
 
 /** Below this many units a summary has no headings, and the calls of a tool share a line. */
 const SHORT = 800
@@ -159,11 +159,10 @@ export class ExtractiveReader {
     eachName(plain.text, (name) => shown.add(name))
     after.names.each((name) => shown.add(name))
     const left = max - plain.text.length - (isShort ? 1 : HEADINGS)
-    const worthOfName = (name: string): number =>
-      isListable(name) ? conversation.names.valueOf(name, conversation.count) : 0
-    const said = Math.floor(Math.max(0, left - plain.missing) * STATEMENTS_SHARE())
+    const worthOfName = (name: string): number => conversation.names.valueOf(name, conversation.count)
+    const said = Math.floor(Math.max(0, left - plain.missing) * LINES_SHARE)
     const lines = chooseLines<Exchange | Artifact>(
-      [...statementsIn(conversation.exchanges), ...(isShort ? [] : artifacts.excerpts())],
+      [...statementsIn(conversation.exchanges), ...artifacts.excerpts(isShort)],
       worthOfName,
       shown,
       said,
@@ -178,7 +177,7 @@ export class ExtractiveReader {
       } else quoted.set(owner, list as Candidate<Artifact>[])
     }
     const more = new Map(bullets).set('evolution', evolution({ conversation, after, previous, chosen }))
-    const options = { isShort, reserved: plain.missing, namesRoom: Math.floor(max * NAMES_SHARE()), quoted }
+    const options = { isShort, namesRoom: Math.floor(max * NAMES_SHARE), quoted }
     const { files, others } = artifacts.lines(left - spent, conversation.count, shown, options)
     const fitted = fitSections(arranged(withArtifacts(more, files, others)), max, plain.limits)
     if (fitted.text !== '' || count === 0) return fitted

@@ -26,7 +26,7 @@ const SUMMARY_MOST_TOKENS = 4_000
  * Offline summaries take six tenths of a target of up to 16,000 tokens, and a tenth of the rest, at most 16,000 more. The facts of a
  * session grow more slowly than the session (measured: docs/summaries.md).
  */
-const SUMMARY_ROOM_SHARE = () => ((globalThis as any).K?.RS ?? 0.6)
+const SUMMARY_ROOM_SHARE = 0.6
 /** The share of the first 16,000 tokens if the tail needs less than its room, because its groups stay whole. */
 const OFFLINE_MOST_SHARE = 0.9
 const OFFLINE_FULL_TARGET = 16_000
@@ -64,7 +64,7 @@ export function scaledFigures(availableTokens: number, targetTokens: number): Sc
 
 /** Returns the room beside a tail for a summary of this size, in tokens: all of it, unless the target is small. */
 export function summaryRoom(summaryMaxTokens: number, targetTokens: number): number {
-  return Math.min(summaryMaxTokens, shareOf(targetTokens, SUMMARY_ROOM_SHARE()))
+  return Math.min(summaryMaxTokens, shareOf(targetTokens, SUMMARY_ROOM_SHARE))
 }
 
 /** Returns the room beside a tail for an offline summary, and its maximum if the tail needs less than its room, in tokens. */
@@ -75,7 +75,7 @@ export function offlineSummaryTokens(targetTokens: number): {
   const full = Math.min(targetTokens, OFFLINE_FULL_TARGET)
   const more = Math.min(OFFLINE_MORE_TOKENS, (targetTokens - full) * OFFLINE_MORE_SHARE)
   return {
-    summaryRoomTokens: Math.floor(full * SUMMARY_ROOM_SHARE() + more),
+    summaryRoomTokens: Math.floor(full * SUMMARY_ROOM_SHARE + more),
     summaryMaxTokens: Math.max(SUMMARY_LEAST_TOKENS, Math.floor(full * OFFLINE_MOST_SHARE + more)),
   }
 }

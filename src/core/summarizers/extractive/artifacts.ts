@@ -4,7 +4,7 @@ import type { Outcome } from '../../messages/outcome.ts'
 import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { eachName, isListable, type Names } from './names.ts'
-import { callLabel, shellCommand, writtenBy } from './shell.ts'
+import { callLabel, isInspection, shellCommand, writtenBy } from './shell.ts'
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './statements.ts'
 
 /*
@@ -37,13 +37,13 @@ export type FileChange = {
 
 export type Artifact = {
   readonly kind: 'file' | 'call'
+  /** Whether it only looks: its line says nothing unless something of it is quoted. */
+  readonly isInspection: boolean
   /** The path of a file; a call's name and target; `User` or `Assistant` for their texts. */
   readonly label: string
   readonly deeds: Deeds
   /** The outcomes of a call, the last one last. */
   readonly outcomes: Map<Outcome, number>
-  /** The values in its last result with their fields: `status delivered`. They get the room that names leave. */
-  values: readonly string[]
   /** Lines of its newest contents with names. */
   excerpt: readonly string[]
   /** The message of its last use. */
@@ -65,11 +65,9 @@ const ROOT_COST = 12
 /** The mark of a line that quotes the file or result above it. */
 const QUOTED = '· '
 /** The maximum number of names in a line. */
-const MOST_LISTED = () => (globalThis as any).K?.ML ?? 8
-/** The value of a field's value, and the least value of a listed name. */
-const VALUE_WORTH = 0.02
-// biome-ignore lint/suspicious/noExplicitAny: experiment
-const LEAST_VALUE = () => 0.05
+const MAX_LISTED = 8
+/** The least value of a listed name. */
+const MIN_VALUE = 0.05
 
 export class Artifacts {
   readonly #names: Names
@@ -79,6 +77,8 @@ export class Artifacts {
   readonly #calls = new Set<number>()
   readonly #failedFiles = new Set<Artifact>()
   readonly #excerpts = new Set<Artifact>()
+  /** The calls of each tool as one artifact, after they were merged. */
+  readonly #merged = new Map<string, Artifact>()
   #next = 0
   #isMerged = false
   /** The number of files of earlier summaries that were not used since. */
@@ -119,13 +119,8 @@ export class Artifacts {
       }
     const data = dataOf(call)
     if (data !== undefined) {
-      const values = new Set<string>()
-      eachText(data, (text, field) => {
-        this.#names.add(text, 'output', at, id, isValue(text))
-        if (text.length <= VALUE_UNITS)
-          values.add(oneLine(`${headOf(field, 40)}: ${text}`).replaceAll(', ', ' '))
-      })
-      artifact.values = [...values].slice(0, MOST_VALUES)
+      eachText(data, (text) => this.#names.add(text, 'output', at, id, isValue(text)))
+      this.#keepExcerpt(artifact, rowsOf(data))
       return
     }
     this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, id)
@@ -138,20 +133,27 @@ export class Artifacts {
   /** The newest excerpts stay. */
   #keepExcerpt(artifact: Artifact, lines: readonly string[]): void {
     if (lines.length === 0) return
-    artifact.excerpt = [...new Set([...artifact.excerpt, ...lines])].slice(-MOST_QUOTABLE)
+    artifact.excerpt = [...new Set([...artifact.excerpt, ...lines])].slice(-MAX_QUOTABLE)
     this.#excerpts.delete(artifact)
     this.#excerpts.add(artifact)
-    if (this.#excerpts.size <= MOST_EXCERPTS) return
+    if (this.#excerpts.size <= MAX_EXCERPTS) return
     const oldest = this.#excerpts.values().next().value!
     oldest.excerpt = []
     this.#excerpts.delete(oldest)
   }
 
   /** The lines of the newest contents, as candidates. */
-  excerpts(): Candidate<Artifact>[] {
-    return [...this.#excerpts].flatMap((owner) =>
-      owner.excerpt.map((text, at) => ({ owner, text, at, weight: DEFINES.test(text) ? 1 : 0 })),
-    )
+  excerpts(isShort: boolean): Candidate<Artifact>[] {
+    if (isShort) this.#mergeCalls()
+    return [...this.#excerpts].flatMap((artifact) => {
+      const owner = this.#merged.get(artifact.label.split(' `')[0]!) ?? artifact
+      return artifact.excerpt.map((text, at) => ({
+        owner,
+        text,
+        at,
+        weight: DEFINES.test(text) || /^\w{1,40}: /.test(text) ? 1 : 0,
+      }))
+    })
   }
 
   #countDeeds(call: Call, at: number): void {
@@ -214,14 +216,16 @@ export class Artifacts {
   #ofCall(call: Call): number {
     const [path] = call.paths
     const isOfFile = call.effect !== 'other' && path !== undefined && call.paths.length === 1
-    return isOfFile ? this.#ofFile(path) : this.#known('call', callLabel(call, shellCommand(call)))
+    return isOfFile
+      ? this.#ofFile(path)
+      : this.#known('call', callLabel(call, shellCommand(call)), isInspection(call))
   }
 
   #ofFile(path: string): number {
     return this.#known('file', oneLine(path).replaceAll('`', "'"))
   }
 
-  #known(kind: Artifact['kind'], label: string): number {
+  #known(kind: Artifact['kind'], label: string, isInspection = false): number {
     const key = `${kind} ${label}`
     let id = this.#ids.get(key)
     if (id === undefined) {
@@ -229,10 +233,10 @@ export class Artifacts {
       const deeds = { created: false, edits: 0, failed: 0, mayBeChanged: false, reads: 0, about: '' }
       this.#all.set(id, {
         kind,
+        isInspection,
         label: detached(label),
         deeds,
         outcomes: new Map(),
-        values: [],
         excerpt: [],
         last: -1,
         age: -1,
@@ -277,7 +281,8 @@ export class Artifacts {
 
   /**
    * The lines of at most about `room` units in total that hold the names of greatest value after message `at`. Names in `shown` are
-   * elsewhere in the view. `isShort`: the calls of a tool share a line. `reserved`: units that values leave. Files are in the order of first use, then calls.
+   * elsewhere in the view. `isShort`: the calls of a tool share a line. `namesRoom`: the units for lists of names. `quoted`: the lines
+   * that follow that of an artifact. Files are in the order of first use, then calls.
    */
   lines(
     room: number,
@@ -285,12 +290,10 @@ export class Artifacts {
     shown: ReadonlySet<string>,
     {
       isShort,
-      reserved,
       namesRoom,
       quoted,
     }: {
       readonly isShort: boolean
-      readonly reserved: number
       readonly namesRoom: number
       readonly quoted: ReadonlyMap<Artifact, readonly Candidate<Artifact>[]>
     },
@@ -308,15 +311,13 @@ export class Artifacts {
     for (const { artifact, names, headCost } of this.#steps(at, shown, root)) {
       const before = chosen.get(artifact)
       const head = before === undefined ? headCost : 0
-      if (head > left || (before !== undefined && before.length >= MOST_LISTED())) continue
+      if (head > left || (before !== undefined && before.length >= MAX_LISTED)) continue
       const list = before ?? []
       left -= head
       chosen.set(artifact, list)
       for (const name of names) {
         const cost = name.length + SEPARATOR
-        const isValue = artifact.values.includes(name)
-        if (cost > Math.min(namesLeft, left - (isValue ? reserved : 0)) || list.length >= MOST_LISTED())
-          continue
+        if (cost > Math.min(namesLeft, left) || list.length >= MAX_LISTED) continue
         const saved = addName(list, name)
         left += saved - cost
         namesLeft += saved - cost
@@ -341,14 +342,13 @@ export class Artifacts {
   #mergeCalls(): void {
     if (this.#isMerged) return
     this.#isMerged = true
-    const merged = new Map<string, Artifact>()
+    const merged = this.#merged
     for (const [id, artifact] of this.#all) {
       if (artifact.kind === 'file') continue
       const [label = ''] = artifact.label.split(' `')
       const one = merged.get(label) ?? { ...artifact, label, outcomes: new Map() }
       merged.set(label, one)
       for (const [outcome, times] of artifact.outcomes) count(one, outcome, times)
-      one.values = artifact.values
       this.#all.set(id, one)
     }
   }
@@ -361,7 +361,7 @@ export class Artifacts {
       if (artifact === undefined || shown.has(name) || artifact.label.includes(name)) return
       if (!isListable(name)) return
       const value = this.#names.valueOf(name, at)
-      if (value < LEAST_VALUE()) return
+      if (value < MIN_VALUE) return
       const choice = choiceOf(name, value)
       const list = names.get(artifact)
       if (list === undefined) names.set(artifact, [choice])
@@ -371,7 +371,6 @@ export class Artifacts {
     for (const artifact of new Set(this.#all.values())) {
       let worth = worthOf(artifact)
       const own = names.get(artifact) ?? []
-      for (const value of artifact.values) own.push(choiceOf(value, VALUE_WORTH))
       if (own.length === 0 && worth === 0) continue
       eachName(artifact.label, (name) => {
         if (!shown.has(name)) worth += this.#names.valueOf(name, at)
@@ -461,7 +460,8 @@ function count({ outcomes }: Artifact, outcome: Outcome, times: number): void {
 }
 
 /** The value of a line besides its names: changed files, and calls with their outcomes. */
-function worthOf({ kind, deeds, outcomes, age }: Artifact): number {
+function worthOf({ kind, deeds, outcomes, age, isInspection }: Artifact): number {
+  if (isInspection && !outcomes.has('failed')) return 0
   if (kind === 'file')
     return (changesOf(deeds) > 0 ? 1 : deeds.reads > 0 ? 0.05 : 0) / (1 + Math.max(0, age) / 8)
   const times = [...outcomes.values()].reduce((sum, one) => sum + one, 0)
@@ -500,8 +500,8 @@ const CALL_LINE =
 
 /** The units of a result or a written text that are read for an excerpt, and the number of excerpts held. */
 const EXCERPT_UNITS = 12_000
-const MOST_EXCERPTS = 300
-const MOST_QUOTABLE = 300
+const MAX_EXCERPTS = 300
+const MAX_QUOTABLE = 300
 
 /** The lines that a call writes into a file. */
 function writtenLines(input: Json): string[] {
@@ -512,10 +512,11 @@ function writtenLines(input: Json): string[] {
   )
 }
 
-/** The maximum units of a result that is parsed as data, the texts in it that are visited, the values that are kept, and their length. */
+/** The maximum units of a result that is parsed as data, the texts in it that are visited, the rows that are kept, the length of a row and of a value. */
 const DATA_UNITS = 20_000
 const MOST_TEXTS = 600
-const MOST_VALUES = 100
+const MAX_ROWS = 200
+const ROW_UNITS = 240
 const VALUE_UNITS = 60
 
 /** Whether a text is one word with a digit: an id, an amount, a date. */
@@ -530,6 +531,46 @@ function dataOf({ result }: Call): Json | undefined {
     return output.value
   const text = outputHead(output, DATA_UNITS + 1)
   return text.length <= DATA_UNITS && /^\s*[[{]/.test(text) ? parsedJson(text) : undefined
+}
+
+/**
+ * The scalar fields of each object in a value as a line: `id: 4471, status: open, price.total: 12`. Fields of an inner object of scalars
+ * belong to the line of the outer one.
+ */
+function rowsOf(data: Json): string[] {
+  const rows: string[] = []
+  const walk = (value: Json, depth: number): void => {
+    if (rows.length >= MAX_ROWS || depth > 8) return
+    const inner: Json[] = []
+    const row: string[] = []
+    const add = (field: string, one: Json): void => {
+      const text = one === null || typeof one === 'boolean' ? '' : oneLine(String(one))
+      if (text !== '' && text.length <= VALUE_UNITS)
+        row.push(field === '' ? text : `${headOf(field, 40)}: ${text}`)
+    }
+    for (const [key, one] of fieldsOf(value)) {
+      if (isScalar(one)) add(key, one)
+      else if (!Array.isArray(one) && fieldsOf(one).every(([, field]) => isScalar(field)))
+        for (const [name, field] of fieldsOf(one)) add(`${key}.${name}`, field)
+      else inner.push(one)
+    }
+    if (row.length > 0) rows.push(detached(shorten(row.join(', '), ROW_UNITS)))
+    for (const one of inner) walk(one, depth + 1)
+  }
+  walk(data, 0)
+  return rows
+}
+
+function isScalar(value: Json): boolean {
+  return typeof value !== 'object' || value === null
+}
+
+/** The fields of an object, and the items of a list without names. */
+function fieldsOf(value: Json): (readonly [string, Json])[] {
+  if (Array.isArray(value)) return (value as readonly Json[]).slice(0, MAX_ROWS).map((item) => ['', item])
+  return isObject(value)
+    ? Object.entries(value).filter((entry): entry is [string, Json] => entry[1] !== undefined)
+    : []
 }
 
 /** Visits the texts and numbers in a value with the names of their fields; at most 600 of them. */

@@ -187,12 +187,11 @@ const CREDENTIAL =
   /^(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abpr]|AKIA|ASIA|AIza|whsec|eyJ|hf|npm|pypi|SG|dop)[-_.]?\w{8}|secret|passw(?:or)?d|api_?key|token=|^(?=.{0,99}[a-z])(?=.{0,99}[A-Z])(?=.{0,99}\d)[\w+/=-]{24,}$/
 /** Three letters in a row, of any script. */
 const LETTERS = /\p{L}{3}/u
-const LEAST_NAME = 4
+const MIN_NAME = 4
 
 /** Whether a name means something by itself in a list: not a number, time, line, hash, unit, secret, or a word of three letters. */
 export function isListable(name: string): boolean {
-  if ((globalThis as any).K?.NL) return true
-  if (name.length < LEAST_NAME || !LETTERS.test(name) || MEASURE.test(name) || HASH.test(name)) return false
+  if (name.length < MIN_NAME || !LETTERS.test(name) || MEASURE.test(name) || HASH.test(name)) return false
   return !OPAQUE.test(name) && !CREDENTIAL.test(name)
 }
 

@@ -1,4 +1,5 @@
 import { headOf } from '../../messages/characters.ts'
+import { isObject } from '../../messages/json.ts'
 import { commandIn, withoutPrelude } from '../../messages/outcome.ts'
 import { type Call, targetOf } from '../calls.ts'
 import { oneLine, shorten, shortenPath } from '../text.ts'
@@ -24,6 +25,18 @@ export function writtenBy(command: string): { readonly path: string; readonly is
   for (const [, path = ''] of command.matchAll(IN_PLACE)) written.push({ path, isNew: false })
   // Without an ending it may be a word of the shell: `do sed -i 's/a/b/' $f; done`.
   return written.filter(({ path }) => !path.startsWith('/dev/') && /\.\w{1,20}$|\w\/\w|file$/.test(path))
+}
+
+/** Commands that only look at files, and arguments of tools that search. */
+const LOOKS =
+  /^(?:ls|cat|head|tail|wc|grep|rg|find|fd|tree|pwd|which|echo|file|stat|du|sed -n|nl|git (?:status|log|diff|show|branch|ls-\w+|remote|rev-parse))\b(?!.*>)/
+const SEARCHES = ['pattern', 'query', 'glob', 'regex', 'todos']
+
+/** Whether a call only looks at files or searches. */
+export function isInspection(call: Call): boolean {
+  const command = shellCommand(call)
+  if (command !== undefined) return LOOKS.test(gistOf(command))
+  return isObject(call.input) && SEARCHES.some((name) => Object.hasOwn(call.input as object, name))
 }
 
 /** The absolute directory that a command changes to first. */

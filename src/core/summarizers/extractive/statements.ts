@@ -14,11 +14,11 @@ type Reply = { readonly text: string; readonly at: number }
 
 /** The units of a reply that are searched, the minimum and maximum units of a statement, and the number of names that count. */
 const REPLY_UNITS = 4_000
-const LEAST_UNITS = 16
-const MOST_UNITS = 320
-const MOST_NAMES = 3
+const MIN_UNITS = 16
+const MAX_UNITS = 320
+const MAX_NAMES = 3
 /** The maximum number of replies to one request that are searched for its outcome. */
-const MOST_REPLIES = 8
+const MAX_REPLIES = 8
 
 /** Words before an announcement: "Good, now let me …". */
 const LEAD = "(?:[\\p{L}’']{1,12}(?: [\\p{L}’']{1,12}){0,2}[,.!:;—–-]{1,2} ?)?"
@@ -52,30 +52,30 @@ const OFFERS =
   /\b(?:if you|would you|do you want|want me to|feel free|let me know|shall i|should i|you can|wenn (?:du|sie)|möchte(?:n|st)|si (?:tu|vous|usted|quieres)|se (?:você|quiser))\b|如果您?你?|需要我|よろしければ|원하시면/i
 /** Praise, thanks, agreement, and knowing enough to begin. */
 const POLITE =
-  /^(?:(?:great|good|perfect|excellent|nice|awesome|thanks?|thank you|sure|of course|certainly|got it|understood|sounds good|no problem|(?:you['’]re|you are) (?:absolutely |quite )?(?:right|welcome)|i (?:apologi[sz]e|understand)|sorry|gern|gerne|danke|perfekt|sehr gut|merci|parfait|bien sûr|gracias|perfecto|claro|obrigado|好的|谢谢|不客气|太好了|ありがとう|承知|了解|감사|네)\b.{0,60}|.{0,40}\b(?:have|got|see) (?:a|an|the|enough|all)\b.{0,40}\b(?:picture|context|understanding|information|overview|issue|problem))[.!。！]?$/iu
+  /^(?:(?:great|good|perfect|excellent|nice|awesome|thanks?|thank you|sure|of course|certainly|got it|understood|sounds good|no problem|(?:you['’]re|you are) (?:absolutely |quite )?(?:right|welcome)|i (?:apologi[sz]e|understand)|sorry|gern|gerne|danke|perfekt|sehr gut|merci|parfait|bien sûr|gracias|perfecto|claro|obrigado|好的|谢谢|不客气|太好了|ありがとう|承知|了解|감사|네)\b.{0,60}|(?:based on .{0,60}, )?.{0,40}\b(?:have|got|see|can now) (?:a|an|the|enough|all)\b.{0,40}\b(?:picture|context|understanding|information|overview|issue|problem))[.!。！]?$/iu
 /** What a client writes in place of the model. */
 const SYNTHETIC =
   /^(?:\[|api error|no response requested|(?:request|operation) (?:was )?(?:interrupted|aborted|timed out)|there['’]s an issue with the selected model)/i
 
 /** The least share of letters in a sentence; data and code have more marks. */
-const MOST_LETTERS = 0.6
+const MIN_LETTERS = 0.6
 /** The weight of a sentence without a name, a number or a verb of completion. */
 const PLAIN = 0.5
 
 /** How much a sentence states; 0 for an announcement, an introduction, a heading, a row of a table, a question. */
 export function weightOf(sentence: string): number {
   const length = sentence.length * (isEastAsian(sentence) ? 2 : 1)
-  if (length < LEAST_UNITS || /[:：?？]$/.test(sentence) || /^\*\*[^*]{1,80}\*\*$|\|.*\|| → /.test(sentence))
+  if (length < MIN_UNITS || /[:：?？]$/.test(sentence) || /^\*\*[^*]{1,80}\*\*$|\|.*\|| → /.test(sentence))
     return 0
   if (
     /^[<{["'`]?[<{["]/.test(sentence) ||
-    (sentence.match(/\p{L}/gu)?.length ?? 0) < MOST_LETTERS * sentence.length
+    (sentence.match(/\p{L}/gu)?.length ?? 0) < MIN_LETTERS * sentence.length
   )
     return 0
   if (ANNOUNCES.test(sentence) || WILL.test(sentence) || POLITE.test(sentence)) return 0
   let names = 0
   eachName(sentence, () => names++)
-  let weight = PLAIN + Math.min(MOST_NAMES, names)
+  let weight = PLAIN + Math.min(MAX_NAMES, names)
   if (/[`"“«「]|\d/.test(sentence)) weight += 0.5
   if (COMPLETES.test(sentence)) weight += 1.5
   if (REASON.test(sentence)) weight += 1
@@ -99,7 +99,7 @@ export function statementsOf({ text, at }: Reply, isListed = true): Statement[] 
       .filter((line) => !LISTED.test(line))
       .join('\n')
   for (const sentence of sentencesOf(prose)) {
-    if (sentence.length > MOST_UNITS) continue
+    if (sentence.length > MAX_UNITS) continue
     const weight = weightOf(sentence)
     if (weight > 0) statements.push({ text: sentence, at, weight })
   }
@@ -115,12 +115,14 @@ export type Candidate<T> = {
   readonly weight: number
 }
 
-/** The value of a unit of weight, the marks of a line, the least part of its value that must be new, and the most lines of an owner. */
+/** The value of a unit of weight, the marks of a line, the least part of its value that must be new, and the maximum lines of an owner. */
 const WEIGHT_WORTH = 0.02
 export const LINE_UNITS = 5
 const NEW_SHARE = 0.6
-// biome-ignore lint/suspicious/noExplicitAny: experiment
-const MOST_LINES = () => (globalThis as any).K?.MX ?? 12
+/** The least worth of a unit of a line that states or defines something, and of any other. */
+const MIN_WORTH = 0.0002
+const MIN_PLAIN_WORTH = 0.001
+const MAX_LINES = 20
 
 /**
  * The lines that are worth most for their length within `room` units, of each owner, in order. `worthOfName`: the value of a name; one
@@ -141,7 +143,7 @@ export function chooseLines<T>(
   }
   const ranked = candidates
     .map((candidate) => ({ candidate, worth: worthOf(candidate) }))
-    .filter(({ candidate, worth }) => worth > (candidate.weight > 0 ? LEAST_WORTH() : LW2()))
+    .filter(({ candidate, worth }) => worth > (candidate.weight > 0 ? MIN_WORTH : MIN_PLAIN_WORTH))
     .sort((a, b) => b.worth - a.worth)
   const chosen = new Map<T, Candidate<T>[]>()
   let left = room
@@ -149,7 +151,7 @@ export function chooseLines<T>(
     const cost = candidate.text.length + LINE_UNITS
     if (cost > left || worthOf(candidate) < NEW_SHARE * worth) continue
     const list = chosen.get(candidate.owner) ?? []
-    if (list.length >= MOST_LINES()) continue
+    if (list.length >= MAX_LINES) continue
     left -= cost
     eachName(candidate.text, (name) => shown.add(name))
     list.push(candidate)
@@ -158,17 +160,15 @@ export function chooseLines<T>(
   for (const list of chosen.values()) list.sort((a, b) => a.at - b.at)
   return chosen
 }
-// biome-ignore lint/suspicious/noExplicitAny: experiment
-const LW2 = () => (globalThis as any).K?.LW2 ?? 0.001
-// biome-ignore lint/suspicious/noExplicitAny: experiment
-const LEAST_WORTH = () => (globalThis as any).K?.LW ?? 0.0005
-
 /** The statements of the replies to requests, as candidates. */
 export function statementsIn(exchanges: readonly Exchange[]): Candidate<Exchange>[] {
   return exchanges.flatMap((owner) => [
+    ...sentencesOf(withoutFences(owner.request.own))
+      .filter((sentence) => sentence.length > MIN_UNITS && sentence.length <= MAX_UNITS)
+      .map((sentence) => ({ owner, text: `User: "${sentence}"`, at: owner.request.at, weight: 1 })),
     ...owner.replies.flatMap((reply) => [
       ...statementsOf(reply)
-        .filter(({ weight }) => weight >= LEAST_WEIGHT)
+        .filter(({ weight }) => weight >= MIN_WEIGHT)
         .map((statement) => ({ owner, ...statement })),
       ...excerptOf(fencesOf(reply.text)).map((text) => ({
         owner,
@@ -226,17 +226,17 @@ export function excerptOf(text: string): string[] {
 }
 
 /** The weight that a statement needs to be an outcome by itself: a name, or something completed. */
-const LEAST_WEIGHT = 1.5
+const MIN_WEIGHT = 1.5
 
 /**
  * What came of a request: the statement of its last reply that says most, else of an earlier one. The first statement counts more than
  * those after it, and paragraphs more than lists: a report begins with its result.
  */
 export function outcomeOf(replies: readonly Reply[], max: number): string {
-  const last = replies.slice(-MOST_REPLIES).reverse()
+  const last = replies.slice(-MAX_REPLIES).reverse()
   for (const [isListed, least] of [
-    [false, LEAST_WEIGHT],
-    [true, LEAST_WEIGHT],
+    [false, MIN_WEIGHT],
+    [true, MIN_WEIGHT],
     [false, PLAIN],
   ] as const)
     for (const reply of last) {
@@ -253,7 +253,7 @@ export function outcomeOf(replies: readonly Reply[], max: number): string {
 export function lastStated(
   replies: readonly Reply[],
 ): { readonly text: string; readonly at: number } | undefined {
-  for (const reply of replies.slice(-MOST_REPLIES).reverse()) {
+  for (const reply of replies.slice(-MAX_REPLIES).reverse()) {
     const sentences = sentencesOf(withoutFences(reply.text))
     const first = sentences.findIndex((sentence) => weightOf(sentence) > 0)
     if (first < 0) continue
