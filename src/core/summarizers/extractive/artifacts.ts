@@ -67,7 +67,7 @@ const QUOTED = '· '
 /** The maximum number of names in a line. */
 const MAX_LISTED = 8
 /** The least value of a listed name. */
-const MIN_VALUE = 0.05
+const MIN_VALUE = 0.1
 
 export class Artifacts {
   readonly #names: Names
@@ -516,7 +516,7 @@ function writtenLines(input: Json): string[] {
 const DATA_UNITS = 20_000
 const MOST_TEXTS = 600
 const MAX_ROWS = 200
-const ROW_UNITS = 240
+const ROW_UNITS = 120
 const VALUE_UNITS = 60
 
 /** Whether a text is one word with a digit: an id, an amount, a date. */
@@ -542,11 +542,16 @@ function rowsOf(data: Json): string[] {
   const walk = (value: Json, depth: number): void => {
     if (rows.length >= MAX_ROWS || depth > 8) return
     const inner: Json[] = []
-    const row: string[] = []
+    let row = ''
     const add = (field: string, one: Json): void => {
       const text = one === null || typeof one === 'boolean' ? '' : oneLine(String(one))
-      if (text !== '' && text.length <= VALUE_UNITS)
-        row.push(field === '' ? text : `${headOf(field, 40)}: ${text}`)
+      if (text === '' || text.length > VALUE_UNITS) return
+      const shown = field === '' ? text : `${headOf(field, 40)}: ${text}`
+      if (row !== '' && row.length + shown.length > ROW_UNITS) {
+        rows.push(detached(row))
+        row = ''
+      }
+      row += row === '' ? shown : `, ${shown}`
     }
     for (const [key, one] of fieldsOf(value)) {
       if (isScalar(one)) add(key, one)
@@ -554,7 +559,7 @@ function rowsOf(data: Json): string[] {
         for (const [name, field] of fieldsOf(one)) add(`${key}.${name}`, field)
       else inner.push(one)
     }
-    if (row.length > 0) rows.push(detached(shorten(row.join(', '), ROW_UNITS)))
+    if (row !== '') rows.push(detached(row))
     for (const one of inner) walk(one, depth + 1)
   }
   walk(data, 0)
