@@ -556,7 +556,7 @@ function rowsOf(data: Json): string[] {
     for (const [key, one] of fieldsOf(value)) {
       if (isScalar(one)) add(key, one)
       else if (!Array.isArray(one) && fieldsOf(one).every(([, field]) => isScalar(field)))
-        for (const [name, field] of fieldsOf(one)) add(`${key}.${name}`, field)
+        for (const [name, field] of fieldsOf(one)) add(key === '' ? name : `${key}.${name}`, field)
       else inner.push(one)
     }
     if (row !== '') rows.push(detached(row))

@@ -21,7 +21,7 @@ const NEWEST_REQUEST = 800
 const REQUEST_LINE = 160
 const OUTCOME_LINE = 200
 /** The maximum units of the last reply. */
-const REPLY_UNITS = 700
+const REPLY_UNITS = 400
 
 const FIRST = 'First request: '
 const NEWEST = 'Newest request: '
@@ -174,11 +174,8 @@ export function evolution({ conversation, previous, chosen }: Material): Bullet[
     const isSmall = request.reply === undefined && isSmallTalk(request.text)
     const note = request.reply === undefined ? '' : ` (${request.reply})`
     const rank = 830 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
-    const shownRequest = informative(request.text, REQUEST_LINE)
-    const text = `"${shownRequest}"${note}${outcome === '' ? '' : ` → ${outcome}`}`
-    const more = (chosen?.get(exchange) ?? []).filter(
-      ({ text }) => text !== outcome && !shownRequest.includes(text.slice(7, -1)),
-    )
+    const text = `"${informative(request.text, REQUEST_LINE)}"${note}${outcome === '' ? '' : ` → ${outcome}`}`
+    const more = (chosen?.get(exchange) ?? []).filter(({ text }) => text !== outcome)
     return [
       ...((isSmall && outcome === '') || quotedAbove.has(exchange) ? [] : [{ text, rank, cut: true }]),
       ...more.map(({ text }) => ({ text: `→ ${text}`, rank, isSized: true })),

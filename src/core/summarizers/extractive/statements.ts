@@ -14,7 +14,7 @@ type Reply = { readonly text: string; readonly at: number }
 
 /** The units of a reply that are searched, the minimum and maximum units of a statement, and the number of names that count. */
 const REPLY_UNITS = 4_000
-const MIN_UNITS = 16
+const MIN_UNITS = 14
 const MAX_UNITS = 320
 const MAX_NAMES = 3
 /** The maximum number of replies to one request that are searched for its outcome. */
@@ -24,7 +24,7 @@ const MAX_REPLIES = 8
 const LEAD = "(?:[\\p{L}’']{1,12}(?: [\\p{L}’']{1,12}){0,2}[,.!:;—–-]{1,2} ?)?"
 /** A sentence that announces a step: the first person and the future or an intention. */
 const ANNOUNCES = new RegExp(
-  `^${LEAD}(?:(?:now|first|next|then|so|and|but|ok(?:ay)?|good|great|perfect)[, ]{1,2}){0,3}(?:${[
+  `^now\\b.{0,40}$|^${LEAD}(?:(?:now|first|next|then|so|and|but|ok(?:ay)?|good|great|perfect)[, ]{1,2}){0,3}(?:${[
     "let me|let['’]s|i['’]ll|i will|i['’]m (?:going|about) to|i (?:need|want|should|can) (?:to )?|we need to|time to|on to|moving on",
     'ich (?:werde|muss|schaue|prüfe|lese)|lass(?:en)? (?:mich|uns)|(?:jetzt|nun|als nächstes|zuerst) (?:werde|muss|schaue|prüfe|lese)',
     'je vais|laissez-moi|voyons|commençons|voy a|déjame|vamos a|ahora voy|vou |deixe-me|agora vou',
@@ -62,10 +62,18 @@ const MIN_LETTERS = 0.6
 /** The weight of a sentence without a name, a number or a verb of completion. */
 const PLAIN = 0.5
 
+/** The length of a sentence; a character of Chinese or Japanese counts twice. */
+function lengthOf(sentence: string): number {
+  return sentence.length * (isEastAsian(sentence) ? 2 : 1)
+}
+
 /** How much a sentence states; 0 for an announcement, an introduction, a heading, a row of a table, a question. */
 export function weightOf(sentence: string): number {
-  const length = sentence.length * (isEastAsian(sentence) ? 2 : 1)
-  if (length < MIN_UNITS || /[:：?？]$/.test(sentence) || /^\*\*[^*]{1,80}\*\*$|\|.*\|| → /.test(sentence))
+  if (
+    lengthOf(sentence) < MIN_UNITS ||
+    /[:：?？]$/.test(sentence) ||
+    /^\*\*[^*]{1,80}\*\*$|\|.*\|| → /.test(sentence)
+  )
     return 0
   if (
     /^[<{["'`]?[<{["]/.test(sentence) ||
@@ -119,9 +127,18 @@ export type Candidate<T> = {
 const WEIGHT_WORTH = 0.02
 export const LINE_UNITS = 5
 const NEW_SHARE = 0.6
-/** The least worth of a unit of a line that states or defines something, and of any other. */
+/** The least worth of a unit of a line that states or defines something, of a step of code, and of any other. */
 const MIN_WORTH = 0.0002
+const MIN_CODE_WORTH = 0.003
 const MIN_PLAIN_WORTH = 0.001
+/** A step of code: it says little without the lines around it. */
+const CODE =
+  /[;,({[=\\>]$|^\W*\w+(?:\.\w+)*\(.*\)$|^(?:if|for|while|return|await|try|catch|else|elif|import|from|use|using)\b/
+
+function minWorthOf({ weight, text }: { readonly weight: number; readonly text: string }): number {
+  if (weight > 0) return MIN_WORTH
+  return CODE.test(text) ? MIN_CODE_WORTH : MIN_PLAIN_WORTH
+}
 const MAX_LINES = 20
 
 /**
@@ -143,7 +160,7 @@ export function chooseLines<T>(
   }
   const ranked = candidates
     .map((candidate) => ({ candidate, worth: worthOf(candidate) }))
-    .filter(({ candidate, worth }) => worth > (candidate.weight > 0 ? MIN_WORTH : MIN_PLAIN_WORTH))
+    .filter(({ candidate, worth }) => worth > minWorthOf(candidate))
     .sort((a, b) => b.worth - a.worth)
   const chosen = new Map<T, Candidate<T>[]>()
   let left = room
@@ -160,15 +177,18 @@ export function chooseLines<T>(
   for (const list of chosen.values()) list.sort((a, b) => a.at - b.at)
   return chosen
 }
-/** The statements of the replies to requests, as candidates. */
-export function statementsIn(exchanges: readonly Exchange[]): Candidate<Exchange>[] {
+/** The sentences of requests and the statements and code of their replies, without those in the text `shown`, as candidates. */
+export function statementsIn(exchanges: readonly Exchange[], shown: string): Candidate<Exchange>[] {
   return exchanges.flatMap((owner) => [
     ...sentencesOf(withoutFences(owner.request.own))
-      .filter((sentence) => sentence.length > MIN_UNITS && sentence.length <= MAX_UNITS)
-      .map((sentence) => ({ owner, text: `User: "${sentence}"`, at: owner.request.at, weight: 1 })),
+      .filter(
+        (sentence) =>
+          sentence.length >= MIN_UNITS && sentence.length <= MAX_UNITS && !shown.includes(sentence),
+      )
+      .map((sentence) => ({ owner, text: `User: "${sentence}"`, at: owner.request.at, weight: 0 })),
     ...owner.replies.flatMap((reply) => [
       ...statementsOf(reply)
-        .filter(({ weight }) => weight >= MIN_WEIGHT)
+        .filter(({ text, weight }) => weight >= MIN_WEIGHT && !shown.includes(text))
         .map((statement) => ({ owner, ...statement })),
       ...excerptOf(fencesOf(reply.text)).map((text) => ({
         owner,
