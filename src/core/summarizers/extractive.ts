@@ -22,7 +22,7 @@ const LEAST_TEXT = 96
 const MOST_TEXT_SHARE = 0.8
 
 /** The share of the rest for statements and quoted lines, and the largest share of a summary for lists of names. */
-const LINES_SHARE = 0.6
+const LINES_SHARE = 0.9
 const NAMES_SHARE = 0.2
 
 /** Below this many units a summary has no headings, and the calls of a tool share a line. */
@@ -158,9 +158,9 @@ export class ExtractiveReader {
     const shown = new Set<string>()
     eachName(plain.text, (name) => shown.add(name))
     after.names.each((name) => shown.add(name))
-    const left = max - plain.text.length - plain.missing - (isShort ? 1 : HEADINGS)
+    const left = max - plain.text.length - (isShort ? 1 : HEADINGS)
     const worthOfName = (name: string): number => conversation.names.valueOf(name, conversation.count)
-    const said = Math.floor(Math.max(0, left) * LINES_SHARE)
+    const said = Math.floor(Math.max(0, left - plain.missing) * LINES_SHARE)
     const lines = chooseLines<Exchange | Artifact>(
       [...statementsIn(conversation.exchanges, plain.text), ...artifacts.excerpts(isShort)],
       worthOfName,

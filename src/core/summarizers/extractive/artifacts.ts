@@ -516,7 +516,7 @@ function writtenLines(input: Json): string[] {
 const DATA_UNITS = 20_000
 const MOST_TEXTS = 600
 const MAX_ROWS = 200
-const ROW_UNITS = 120
+const ROW_UNITS = 140
 const VALUE_UNITS = 60
 
 /** Whether a text is one word with a digit: an id, an amount, a date. */
@@ -533,10 +533,7 @@ function dataOf({ result }: Call): Json | undefined {
   return text.length <= DATA_UNITS && /^\s*[[{]/.test(text) ? parsedJson(text) : undefined
 }
 
-/**
- * The scalar fields of each object in a value as a line: `id: 4471, status: open, price.total: 12`. Fields of an inner object of scalars
- * belong to the line of the outer one.
- */
+/** The scalar fields of each object in a value as a line, or several short ones: `id: 4471, status: open`. */
 function rowsOf(data: Json): string[] {
   const rows: string[] = []
   const walk = (value: Json, depth: number): void => {
@@ -555,8 +552,6 @@ function rowsOf(data: Json): string[] {
     }
     for (const [key, one] of fieldsOf(value)) {
       if (isScalar(one)) add(key, one)
-      else if (!Array.isArray(one) && fieldsOf(one).every(([, field]) => isScalar(field)))
-        for (const [name, field] of fieldsOf(one)) add(key === '' ? name : `${key}.${name}`, field)
       else inner.push(one)
     }
     if (row !== '') rows.push(detached(row))

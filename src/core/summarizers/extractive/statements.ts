@@ -127,19 +127,9 @@ export type Candidate<T> = {
 const WEIGHT_WORTH = 0.02
 export const LINE_UNITS = 5
 const NEW_SHARE = 0.6
-/** The least worth of a unit of a line that states or defines something, of a step of code, and of any other. */
-const MIN_WORTH = 0.0002
-const MIN_CODE_WORTH = 0.003
-const MIN_PLAIN_WORTH = 0.001
-/** A step of code: it says little without the lines around it. */
-const CODE =
-  /[;,({[=\\>]$|^\W*\w+(?:\.\w+)*\(.*\)$|^(?:if|for|while|return|await|try|catch|else|elif|import|from|use|using)\b/
-
-function minWorthOf({ weight, text }: { readonly weight: number; readonly text: string }): number {
-  if (weight > 0) return MIN_WORTH
-  return CODE.test(text) ? MIN_CODE_WORTH : MIN_PLAIN_WORTH
-}
-const MAX_LINES = 20
+const MAX_LINES = 60
+/** The least worth of a unit of a line. */
+const MIN_WORTH = 0.00005
 
 /**
  * The lines that are worth most for their length within `room` units, of each owner, in order. `worthOfName`: the value of a name; one
@@ -160,7 +150,7 @@ export function chooseLines<T>(
   }
   const ranked = candidates
     .map((candidate) => ({ candidate, worth: worthOf(candidate) }))
-    .filter(({ candidate, worth }) => worth > minWorthOf(candidate))
+    .filter(({ worth }) => worth > MIN_WORTH)
     .sort((a, b) => b.worth - a.worth)
   const chosen = new Map<T, Candidate<T>[]>()
   let left = room
