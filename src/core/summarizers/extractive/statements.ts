@@ -123,13 +123,14 @@ export type Candidate<T> = {
   readonly weight: number
 }
 
-/** The value of a unit of weight, the marks of a line, the least part of its value that must be new, and the maximum lines of an owner. */
+/** The value of a unit of weight, the marks of a line, the least part of its value that must be new, the rounds of the choice, and the maximum lines of an owner. */
 const WEIGHT_WORTH = 0.02
 export const LINE_UNITS = 5
-const NEW_SHARE = 0.6
+const NEW_SHARE = 0.8
+const ROUNDS = 4
 const MAX_LINES = 60
 /** The least worth of a unit of a line. */
-const MIN_WORTH = 0.00005
+const MIN_WORTH = 0.0002
 
 /**
  * The lines that are worth most for their length within `room` units, of each owner, in order. `worthOfName`: the value of a name; one
@@ -148,32 +149,42 @@ export function chooseLines<T>(
     for (const name of names) if (!shown.has(name)) worth += worthOfName(name)
     return worth / (text.length + LINE_UNITS)
   }
-  const ranked = candidates
-    .map((candidate) => ({ candidate, worth: worthOf(candidate) }))
-    .filter(({ worth }) => worth > MIN_WORTH)
-    .sort((a, b) => b.worth - a.worth)
   const chosen = new Map<T, Candidate<T>[]>()
   let left = room
-  for (const { candidate, worth } of ranked) {
-    const cost = candidate.text.length + LINE_UNITS
-    if (cost > left || worthOf(candidate) < NEW_SHARE * worth) continue
-    const list = chosen.get(candidate.owner) ?? []
-    if (list.length >= MAX_LINES) continue
-    left -= cost
-    eachName(candidate.text, (name) => shown.add(name))
-    list.push(candidate)
-    chosen.set(candidate.owner, list)
+  let open = candidates
+  // A line whose names were chosen with another one is valued again in the next round.
+  for (let round = 0; round < ROUNDS && open.length > 0; round++) {
+    const ranked = open
+      .map((candidate) => ({ candidate, worth: worthOf(candidate) }))
+      .filter(({ worth }) => worth > MIN_WORTH)
+      .sort((a, b) => b.worth - a.worth)
+    const later: Candidate<T>[] = []
+    for (const { candidate, worth } of ranked) {
+      const cost = candidate.text.length + LINE_UNITS
+      const list = chosen.get(candidate.owner) ?? []
+      if (cost > left || list.length >= MAX_LINES) continue
+      if (worthOf(candidate) < NEW_SHARE * worth) {
+        later.push(candidate)
+        continue
+      }
+      left -= cost
+      eachName(candidate.text, (name) => shown.add(name))
+      list.push(candidate)
+      chosen.set(candidate.owner, list)
+    }
+    open = later
   }
   for (const list of chosen.values()) list.sort((a, b) => a.at - b.at)
   return chosen
 }
+
 /** The sentences of requests and the statements and code of their replies, without those in the text `shown`, as candidates. */
 export function statementsIn(exchanges: readonly Exchange[], shown: string): Candidate<Exchange>[] {
   return exchanges.flatMap((owner) => [
     ...sentencesOf(withoutFences(owner.request.own))
       .filter(
         (sentence) =>
-          sentence.length >= MIN_UNITS && sentence.length <= MAX_UNITS && !shown.includes(sentence),
+          lengthOf(sentence) >= MIN_UNITS && sentence.length <= MAX_UNITS && !shown.includes(sentence),
       )
       .map((sentence) => ({ owner, text: `User: "${sentence}"`, at: owner.request.at, weight: 0 })),
     ...owner.replies.flatMap((reply) => [
