@@ -89,9 +89,9 @@ function push(sentences: string[], raw: string): void {
   if (sentence !== '') sentences.push(sentence)
 }
 
-/** Whether a text contains Chinese or Japanese characters. */
+/** Whether a text contains Chinese, Japanese or Korean characters. */
 export function isEastAsian(text: string): boolean {
-  return /[\u3040-\u30ff\u3400-\u9fff]/.test(text)
+  return /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]/.test(text)
 }
 
 /** The sentence around a position, and its end. It begins at `from` or later. */

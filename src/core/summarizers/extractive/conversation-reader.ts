@@ -1,5 +1,6 @@
 import { detached, headOf } from '../../messages/characters.ts'
 import { typedText, wordsOf } from '../../messages/client-markup.ts'
+import { isObject } from '../../messages/json.ts'
 import { type Message, partsOf, type RowKind, textsOf } from '../../messages/message.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
 import { type Answer, approvalReason } from '../../messages/user-answers.ts'
@@ -7,7 +8,14 @@ import { type Call, type CallsRead, questionOf } from '../calls.ts'
 import { ends, oneLine, shorten } from '../text.ts'
 import { Artifacts } from './artifacts.ts'
 import { CheckBoxes } from './boxes.ts'
-import type { Conversation, Exchange, Failure, TodoItem, Utterance } from './conversation.ts'
+import {
+  type Conversation,
+  type Exchange,
+  type Failure,
+  REFUSED,
+  type TodoItem,
+  type Utterance,
+} from './conversation.ts'
 import { errorLine } from './error-line.ts'
 import { Names } from './names.ts'
 import { ownWords } from './own-words.ts'
@@ -17,6 +25,8 @@ import { todoItems } from './tasks.ts'
 /** The units of one text that are read, at its beginning and its end, where rules and results are. */
 const USER_ENDS = [6_000, 2_000] as const
 const ASSISTANT_ENDS = [2_500, 1_500] as const
+/** A message after a command of the client that is longer was not typed. */
+const COMMAND_UNITS = 1_000
 /** The maximum number of failures and commits. */
 const MAX_FAILURES = 60
 const MAX_COMMITS = 2_000
@@ -37,12 +47,15 @@ export class ConversationReader {
   #lastCallAt = -1
   #todo: readonly TodoItem[] = []
   #branch: string | undefined
+  /** What the user gave to a command of the client, while the next message may be the instructions of that command. */
+  #given: string | undefined
   #lastTest: Conversation['lastTest']
   #at = 0
 
   /** Adds a message, its calls and its position in the log. Results that come later are set on the calls. */
   add(message: Message & { readonly kind?: RowKind }, { made, ended }: CallsRead, position?: number): void {
     const at = this.#at++
+    if (message.role === 'assistant') this.#given = undefined
     const text = message.role === 'system' || message.role === 'tool' ? '' : textsOf(message).join('\n')
     if (text.trim() !== '') this.#addText(message, text, at, position)
     if (message.role === 'tool')
@@ -60,7 +73,7 @@ export class ConversationReader {
   /** What a person answered through a tool is quoted like a message of the user. */
   #addAnswer(call: Call, { text, isRefusal }: Answer, at: number, position: number | undefined): void {
     const asked = isRefusal ? callLabel(call, shellCommand(call)) : (questionOf(call.input) ?? call.name)
-    this.#addSpoken(text, `${isRefusal ? 'refused' : 'asked'}: ${shorten(oneLine(asked), 120)}`, at, position)
+    this.#addSpoken(text, `${isRefusal ? REFUSED : 'asked: '}${shorten(oneLine(asked), 120)}`, at, position)
   }
 
   #addSpoken(text: string, reply: string, at: number, position: number | undefined): void {
@@ -71,7 +84,7 @@ export class ConversationReader {
   }
 
   #addText(
-    { kind, role }: Message & { readonly kind?: RowKind },
+    { kind, role, metadata }: Message & { readonly kind?: RowKind },
     text: string,
     at: number,
     position: number | undefined,
@@ -85,14 +98,18 @@ export class ConversationReader {
       this.#names.add(text, 'assistant', at, this.#artifacts.ofSpeaker('Assistant'))
     } else {
       const written = wordsOf(text)
+      const given = this.#given
+      if (/<command-name>/.test(headOf(text, 400))) this.#given = written.trim()
       const shown = endsOf(written, USER_ENDS)
       if (shown.trim() === '') return
       this.#names.add(written, 'user', at, this.#artifacts.ofSpeaker('User'))
       this.#boxes.add(shown)
       // Of the whole text: a block that is cut would stay open.
-      const own = ownWords(written)
+      const isOfCommand =
+        given !== undefined && (written.length > COMMAND_UNITS || (given !== '' && written.includes(given)))
+      const own = isOfCommand ? '' : ownWords(written)
       const ownEnds = own === written ? shown : endsOf(own, USER_ENDS)
-      this.#texts.push({ by: 'user', text: shown, at, position, own: ownEnds })
+      this.#texts.push({ by: 'user', text: shown, at, position, name: speakerIn(metadata), own: ownEnds })
     }
   }
 
@@ -168,6 +185,12 @@ export class ConversationReader {
       count: this.#at,
     }
   }
+}
+
+/** The name of a message's speaker, among the fields of any provider. */
+function speakerIn(metadata: Message['metadata'] = {}): string | undefined {
+  const names = Object.values(metadata).map((fields) => (isObject(fields) ? fields.name : undefined))
+  return names.find((name) => typeof name === 'string')
 }
 
 /** The ends of a long text, without the text between them in memory. */

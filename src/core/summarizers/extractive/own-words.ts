@@ -21,7 +21,7 @@ const FORWARDED = new RegExp(
   ].join('|'),
   'im',
 )
-/** A quoted line, a line of a log (with a time or a level first), of JSON or a stack trace, and one that names its source in brackets. */
+/** A quoted line, a line of a log (with a time or a level first), of JSON or a stack trace, of code or a table, and one that names its source in brackets. */
 const FOREIGN_LINE = new RegExp(
   [
     '>',
@@ -33,6 +33,7 @@ const FOREIGN_LINE = new RegExp(
     '\\[(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)[\\]: ]',
     '(?:DEBUG|INFO|ERROR|FATAL): ',
     '(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL)(?: {2,}|\\t|:\\w{1,60}:)',
+    '(?://|/\\*|\\*/|\\$ |@@ |\\+[-+#/*\\w{}<]|diff --git |\\d{1,6}[:│] |[\\w./-]{1,200}:\\d{1,6}:\\d{1,6}: |.{0,300}[│┃║╭╰├])',
     '(?:[-*] )?\\[(?:web|search|page|site|url|tool|result|doc|document|mail|system|log|file|source)\\b[^\\]\\n]{0,200}\\](?!\\()',
   ]
     .map((head) => `^\\s{0,12}${head}`)

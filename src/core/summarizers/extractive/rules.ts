@@ -1,83 +1,106 @@
 import { headOf } from '../../messages/characters.ts'
 import { cleanLine, isEastAsian, keyOf, oneLine, sentenceAround, shorten, withoutFences } from '../text.ts'
-import type { Utterance } from './conversation.ts'
+import { REFUSED, type Utterance } from './conversation.ts'
 import { messageNote } from './fit.ts'
+import { isSmallTalk } from './requests.ts'
 
 /*
- * Cue words of rules: English, and the most common of German, French, Spanish, Chinese and Japanese. Words with another meaning in
- * English (`sin`, `solo`, `sans`, `usa`) are left out.
+ * A rule commands or forbids something lasting: a ban, a command with a word like "always", a wish about how the work is done. A command
+ * without such a word is done once, and a report has the same words in another place: "never push", but "it never pushes". English cues
+ * are therefore bound to the beginning of a clause or to a subject; of other languages there are the most common ones.
  */
 
-/** Of these, two make a rule. */
-const WEAK_CUES = cues(
-  'only|should|want|keep|use|please|can we|could we|need to|have to|i’d like|i would like|at most|at least|without|everywhere',
-  'nur|bitte|ohne|verwende|benutze|behalte|sollten?|ich möchte|mindestens|höchstens',
-  'uniquement|seulement|merci de|s’il te plaît|s’il vous plaît|je veux|utilisez?',
-  'solamente|por favor|quiero|utiliza|utilice|al menos',
-  '请|請|只|应该|希望|使用|ください|下さい|だけ|のみ|ほしい',
+/** The beginning of a clause, with words that may precede a command. */
+const CLAUSE = "(?:^|[,;:(—–] ?| - |\\b(?:and|but|so|or|then|please|pls|just|also|again|remember) |\\blet's )"
+/** What follows "don't" in what is no ban: "don't worry", "don't you". Reminders are for once. */
+const NO_BAN =
+  '(?:worry|know|think|see|have|understand|get|remember|believe|mean|care|mind|exist|work|seem|need|forget|hesitate|bother|recall|feel|agree|matter|you|we|they|i)\\b'
+/** What follows "never" or "always" in a report: "never came", "always returns". */
+const REPORTED = '(?:\\w+ed|\\w*[^\\Wsu]s|have|see|get|going|came|got|had|saw|been|mind)\\b'
+
+/** A ban, or a command for good. */
+const FIRM = cues(
+  [
+    `${CLAUSE}(?:do not|don't|dont|never)(?: ever)? (?!${NO_BAN}|${REPORTED})[a-z]`,
+    `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
+    `\\b(?:to|you|we|should|must|will) (?:always|never|only) (?!${REPORTED}|the |way )`,
+    "(?<!\\bi )\\bmust(?: not|n't)? (?!admit|say|have (?:been|\\w+ed)|be (?:an?|the|some|in|on|because|something|wrong)\\b)",
+    "\\b(?:you|we|it|they) should(?: not|n't) (?!be possible|happen)|\\byou may (?:not|only)\\b|\\bthe only .{1,60} (?:may|can|should)\\b",
+    '\\bfrom now on\\b|\\bfrom here on\\b|\\bgoing forward\\b|\\bno matter what\\b',
+    "\\bimportant(?:ly)?: |(?:it|this)(?:'s| is)(?: \\w+)? important (?:to (?!me|us|note|know)|that\\b)",
+    '\\b(?:is|are) (?:strictly )?(?:not allowed|forbidden|prohibited|off.limits|mandatory)\\b',
+  ],
+  '(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,60}) ?(?:niemals|nie|immer|stets)|(?:bitte|soll|darf) .{0,40}(?:nie|immer)',
+  'auf (?:gar )?keinen fall|muss|müssen|musst|darfs?t? (?:nicht|keine?)|dürfen nicht|verboten|soll(?:te)?n? nicht',
+  'ab jetzt|ab sofort|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)|en aucun cas|interdit|désormais|doit|doivent|jamais|toujours|il faut',
+  "(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')[a-zéèê]+ (?:pas|plus|rien)|prohibido|proibido|a partir de (?:ahora|agora)",
+  '(?:siempre|nunca|jamás|sempre)(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi))|(?:deben?|debes|devem?)(?! (?:haber|haver|ser una?|ser um))',
+  '(?<=^|[,;:.] |favor,? |pero |mas |y |e )(?:no (?:uses|toques|cambies|modifiques|borres|hagas|crees|escribas|agregues)|não (?:use|toque|mude|altere|modifique|apague|faça|crie))',
+  '不要|绝对|絕對|必须|必須|(?<!还是|仍然|依然|什么|怎么|都|又)不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都',
+  '必ず|ないで|てはいけ|てはなら|なければなら|なければいけ|厳禁|絶対|常に|決して|しないこと',
+  '하지 ?[마말]|지 ?마(?:세요|라|요)?|말 것|금지|(?:항상|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
 )
-/** One of these makes a rule: a preference or a decision. */
-const CUES = cues(
-  'prefers?|preferred|preferably|instead of|rather than|avoid|make sure|ensure|remember|decided|decision|agreed|let’s|we will|we’ll',
-  'stick to|stick with|no need|no longer|strictly|should not|shouldn’t|may not|needs to|has to',
-  'soll(?:te)?n? nicht|statt|stattdessen|anstatt|anstelle|vermeiden?|bevorzuge|lieber|nicht (?:mehr|ändern|löschen)|entschieden',
-  'plutôt que|au lieu de|préfère|veillez|doit|doivent|vous devez|tu dois|ne plus',
-  'en lugar de|en vez de|prefiero|evitar?|evite|asegúrate|ya no',
-  '不应该|避免|确保|優先|优先|而不是|改用|决定|決定|从现在(?:起|开始)|以后都|べき|代わりに|避けて|ようにして',
-)
-/** The same: a command or a ban. */
-const FIRM_CUES = cues(
-  'must(?: not)?|mustn’t|never|always|do not|don’t|from now on|under no circumstances|important(?:ly)?(?=[:,!]| (?:to|that)\\b)',
-  'not allowed|forbidden|mandatory|(?:is|are|be) required',
-  'niemals|nie|auf (?:gar )?keinen fall|immer|stets|muss|müssen|musst|darfs?t? (?:nicht|keine?)|dürfen nicht|verboten',
-  'ab jetzt|ab sofort|unbedingt|wichtig|bitte (?:nicht|keine?)',
-  'jamais|toujours|il faut|ne pas|en aucun cas|obligatoire|interdit|désormais|(?:doit|doivent|dois|devez) pas|doit être',
-  'nunca|siempre|jamás|deben?|debes|hay que|tienen? que|tienes que|obligatorio|prohibido|en ningún caso|a partir de ahora',
-  'importante|no (?:uses|toques|cambies|modifiques|borres)',
-  '不要|绝对|絕對|必须|必須|不能|务必|務必|禁止|不得|不许|不可以|一定要|始终|永远|从不|总是',
-  '必ず|ないで|てはいけ|てはなら|なければなら|なければいけ|厳禁|絶対|常に|決して|いつも',
+/** A preference, a decision, a way to work. */
+const WISH = cues(
+  [
+    "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:that|this|it)\\b(?: at all)?[.!…]*$|to know)",
+    "\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
+    `${CLAUSE}(?:prefer|refrain from|stop \\w+ing|stick (?:to|with)|no more|use only|only use|follow (?!up|along|these|me))\\b`,
+    `(?:${CLAUSE}|\\b(?:want to|try to|can you|could you|you) )avoid\\b`,
+    `${CLAUSE}keep (?!going|on|trying|working|getting|doing|it up|up|me)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
+    `(?<!let's )(?:${CLAUSE})use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
+    '^(?!.{0,60}\\b(?:where|how|what|which|whether)\\b).{0,80}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}should\\b',
+    '^no (?!problem|worries|idea|need|way|more|one|thanks|longer|\\w+ (?:will|is|are|was|has|for|in|on|yet))[a-z-]+(?: [a-z-]+){0,3}[.!]?$',
+    '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|you (?!should|must|need)\\w+|i [a-z]+)\\b)',
+    '^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every|any)|every time|each time)\\b',
+    '\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
+    "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
+    '\\b(?:answer|reply|respond|speak)(?: to me)?(?: only)? in [a-z]+(?:ish|ese|ench|ian|man)\\b',
+  ],
+  'statt|stattdessen|anstatt|anstelle|vermeiden?|bevorzuge|lieber|nicht (?:mehr|ändern|löschen)|antworte (?:\\w+ )?auf',
+  'plutôt que|au lieu de|préfère|veillez|en lugar de|en vez de|ao invés de|prefiero|prefiro|evitar?|evite|asegúrate',
+  '(?:responde|contesta|habla|répon\\w+|fale) (?:\\w+ )?(?:en|em)',
+  '避免|优先|優先|而不是|改用|统一用|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|べき|代わりに|避けて|ようにして|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
 )
 
-/** A pattern of whole words, and of any in scripts without spaces between words; either apostrophe. */
-function cues(...lists: readonly string[]): RegExp {
-  const all = lists.map((list) => (isEastAsian(list) ? list : `\\b(?:${list})\\b`)).join('|')
-  return new RegExp(all.replaceAll('’', "['’]").replaceAll(' ', '\\s'), 'gi')
+/** A pattern of English clauses, of whole words of other languages, and of any in scripts without spaces between words. */
+function cues(english: readonly string[], ...others: readonly string[]): RegExp {
+  const words = others.map((list) => (isEastAsian(list) ? list : `(?<!\\p{L})(?:${list})(?!\\p{L})`))
+  return new RegExp([...english, ...words].join('|'), 'u')
 }
-const ANY_CUE = new RegExp([WEAK_CUES, CUES, FIRM_CUES].map(({ source }) => source).join('|'), 'gi')
 
-/** Phrases that contain a cue but are not a rule. */
+/** Words in these that look like rules are none. */
 const NO_RULE = new RegExp(
   [
-    'https?://\\S{1,300}',
-    "\\b(?:\\w{1,30} )?(?:do|could|can?)(?:n['’]t| ?not) remember\\b",
-    "\\bdo(?:n['’]t| not) (?:know|think|see|have|understand|get|remember|believe|mean|care|mind|worry|exist|work|seem)\\b",
-    '\\b(?:it|there|that|this|you|he|she|they) must (?:be|have been) (?:an?|the|some|in|on|because|something|wrong)\\b',
-    '\\b(?:never ?mind|must (?:admit|say)|important to note|as always|if you (?:want|need)|not only|want me to|i need to)\\b',
-    "\\b(?:have|has|had|was|were|is|are|i['’]ve|we['’]ve|it['’]s) (?:always|never)\\b",
-    // "Let's run it" is a step; "let's call it X", "let's not use X" are decisions.
-    "\\blet['’]s (?!(?:call|name|use|keep|stick|agree|always|never|not|only|stay|avoid|prefer|assume|go with)\\b)",
-    // "Here we don't."; "the tests don't …", but "please don't", "and do not".
-    "\\bdo(?:n['’]t| not)(?=[.,;!?]|$)",
-    "\\b(?!(?:please|and|but|so|also|just|then|you|we|to|or|really|generally|in|for|case|now|again|ever)\\b)[a-z]{1,30} do(?:n['’]t| not)\\b(?! want\\b)",
+    'https?://\\S{1,300}|`[^`]{1,200}`|"[^"]{1,200}"|[*_]{1,3}',
     '\\b(?:immer (?:noch|wieder|mehr)|wie immer|noch nie|(?:hat|habe|haben|war|ist|sind) (?:immer|nie)|ich muss|muss ich)\\b',
-    '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como siempre|casi (?:nunca|siempre))\\b',
-    '能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问)|不得不|只是',
+    '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como (?:siempre|sempre)|casi (?:nunca|siempre)|quase (?:nunca|sempre))\\b',
+    '能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问)|不得不',
   ].join('|'),
-  'gi',
+  'g',
 )
 
-/** The strength of a sentence as a rule: 2 and more is a rule. Every cue counts once. */
+/** Words before a sentence that say nothing of it. */
+const LEAD =
+  /^(?:(?:ok|okay|and|but|so|also|yes|yep|no|nope|btw|wait|great|good|hey|well|plus|then|again)\b[,.!:]? ?){1,4}(?=[a-z])/
+
+/** The strength of a sentence as a rule: 3 for a command or a ban, 2 for a wish, 0 for no rule. */
 function weightOf(sentence: string): number {
-  const text = sentence.replace(NO_RULE, ' ').toLowerCase()
-  const count = (pattern: RegExp): number => new Set(text.match(pattern)).size
-  return count(WEAK_CUES) + 2 * count(CUES) + 3 * count(FIRM_CUES)
+  const masked = sentence
+    .toLowerCase()
+    .replaceAll('’', "'")
+    .replace(NO_RULE, (found) => (/[`"/]/.test(found) ? ' x ' : ' '))
+  const text = oneLine(masked)
+  const bare = text.replace(LEAD, '')
+  const is = (pattern: RegExp): boolean => pattern.test(text) || pattern.test(bare)
+  return is(FIRM) ? 3 : is(WISH) ? 2 : 0
 }
 
 /** A command or standing wish, in the words of the user or of an earlier summary. */
 export type Rule = {
   readonly by: 'User' | 'Earlier'
   readonly text: string
-  /** 1 to 3: from a decision among others to "never". 0: a sentence that withdraws an earlier rule. */
+  /** 2: a wish. 3: a command or a ban. 0: a sentence that withdraws an earlier rule. -1: a text that may fulfill one. */
   readonly weight: number
   /** The position of its message, where it is known. */
   readonly position?: number | undefined
@@ -85,64 +108,64 @@ export type Rule = {
 
 /** Whether a rule commands or forbids in so many words: "never", "must". */
 export function isFirm({ by, text }: Rule): boolean {
-  return by === 'Earlier' || text.replace(NO_RULE, ' ').search(FIRM_CUES) >= 0
+  return by === 'Earlier' || weightOf(text) > 2
 }
 
-/** The minimum length of a rule, units; half of it in Chinese and Japanese. */
+/** The minimum length of a rule, units; half of it in scripts with short words. */
 const MIN_RULE = 12
 const MIN_EAST_ASIAN = 5
+/** The maximum length of the reason for a refusal. */
+const MAX_REASON = 500
+/** A line above a list of rules that is no rule itself. */
+const ANNOUNCES =
+  /^(?:\S{1,20} ){0,3}(?:rules|constraints|guidelines|restrictions|regeln|reglas|règles|regras)\W{0,5}$|(?:规则|约束|ルール|規約|규칙)\W?$/i
 
-/** The user's rules: sentences with cues, lists under a line that announces rules, withdrawals, corrections. */
+/** The user's rules in a text: sentences, and lists under a line that announces rules. The text itself may end earlier ones. */
 function rulesOfUser(text: string): Rule[] {
-  const rules: Rule[] = []
-  const add = (sentence: string, weight: number) =>
-    rules.push({ by: 'User', text: sentence, weight: Math.min(3, weight) })
   const prose = withoutFences(text)
-  let from = 0
-  for (const { index } of prose.matchAll(ANY_CUE)) {
-    if (index < from) continue
-    const { sentence, end } = sentenceAround(prose, index, from)
-    from = end
-    const weight = weightOf(sentence)
-    if (weight < 2 || isPlainQuestion(sentence)) continue
+  const rules: Rule[] = [{ by: 'User', text: headOf(prose.trim(), MAX_REASON), weight: -1 }]
+  const add = (rule: string, weight: number) => rules.push({ by: 'User', text: rule, weight })
+  for (let at = 0; at < prose.length; ) {
+    const { sentence, end } = sentenceAround(prose, at, at)
+    const isHeading = /^\s*#{1,6} /.test(prose.slice(at, at + 20)) || /[:：]$/.test(sentence)
+    at = end
+    if (sentence === '' || isPlainQuestion(sentence)) continue
     // "You may use A instead of B now" is no rule; "that no longer holds, always use B" is one.
     const others = clausesOf(sentence).filter((clause) => clause.search(WITHDRAWS) < 0)
-    if (weightOf(others.join(', ')) < 2) continue
-    const items = sentence.endsWith(':') ? listAfter(prose, end) : []
-    for (const item of items) add(`${shorten(sentence, 80)} ${item}`, weight)
+    if (others.length < clausesOf(sentence).length) rules.push({ by: 'User', text: sentence, weight: 0 })
+    const weight = weightOf(others.join(', '))
+    if (isHeading && (weightOf(sentence.replace(/\([^)]*\)?/g, '')) > 0 || ANNOUNCES.test(sentence))) {
+      const { items, next } = listAfter(prose, end)
+      for (const item of items) add(`${shorten(sentence, 80)} ${item}`, Math.max(2, weight))
+      at = Math.max(at, next)
+    }
     const isLong = sentence.length >= (isEastAsian(sentence) ? MIN_EAST_ASIAN : MIN_RULE)
     // A heading alone commands nothing.
-    if (items.length === 0 && isLong && !/[:：]$/.test(sentence)) add(sentence, weight)
+    if (weight > 0 && isLong && !isHeading) add(sentence, weight)
   }
-  for (const { index } of prose.matchAll(WITHDRAWS)) {
-    const { sentence } = sentenceAround(prose, index)
-    if (!isPlainQuestion(sentence)) add(sentence, 0)
-  }
-  if (rules.length === 0 && CORRECTS.test(prose)) add(shorten(oneLine(prose), 500), 2)
   return rules
 }
-
+/** What a question asks for when it is a rule. */
 const ASKS_FOR =
-  /\b(?:can|could|would|will) (?:we|you)\b|\bplease\b|\bbitte\b|\bs['’]il (?:te|vous)\b|\bpor favor\b|请|請|ください/i
+  /\b(?:can|could|would|will) (?:we|you)\b.{0,40}\b(?:always|never|not|avoid|keep|stop|only|from now on)\b|\bplease\b|\bbitte\b|\bs['’]il (?:te|vous)\b|\bpor favor\b|请|請|ください/i
 
 /** A question for information, not a request in the form of a question. In Chinese it may have no question mark. */
 function isPlainQuestion(sentence: string): boolean {
-  return (/[?？]$/.test(sentence) && !ASKS_FOR.test(sentence)) || /^为什么|[吗呢]$/.test(sentence)
+  return (/[?？]["')]?$/.test(sentence) && !ASKS_FOR.test(sentence)) || /^为什么|[吗呢]$/.test(sentence)
 }
 
-/** The items of a list at a position of a text, after optional blank lines. */
-function listAfter(text: string, from: number): string[] {
+/** The items of a list at a position of a text, after optional blank lines, and where it ends. */
+function listAfter(text: string, from: number): { readonly items: readonly string[]; readonly next: number } {
   const items: string[] = []
+  let next = from
   for (const line of headOf(text.slice(from, from + 3_001), 3_000).split('\n')) {
-    if (/^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/.test(line)) items.push(shorten(cleanLine(line), 300))
+    if (items.length < 20 && /^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/.test(line))
+      items.push(shorten(cleanLine(line), 300))
     else if (line.trim() !== '' || items.length > 0) break
+    next += line.length + 1
   }
-  return items.slice(0, 20)
+  return { items, next }
 }
-
-/** The beginning of a text that corrects the assistant. */
-const CORRECTS =
-  /^\s*(?:(?:no|nope|wrong|stop|not like that|that['’]s (?:wrong|not)|nein|falsch|non)\b(?! (?:problem|worries|need|thanks|thank))[\s,.!:]|不对|不是这样|错了|違います|違う)/i
 
 /** Sentences that withdraw a rule. */
 const WITHDRAWS = new RegExp(
@@ -166,11 +189,27 @@ const MAX_RULES = [500, 1_000] as const
 
 /** The user's rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
 export function rulesIn(items: readonly Utterance[]): Rule[] {
-  const rules = items.flatMap(({ by, own, position }) =>
-    by === 'user' ? rulesOfUser(own).map((rule) => ({ ...rule, position })) : [],
-  )
-  const [first, last] = MAX_RULES
-  return rules.length <= first + last ? rules : [...rules.slice(0, first), ...rules.slice(-last)]
+  const said = items.filter(({ by }) => by === 'user')
+  const names = new Set(said.map(({ name }) => name))
+  // Beside the user, names are those of programs; among several people nobody gives rules.
+  const rules = said
+    .filter(({ name }) => names.size === 1 || name === undefined)
+    .flatMap((item) =>
+      (item.reply?.startsWith(REFUSED) ? reasonOf(item.own) : rulesOfUser(item.own)).map((rule) => ({
+        ...rule,
+        position: item.position,
+      })),
+    )
+  const excess = new Set(rules.filter(({ weight }) => weight >= 0).slice(MAX_RULES[0], -MAX_RULES[1]))
+  return rules.filter((rule) => !excess.has(rule))
+}
+
+/** The reason for a refusal is a rule as a whole. */
+function reasonOf(own: string): Rule[] {
+  const text = shorten(oneLine(own), MAX_REASON)
+  return text === '' || isSmallTalk(text) || isPlainQuestion(text)
+    ? []
+    : [{ by: 'User', text, weight: Math.max(2, weightOf(text)) }]
 }
 
 const WRITTEN = /^(User|Earlier): "(.*)"(?: \(message (\d{1,15})\))?$/s
@@ -186,7 +225,7 @@ export function readRule(line: string): Rule {
   const position = message === undefined ? undefined : Number(message)
   if (by !== 'User' || quoted === undefined)
     return { by: 'Earlier', text: quoted ?? line, weight: 3, position }
-  return { by, text: quoted, weight: Math.max(2, Math.min(3, weightOf(quoted))), position }
+  return { by, text: quoted, weight: Math.max(2, weightOf(quoted)), position }
 }
 
 /** Whether a line was written by `writeRule`. */
@@ -212,6 +251,11 @@ export function sortedRules(rules: readonly Rule[]): {
   const inForce = new Map<string, Rule>()
   const withdrawn: Rule[] = []
   for (const rule of rules) {
+    if (rule.weight < 0) {
+      for (const [key, { text }] of inForce)
+        if (HOLDS.test(text) && isFulfilled(text, rule.text)) inForce.delete(key)
+      continue
+    }
     if (rule.weight === 0) {
       const key = withdrawnBy(rule.text, inForce)
       if (key === undefined) continue
@@ -230,6 +274,25 @@ export function sortedRules(rules: readonly Rule[]): {
     inForce: [...inForce.values()],
     withdrawn: withdrawn.filter(({ text }) => !inForce.has(keyOf(text))),
   }
+}
+
+/** A ban until the user wants it done, or for one step. */
+const HOLDS =
+  /\byet\b|\buntil (?:i|we|the user)\b|^(?:do not|don['’]t) (?:write|change|run|edit|implement|code)(?: any| the)? ?(?:code|thing|anything)?[.!]?$|\bno (?:code|edits|changes)\b|\bthis (?:step|turn|task|answer|time|once)\b|noch nicht|todavía no|pas encore|ainda não|先不要|まだ|아직/i
+const FOR_ONE_STEP = /\bthis (?:step|turn|task|answer|time|once)\b/i
+const GO_AHEAD =
+  /^(?:(?:ok|okay|yes|yep|great|good|perfect|cool|sounds good|looks good|lgtm|now|then|please|so)[\s,.!-]{1,5}){0,4}(?:go ahead|proceed|do it|implement|let['’]s (?:do|go|implement|start|build)|start (?:coding|implementing)|make (?:the|those|these) changes|approved|adelante|hazlo|vas-y|mach (?:es|das)|leg los|开始吧|可以开始|执行吧|進めて|진행)/i
+
+/** Whether a later text does what a rule forbids for a time: tells to go ahead, commands the same, or begins another step. */
+function isFulfilled(rule: string, text: string): boolean {
+  if (FOR_ONE_STEP.test(rule)) return !isSmallTalk(text)
+  if (GO_AHEAD.test(text)) return true
+  const words = contentWords(clausesOf(rule).find((clause) => weightOf(clause) > 0) ?? rule)
+  return clausesOf(text.replaceAll(/[.!\n。！] ?/g, '; ')).some((clause) => {
+    const own = [...contentWords(clause.replace(/^(?:ok|okay|now|then|please|jetzt|ahora|现在|好) /i, ''))]
+    const shared = own.filter((word) => words.has(word)).length
+    return words.has(own[0]!) && shared >= Math.min(2, words.size) && weightOf(clause) === 0
+  })
 }
 
 /** The clauses of a sentence: "Never round before the total, and do not touch rates.py" commands two things. */
@@ -267,7 +330,7 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
 }
 
 const NO_CONTENT =
-  /^(?:about|after|again|allowed|always|anymore|before|could|dont|every|fine|forget|from|have|instead|into|longer|make|mind|must|need|never|nevermind|okay|only|please|requir|rule|sa[i]d|should|sure|that|their|them|there|these|they|this|those|tol[d]|used|using|what|when|will|with|work|would|your|nicht|immer|jetzt|wieder|doch|dürfe|darf|niema|bitte|erlaubt|interdit|prohibid|permit|está|chang(?:ed?|ing)$|(?:est|all|and|any|are|but|can|did|for|get|had|has|how|its|let|may|new|not|now|one|our|out|she|the|try|use|via|was|way|who|why|yes|yet|you|das|dem|den|der|die|ein|ich|ihr|mit|und|von|wir|des|les|pas|plus|que|une|con|del|los|las|por)$)/
+  /^(?:about|after|again|allowed|always|anymore|before|could|don$|dont|every|fine|forget|from|have|instead|into|longer|make|mind|must|need|never|nevermind|okay|only|please|requir|rule|sa[i]d|should|sure|that|their|them|there|these|they|this|those|tol[d]|used|using|what|when|will|with|work|would|your|nicht|immer|jetzt|wieder|doch|dürfe|darf|niema|bitte|erlaubt|interdit|prohibid|permit|está|chang(?:ed?|ing)$|(?:est|all|and|any|are|but|can|did|for|get|had|has|how|its|let|may|new|not|now|one|our|out|she|the|try|use|via|was|way|who|why|yes|yet|you|das|dem|den|der|die|ein|ich|ihr|mit|und|von|wir|des|les|pas|plus|que|une|con|del|los|las|por)$)/
 
 /** The stems of the words that carry a sentence; pairs of characters in Chinese and Japanese. */
 function contentWords(sentence: string): Set<string> {
