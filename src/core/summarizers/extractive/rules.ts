@@ -11,7 +11,7 @@ import { isSmallTalk } from './requests.ts'
  */
 
 /** The beginning of a clause, with words that may precede a command. */
-const CLAUSE = "(?:^|[,;:(—–] ?| - |\\b(?:and|but|so|or|then|please|pls|just|also|again|remember) |\\blet's )"
+const CLAUSE = '(?:^|[,;:(—–] ?| - |\\b(?:and|but|so|or|then|please|pls|just|also|again|remember) )'
 /** What follows "don't" in what is no ban: "don't worry", "don't you". Reminders are for once. */
 const NO_BAN =
   '(?:worry|know|think|see|have|understand|get|remember|believe|mean|care|mind|exist|work|seem|need|forget|hesitate|bother|recall|feel|agree|matter|you|we|they|i)\\b'
@@ -23,22 +23,31 @@ const FIRM = cues(
   [
     `${CLAUSE}(?:do not|don't|dont|never)(?: ever)? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
-    `\\b(?:to|you|we|should|must|will) (?:always|never|only) (?!${REPORTED}|the |way )`,
-    "(?<!\\bi )\\bmust(?: not|n't)? (?!admit|say|have (?:been|\\w+ed)|be (?:an?|the|some|in|on|because|something|wrong)\\b)",
-    "\\b(?:you|we|it|they) should(?: not|n't) (?!be possible|happen)|\\byou may (?:not|only)\\b|\\bthe only .{1,60} (?:may|can|should)\\b",
+    `\\b(?:want to|sure to|please|you|we|should|must|you will) (?:always|never|only) (?!${REPORTED}|the |way )`,
+    "\\b(?:you must|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
+    "\\b(?:you|we) should(?: not|n't) (?!be possible|happen)|\\byou may (?:not|only)\\b|\\bthe only [\\w ]{1,60} (?:may|can|should)\\b",
     '\\bfrom now on\\b|\\bfrom here on\\b|\\bgoing forward\\b|\\bno matter what\\b',
     "\\bimportant(?:ly)?: |(?:it|this)(?:'s| is)(?: \\w+)? important (?:to (?!me|us|note|know)|that\\b)",
     '\\b(?:is|are) (?:strictly )?(?:not allowed|forbidden|prohibited|off.limits|mandatory)\\b',
   ],
   '(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,60}) ?(?:niemals|nie|immer|stets)|(?:bitte|soll|darf) .{0,40}(?:nie|immer)',
-  'auf (?:gar )?keinen fall|muss|müssen|musst|darfs?t? (?:nicht|keine?)|dürfen nicht|verboten|soll(?:te)?n? nicht',
-  'ab jetzt|ab sofort|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)|en aucun cas|interdit|désormais|doit|doivent|jamais|toujours|il faut',
+  'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen) (?:nicht|keine?)|verboten|soll(?:te)?n? nicht',
+  'ab jetzt|ab sofort|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)|en aucun cas|interdit|désormais|jamais|toujours|ne pas',
   "(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')[a-zéèê]+ (?:pas|plus|rien)|prohibido|proibido|a partir de (?:ahora|agora)",
-  '(?:siempre|nunca|jamás|sempre)(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi))|(?:deben?|debes|devem?)(?! (?:haber|haver|ser una?|ser um))',
-  '(?<=^|[,;:.] |favor,? |pero |mas |y |e )(?:no (?:uses|toques|cambies|modifiques|borres|hagas|crees|escribas|agregues)|não (?:use|toque|mude|altere|modifique|apague|faça|crie))',
+  '(?:siempre|nunca|jamás|sempre)(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi))',
+  'нельзя|никогда|запрещено|ни в коем случае|(?<=^|[,;:.] |и |но |пожалуйста,? )не \\p{L}+(?:й|йте|ите)',
+  '(?<=^|[,;:.] |favor,? |pero |mas |ma |y |e )(?:no|não|non) (?:\\p{L}{2,20}(?:ar|er|ir|are|ere|ire)|uses|toques|cambies|modifiques|borres|hagas|crees|use|toque|mude|altere|faça|crie)',
   '不要|绝对|絕對|必须|必須|(?<!还是|仍然|依然|什么|怎么|都|又)不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都',
-  '必ず|ないで|てはいけ|てはなら|なければなら|なければいけ|厳禁|絶対|常に|決して|しないこと',
+  'ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|しないこと|(?:必ず|絶対|常に|決して).{0,60}(?:(?<![でま])す|[うくつぬむるぐぶ]|こと|て|で|さい|しろ)[。.!]?$',
   '하지 ?[마말]|지 ?마(?:세요|라|요)?|말 것|금지|(?:항상|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
+)
+/** What a thing must be: a rule in a short text, in a longer one a part of the task. */
+const NEEDS = cues(
+  [
+    '(?<!\\bi )\\bmust (?!admit|say|have (?:been|\\w+ed)|be (?:an?|the|some|in|on|because|something|wrong)\\b)',
+    '^(?!.{0,60}\\b(?:where|how|what|which|whether)\\b).{0,80}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}should\\b',
+  ],
+  'muss|müssen|doit|doivent|il faut|(?:deben?|debes|devem?)(?! (?:haber|haver|ser una?|ser um))',
 )
 /** A preference, a decision, a way to work. */
 const WISH = cues(
@@ -47,18 +56,17 @@ const WISH = cues(
     "\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
     `${CLAUSE}(?:prefer|refrain from|stop \\w+ing|stick (?:to|with)|no more|use only|only use|follow (?!up|along|these|me))\\b`,
     `(?:${CLAUSE}|\\b(?:want to|try to|can you|could you|you) )avoid\\b`,
-    `${CLAUSE}keep (?!going|on|trying|working|getting|doing|it up|up|me)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
-    `(?<!let's )(?:${CLAUSE})use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
-    '^(?!.{0,60}\\b(?:where|how|what|which|whether)\\b).{0,80}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}should\\b',
+    `(?:${CLAUSE}|\\blet's )keep (?!going|on|trying|working|getting|doing|it up|up|me)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
+    `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
     '^no (?!problem|worries|idea|need|way|more|one|thanks|longer|\\w+ (?:will|is|are|was|has|for|in|on|yet))[a-z-]+(?: [a-z-]+){0,3}[.!]?$',
-    '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|you (?!should|must|need)\\w+|i [a-z]+)\\b)',
+    '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
     '^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every|any)|every time|each time)\\b',
     '\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
     "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
     '\\b(?:answer|reply|respond|speak)(?: to me)?(?: only)? in [a-z]+(?:ish|ese|ench|ian|man)\\b',
   ],
-  'statt|stattdessen|anstatt|anstelle|vermeiden?|bevorzuge|lieber|nicht (?:mehr|ändern|löschen)|antworte (?:\\w+ )?auf',
-  'plutôt que|au lieu de|préfère|veillez|en lugar de|en vez de|ao invés de|prefiero|prefiro|evitar?|evite|asegúrate',
+  '(?<=^.{0,50})(?:statt|stattdessen|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)|antworte (?:\\w+ )?auf',
+  'vermeiden?|bevorzuge|lieber|nicht (?:mehr|ändern|löschen)|préfère|prefiero|prefiro|(?<=^|[,;:.] )evitar?|evite',
   '(?:responde|contesta|habla|répon\\w+|fale) (?:\\w+ )?(?:en|em)',
   '避免|优先|優先|而不是|改用|统一用|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|べき|代わりに|避けて|ようにして|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
 )
@@ -72,7 +80,7 @@ function cues(english: readonly string[], ...others: readonly string[]): RegExp 
 /** Words in these that look like rules are none. */
 const NO_RULE = new RegExp(
   [
-    'https?://\\S{1,300}|`[^`]{1,200}`|"[^"]{1,200}"|[*_]{1,3}',
+    'https?://\\S{1,300}|<[a-z][^<>]{0,800}>|`[^`]{1,200}`|"[^"]{1,200}"|[*_]{1,3}',
     '\\b(?:immer (?:noch|wieder|mehr)|wie immer|noch nie|(?:hat|habe|haben|war|ist|sind) (?:immer|nie)|ich muss|muss ich)\\b',
     '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como (?:siempre|sempre)|casi (?:nunca|siempre)|quase (?:nunca|sempre))\\b',
     '能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问)|不得不',
@@ -82,18 +90,16 @@ const NO_RULE = new RegExp(
 
 /** Words before a sentence that say nothing of it. */
 const LEAD =
-  /^(?:(?:ok|okay|and|but|so|also|yes|yep|no|nope|btw|wait|great|good|hey|well|plus|then|again)\b[,.!:]? ?){1,4}(?=[a-z])/
+  /^(?:(?:ok|okay|and|but|so|also|yes|yep|nope|no(?=[,.])|btw|wait|great|good|hey|well|plus|then|again)\b[,.!:]? ?){1,4}(?=[a-z])/
 
 /** The strength of a sentence as a rule: 3 for a command or a ban, 2 for a wish, 0 for no rule. */
-function weightOf(sentence: string): number {
+function weightOf(sentence: string, isShort = true): number {
   const masked = sentence
     .toLowerCase()
     .replaceAll('’', "'")
-    .replace(NO_RULE, (found) => (/[`"/]/.test(found) ? ' x ' : ' '))
-  const text = oneLine(masked)
-  const bare = text.replace(LEAD, '')
-  const is = (pattern: RegExp): boolean => pattern.test(text) || pattern.test(bare)
-  return is(FIRM) ? 3 : is(WISH) ? 2 : 0
+    .replace(NO_RULE, (found) => (/[`"/<]/.test(found) ? ' x ' : ' '))
+  const text = oneLine(masked).replace(LEAD, '')
+  return FIRM.test(text) || (isShort && NEEDS.test(text)) ? 3 : WISH.test(text) ? 2 : 0
 }
 
 /** A command or standing wish, in the words of the user or of an earlier summary. */
@@ -112,8 +118,10 @@ export function isFirm({ by, text }: Rule): boolean {
 }
 
 /** The minimum length of a rule, units; half of it in scripts with short words. */
-const MIN_RULE = 12
+const MIN_RULE = 9
 const MIN_EAST_ASIAN = 5
+/** A text up to this length is no description of a task. */
+const SHORT_TEXT = 600
 /** The maximum length of the reason for a refusal. */
 const MAX_REASON = 500
 /** A line above a list of rules that is no rule itself. */
@@ -123,6 +131,7 @@ const ANNOUNCES =
 /** The user's rules in a text: sentences, and lists under a line that announces rules. The text itself may end earlier ones. */
 function rulesOfUser(text: string): Rule[] {
   const prose = withoutFences(text)
+  const isShort = prose.length <= SHORT_TEXT
   const rules: Rule[] = [{ by: 'User', text: headOf(prose.trim(), MAX_REASON), weight: -1 }]
   const add = (rule: string, weight: number) => rules.push({ by: 'User', text: rule, weight })
   for (let at = 0; at < prose.length; ) {
@@ -131,10 +140,11 @@ function rulesOfUser(text: string): Rule[] {
     at = end
     if (sentence === '' || isPlainQuestion(sentence)) continue
     // "You may use A instead of B now" is no rule; "that no longer holds, always use B" is one.
-    const others = clausesOf(sentence).filter((clause) => clause.search(WITHDRAWS) < 0)
-    if (others.length < clausesOf(sentence).length) rules.push({ by: 'User', text: sentence, weight: 0 })
-    const weight = weightOf(others.join(', '))
-    if (isHeading && (weightOf(sentence.replace(/\([^)]*\)?/g, '')) > 0 || ANNOUNCES.test(sentence))) {
+    const clauses = clausesOf(sentence)
+    const others = clauses.filter((clause) => clause.search(WITHDRAWS) < 0)
+    if (others.length < clauses.length) rules.push({ by: 'User', text: sentence, weight: 0 })
+    const weight = weightOf(others.length < clauses.length ? others.join(', ') : sentence, isShort)
+    if (isHeading && (ANNOUNCES.test(sentence) || weightOf(sentence.replace(/\([^)]*\)?/g, ''), false) > 2)) {
       const { items, next } = listAfter(prose, end)
       for (const item of items) add(`${shorten(sentence, 80)} ${item}`, Math.max(2, weight))
       at = Math.max(at, next)
