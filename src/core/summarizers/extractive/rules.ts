@@ -11,7 +11,7 @@ import { isSmallTalk } from './requests.ts'
  */
 
 /** The beginning of a clause, with words that may precede a command. */
-const CLAUSE = '(?:^|[,;:(—–] ?| - |\\b(?:and|but|so|or|then|please|pls|just|also|again|remember) )'
+const CLAUSE = '(?:^|[\\],;:(—–] ?| - |\\b(?:and|but|so|or|then|please|pls|just|also|again|remember) )'
 /** What follows "don't" in what is no ban: "don't worry", "don't you". Reminders are for once. */
 const NO_BAN =
   '(?:worry|know|think|see|have|understand|get|remember|believe|mean|care|mind|exist|work|seem|need|forget|hesitate|bother|recall|feel|agree|matter|you|we|they|i)\\b'
@@ -23,20 +23,21 @@ const FIRM = cues(
   [
     `${CLAUSE}(?:do not|don't|dont|never)(?: ever)? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
-    `\\b(?:want to|sure to|please|you|we|should|must|you will) (?:always|never|only) (?!${REPORTED}|the |way )`,
-    "\\b(?:you must|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
-    "\\b(?:you|we) should(?: not|n't) (?!be possible|happen)|\\byou may (?:not|only)\\b|\\bthe only [\\w ]{1,60} (?:may|can|should)\\b",
-    '\\bfrom now on\\b|\\bfrom here on\\b|\\bgoing forward\\b|\\bno matter what\\b',
+    `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|you should|must) always (?!${REPORTED})`,
+    '\\b(?:please|to|should|must|may) only (?!be|the|way)|^going forward\\b',
+    "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
+    "\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\byou may (?:not|only)\\b|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
+    '\\bfrom (?:now|here) on\\b',
     "\\bimportant(?:ly)?: |(?:it|this)(?:'s| is)(?: \\w+)? important (?:to (?!me|us|note|know)|that\\b)",
     '\\b(?:is|are) (?:strictly )?(?:not allowed|forbidden|prohibited|off.limits|mandatory)\\b',
   ],
-  '(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,60}) ?(?:niemals|nie|immer|stets)|(?:bitte|soll|darf) .{0,40}(?:nie|immer)',
+  '(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,60}) ?(?:niemals|nie|immer|stets)|(?:bitte|soll|darf|dürf)\\p{L}{0,4} .{0,40}(?:niemals|nie|immer)',
   'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen) (?:nicht|keine?)|verboten|soll(?:te)?n? nicht',
   'ab jetzt|ab sofort|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)|en aucun cas|interdit|désormais|jamais|toujours|ne pas',
   "(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')[a-zéèê]+ (?:pas|plus|rien)|prohibido|proibido|a partir de (?:ahora|agora)",
-  '(?:siempre|nunca|jamás|sempre)(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi))',
+  '(?<=^.{0,80})(?:siempre|nunca|jamás|sempre)(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi)(?!\\p{L}))',
   'нельзя|никогда|запрещено|ни в коем случае|(?<=^|[,;:.] |и |но |пожалуйста,? )не \\p{L}+(?:й|йте|ите)',
-  '(?<=^|[,;:.] |favor,? |pero |mas |ma |y |e )(?:no|não|non) (?:\\p{L}{2,20}(?:ar|er|ir|are|ere|ire)|uses|toques|cambies|modifiques|borres|hagas|crees|use|toque|mude|altere|faça|crie)',
+  '(?<=^|[,;:.] |favor,? |pero |mas |ma |y |e )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|toque|mude|altere|faça|crie)|no (?:\\p{L}{2,20}[aei]r (?:el|la|los|las|un|una|ningún|nada|más|en|con|código|archivos)|uses|toques|cambies|modifiques|borres|hagas|crees))',
   '不要|绝对|絕對|必须|必須|(?<!还是|仍然|依然|什么|怎么|都|又)不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都',
   'ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|しないこと|(?:必ず|絶対|常に|決して).{0,60}(?:(?<![でま])す|[うくつぬむるぐぶ]|こと|て|で|さい|しろ)[。.!]?$',
   '하지 ?[마말]|지 ?마(?:세요|라|요)?|말 것|금지|(?:항상|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
@@ -44,7 +45,7 @@ const FIRM = cues(
 /** What a thing must be: a rule in a short text, in a longer one a part of the task. */
 const NEEDS = cues(
   [
-    '(?<!\\bi )\\bmust (?!admit|say|have (?:been|\\w+ed)|be (?:an?|the|some|in|on|because|something|wrong)\\b)',
+    '(?<!\\bi )\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong)\\b)',
     '^(?!.{0,60}\\b(?:where|how|what|which|whether)\\b).{0,80}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}should\\b',
   ],
   'muss|müssen|doit|doivent|il faut|(?:deben?|debes|devem?)(?! (?:haber|haver|ser una?|ser um))',
@@ -54,14 +55,14 @@ const WISH = cues(
   [
     "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:that|this|it)\\b(?: at all)?[.!…]*$|to know)",
     "\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
-    `${CLAUSE}(?:prefer|refrain from|stop \\w+ing|stick (?:to|with)|no more|use only|only use|follow (?!up|along|these|me))\\b`,
-    `(?:${CLAUSE}|\\b(?:want to|try to|can you|could you|you) )avoid\\b`,
-    `(?:${CLAUSE}|\\blet's )keep (?!going|on|trying|working|getting|doing|it up|up|me)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
+    `${CLAUSE}(?:prefer|refrain from|stop \\w+ing|stick (?:to|with)|no more (?!than)|use only|only use|follow (?!up|along|these|me))\\b`,
+    `(?:${CLAUSE}|^i want to |^we want to |\\b(?:try to|can you|could you|should) )avoid\\b`,
+    `(?:${CLAUSE}|\\blet's )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
     `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
     '^no (?!problem|worries|idea|need|way|more|one|thanks|longer|\\w+ (?:will|is|are|was|has|for|in|on|yet))[a-z-]+(?: [a-z-]+){0,3}[.!]?$',
     '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
     '^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every|any)|every time|each time)\\b',
-    '\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
+    '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
     "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
     '\\b(?:answer|reply|respond|speak)(?: to me)?(?: only)? in [a-z]+(?:ish|ese|ench|ian|man)\\b',
   ],
@@ -92,14 +93,27 @@ const NO_RULE = new RegExp(
 const LEAD =
   /^(?:(?:ok|okay|and|but|so|also|yes|yep|nope|no(?=[,.])|btw|wait|great|good|hey|well|plus|then|again)\b[,.!:]? ?){1,4}(?=[a-z])/
 
+/**
+ * Where a sentence stands: in a few lines; in the first text or a longer one, which may describe a task; or in a long text within a
+ * conversation, which others probably wrote, and of which only a ban at the beginning of a sentence counts.
+ */
+type Place = 'lines' | 'task' | 'document'
+/** The most units of a few lines, and of another text within a conversation that is no document. */
+const LINES = 600
+const NO_DOCUMENT = 1_500
+/** The units of a sentence before a ban that begins it: "Ne modifie jamais". */
+const BEGINNING = 12
+
 /** The strength of a sentence as a rule: 3 for a command or a ban, 2 for a wish, 0 for no rule. */
-function weightOf(sentence: string, isShort = true): number {
+function weightOf(sentence: string, place: Place = 'lines'): number {
   const masked = sentence
     .toLowerCase()
     .replaceAll('’', "'")
-    .replace(NO_RULE, (found) => (/[`"/<]/.test(found) ? ' x ' : ' '))
+    .replace(NO_RULE, (found) => (/^[`"h]/.test(found) ? ' x ' : ' '))
   const text = oneLine(masked).replace(LEAD, '')
-  return FIRM.test(text) || (isShort && NEEDS.test(text)) ? 3 : WISH.test(text) ? 2 : 0
+  const ban = FIRM.exec(text)
+  if (place === 'document') return ban !== null && ban.index <= BEGINNING && ban[0] !== 'you must' ? 3 : 0
+  return ban !== null || (place === 'lines' && NEEDS.test(text)) ? 3 : WISH.test(text) ? 2 : 0
 }
 
 /** A command or standing wish, in the words of the user or of an earlier summary. */
@@ -120,18 +134,16 @@ export function isFirm({ by, text }: Rule): boolean {
 /** The minimum length of a rule, units; half of it in scripts with short words. */
 const MIN_RULE = 9
 const MIN_EAST_ASIAN = 5
-/** A text up to this length is no description of a task. */
-const SHORT_TEXT = 600
 /** The maximum length of the reason for a refusal. */
 const MAX_REASON = 500
 /** A line above a list of rules that is no rule itself. */
 const ANNOUNCES =
-  /^(?:\S{1,20} ){0,3}(?:rules|constraints|guidelines|restrictions|regeln|reglas|règles|regras)\W{0,5}$|(?:规则|约束|ルール|規約|규칙)\W?$/i
+  /^(?:\S{1,20} ){0,5}(?:rules|constraints|guidelines|restrictions|regeln|reglas|règles|regras)\W{0,5}$|(?:规则|约束|ルール|規約|규칙)\W?$/i
 
 /** The user's rules in a text: sentences, and lists under a line that announces rules. The text itself may end earlier ones. */
-function rulesOfUser(text: string): Rule[] {
+function rulesOfUser(text: string, isFirst = true): Rule[] {
   const prose = withoutFences(text)
-  const isShort = prose.length <= SHORT_TEXT
+  const place = prose.length <= LINES ? 'lines' : isFirst || prose.length <= NO_DOCUMENT ? 'task' : 'document'
   const rules: Rule[] = [{ by: 'User', text: headOf(prose.trim(), MAX_REASON), weight: -1 }]
   const add = (rule: string, weight: number) => rules.push({ by: 'User', text: rule, weight })
   for (let at = 0; at < prose.length; ) {
@@ -143,8 +155,11 @@ function rulesOfUser(text: string): Rule[] {
     const clauses = clausesOf(sentence)
     const others = clauses.filter((clause) => clause.search(WITHDRAWS) < 0)
     if (others.length < clauses.length) rules.push({ by: 'User', text: sentence, weight: 0 })
-    const weight = weightOf(others.length < clauses.length ? others.join(', ') : sentence, isShort)
-    if (isHeading && (ANNOUNCES.test(sentence) || weightOf(sentence.replace(/\([^)]*\)?/g, ''), false) > 2)) {
+    const weight = weightOf(others.length < clauses.length ? others.join(', ') : sentence, place)
+    if (
+      isHeading &&
+      (ANNOUNCES.test(sentence) || weightOf(sentence.replace(/\([^)]*\)?/g, ''), 'document') > 2)
+    ) {
       const { items, next } = listAfter(prose, end)
       for (const item of items) add(`${shorten(sentence, 80)} ${item}`, Math.max(2, weight))
       at = Math.max(at, next)
@@ -161,7 +176,12 @@ const ASKS_FOR =
 
 /** A question for information, not a request in the form of a question. In Chinese it may have no question mark. */
 function isPlainQuestion(sentence: string): boolean {
-  return (/[?？]["')]?$/.test(sentence) && !ASKS_FOR.test(sentence)) || /^为什么|[吗呢]$/.test(sentence)
+  return (
+    (/[?？]["')]?$/.test(sentence) && !ASKS_FOR.test(sentence)) ||
+    /^为什么|[吗呢]$|^(?:what|why|how|where|which|who|can i|should [iw]|is it|are there|does)\b/i.test(
+      sentence,
+    )
+  )
 }
 
 /** The items of a list at a position of a text, after optional blank lines, and where it ends. */
@@ -204,8 +224,8 @@ export function rulesIn(items: readonly Utterance[]): Rule[] {
   // Beside the user, names are those of programs; among several people nobody gives rules.
   const rules = said
     .filter(({ name }) => names.size === 1 || name === undefined)
-    .flatMap((item) =>
-      (item.reply?.startsWith(REFUSED) ? reasonOf(item.own) : rulesOfUser(item.own)).map((rule) => ({
+    .flatMap((item, i) =>
+      (item.reply?.startsWith(REFUSED) ? reasonOf(item.own) : rulesOfUser(item.own, i === 0)).map((rule) => ({
         ...rule,
         position: item.position,
       })),
@@ -214,13 +234,18 @@ export function rulesIn(items: readonly Utterance[]): Rule[] {
   return rules.filter((rule) => !excess.has(rule))
 }
 
-/** The reason for a refusal is a rule as a whole. */
+/** The reason for a refusal is a rule as a whole, unless it only reports or asks. */
 function reasonOf(own: string): Rule[] {
   const text = shorten(oneLine(own), MAX_REASON)
-  return text === '' || isSmallTalk(text) || isPlainQuestion(text)
-    ? []
-    : [{ by: 'User', text, weight: Math.max(2, weightOf(text)) }]
+  const weight = weightOf(text)
+  if (weight === 0 && (text === '' || isSmallTalk(text) || text.includes('?') || REPORTS.test(text)))
+    return []
+  return [{ by: 'User', text, weight: Math.max(2, weight) }]
 }
+
+/** The beginning of a sentence that does not command. */
+const REPORTS =
+  /^(?:i|our|my|your|the|it|this|that|there|yes|agreed|ok|hi|what|why|how|so|here|he|she|they|for|we(?! (?:use|want|need|only)))\b/i
 
 const WRITTEN = /^(User|Earlier): "(.*)"(?: \(message (\d{1,15})\))?$/s
 
