@@ -31,11 +31,11 @@ const FIRM = cues(
     "\\bimportant(?:ly)?: |(?:it|this)(?:'s| is)(?: \\w+)? important (?:to (?!me|us|note|know)|that\\b)",
     '\\b(?:is|are) (?:strictly )?(?:not allowed|forbidden|prohibited|off.limits|mandatory)\\b',
   ],
-  '(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,60}) ?(?:niemals|nie|immer|stets)|(?:bitte|soll|darf|dürf)\\p{L}{0,4} .{0,40}(?:niemals|nie|immer)',
+  '(?:niemals|nie|immer|stets)(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,70})|(?:bitte|soll|darf|dürf)\\p{L}{0,4} .{0,40}(?:niemals|nie|immer)',
   'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen) (?:nicht|keine?)|verboten|soll(?:te)?n? nicht',
   'ab jetzt|ab sofort|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)|en aucun cas|interdit|désormais|jamais|toujours|ne pas',
   "(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')[a-zéèê]+ (?:pas|plus|rien)|prohibido|proibido|a partir de (?:ahora|agora)",
-  '(?<=^.{0,80})(?:siempre|nunca|jamás|sempre)(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi)(?!\\p{L}))',
+  '(?:siempre|nunca|jamás|sempre)(?<=^.{0,90})(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi)(?!\\p{L}))',
   'нельзя|никогда|запрещено|ни в коем случае|(?<=^|[,;:.] |и |но |пожалуйста,? )не \\p{L}+(?:й|йте|ите)',
   '(?<=^|[,;:.] |favor,? |pero |mas |ma |y |e )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|toque|mude|altere|faça|crie)|no (?:\\p{L}{2,20}[aei]r (?:el|la|los|las|un|una|ningún|nada|más|en|con|código|archivos)|uses|toques|cambies|modifiques|borres|hagas|crees))',
   '不要|绝对|絕對|必须|必須|(?<!还是|仍然|依然|什么|怎么|都|又)不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都',
@@ -55,18 +55,19 @@ const WISH = cues(
   [
     "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:that|this|it)\\b(?: at all)?[.!…]*$|to know)",
     "\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
-    `${CLAUSE}(?:prefer|refrain from|stop \\w+ing|stick (?:to|with)|no more (?!than)|use only|only use|follow (?!up|along|these|me))\\b`,
+    `${CLAUSE}(?:prefer|refrain from|stop \\w+ing|stick (?:to|with)|no more (?!than)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me))\\b`,
     `(?:${CLAUSE}|^i want to |^we want to |\\b(?:try to|can you|could you|should) )avoid\\b`,
     `(?:${CLAUSE}|\\blet's )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
     `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
     '^no (?!problem|worries|idea|need|way|more|one|thanks|longer|\\w+ (?:will|is|are|was|has|for|in|on|yet))[a-z-]+(?: [a-z-]+){0,3}[.!]?$',
     '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
-    '^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every|any)|every time|each time)\\b',
+    '\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every|any)|every time|each time)\\b',
     '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
+    `${CLAUSE}(?:read|obey|respect|consult) .{0,60}(?:contributing|claude|agents|gemini|conventions|guidelines|rules|instructions|style)[\\w-]{0,20}\\.mdc?\\b`,
     "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
     '\\b(?:answer|reply|respond|speak)(?: to me)?(?: only)? in [a-z]+(?:ish|ese|ench|ian|man)\\b',
   ],
-  '(?<=^.{0,50})(?:statt|stattdessen|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)|antworte (?:\\w+ )?auf',
+  '(?:statt|stattdessen|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)(?<=^.{0,60})|antworte (?:\\w+ )?auf',
   'vermeiden?|bevorzuge|lieber|nicht (?:mehr|ändern|löschen)|préfère|prefiero|prefiro|(?<=^|[,;:.] )evitar?|evite',
   '(?:responde|contesta|habla|répon\\w+|fale) (?:\\w+ )?(?:en|em)',
   '避免|优先|優先|而不是|改用|统一用|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|べき|代わりに|避けて|ようにして|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
@@ -81,7 +82,7 @@ function cues(english: readonly string[], ...others: readonly string[]): RegExp 
 /** Words in these that look like rules are none. */
 const NO_RULE = new RegExp(
   [
-    'https?://\\S{1,300}|<[a-z][^<>]{0,800}>|`[^`]{1,200}`|"[^"]{1,200}"|[*_]{1,3}',
+    'https?://\\S{1,300}|<[a-z][^<>]{0,800}>|`[^`\\s]{0,80}\\s[^`]{0,200}`|"[^"]{1,200}"|[*_`]{1,3}',
     '\\b(?:immer (?:noch|wieder|mehr)|wie immer|noch nie|(?:hat|habe|haben|war|ist|sind) (?:immer|nie)|ich muss|muss ich)\\b',
     '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como (?:siempre|sempre)|casi (?:nunca|siempre)|quase (?:nunca|sempre))\\b',
     '能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问)|不得不',
@@ -109,7 +110,7 @@ function weightOf(sentence: string, place: Place = 'lines'): number {
   const masked = sentence
     .toLowerCase()
     .replaceAll('’', "'")
-    .replace(NO_RULE, (found) => (/^[`"h]/.test(found) ? ' x ' : ' '))
+    .replace(NO_RULE, (found) => (/^(?:["h]|`.)/.test(found) ? ' x ' : ' '))
   const text = oneLine(masked).replace(LEAD, '')
   const ban = FIRM.exec(text)
   if (place === 'document') return ban !== null && ban.index <= BEGINNING && ban[0] !== 'you must' ? 3 : 0
