@@ -24,12 +24,10 @@ const FIRM = cues(
     `${CLAUSE}(?:do not|don't|dont|never)(?: ever)? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
     `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|you should|must) always (?!${REPORTED})`,
-    '\\b(?:please|to|should|must|may) only (?!be|the|way)|^going forward\\b',
+    '\\b(?:please|to|should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
     "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
-    "\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\byou may (?:not|only)\\b|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
-    '\\bfrom (?:now|here) on\\b',
-    "\\bimportant(?:ly)?: |(?:it|this)(?:'s| is)(?: \\w+)? important (?:to (?!me|us|note|know)|that\\b)",
-    '\\b(?:is|are) (?:strictly )?(?:not allowed|forbidden|prohibited|off.limits|mandatory)\\b',
+    "\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
+    "\\bimportant(?:ly)?: |\\b(?:it|this)(?:'s| is)(?: \\w+)? (?:important (?:to (?!me|us|note|know)|that\\b)|not allowed|forbidden|mandatory)",
   ],
   '(?:niemals|nie|immer|stets)(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,70})|(?:bitte|soll|darf|dürf)\\p{L}{0,4} .{0,40}(?:niemals|nie|immer)',
   'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen) (?:nicht|keine?)|verboten|soll(?:te)?n? nicht',
@@ -55,11 +53,11 @@ const WISH = cues(
   [
     "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:that|this|it)\\b(?: at all)?[.!…]*$|to know)",
     "\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
-    `${CLAUSE}(?:prefer|refrain from|stop \\w+ing|stick (?:to|with)|no more (?!than)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me))\\b`,
+    `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me))\\b`,
     `(?:${CLAUSE}|^i want to |^we want to |\\b(?:try to|can you|could you|should) )avoid\\b`,
     `(?:${CLAUSE}|\\blet's )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
     `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
-    '^no (?!problem|worries|idea|need|way|more|one|thanks|longer|\\w+ (?:will|is|are|was|has|for|in|on|yet))[a-z-]+(?: [a-z-]+){0,3}[.!]?$',
+    '^no (?!problem|worries|idea|need|way|more|one|thanks|longer|that|this|it|i|we|you|\\w+ (?:of|will|is|are|was|has|for|in|on|yet))[a-z-]+(?: [a-z-]+){0,3}[.!]?$',
     '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
     '\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every|any)|every time|each time)\\b',
     '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
@@ -82,7 +80,7 @@ function cues(english: readonly string[], ...others: readonly string[]): RegExp 
 /** Words in these that look like rules are none. */
 const NO_RULE = new RegExp(
   [
-    'https?://\\S{1,300}|<[a-z][^<>]{0,800}>|`[^`\\s]{0,80}\\s[^`]{0,200}`|"[^"]{1,200}"|[*_`]{1,3}',
+    'https?://\\S{1,300}|</?[a-z][^<>]{0,800}>|`[^`\\s]{0,80}\\s[^`]{0,200}`|"[^"]{1,200}"|[*_`]{1,3}',
     '\\b(?:immer (?:noch|wieder|mehr)|wie immer|noch nie|(?:hat|habe|haben|war|ist|sind) (?:immer|nie)|ich muss|muss ich)\\b',
     '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como (?:siempre|sempre)|casi (?:nunca|siempre)|quase (?:nunca|sempre))\\b',
     '能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问)|不得不',
@@ -285,11 +283,12 @@ export function sortedRules(rules: readonly Rule[]): {
   readonly withdrawn: Rule[]
 } {
   const inForce = new Map<string, Rule>()
+  const held = new Set<string>()
   const withdrawn: Rule[] = []
   for (const rule of rules) {
     if (rule.weight < 0) {
-      for (const [key, { text }] of inForce)
-        if (HOLDS.test(text) && isFulfilled(text, rule.text)) inForce.delete(key)
+      for (const key of held)
+        if (isFulfilled(inForce.get(key)?.text ?? '', rule.text) && held.delete(key)) inForce.delete(key)
       continue
     }
     if (rule.weight === 0) {
@@ -303,7 +302,9 @@ export function sortedRules(rules: readonly Rule[]): {
       continue
     }
     const key = keyOf(rule.text)
-    if (key !== '' && !inForce.has(key)) inForce.set(key, rule)
+    if (key === '' || inForce.has(key)) continue
+    inForce.set(key, rule)
+    if (held.size < MAX_HELD && HOLDS.test(rule.text)) held.add(key)
   }
   // One that was stated again is in force.
   return {
@@ -314,21 +315,22 @@ export function sortedRules(rules: readonly Rule[]): {
 
 /** A ban until the user wants it done, or for one step. */
 const HOLDS =
-  /\byet\b|\buntil (?:i|we|the user)\b|^(?:do not|don['’]t) (?:write|change|run|edit|implement|code)(?: any| the)? ?(?:code|thing|anything)?[.!]?$|\bno (?:code|edits|changes)\b|\bthis (?:step|turn|task|answer|time|once)\b|noch nicht|todavía no|pas encore|ainda não|先不要|まだ|아직/i
-const FOR_ONE_STEP = /\bthis (?:step|turn|task|answer|time|once)\b/i
+  /\b(this (?:step|turn|task|answer|time|once))\b|\byet\b|\buntil (?:i|we|the user)\b|^(?:do not|don['’]t) (?:write|change|run|edit|implement|code)(?: any| the)? ?(?:code|thing|anything)?[.!]?$|\bno (?:code|edits|changes)\b|noch nicht|todavía no|pas encore|ainda não|先不要|まだ|아직/i
+/** The maximum number of such rules that a later text may fulfill. */
+const MAX_HELD = 50
 const GO_AHEAD =
-  /^(?:(?:ok|okay|yes|yep|great|good|perfect|cool|sounds good|looks good|lgtm|now|then|please|so)[\s,.!-]{1,5}){0,4}(?:go ahead|proceed|do it|implement|let['’]s (?:do|go|implement|start|build)|start (?:coding|implementing)|make (?:the|those|these) changes|approved|adelante|hazlo|vas-y|mach (?:es|das)|leg los|开始吧|可以开始|执行吧|進めて|진행)/i
+  /^(?:(?:ok|okay|yes|great|good|perfect|sounds good|looks good|lgtm|now|then|please)[\s,.!-]{1,5}){0,4}(?:go ahead|proceed|do it|implement|let['’]s (?:do|go|implement|start|build)|start (?:coding|implementing)|make (?:the|those|these) changes|adelante|hazlo|vas-y|mach (?:es|das)|leg los|开始吧|可以开始|执行吧|進めて|진행)/i
 
 /** Whether a later text does what a rule forbids for a time: tells to go ahead, commands the same, or begins another step. */
 function isFulfilled(rule: string, text: string): boolean {
-  if (FOR_ONE_STEP.test(rule)) return !isSmallTalk(text)
-  if (GO_AHEAD.test(text)) return true
+  if (HOLDS.exec(rule)?.[1] !== undefined) return !isSmallTalk(text) && !isPlainQuestion(text)
   const words = contentWords(clausesOf(rule).find((clause) => weightOf(clause) > 0) ?? rule)
-  return clausesOf(text.replaceAll(/[.!\n。！] ?/g, '; ')).some((clause) => {
+  const commandsIt = (clause: string): boolean => {
     const own = [...contentWords(clause.replace(/^(?:ok|okay|now|then|please|jetzt|ahora|现在|好) /i, ''))]
     const shared = own.filter((word) => words.has(word)).length
     return words.has(own[0]!) && shared >= Math.min(2, words.size) && weightOf(clause) === 0
-  })
+  }
+  return GO_AHEAD.test(text) || clausesOf(text.replaceAll(/[.!\n。！] ?/g, '; ')).some(commandsIt)
 }
 
 /** The clauses of a sentence: "Never round before the total, and do not touch rates.py" commands two things. */
