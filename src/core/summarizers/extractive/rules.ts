@@ -24,7 +24,7 @@ const FIRM = cues(
     `${CLAUSE}(?:do not|don't|dont|never)(?: ever)? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
     `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|you should|must) always (?!${REPORTED})`,
-    '\\b(?:please|to|should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
+    '\\b(?:please|should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
     "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
     "\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
     "\\bimportant(?:ly)?: |\\b(?:it|this)(?:'s| is)(?: \\w+)? (?:important (?:to (?!me|us|note|know)|that\\b)|not allowed|forbidden|mandatory)",
@@ -32,21 +32,20 @@ const FIRM = cues(
   '(?:niemals|nie|immer|stets)(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,70})|(?:bitte|soll|darf|dürf)\\p{L}{0,4} .{0,40}(?:niemals|nie|immer)',
   'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen) (?:nicht|keine?)|verboten|soll(?:te)?n? nicht',
   'ab jetzt|ab sofort|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)|en aucun cas|interdit|désormais|jamais|toujours|ne pas',
-  "(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')[a-zéèê]+ (?:pas|plus|rien)|prohibido|proibido|a partir de (?:ahora|agora)",
+  "(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)|prohibido|proibido|a partir de (?:ahora|agora)",
   '(?:siempre|nunca|jamás|sempre)(?<=^.{0,90})(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi)(?!\\p{L}))',
   'нельзя|никогда|запрещено|ни в коем случае|(?<=^|[,;:.] |и |но |пожалуйста,? )не \\p{L}+(?:й|йте|ите)',
-  '(?<=^|[,;:.] |favor,? |pero |mas |ma |y |e )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|toque|mude|altere|faça|crie)|no (?:\\p{L}{2,20}[aei]r (?:el|la|los|las|un|una|ningún|nada|más|en|con|código|archivos)|uses|toques|cambies|modifiques|borres|hagas|crees))',
-  '不要|绝对|絕對|必须|必須|(?<!还是|仍然|依然|什么|怎么|都|又)不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都',
-  'ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|しないこと|(?:必ず|絶対|常に|決して).{0,60}(?:(?<![でま])す|[うくつぬむるぐぶ]|こと|て|で|さい|しろ)[。.!]?$',
+  '(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|toque|mude|altere|faça|crie)|no (?:toques|cambies|modifiques|hagas|\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código)))',
+  '不要|绝对|絕對|(?<!【)必须|必須|(?<!还是|仍然|依然|什么|怎么|都|又)不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都',
+  'ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|しないこと|(?:必ず|絶対|(?<![正異非])常に|決して).{0,60}(?:(?<![でま])す|[うくつぬむぐぶ]|(?<!てい)る|こと|て|で|さい|しろ)[。.!]?$',
   '하지 ?[마말]|지 ?마(?:세요|라|요)?|말 것|금지|(?:항상|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
 )
 /** What a thing must be: a rule in a short text, in a longer one a part of the task. */
 const NEEDS = cues(
   [
     '(?<!\\bi )\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong)\\b)',
-    '^(?!.{0,60}\\b(?:where|how|what|which|whether)\\b).{0,80}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}should\\b',
   ],
-  'muss|müssen|doit|doivent|il faut|(?:deben?|debes|devem?)(?! (?:haber|haver|ser una?|ser um))',
+  'muss|müssen|doit|doivent|il faut|(?<=^(?:el|la|los|las|tod[oa]s?|cada|o|a|os|as) .{1,40})(?:deben?|devem?)',
 )
 /** A preference, a decision, a way to work. */
 const WISH = cues(
@@ -57,7 +56,7 @@ const WISH = cues(
     `(?:${CLAUSE}|^i want to |^we want to |\\b(?:try to|can you|could you|should) )avoid\\b`,
     `(?:${CLAUSE}|\\blet's )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
     `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
-    '^no (?!problem|worries|idea|need|way|more|one|thanks|longer|that|this|it|i|we|you|\\w+ (?:of|will|is|are|was|has|for|in|on|yet))[a-z-]+(?: [a-z-]+){0,3}[.!]?$',
+    '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:[a-z-]+ ){0,3}[a-z-]+(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
     '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
     '\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every|any)|every time|each time)\\b',
     '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
@@ -68,7 +67,7 @@ const WISH = cues(
   '(?:statt|stattdessen|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)(?<=^.{0,60})|antworte (?:\\w+ )?auf',
   'vermeiden?|bevorzuge|lieber|nicht (?:mehr|ändern|löschen)|préfère|prefiero|prefiro|(?<=^|[,;:.] )evitar?|evite',
   '(?:responde|contesta|habla|répon\\w+|fale) (?:\\w+ )?(?:en|em)',
-  '避免|优先|優先|而不是|改用|统一用|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|べき|代わりに|避けて|ようにして|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
+  '(?:^|[，,。；请])避免|尽量不要|优先|统一用|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
 )
 
 /** A pattern of English clauses, of whole words of other languages, and of any in scripts without spaces between words. */
@@ -97,9 +96,17 @@ const LEAD =
  * conversation, which others probably wrote, and of which only a ban at the beginning of a sentence counts.
  */
 type Place = 'lines' | 'task' | 'document'
-/** The most units of a few lines, and of another text within a conversation that is no document. */
-const LINES = 600
-const NO_DOCUMENT = 1_500
+const LINES_UNITS = 600
+const TASK_UNITS = 1_500
+/** The beginning of a plan that the assistant wrote and a client sent. */
+const PLAN = /^\s*implement the following plan:/i
+
+function placeOf(text: string, isFirst: boolean): Place {
+  if (text.length <= LINES_UNITS) return 'lines'
+  const isLong = text.length > TASK_UNITS || /^#{1,6} [^]*^#{1,6} /m.test(text)
+  return PLAN.test(text) || (isLong && !isFirst) ? 'document' : 'task'
+}
+
 /** The units of a sentence before a ban that begins it: "Ne modifie jamais". */
 const BEGINNING = 12
 
@@ -142,7 +149,7 @@ const ANNOUNCES =
 /** The user's rules in a text: sentences, and lists under a line that announces rules. The text itself may end earlier ones. */
 function rulesOfUser(text: string, isFirst = true): Rule[] {
   const prose = withoutFences(text)
-  const place = prose.length <= LINES ? 'lines' : isFirst || prose.length <= NO_DOCUMENT ? 'task' : 'document'
+  const place = placeOf(prose, isFirst)
   const rules: Rule[] = [{ by: 'User', text: headOf(prose.trim(), MAX_REASON), weight: -1 }]
   const add = (rule: string, weight: number) => rules.push({ by: 'User', text: rule, weight })
   for (let at = 0; at < prose.length; ) {
@@ -155,10 +162,11 @@ function rulesOfUser(text: string, isFirst = true): Rule[] {
     const others = clauses.filter((clause) => clause.search(WITHDRAWS) < 0)
     if (others.length < clauses.length) rules.push({ by: 'User', text: sentence, weight: 0 })
     const weight = weightOf(others.length < clauses.length ? others.join(', ') : sentence, place)
-    if (
-      isHeading &&
-      (ANNOUNCES.test(sentence) || weightOf(sentence.replace(/\([^)]*\)?/g, ''), 'document') > 2)
-    ) {
+    const last = clauses
+      .at(-1)!
+      .split(/ (?:and|but) /)
+      .at(-1)!
+    if (isHeading && place !== 'document' && (ANNOUNCES.test(sentence) || weightOf(last, 'document') > 2)) {
       const { items, next } = listAfter(prose, end)
       for (const item of items) add(`${shorten(sentence, 80)} ${item}`, Math.max(2, weight))
       at = Math.max(at, next)
@@ -176,7 +184,7 @@ const ASKS_FOR =
 /** A question for information, not a request in the form of a question. In Chinese it may have no question mark. */
 function isPlainQuestion(sentence: string): boolean {
   return (
-    (/[?？]["')]?$/.test(sentence) && !ASKS_FOR.test(sentence)) ||
+    (/¿|[?？]["')]?(?:$|[.,])/.test(sentence) && !ASKS_FOR.test(sentence)) ||
     /^为什么|[吗呢]$|^(?:what|why|how|where|which|who|can i|should [iw]|is it|are there|does)\b/i.test(
       sentence,
     )
@@ -199,7 +207,7 @@ function listAfter(text: string, from: number): { readonly items: readonly strin
 /** Sentences that withdraw a rule. */
 const WITHDRAWS = new RegExp(
   [
-    '\\b(?:forget (?:about|what|the|that|my)|never ?mind (?:the|about|what|my))\\b',
+    '(?<!never |not |n.t )\\b(?:forget (?:about|what|the|that|my)|never ?mind (?:the|about|what|my))\\b',
     '\\b(?:ignore|disregard|drop|scrap|lift|cancel|withdraw) (?:the|that|my|those|this) (?:\\w+ ){0,4}(?:rule|restriction|constraint|requirement|instruction|preference|limit|ban)s?\\b',
     '\\bno longer (?:applies|apply|holds?|valid|necessary|needed|required|forbidden)\\b',
     "\\b(?:you|we) (?:no longer (?:need|have) to|(?:do not|don['’]t) (?:need|have) to|needn['’]t)\\b",
@@ -355,7 +363,8 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
   let most = Math.min(2, Math.max(1, words.size)) - 1
   let found: string | undefined
   for (const [key, rule] of rules) {
-    if (rule.text === text) continue
+    // What need not be done may be forbidden all the same.
+    if (rule.text === text || (NEED_NOT.test(clause) && BAN.test(rule.text))) continue
     const own = contentWords(rule.text)
     const shared = [...own].filter((word) => words.has(word)).length
     const isWhole = found === undefined && shared > 0 && shared === own.size
@@ -366,6 +375,9 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
   }
   return found
 }
+
+const NEED_NOT = /\b(?:need|have to|necessary|required|hace falta|nécessaire)\b|不用|不需要|必要/i
+const BAN = /\b(?:never|not|no|avoid|niemals|nie|nicht|kein\w*|nunca|jamais)\b|n['’]t\b|不|ない|지 ?마/i
 
 const NO_CONTENT =
   /^(?:about|after|again|allowed|always|anymore|before|could|don$|dont|every|fine|forget|from|have|instead|into|longer|make|mind|must|need|never|nevermind|okay|only|please|requir|rule|sa[i]d|should|sure|that|their|them|there|these|they|this|those|tol[d]|used|using|what|when|will|with|work|would|your|nicht|immer|jetzt|wieder|doch|dürfe|darf|niema|bitte|erlaubt|interdit|prohibid|permit|está|chang(?:ed?|ing)$|(?:est|all|and|any|are|but|can|did|for|get|had|has|how|its|let|may|new|not|now|one|our|out|she|the|try|use|via|was|way|who|why|yes|yet|you|das|dem|den|der|die|ein|ich|ihr|mit|und|von|wir|des|les|pas|plus|que|une|con|del|los|las|por)$)/
