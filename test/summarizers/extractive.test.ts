@@ -198,7 +198,6 @@ describe('rules', () => {
     'No code changes.',
     'Ask me before deleting anything.',
     'Read CONTRIBUTING.md and follow it.',
-    'All code should work on tablets.',
   ])('are ways to work: %s', (text) => {
     expect(rules(`Hello there.\n${text}`)).toEqual([`User: "${text}"`])
   })

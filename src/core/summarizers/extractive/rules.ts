@@ -24,7 +24,7 @@ const FIRM = cues(
     `${CLAUSE}(?:do not|don't|dont|never)(?: ever)? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
     `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|you should|must) always (?!${REPORTED})`,
-    '\\b(?:please|should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
+    '(?<!\\bi )\\b(?:please|should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
     "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
     "\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
     "\\bimportant(?:ly)?: |\\b(?:it|this)(?:'s| is)(?: \\w+)? (?:important (?:to (?!me|us|note|know)|that\\b)|not allowed|forbidden|mandatory)",
@@ -35,7 +35,7 @@ const FIRM = cues(
   "(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)|prohibido|proibido|a partir de (?:ahora|agora)",
   '(?:siempre|nunca|jamás|sempre)(?<=^.{0,90})(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi)(?!\\p{L}))',
   'нельзя|никогда|запрещено|ни в коем случае|(?<=^|[,;:.] |и |но |пожалуйста,? )не \\p{L}+(?:й|йте|ите)',
-  '(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|toque|mude|altere|faça|crie)|no (?:toques|cambies|modifiques|hagas|\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código)))',
+  '(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e|de) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|toque|mude|altere|faça|crie)|no (?:toques|cambies|modifiques|hagas|\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código)))',
   '不要|绝对|絕對|(?<!【)必须|必須|(?<!还是|仍然|依然|什么|怎么|都|又)不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都',
   'ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|しないこと|(?:必ず|絶対|(?<![正異非])常に|決して).{0,60}(?:(?<![でま])す|[うくつぬむぐぶ]|(?<!てい)る|こと|て|で|さい|しろ)[。.!]?$',
   '하지 ?[마말]|지 ?마(?:세요|라|요)?|말 것|금지|(?:항상|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
@@ -103,7 +103,7 @@ const PLAN = /^\s*implement the following plan:/i
 
 function placeOf(text: string, isFirst: boolean): Place {
   if (text.length <= LINES_UNITS) return 'lines'
-  const isLong = text.length > TASK_UNITS || /^#{1,6} [^]*^#{1,6} /m.test(text)
+  const isLong = text.length > TASK_UNITS || /^#{1,6} [\s\S]*^#{1,6} /m.test(text)
   return PLAN.test(text) || (isLong && !isFirst) ? 'document' : 'task'
 }
 
@@ -137,9 +137,8 @@ export function isFirm({ by, text }: Rule): boolean {
   return by === 'Earlier' || weightOf(text) > 2
 }
 
-/** The minimum length of a rule, units; half of it in scripts with short words. */
-const MIN_RULE = 9
-const MIN_EAST_ASIAN = 5
+/** The minimum length of a rule, units. */
+const MIN_RULE = 5
 /** The maximum length of the reason for a refusal. */
 const MAX_REASON = 500
 /** A line above a list of rules that is no rule itself. */
@@ -147,11 +146,12 @@ const ANNOUNCES =
   /^(?:\S{1,20} ){0,5}(?:rules|constraints|guidelines|restrictions|regeln|reglas|règles|regras)\W{0,5}$|(?:规则|约束|ルール|規約|규칙)\W?$/i
 
 /** The user's rules in a text: sentences, and lists under a line that announces rules. The text itself may end earlier ones. */
-function rulesOfUser(text: string, isFirst = true): Rule[] {
+function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
   const prose = withoutFences(text)
   const place = placeOf(prose, isFirst)
-  const rules: Rule[] = [{ by: 'User', text: headOf(prose.trim(), MAX_REASON), weight: -1 }]
-  const add = (rule: string, weight: number) => rules.push({ by: 'User', text: rule, weight })
+  const rules: Rule[] = []
+  const add = (rule: string, weight: number) => rules.push({ by: 'User', text: rule, weight, position })
+  add(headOf(prose.trim(), MAX_REASON), -1)
   for (let at = 0; at < prose.length; ) {
     const { sentence, end } = sentenceAround(prose, at, at)
     const isHeading = /^\s*#{1,6} /.test(prose.slice(at, at + 20)) || /[:：]$/.test(sentence)
@@ -160,23 +160,20 @@ function rulesOfUser(text: string, isFirst = true): Rule[] {
     // "You may use A instead of B now" is no rule; "that no longer holds, always use B" is one.
     const clauses = clausesOf(sentence)
     const others = clauses.filter((clause) => clause.search(WITHDRAWS) < 0)
-    if (others.length < clauses.length) rules.push({ by: 'User', text: sentence, weight: 0 })
+    if (others.length < clauses.length) add(sentence, 0)
     const weight = weightOf(others.length < clauses.length ? others.join(', ') : sentence, place)
-    const last = clauses
-      .at(-1)!
-      .split(/ (?:and|but) /)
-      .at(-1)!
+    const last = sentence.split(/[,;:] | (?:and|but) /).at(-1)!
     if (isHeading && place !== 'document' && (ANNOUNCES.test(sentence) || weightOf(last, 'document') > 2)) {
       const { items, next } = listAfter(prose, end)
       for (const item of items) add(`${shorten(sentence, 80)} ${item}`, Math.max(2, weight))
       at = Math.max(at, next)
     }
-    const isLong = sentence.length >= (isEastAsian(sentence) ? MIN_EAST_ASIAN : MIN_RULE)
     // A heading alone commands nothing.
-    if (weight > 0 && isLong && !isHeading) add(sentence, weight)
+    if (weight > 0 && sentence.length >= MIN_RULE && !isHeading) add(sentence, weight)
   }
   return rules
 }
+
 /** What a question asks for when it is a rule. */
 const ASKS_FOR =
   /\b(?:can|could|would|will) (?:we|you)\b.{0,40}\b(?:always|never|not|avoid|keep|stop|only|from now on)\b|\bplease\b|\bbitte\b|\bs['’]il (?:te|vous)\b|\bpor favor\b|请|請|ください/i
@@ -232,22 +229,19 @@ export function rulesIn(items: readonly Utterance[]): Rule[] {
   const rules = said
     .filter(({ name }) => names.size === 1 || name === undefined)
     .flatMap((item, i) =>
-      (item.reply?.startsWith(REFUSED) ? reasonOf(item.own) : rulesOfUser(item.own, i === 0)).map((rule) => ({
-        ...rule,
-        position: item.position,
-      })),
+      item.reply?.startsWith(REFUSED) ? reasonOf(item) : rulesOfUser(item.own, i === 0, item.position),
     )
   const excess = new Set(rules.filter(({ weight }) => weight >= 0).slice(MAX_RULES[0], -MAX_RULES[1]))
   return rules.filter((rule) => !excess.has(rule))
 }
 
 /** The reason for a refusal is a rule as a whole, unless it only reports or asks. */
-function reasonOf(own: string): Rule[] {
+function reasonOf({ own, position }: Utterance): Rule[] {
   const text = shorten(oneLine(own), MAX_REASON)
   const weight = weightOf(text)
   if (weight === 0 && (text === '' || isSmallTalk(text) || text.includes('?') || REPORTS.test(text)))
     return []
-  return [{ by: 'User', text, weight: Math.max(2, weight) }]
+  return [{ by: 'User', text, weight: Math.max(2, weight), position }]
 }
 
 /** The beginning of a sentence that does not command. */
