@@ -56,7 +56,7 @@ const WISH = cues(
     `(?:${CLAUSE}|^i want to |^we want to |\\b(?:try to|can you|could you|should) )avoid\\b`,
     `(?:${CLAUSE}|\\blet's )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
     `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
-    '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:[a-z-]+ ){0,3}[a-z-]+(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
+    '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:(?!of )[a-z-]+ ){0,3}[a-z-]+(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
     '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
     '\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every|any)|every time|each time)\\b',
     '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
@@ -285,12 +285,12 @@ export function sortedRules(rules: readonly Rule[]): {
   readonly withdrawn: Rule[]
 } {
   const inForce = new Map<string, Rule>()
-  const held = new Set<string>()
+  const held = new Map<string, Held>()
   const withdrawn: Rule[] = []
   for (const rule of rules) {
     if (rule.weight < 0) {
-      for (const key of held)
-        if (isFulfilled(inForce.get(key)?.text ?? '', rule.text) && held.delete(key)) inForce.delete(key)
+      const isEnded = held.size > 0 ? endedBy(rule.text) : undefined
+      for (const [key, one] of held) if (isEnded?.(one) && held.delete(key)) inForce.delete(key)
       continue
     }
     if (rule.weight === 0) {
@@ -306,7 +306,8 @@ export function sortedRules(rules: readonly Rule[]): {
     const key = keyOf(rule.text)
     if (key === '' || inForce.has(key)) continue
     inForce.set(key, rule)
-    if (held.size < MAX_HELD && HOLDS.test(rule.text)) held.add(key)
+    const one = held.size < MAX_HELD ? heldBy(rule.text) : undefined
+    if (one !== undefined) held.set(key, one)
   }
   // One that was stated again is in force.
   return {
@@ -323,16 +324,28 @@ const MAX_HELD = 50
 const GO_AHEAD =
   /^(?:(?:ok|okay|yes|great|good|perfect|sounds good|looks good|lgtm|now|then|please)[\s,.!-]{1,5}){0,4}(?:go ahead|proceed|do it|implement|let['’]s (?:do|go|implement|start|build)|start (?:coding|implementing)|make (?:the|those|these) changes|adelante|hazlo|vas-y|mach (?:es|das)|leg los|开始吧|可以开始|执行吧|進めて|진행)/i
 
-/** Whether a later text does what a rule forbids for a time: tells to go ahead, commands the same, or begins another step. */
-function isFulfilled(rule: string, text: string): boolean {
-  if (HOLDS.exec(rule)?.[1] !== undefined) return !isSmallTalk(text) && !isPlainQuestion(text)
-  const words = contentWords(clausesOf(rule).find((clause) => weightOf(clause) > 0) ?? rule)
-  const commandsIt = (clause: string): boolean => {
-    const own = [...contentWords(clause.replace(/^(?:ok|okay|now|then|please|jetzt|ahora|现在|好) /i, ''))]
-    const shared = own.filter((word) => words.has(word)).length
-    return words.has(own[0]!) && shared >= Math.min(2, words.size) && weightOf(clause) === 0
-  }
-  return GO_AHEAD.test(text) || clausesOf(text.replaceAll(/[.!\n。！] ?/g, '; ')).some(commandsIt)
+/** Whether a rule is for one step, and the words of what it forbids until then. */
+type Held = { readonly isStep: boolean; readonly words: ReadonlySet<string> }
+
+function heldBy(rule: string): Held | undefined {
+  const found = HOLDS.exec(rule)
+  const banned = clausesOf(rule).find((clause) => weightOf(clause) > 0) ?? rule
+  return found === null ? undefined : { isStep: found[1] !== undefined, words: contentWords(banned) }
+}
+
+/** Which rules end with a text: it tells to go ahead, commands what they forbid, or begins another step. */
+function endedBy(text: string): (rule: Held) => boolean {
+  const isNext = !isSmallTalk(text) && !isPlainQuestion(text)
+  const commands = clausesOf(text.replaceAll(/[.!\n。！] ?/g, '; '))
+    .filter((clause) => weightOf(clause) === 0)
+    .map((clause) => [
+      ...contentWords(clause.replace(/^(?:ok|okay|now|then|please|jetzt|ahora|现在|好) /i, '')),
+    ])
+  const isCommanded = (words: ReadonlySet<string>): boolean =>
+    commands.some(
+      (own) => words.has(own[0]!) && own.filter((word) => words.has(word)).length >= Math.min(2, words.size),
+    )
+  return ({ isStep, words }) => (isStep ? isNext : GO_AHEAD.test(text) || isCommanded(words))
 }
 
 /** The clauses of a sentence: "Never round before the total, and do not touch rates.py" commands two things. */
