@@ -16,7 +16,7 @@ const CLAUSE = '(?:^|[\\],;:(—–] ?| - |\\b(?:and|but|so|or|then|please|pls|j
 const NO_BAN =
   '(?:worry|know|think|see|have|understand|get|remember|believe|mean|care|mind|exist|work|seem|need|forget|hesitate|bother|recall|feel|agree|matter|you|we|they|i)\\b'
 /** What follows "never" or "always" in a report: "never came", "always returns". */
-const REPORTED = '(?:\\w+ed|\\w*[^\\Wsu]s|have|see|get|going|came|got|had|saw|been|mind)\\b'
+const REPORTED = '(?:\\w+ed|\\w*[^\\Wsu]s|have|see|get|going|came|got|had|saw|been|wrote|made|mind)\\b'
 
 /** A ban, or a command for good. */
 const FIRM = cues(
@@ -26,7 +26,7 @@ const FIRM = cues(
     `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|you should|must) always (?!${REPORTED})`,
     '(?<!\\bi )\\b(?:please|should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
     "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
-    "\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
+    "(?<!maybe |perhaps )\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
     "\\bimportant(?:ly)?: |\\b(?:it|this)(?:'s| is)(?: \\w+)? (?:important (?:to (?!me|us|note|know)|that\\b)|not allowed|forbidden|mandatory)",
   ],
   '(?:niemals|nie|immer|stets)(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,70})|(?:bitte|soll|darf|dürf)\\p{L}{0,4} .{0,40}(?:niemals|nie|immer)',
@@ -43,7 +43,7 @@ const FIRM = cues(
 /** What a thing must be: a rule in a short text, in a longer one a part of the task. */
 const NEEDS = cues(
   [
-    '(?<!\\bi )\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong)\\b)',
+    '(?<!\\bi |\\berror\\b.{0,200})\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong|due)\\b)',
   ],
   'muss|müssen|doit|doivent|il faut|(?<=^(?:el|la|los|las|tod[oa]s?|cada|o|a|os|as) .{1,40})(?:deben?|devem?)',
 )
@@ -51,14 +51,14 @@ const NEEDS = cues(
 const WISH = cues(
   [
     "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:that|this|it)\\b(?: at all)?[.!…]*$|to know)",
-    "\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
-    `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me))\\b`,
+    "(?<!that |which )\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
+    `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me|them|a ))\\b`,
     `(?:${CLAUSE}|^i want to |^we want to |\\b(?:try to|can you|could you|should) )avoid\\b`,
-    `(?:${CLAUSE}|\\blet's )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
+    `(?:${CLAUSE}|\\blet's )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b|what\\b|track\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
     `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
     '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:(?!of )[a-z-]+ ){0,3}[a-z-]+(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
     '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
-    '\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every|any)|every time|each time)\\b',
+    '\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every (?!other)|any)|every time|each time)\\b',
     '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
     `${CLAUSE}(?:read|obey|respect|consult) .{0,60}(?:contributing|claude|agents|gemini|conventions|guidelines|rules|instructions|style)[\\w-]{0,20}\\.mdc?\\b`,
     "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
