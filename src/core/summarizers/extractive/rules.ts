@@ -23,7 +23,8 @@ const FIRM = cues(
   [
     `${CLAUSE}(?:do not|don't|dont|never)(?: ever)? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
-    `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|you should|must) always (?!${REPORTED})`,
+    `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|should|must) always (?!${REPORTED})`,
+    "\\b(?:make sure|ensure)(?: (?:you|we|that|it)){0,2} (?:to not|not to|do not|don't|never)\\b|\\b(?:i|we) (?:\\w+ )?never want\\b",
     '(?<!\\bi )\\b(?:please|should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
     "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
     "(?<!maybe |perhaps )\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
@@ -53,7 +54,7 @@ const WISH = cues(
     "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:that|this|it)\\b(?: at all)?[.!…]*$|to know)",
     "(?<!that |which )\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
     `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me|them|a ))\\b`,
-    `(?:${CLAUSE}|^i want to |^we want to |\\b(?:try to|can you|could you|should) )avoid\\b`,
+    `(?:${CLAUSE}|(?<!if )\\b(?:i|we)(?:'d like| would like| want) to |\\b(?:try to|can you|could you|should) )avoid\\b`,
     `(?:${CLAUSE}|\\blet's )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b|what\\b|track\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
     `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
     '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:(?!of )[a-z-]+ ){0,3}[a-z-]+(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
