@@ -34,7 +34,7 @@ const FOREIGN_LINE = new RegExp(
     '\\[(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)[\\]: ]',
     '(?:DEBUG|INFO|ERROR|FATAL): ',
     '(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL)(?: {2,}|\\t|:\\w{1,60}:)',
-    '(?:\\||//|/\\*|\\*/|\\$ |@@ |\\+[-+#/*\\w{}<]|diff --git |\\d{1,6}[:│] |[\\w./-]{1,200}:\\d{1,6}:\\d{1,6}: |.{0,300}(?:[│┃║╭╰├]|\\[map\\[|":["{[]))',
+    '(?:\\||//|/\\*|\\*/|\\$ |@@ |\\+[-+#/*\\w{}<]|diff --git |\\d{2,6}[:│] |[\\w./-]{1,200}:\\d{1,6}:\\d{1,6}: |.{0,300}(?:[│┃║╭╰├]|\\[map\\[|":["{[]))',
     '(?:[-*] )?\\[(?:web|search|page|site|url|tool|result|doc|document|mail|system|log|file|source)\\b[^\\]\\n]{0,200}\\](?!\\()',
   ]
     .map((head) => `^\\s{0,12}${head}`)
