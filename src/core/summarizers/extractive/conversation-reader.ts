@@ -25,8 +25,6 @@ import { todoItems } from './tasks.ts'
 /** The units of one text that are read, at its beginning and its end, where rules and results are. */
 const USER_ENDS = [6_000, 2_000] as const
 const ASSISTANT_ENDS = [2_500, 1_500] as const
-/** A message after a command of the client that is longer was not typed. */
-const COMMAND_UNITS = 1_000
 /** The maximum number of failures and commits. */
 const MAX_FAILURES = 60
 const MAX_COMMITS = 2_000
@@ -47,15 +45,14 @@ export class ConversationReader {
   #lastCallAt = -1
   #todo: readonly TodoItem[] = []
   #branch: string | undefined
-  /** What the user gave to a command of the client, while the next message may be the instructions of that command. */
-  #given: string | undefined
+  /** What the user gave to a command of the client: the next message with it is the instructions of the command. */
+  #given = ''
   #lastTest: Conversation['lastTest']
   #at = 0
 
   /** Adds a message, its calls and its position in the log. Results that come later are set on the calls. */
   add(message: Message & { readonly kind?: RowKind }, { made, ended }: CallsRead, position?: number): void {
     const at = this.#at++
-    if (message.role === 'assistant') this.#given = undefined
     const text = message.role === 'system' || message.role === 'tool' ? '' : textsOf(message).join('\n')
     if (text.trim() !== '') this.#addText(message, text, at, position)
     if (message.role === 'tool')
@@ -99,15 +96,13 @@ export class ConversationReader {
     } else {
       const written = wordsOf(text)
       const given = this.#given
-      if (/<command-name>/.test(headOf(text, 400))) this.#given = written.trim()
+      this.#given = /<command-name>/.test(headOf(text, 400)) ? written.trim() : ''
       const shown = endsOf(written, USER_ENDS)
       if (shown.trim() === '') return
       this.#names.add(written, 'user', at, this.#artifacts.ofSpeaker('User'))
       this.#boxes.add(shown)
       // Of the whole text: a block that is cut would stay open.
-      const isOfCommand =
-        given !== undefined && (written.length > COMMAND_UNITS || (given !== '' && written.includes(given)))
-      const own = isOfCommand ? '' : ownWords(written)
+      const own = given !== '' && written.includes(given) ? '' : ownWords(written)
       const ownEnds = own === written ? shown : endsOf(own, USER_ENDS)
       this.#texts.push({ by: 'user', text: shown, at, position, name: speakerIn(metadata), own: ownEnds })
     }

@@ -21,7 +21,7 @@ const REPORTED = '(?:\\w+ed|\\w*[^\\Wsu]s|have|see|get|going|came|got|had|saw|be
 /** A ban, or a command for good. */
 const FIRM = cues(
   [
-    `${CLAUSE}(?:do not|don't|dont|never)(?: ever)? (?!${NO_BAN}|${REPORTED})[a-z]`,
+    `${CLAUSE}(?:do not|don't|dont|never)(?: ever)?:? (?!${NO_BAN}|${REPORTED})[a-z]`,
     `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
     `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|should|must) always (?!${REPORTED})`,
     "\\b(?:make sure|ensure)(?: (?:you|we|that|it)){0,2} (?:to not|not to|do not|don't|never)\\b|\\b(?:i|we) (?:\\w+ )?never want\\b",
@@ -44,7 +44,7 @@ const FIRM = cues(
 /** What a thing must be: a rule in a short text, in a longer one a part of the task. */
 const NEEDS = cues(
   [
-    '(?<!\\bi |\\berror\\b.{0,200})\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong|due)\\b)',
+    '(?<!\\bi |\\berror ?[:-].{0,200})\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong|due)\\b)',
   ],
   'muss|müssen|doit|doivent|il faut|(?<=^(?:el|la|los|las|tod[oa]s?|cada|o|a|os|as) .{1,40})(?:deben?|devem?)',
 )
@@ -55,11 +55,11 @@ const WISH = cues(
     "(?<!that |which )\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
     `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me|them|a ))\\b`,
     `(?:${CLAUSE}|(?<!if )\\b(?:i|we)(?:'d like| would like| want) to |\\b(?:try to|can you|could you|should) )avoid\\b`,
-    `(?:${CLAUSE}|\\blet's )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b|what\\b|track\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
-    `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet's (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
+    `(?:${CLAUSE}|\\blet'?s )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b|what\\b|track\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
+    `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet'?s (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
     '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:(?!of )[a-z-]+ ){0,3}[a-z-]{2,}(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
     '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
-    '\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every (?!other)|any)|every time|each time)\\b',
+    '\\b(?:please|use|do) .{0,60} in (?:the )?future\\b|\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every (?!other)|any)|every time|each time)\\b',
     '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
     `${CLAUSE}(?:read|obey|respect|consult) .{0,60}(?:contributing|claude|agents|gemini|conventions|guidelines|rules|instructions|style)[\\w-]{0,20}\\.mdc?\\b`,
     "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
@@ -144,7 +144,7 @@ const MIN_RULE = 5
 const MAX_REASON = 500
 /** A line above a list of rules that is no rule itself. */
 const ANNOUNCES =
-  /^(?:\S{1,20} ){0,5}(?:rules|constraints|guidelines|restrictions|regeln|reglas|règles|regras)\W{0,5}$|(?:规则|约束|ルール|規約|규칙)\W?$/i
+  /^(?:\S{1,20} ){0,5}(?:rules|constraints|guidelines|restrictions|regeln|reglas|règles|regras)\W{0,5}$|^\W{0,4}(?:please )?(?:do not|don['’]t|never|avoid)\W{1,5}$|(?:规则|约束|ルール|規約|규칙)\W?$/i
 
 /** The user's rules in a text: sentences, and lists under a line that announces rules. The text itself may end earlier ones. */
 function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
@@ -166,7 +166,8 @@ function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
     const last = sentence.split(/[,;:] | (?:and|but) /).at(-1)!
     if (isHeading && place !== 'document' && (ANNOUNCES.test(sentence) || weightOf(last, 'document') > 2)) {
       const { items, next } = listAfter(prose, end)
-      for (const item of items) add(`${shorten(sentence, 80)} ${item}`, Math.max(2, weight))
+      for (const item of items.map((one) => `${shorten(sentence, 80)} ${one}`))
+        add(item, Math.max(2, weightOf(item)))
       at = Math.max(at, next)
     }
     // A heading alone commands nothing.
