@@ -53,6 +53,7 @@ export class ConversationReader {
   /** Adds a message, its calls and its position in the log. Results that come later are set on the calls. */
   add(message: Message & { readonly kind?: RowKind }, { made, ended }: CallsRead, position?: number): void {
     const at = this.#at++
+    if (message.role === 'assistant') this.#given = ''
     const text = message.role === 'system' || message.role === 'tool' ? '' : textsOf(message).join('\n')
     if (text.trim() !== '') this.#addText(message, text, at, position)
     if (message.role === 'tool')
