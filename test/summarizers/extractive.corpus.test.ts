@@ -79,7 +79,7 @@ describe.skipIf(path === undefined)('a real coding session', () => {
     }
     expect(third).toContain('src/modes/interactive/interactive-mode.ts')
     expect(sectionsOf(third)['Constraints and Established Rules']?.join('\n')).toContain(
-      'tui -> modes/interactive/components',
+      'can we make it so we keep the old code around for reference?',
     )
   })
 

@@ -122,7 +122,6 @@ describe('rules', () => {
     'Use pnpm instead of npm here.',
     'We decided that dates are UTC.',
     "Let's call the table entries.",
-    'We will ship on Fridays.',
     'Agreed, two spaces it is.',
     'From now on answer in German.',
     'Important: the tests run without a network.',
@@ -157,17 +156,93 @@ describe('rules', () => {
     expect(rules('See:\n```\n// never call this\n```\nwhat does it do?')).toBeUndefined()
   })
 
-  it('are what the user corrects, not what the user asks or the assistant says', () => {
-    expect(rules('no, that is horrible. tools -> core/tools')).toEqual([
-      'User: "no, that is horrible. tools -> core/tools"',
-    ])
-
+  it('are not what the assistant says, and no corrections that forbid nothing', () => {
     const given = summarize([
-      user('why does unsubscribe clear the listeners?'),
-      assistant("You're absolutely right. `unsubscribe()` only disconnects from the agent; listeners stay."),
+      user('no, that is horrible. tools -> core/tools'),
+      assistant("You're absolutely right. You must never connect `unsubscribe()`; listeners stay."),
       ...did('c', 'bash', { command: 'x' }, FILLER),
     ])
     expect(sectionsOf(given)['Constraints and Established Rules']).toBeUndefined()
+  })
+
+  it.each([
+    ["Don't commit yet.", 'Looks good. Commit and push.'],
+    ['Do not write code yet, explain it first.', 'Great, go ahead.'],
+    ['先不要提交代码。', '好 提交代码吧。'],
+    ['For this step, never touch the schema.', 'Now rename the columns.'],
+  ])('end when they are fulfilled: %s', (rule, command) => {
+    expect(rules(rule, 'why is it so slow?')).toEqual([`User: "${rule}"`])
+    expect(rules(rule, 'why is it so slow?', command)).toBeUndefined()
+    // A firm rule does not end like that.
+    expect(rules('Never push to main.', command)).toEqual(['User: "Never push to main."'])
+  })
+
+  it.each([
+    'Every commit pushes to the server, and it never works.',
+    'git commit -m "never again" and git push, and do not forget to push the tags',
+    'Let us go with the first option instead of the second.',
+    'The screen must show:\n- a card\n- a table',
+    '// never call this twice',
+    'If I run it, it always fails before any test.',
+    'What if I do not want to use a database',
+    'No number of retries helps.',
+  ])('are no reports, single commands, code or descriptions: %s', (text) => {
+    expect(rules(`Hello there.\n${text}\nThanks.`)).toBeUndefined()
+  })
+
+  it.each([
+    'Before writing any code, show me the plan.',
+    'When you run tests, use the terminal only.',
+    'Be careful not to fill up the context window.',
+    'Keep your answers short.',
+    'No code changes.',
+    'Ask me before deleting anything.',
+    'Read CONTRIBUTING.md and follow it.',
+  ])('are ways to work: %s', (text) => {
+    expect(rules(`Hello there.\n${text}`)).toEqual([`User: "${text}"`])
+  })
+
+  it('are read across the lines of a wrapped paragraph', () => {
+    const wrapped =
+      'Store the key as a hash on all of the routes of reviews, and\n  never write the key to a log of any kind or to an\n  Event of the audit.'
+    expect(rules(wrapped)).toEqual([`User: "${wrapped.replaceAll(/\n +/g, ' ')}"`])
+  })
+
+  it('are not what others say in a conversation of several people, or a program beside the user', () => {
+    const said = (name: string | undefined, text: string): Row => ({
+      ...user(text),
+      ...(name !== undefined && { metadata: { openai: { name } } }),
+    })
+    const of = (...rows: Row[]) =>
+      sectionsOf(summarize([...rows, ...did('c', 'bash', { command: 'x' }, FILLER)]))[
+        'Constraints and Established Rules'
+      ]
+    expect(of(said('ann', 'Never use tabs here.'), said('bob', 'Always use tabs.'))).toBeUndefined()
+    expect(of(said('ann', 'Never use tabs here.'), said('ann', 'Go on.'))).toHaveLength(1)
+    expect(of(said('console', 'You must never close it.'), said(undefined, 'Never use tabs here.'))).toEqual([
+      'User: "Never use tabs here."',
+    ])
+  })
+
+  it('are not the instructions of a command of the client', () => {
+    const command = '<command-name>/review</command-name>\n<command-args>177</command-args>'
+    expect(rules(command, 'Review pull request 177. Never write more than a page.')).toBeUndefined()
+    expect(rules(command, 'Never write more than a page.')).toHaveLength(1)
+  })
+
+  it('are the reason for a refusal, unless it asks or reports', () => {
+    const refused = (reason: string) =>
+      sectionsOf(
+        summarize([
+          user('Repair the gate.'),
+          assistant('', call('c', 'bash', { command: 'npm install' })),
+          failure('c', `The tool use was rejected. To tell you how to proceed, the user said:\n${reason}`),
+          ...did('d', 'bash', { command: 'x' }, FILLER),
+        ]),
+      )['Constraints and Established Rules']
+    expect(refused('pnpm, not npm')).toEqual(['User: "pnpm, not npm"'])
+    expect(refused('why do you need that?')).toBeUndefined()
+    expect(refused('the lock file is missing')).toBeUndefined()
   })
 
   it.each([
@@ -551,7 +626,7 @@ describe('little or nothing', () => {
   })
 
   it('counts only the rules that it does not show', () => {
-    const wishes = Array.from({ length: 40 }, (_, i) => `Please use colour number ${i} for wall ${i} only.`)
+    const wishes = Array.from({ length: 40 }, (_, i) => `I prefer colour number ${i} for wall ${i}.`)
     const rows = [
       user('Paint the house.'),
       ...wishes.map(user),

@@ -12,7 +12,7 @@ describe('rules of other languages', () => {
   it.each([
     'Ändere niemals die öffentliche API.',
     'Auf keinen Fall die Datenbank löschen.',
-    'Die Tests laufen immer ohne Netz.',
+    'Die Tests bitte immer ohne Netz laufen lassen.',
     'Das Modul darf nicht von außen geladen werden.',
     'Jede Zahl muss gerundet sein.',
     'Bitte nur Leerzeichen statt Tabs.',
@@ -32,6 +32,13 @@ describe('rules of other languages', () => {
     '必ずテストを実行する。',
     'データベースを変更しないでください。',
     '常に整数を使う。',
+    'No modificar el encabezado.',
+    'Não altere a API.',
+    'Responda sempre em português.',
+    'Не трогай базу данных.',
+    'Non modificare il database.',
+    '커밋하지 마세요.',
+    '항상 테스트를 실행해 주세요.',
   ])('%s', (text) => {
     expect(rules(text)).toEqual([`User: "${text}"`])
   })
@@ -46,6 +53,11 @@ describe('rules of other languages', () => {
     '绝对路径是什么？',
     '这个程序不能运行。',
     'Die große Datei ist alt.',
+    'La prueba siempre falla.',
+    'Der Test schlägt immer fehl.',
+    'カードないですからできません。',
+    'テストは必ず失敗します。',
+    '테스트가 항상 실패합니다.',
     // English words that other languages write the same.
     'The die is cast in sans and solo, a sin in the USA.',
     'The wall fell in the fall.',

@@ -43,6 +43,7 @@ export const CLIENT_MARKUP: readonly Client[] = [
       'This session is being continued from a previous conversation',
       'Base directory for this skill: ',
       'Stop hook feedback:',
+      'The user wants to clarify these questions\\.',
       // Also opencode, packages/opencode/src/command/template/initialize.txt.
       'Please analyze this codebase and create an? (?:CLAUDE|AGENTS)\\.md file',
     ],

@@ -89,9 +89,9 @@ function push(sentences: string[], raw: string): void {
   if (sentence !== '') sentences.push(sentence)
 }
 
-/** Whether a text contains Chinese or Japanese characters. */
+/** Whether a text contains Chinese, Japanese or Korean characters. */
 export function isEastAsian(text: string): boolean {
-  return /[\u3040-\u30ff\u3400-\u9fff]/.test(text)
+  return /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]/.test(text)
 }
 
 /** The sentence around a position, and its end. It begins at `from` or later. */
@@ -166,16 +166,19 @@ function isDigit(unit: number): boolean {
   return unit >= 0x30 && unit <= 0x39
 }
 
-/** A line break inside a wrapped paragraph: a full line before it, a small letter after it. */
+/** A line break inside a wrapped paragraph or item: a full line before it, after it no mark, and a small letter or no end before it. */
 function isSoftBreak(text: string, i: number): boolean {
-  const next = text.charCodeAt(i + 1)
-  if (!(next >= 0x61 && next <= 0x7a)) return false
-  for (let back = 1; back <= 50; back++) {
-    const before = i - back
-    if (before < 0 || text.charCodeAt(before) === 0x0a) return false
-  }
-  return true
+  const [next = ''] =
+    /^[ \t]{0,12}(?:(?!\d{1,3}[.)]|`{3})[\p{L}\d`"'(])?/u.exec(text.slice(i + 1, i + 24)) ?? []
+  const first = next.trim()
+  if (first === '') return false
+  const line = text.slice(Math.max(0, i - FULL_LINE), i)
+  if (line.length < FULL_LINE || line.includes('\n')) return false
+  return /[\p{Ll}`(]/u.test(first) || !/[.!?:;。]["')\]]{0,2}\s*$/.test(line)
 }
+
+/** The units of a line that is wrapped at its end. */
+const FULL_LINE = 50
 
 /**
  * A text without its middle when it is longer than `length` characters (UTF-16 units) and the note about the rest is shorter than the

@@ -1,5 +1,6 @@
 import { detached, headOf } from '../../messages/characters.ts'
 import { typedText, wordsOf } from '../../messages/client-markup.ts'
+import { isObject } from '../../messages/json.ts'
 import { type Message, partsOf, type RowKind, textsOf } from '../../messages/message.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
@@ -8,7 +9,14 @@ import { type Call, type CallsRead, questionOf } from '../calls.ts'
 import { ends, oneLine, shorten, shortenPath } from '../text.ts'
 import { Artifacts } from './artifacts.ts'
 import { CheckBoxes } from './boxes.ts'
-import type { Conversation, Exchange, Failure, TodoItem, Utterance } from './conversation.ts'
+import {
+  type Conversation,
+  type Exchange,
+  type Failure,
+  REFUSED,
+  type TodoItem,
+  type Utterance,
+} from './conversation.ts'
 import { errorLine } from './error-line.ts'
 import { Names } from './names.ts'
 import { ownWords } from './own-words.ts'
@@ -49,12 +57,15 @@ export class ConversationReader {
   #lastCallAt = -1
   #todo: readonly TodoItem[] = []
   #branch: string | undefined
+  /** What the user gave to a command of the client: the next message with it is the instructions of the command. */
+  #given = ''
   #lastTest: Conversation['lastTest']
   #at = 0
 
   /** Adds a message, its calls and its position in the log. Results that come later are set on the calls. */
   add(message: Message & { readonly kind?: RowKind }, { made, ended }: CallsRead, position?: number): void {
     const at = this.#at++
+    if (message.role === 'assistant') this.#given = ''
     const text = message.role === 'system' || message.role === 'tool' ? '' : textsOf(message).join('\n')
     if (text.trim() !== '') this.#addText(message, text, at, position)
     if (message.role === 'tool')
@@ -72,7 +83,7 @@ export class ConversationReader {
   /** What a person answered through a tool is quoted like a message of the user. */
   #addAnswer(call: Call, { text, isRefusal }: Answer, at: number, position: number | undefined): void {
     const asked = isRefusal ? callLabel(call, shellCommand(call)) : (questionOf(call.input) ?? call.name)
-    this.#addSpoken(text, `${isRefusal ? 'refused' : 'asked'}: ${shorten(oneLine(asked), 120)}`, at, position)
+    this.#addSpoken(text, `${isRefusal ? REFUSED : 'asked: '}${shorten(oneLine(asked), 120)}`, at, position)
   }
 
   #addSpoken(text: string, reply: string, at: number, position: number | undefined): void {
@@ -83,7 +94,7 @@ export class ConversationReader {
   }
 
   #addText(
-    { kind, role }: Message & { readonly kind?: RowKind },
+    { kind, role, metadata }: Message & { readonly kind?: RowKind },
     text: string,
     at: number,
     position: number | undefined,
@@ -97,14 +108,16 @@ export class ConversationReader {
       this.#names.add(text, 'assistant', at, this.#artifacts.ofSpeaker('Assistant'))
     } else {
       const written = wordsOf(text)
+      const given = this.#given
+      this.#given = /<command-name>/.test(headOf(text, 400)) ? written.trim() : ''
       const shown = endsOf(written, USER_ENDS)
       if (shown.trim() === '') return
       this.#names.add(written, 'user', at, this.#artifacts.ofSpeaker('User'))
       this.#boxes.add(shown)
       // Of the whole text: a block that is cut would stay open.
-      const own = ownWords(written)
+      const own = given !== '' && written.includes(given) ? '' : ownWords(written)
       const ownEnds = own === written ? shown : endsOf(own, USER_ENDS)
-      this.#texts.push({ by: 'user', text: shown, at, position, own: ownEnds })
+      this.#texts.push({ by: 'user', text: shown, at, position, name: speakerIn(metadata), own: ownEnds })
     }
   }
 
@@ -209,6 +222,12 @@ function described(calls: readonly LatestCall[]): string {
     ...(others > 0 ? [`${count(others, 'other call')}`] : []),
     `last: ${last.label} ${last.outcome}`,
   ].join(', ')
+}
+
+/** The name of a message's speaker, among the fields of any provider. */
+function speakerIn(metadata: Message['metadata'] = {}): string | undefined {
+  const names = Object.values(metadata).map((fields) => (isObject(fields) ? fields.name : undefined))
+  return names.find((name) => typeof name === 'string')
 }
 
 /** The ends of a long text, without the text between them in memory. */

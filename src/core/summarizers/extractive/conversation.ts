@@ -9,11 +9,16 @@ export type Utterance = {
   readonly at: number
   /** The position in the log, where it is known. */
   readonly position?: number | undefined
+  /** The name of the speaker, where several take part. */
+  readonly name?: string | undefined
   /** A user's text without quoted, pasted or forwarded text; an assistant's whole text. */
   readonly own: string
   /** Of what a user answered through a tool: to which call. */
   readonly reply?: string
 }
+/** The beginning of `reply` for the reason of a refusal. */
+export const REFUSED = 'refused: '
+
 /** A request of the user and everything before the next one. */
 export type Exchange = {
   readonly request: Utterance

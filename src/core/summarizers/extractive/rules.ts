@@ -1,83 +1,133 @@
 import { headOf } from '../../messages/characters.ts'
 import { cleanLine, isEastAsian, keyOf, oneLine, sentenceAround, shorten, withoutFences } from '../text.ts'
-import type { Utterance } from './conversation.ts'
+import { REFUSED, type Utterance } from './conversation.ts'
 import { messageNote } from './fit.ts'
+import { isSmallTalk } from './requests.ts'
 
 /*
- * Cue words of rules: English, and the most common of German, French, Spanish, Chinese and Japanese. Words with another meaning in
- * English (`sin`, `solo`, `sans`, `usa`) are left out.
+ * A rule commands or forbids something lasting: a ban, a command with a word like "always", a wish about how the work is done. A command
+ * without such a word is done once, and a report has the same words in another place: "never push", but "it never pushes". English cues
+ * are therefore bound to the beginning of a clause or to a subject; of other languages there are the most common ones.
  */
 
-/** Of these, two make a rule. */
-const WEAK_CUES = cues(
-  'only|should|want|keep|use|please|can we|could we|need to|have to|i’d like|i would like|at most|at least|without|everywhere',
-  'nur|bitte|ohne|verwende|benutze|behalte|sollten?|ich möchte|mindestens|höchstens',
-  'uniquement|seulement|merci de|s’il te plaît|s’il vous plaît|je veux|utilisez?',
-  'solamente|por favor|quiero|utiliza|utilice|al menos',
-  '请|請|只|应该|希望|使用|ください|下さい|だけ|のみ|ほしい',
+/** The beginning of a clause, with words that may precede a command. */
+const CLAUSE = '(?:^|[\\],;:(—–] ?| - |\\b(?:and|but|so|or|then|please|pls|just|also|again|remember) )'
+/** What follows "don't" in what is no ban: "don't worry", "don't you". Reminders are for once. */
+const NO_BAN =
+  '(?:worry|know|think|see|have|understand|get|remember|believe|mean|care|mind|exist|work|seem|need|forget|hesitate|bother|recall|feel|agree|matter|you|we|they|i)\\b'
+/** What follows "never" or "always" in a report: "never came", "always returns". */
+const REPORTED = '(?:\\w+ed|\\w*[^\\Wsu]s|have|see|get|going|came|got|had|saw|been|wrote|made|mind)\\b'
+
+/** A ban, or a command for good. */
+const FIRM = cues(
+  [
+    `${CLAUSE}(?:do not|don't|dont|never)(?: ever)?:? (?!${NO_BAN}|${REPORTED})[a-z]`,
+    `${CLAUSE}(?:always|at all times|under no circumstances),? (?!${REPORTED})[a-z]`,
+    `\\b(?:want to|sure to|please|you|we|should|must|you will) never (?!${REPORTED})|\\b(?:want to|sure to|please|you|should|must) always (?!${REPORTED})`,
+    "\\b(?:make sure|ensure)(?: (?:you|we|that|it)){0,2} (?:to not|not to|do not|don't|never)\\b|\\b(?:i|we) (?:\\w+ )?never want\\b",
+    '(?<!\\bi )\\b(?:please|should|must|may) only (?!be|the|way)|\\bfrom (?:now|here) on\\b',
+    "\\b(?:you must(?: not| never)?|must not|mustn't|must never)\\b|^.{0,40}\\b(?:all|every|each|any|no) (?!of\\b)(?:[\\w-]+ ){1,4}must\\b",
+    "(?<!maybe |perhaps )\\b(?:you|we) should(?: not|n't) (?!be possible|happen|just|if)|\\bthe only (?!question|problem|issue|thing|way|reason)[\\w ]{1,60} (?:may|can|should)\\b",
+    "\\bimportant(?:ly)?: |\\b(?:it|this)(?:'s| is)(?: \\w+)? (?:important (?:to (?!me|us|note|know)|that\\b)|not allowed|forbidden|mandatory)",
+  ],
+  '(?:niemals|nie|immer|stets)(?<!\\b(?:der|die|das|es|er|sie|ich|wir|man|hier|da)\\b[^,;:]{0,70})|(?:bitte|soll|darf|dürf)\\p{L}{0,4} .{0,40}(?:niemals|nie|immer)',
+  'auf (?:gar )?keinen fall|(?:musst|darfs?t?|dürfen) (?:nicht|keine?)|verboten|soll(?:te)?n? nicht',
+  'ab jetzt|ab sofort|unbedingt|wichtig:|bitte (?:noch )?(?:nicht|keine?)|en aucun cas|interdit|désormais|jamais|toujours|ne pas',
+  "(?<=^|[,;:.] |plaît,? |mais |et )n(?:e |')(?!oublie|hésite|est|a )[a-zéèê]+ (?:pas|plus|rien)|prohibido|proibido|a partir de (?:ahora|agora)",
+  '(?:siempre|nunca|jamás|sempre)(?<=^.{0,90})(?! (?:me|se|te|le|lo|ha|he|es|é|está|falla|falha|funciona|da|dá|sale|fue|foi)(?!\\p{L}))',
+  'нельзя|никогда|запрещено|ни в коем случае|(?<=^|[,;:.] |и |но |пожалуйста,? )не \\p{L}+(?:й|йте|ите)',
+  '(?<=^|[,;:.] |(?<!\\p{L})(?:favor,?|pero|mas|ma|y|e|de) )(?:(?:não|non) \\p{L}{2,20}(?:[aei]r|[aei]re)|não (?:use|toque|mude|altere|faça|crie)|no (?:toques|cambies|modifiques|hagas|\\p{L}{2,20}(?:[aei]r|[ea]s) (?:el|la|los|las|un|una|nada|ningún|más|en|con|código)))',
+  '不要|绝对|絕對|(?<!【)必须|必須|(?<!还是|仍然|依然|什么|怎么|都|又)不能|务必|務必|禁止|不得|不许|不可以|一定要|永远|从不|不应该|从现在(?:起|开始)|以后都',
+  'ないで(?![すし])|てはいけ|てはなら|なければなら|なければいけ|厳禁|しないこと|(?:必ず|絶対|(?<![正異非])常に|決して).{0,60}(?:(?<![でま])す|[うくつぬむぐぶ]|(?<!てい)る|こと|て|で|さい|しろ)[。.!]?$',
+  '하지 ?[마말]|지 ?마(?:세요|라|요)?|말 것|금지|(?:항상|반드시|절대|무조건|앞으로)[^.!?]{0,60}(?:해|세요|줘|마|라|것|하자|시오)(?:[.! ]|$)',
 )
-/** One of these makes a rule: a preference or a decision. */
-const CUES = cues(
-  'prefers?|preferred|preferably|instead of|rather than|avoid|make sure|ensure|remember|decided|decision|agreed|let’s|we will|we’ll',
-  'stick to|stick with|no need|no longer|strictly|should not|shouldn’t|may not|needs to|has to',
-  'soll(?:te)?n? nicht|statt|stattdessen|anstatt|anstelle|vermeiden?|bevorzuge|lieber|nicht (?:mehr|ändern|löschen)|entschieden',
-  'plutôt que|au lieu de|préfère|veillez|doit|doivent|vous devez|tu dois|ne plus',
-  'en lugar de|en vez de|prefiero|evitar?|evite|asegúrate|ya no',
-  '不应该|避免|确保|優先|优先|而不是|改用|决定|決定|从现在(?:起|开始)|以后都|べき|代わりに|避けて|ようにして',
+/** What a thing must be: a rule in a short text, in a longer one a part of the task. */
+const NEEDS = cues(
+  [
+    '(?<!\\bi |\\berror ?[:-].{0,200})\\bmust (?!admit|say|have (?:been|forgotten|missed|mixed)|be (?:an?|the|some|in|on|because|something|wrong|due)\\b)',
+  ],
+  'muss|müssen|doit|doivent|il faut|(?<=^(?:el|la|los|las|tod[oa]s?|cada|o|a|os|as) .{1,40})(?:deben?|devem?)',
 )
-/** The same: a command or a ban. */
-const FIRM_CUES = cues(
-  'must(?: not)?|mustn’t|never|always|do not|don’t|from now on|under no circumstances|important(?:ly)?(?=[:,!]| (?:to|that)\\b)',
-  'not allowed|forbidden|mandatory|(?:is|are|be) required',
-  'niemals|nie|auf (?:gar )?keinen fall|immer|stets|muss|müssen|musst|darfs?t? (?:nicht|keine?)|dürfen nicht|verboten',
-  'ab jetzt|ab sofort|unbedingt|wichtig|bitte (?:nicht|keine?)',
-  'jamais|toujours|il faut|ne pas|en aucun cas|obligatoire|interdit|désormais|(?:doit|doivent|dois|devez) pas|doit être',
-  'nunca|siempre|jamás|deben?|debes|hay que|tienen? que|tienes que|obligatorio|prohibido|en ningún caso|a partir de ahora',
-  'importante|no (?:uses|toques|cambies|modifiques|borres)',
-  '不要|绝对|絕對|必须|必須|不能|务必|務必|禁止|不得|不许|不可以|一定要|始终|永远|从不|总是',
-  '必ず|ないで|てはいけ|てはなら|なければなら|なければいけ|厳禁|絶対|常に|決して|いつも',
+/** A preference, a decision, a way to work. */
+const WISH = cues(
+  [
+    "\\b(?:i|we)(?: really| still| also| just)? (?:do not|don't|dont|would not|wouldn't) (?:really )?(?:want|like) (?!(?:that|this|it)\\b(?: at all)?[.!…]*$|to know)",
+    "(?<!that |which )\\b(?:i|we)(?:'d| would)?(?: really| much| also)? (?:prefer|rather)\\b|\\b(?:i|we)(?:'d| would)? only (?:want|need)\\b",
+    `${CLAUSE}(?:prefer|stop \\w+ing|stick (?:to|with)|(?:use|write|change|edit|touch) only|only (?:use|write|change|edit|touch)|follow (?!up|along|these|me|them|a ))\\b`,
+    `(?:${CLAUSE}|(?<!if )\\b(?:i|we)(?:'d like| would like| want) to |\\b(?:try to|can you|could you|should) )avoid\\b`,
+    `(?:${CLAUSE}|\\blet'?s )keep (?!\\w+ing\\b|on\\b|it up|up\\b|me\\b|what\\b|track\\b)|${CLAUSE}leave .{1,60} (?:alone|as.is|untouched|unchanged)\\b`,
+    `${CLAUSE}use .{1,60} (?:instead of|rather than)\\b|\\blet'?s (?:not|never|always|call|name)\\b|\\bbe (?:\\w+ )?careful\\b`,
+    '^no (?!thanks|worries|problems|issues|errors|ideas|matches|results|has|tienes|puedes|entiendes)(?:(?!of )[a-z-]+ ){0,3}[a-z-]{2,}(?:s|ing)(?: at all| here| please| yet)?[.!]?$',
+    '^(?:whenever|(?:when|before|after) you|every time|each time|before \\w+ing|(?:before|after) (?:each|every|any)) [^,]{3,120}, (?!(?:the|it|this|that|there|they|he|she|my|our|nothing|no|a|an|is|are|(?:you|we) (?!should|must|always|never)\\w+|i [a-z]+)\\b)',
+    '\\b(?:please|use|do) .{0,60} in (?:the )?future\\b|\\bshould (?!i|we).{0,80} (?:each|every) time\\b|^(?!(?:i|it|the|this|that|there|here|we|my|why|how|what|he|she|they|if|when|now|so)\\b).{3,80} (?:(?:before|after) (?:each|every (?!other)|any)|every time|each time)\\b',
+    '\\b(?:can|could) (?:we|you) .{0,40}\\bkeep (?!\\w+ing\\b)|\\bask me (?:first|before)\\b|\\bwithout (?:asking|my (?:ok|okay|permission|approval))\\b',
+    `${CLAUSE}(?:read|obey|respect|consult) .{0,60}(?:contributing|claude|agents|gemini|conventions|guidelines|rules|instructions|style)[\\w-]{0,20}\\.mdc?\\b`,
+    "\\bwe(?:'ve| have)? (?:decided|agreed)\\b|^agreed, (?!and|let|so|but|i|can|now)|\\bthat's decided\\b",
+    '\\b(?:answer|reply|respond|speak)(?: to me)?(?: only)? in [a-z]+(?:ish|ese|ench|ian|man)\\b',
+  ],
+  '(?:statt|stattdessen|anstatt|anstelle|plutôt que|au lieu de|en lugar de|en vez de|ao invés de)(?<=^.{0,60})|antworte (?:\\w+ )?auf',
+  'vermeiden?|bevorzuge|lieber|nicht (?:mehr|ändern|löschen)|préfère|prefiero|prefiro|(?<=^|[,;:.] )evitar?|evite',
+  '(?:responde|contesta|habla|répon\\w+|fale) (?:\\w+ )?(?:en|em)',
+  '(?:^|[，,。；请])避免|尽量不要|优先|统一用|用(?:中文|英文|英语|日语)(?:回|交|输)|(?:日本語|英語)で(?:答|回|書|お願)|(?:한국어|영어)로 ?(?:답|대답|작성|써)',
 )
 
-/** A pattern of whole words, and of any in scripts without spaces between words; either apostrophe. */
-function cues(...lists: readonly string[]): RegExp {
-  const all = lists.map((list) => (isEastAsian(list) ? list : `\\b(?:${list})\\b`)).join('|')
-  return new RegExp(all.replaceAll('’', "['’]").replaceAll(' ', '\\s'), 'gi')
+/** A pattern of English clauses, of whole words of other languages, and of any in scripts without spaces between words. */
+function cues(english: readonly string[], ...others: readonly string[]): RegExp {
+  const words = others.map((list) => (isEastAsian(list) ? list : `(?<!\\p{L})(?:${list})(?!\\p{L})`))
+  return new RegExp([...english, ...words].join('|'), 'u')
 }
-const ANY_CUE = new RegExp([WEAK_CUES, CUES, FIRM_CUES].map(({ source }) => source).join('|'), 'gi')
 
-/** Phrases that contain a cue but are not a rule. */
+/** Words in these that look like rules are none. */
 const NO_RULE = new RegExp(
   [
-    'https?://\\S{1,300}',
-    "\\b(?:\\w{1,30} )?(?:do|could|can?)(?:n['’]t| ?not) remember\\b",
-    "\\bdo(?:n['’]t| not) (?:know|think|see|have|understand|get|remember|believe|mean|care|mind|worry|exist|work|seem)\\b",
-    '\\b(?:it|there|that|this|you|he|she|they) must (?:be|have been) (?:an?|the|some|in|on|because|something|wrong)\\b',
-    '\\b(?:never ?mind|must (?:admit|say)|important to note|as always|if you (?:want|need)|not only|want me to|i need to)\\b',
-    "\\b(?:have|has|had|was|were|is|are|i['’]ve|we['’]ve|it['’]s) (?:always|never)\\b",
-    // "Let's run it" is a step; "let's call it X", "let's not use X" are decisions.
-    "\\blet['’]s (?!(?:call|name|use|keep|stick|agree|always|never|not|only|stay|avoid|prefer|assume|go with)\\b)",
-    // "Here we don't."; "the tests don't …", but "please don't", "and do not".
-    "\\bdo(?:n['’]t| not)(?=[.,;!?]|$)",
-    "\\b(?!(?:please|and|but|so|also|just|then|you|we|to|or|really|generally|in|for|case|now|again|ever)\\b)[a-z]{1,30} do(?:n['’]t| not)\\b(?! want\\b)",
+    'https?://\\S{1,300}|</?[a-z][^<>]{0,800}>|`[^`\\s]{0,80}\\s[^`]{0,200}`|"[^"]{1,200}"|[*_`]{1,3}',
     '\\b(?:immer (?:noch|wieder|mehr)|wie immer|noch nie|(?:hat|habe|haben|war|ist|sind) (?:immer|nie)|ich muss|muss ich)\\b',
-    '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como siempre|casi (?:nunca|siempre))\\b',
-    '能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问)|不得不|只是',
+    '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como (?:siempre|sempre)|casi (?:nunca|siempre)|quase (?:nunca|sempre))\\b',
+    '能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问)|不得不',
   ].join('|'),
-  'gi',
+  'g',
 )
 
-/** The strength of a sentence as a rule: 2 and more is a rule. Every cue counts once. */
-function weightOf(sentence: string): number {
-  const text = sentence.replace(NO_RULE, ' ').toLowerCase()
-  const count = (pattern: RegExp): number => new Set(text.match(pattern)).size
-  return count(WEAK_CUES) + 2 * count(CUES) + 3 * count(FIRM_CUES)
+/** Words before a sentence that say nothing of it. */
+const LEAD =
+  /^(?:(?:ok|okay|and|but|so|also|yes|yep|nope|no(?=[,.])|btw|wait|great|good|hey|well|plus|then|again)\b[,.!:]? ?){1,4}(?=[a-z])/
+
+/**
+ * Where a sentence stands: in a few lines; in the first text or a longer one, which may describe a task; or in a long text within a
+ * conversation, which others probably wrote, and of which only a ban at the beginning of a sentence counts.
+ */
+type Place = 'lines' | 'task' | 'document'
+const LINES_UNITS = 600
+const TASK_UNITS = 1_500
+/** The beginning of a plan that the assistant wrote and a client sent. */
+const PLAN = /^\s*implement the following plan:/i
+
+function placeOf(text: string, isFirst: boolean): Place {
+  if (text.length <= LINES_UNITS) return 'lines'
+  const isLong = text.length > TASK_UNITS || /^#{1,6} [\s\S]*^#{1,6} /m.test(text)
+  return PLAN.test(text) || (isLong && !isFirst) ? 'document' : 'task'
+}
+
+/** The units of a sentence before a ban that begins it: "Ne modifie jamais". */
+const BEGINNING = 12
+
+/** The strength of a sentence as a rule: 3 for a command or a ban, 2 for a wish, 0 for no rule. */
+function weightOf(sentence: string, place: Place = 'lines'): number {
+  const masked = sentence
+    .toLowerCase()
+    .replaceAll('’', "'")
+    .replace(NO_RULE, (found) => (/^(?:["h]|`.)/.test(found) ? ' x ' : ' '))
+  const text = oneLine(masked).replace(LEAD, '')
+  const ban = FIRM.exec(text)
+  if (place === 'document') return ban !== null && ban.index <= BEGINNING && ban[0] !== 'you must' ? 3 : 0
+  return ban !== null || (place === 'lines' && NEEDS.test(text)) ? 3 : WISH.test(text) ? 2 : 0
 }
 
 /** A command or standing wish, in the words of the user or of an earlier summary. */
 export type Rule = {
   readonly by: 'User' | 'Earlier'
   readonly text: string
-  /** 1 to 3: from a decision among others to "never". 0: a sentence that withdraws an earlier rule. */
+  /** 2: a wish. 3: a command or a ban. 0: a sentence that withdraws an earlier rule. -1: a text that may fulfill one. */
   readonly weight: number
   /** The position of its message, where it is known. */
   readonly position?: number | undefined
@@ -85,69 +135,78 @@ export type Rule = {
 
 /** Whether a rule commands or forbids in so many words: "never", "must". */
 export function isFirm({ by, text }: Rule): boolean {
-  return by === 'Earlier' || text.replace(NO_RULE, ' ').search(FIRM_CUES) >= 0
+  return by === 'Earlier' || weightOf(text) > 2
 }
 
-/** The minimum length of a rule, units; half of it in Chinese and Japanese. */
-const MIN_RULE = 12
-const MIN_EAST_ASIAN = 5
+/** The minimum length of a rule, units. */
+const MIN_RULE = 5
+/** The maximum length of the reason for a refusal. */
+const MAX_REASON = 500
+/** A line above a list of rules that is no rule itself. */
+const ANNOUNCES =
+  /^(?:\S{1,20} ){0,5}(?:rules|constraints|guidelines|restrictions|regeln|reglas|règles|regras)\W{0,5}$|^\W{0,4}(?:please )?(?:do not|don['’]t|never|avoid)\W{1,5}$|(?:规则|约束|ルール|規約|규칙)\W?$/i
 
-/** The user's rules: sentences with cues, lists under a line that announces rules, withdrawals, corrections. */
-function rulesOfUser(text: string): Rule[] {
-  const rules: Rule[] = []
-  const add = (sentence: string, weight: number) =>
-    rules.push({ by: 'User', text: sentence, weight: Math.min(3, weight) })
+/** The user's rules in a text: sentences, and lists under a line that announces rules. The text itself may end earlier ones. */
+function rulesOfUser(text: string, isFirst = true, position?: number): Rule[] {
   const prose = withoutFences(text)
-  let from = 0
-  for (const { index } of prose.matchAll(ANY_CUE)) {
-    if (index < from) continue
-    const { sentence, end } = sentenceAround(prose, index, from)
-    from = end
-    const weight = weightOf(sentence)
-    if (weight < 2 || isPlainQuestion(sentence)) continue
+  const place = placeOf(prose, isFirst)
+  const rules: Rule[] = []
+  const add = (rule: string, weight: number) => rules.push({ by: 'User', text: rule, weight, position })
+  add(headOf(prose.trim(), MAX_REASON), -1)
+  for (let at = 0; at < prose.length; ) {
+    const { sentence, end } = sentenceAround(prose, at, at)
+    const isHeading = /^\s*#{1,6} /.test(prose.slice(at, at + 20)) || /[:：]$/.test(sentence)
+    at = end
+    if (sentence === '' || isPlainQuestion(sentence)) continue
     // "You may use A instead of B now" is no rule; "that no longer holds, always use B" is one.
-    const others = clausesOf(sentence).filter((clause) => clause.search(WITHDRAWS) < 0)
-    if (weightOf(others.join(', ')) < 2) continue
-    const items = sentence.endsWith(':') ? listAfter(prose, end) : []
-    for (const item of items) add(`${shorten(sentence, 80)} ${item}`, weight)
-    const isLong = sentence.length >= (isEastAsian(sentence) ? MIN_EAST_ASIAN : MIN_RULE)
+    const clauses = clausesOf(sentence)
+    const others = clauses.filter((clause) => clause.search(WITHDRAWS) < 0)
+    if (others.length < clauses.length) add(sentence, 0)
+    const weight = weightOf(others.length < clauses.length ? others.join(', ') : sentence, place)
+    const last = sentence.split(/[,;:] | (?:and|but) /).at(-1)!
+    if (isHeading && place !== 'document' && (ANNOUNCES.test(sentence) || weightOf(last, 'document') > 2)) {
+      const { items, next } = listAfter(prose, end)
+      for (const item of items.map((one) => `${shorten(sentence, 80)} ${one}`))
+        add(item, Math.max(2, weightOf(item)))
+      at = Math.max(at, next)
+    }
     // A heading alone commands nothing.
-    if (items.length === 0 && isLong && !/[:：]$/.test(sentence)) add(sentence, weight)
+    if (weight > 0 && sentence.length >= MIN_RULE && !isHeading) add(sentence, weight)
   }
-  for (const { index } of prose.matchAll(WITHDRAWS)) {
-    const { sentence } = sentenceAround(prose, index)
-    if (!isPlainQuestion(sentence)) add(sentence, 0)
-  }
-  if (rules.length === 0 && CORRECTS.test(prose)) add(shorten(oneLine(prose), 500), 2)
   return rules
 }
 
+/** What a question asks for when it is a rule. */
 const ASKS_FOR =
-  /\b(?:can|could|would|will) (?:we|you)\b|\bplease\b|\bbitte\b|\bs['’]il (?:te|vous)\b|\bpor favor\b|请|請|ください/i
+  /\b(?:can|could|would|will) (?:we|you)\b.{0,40}\b(?:always|never|not|avoid|keep|stop|only|from now on)\b|\bplease\b|\bbitte\b|\bs['’]il (?:te|vous)\b|\bpor favor\b|请|請|ください/i
 
 /** A question for information, not a request in the form of a question. In Chinese it may have no question mark. */
 function isPlainQuestion(sentence: string): boolean {
-  return (/[?？]$/.test(sentence) && !ASKS_FOR.test(sentence)) || /^为什么|[吗呢]$/.test(sentence)
+  return (
+    (/¿|[?？]["')]?(?:$|[.,])/.test(sentence) && !ASKS_FOR.test(sentence)) ||
+    /^为什么|[吗呢]$|^(?:what|why|how|where|which|who|can i|should [iw]|is it|are there|does)\b/i.test(
+      sentence,
+    )
+  )
 }
 
-/** The items of a list at a position of a text, after optional blank lines. */
-function listAfter(text: string, from: number): string[] {
+/** The items of a list at a position of a text, after optional blank lines, and where it ends. */
+function listAfter(text: string, from: number): { readonly items: readonly string[]; readonly next: number } {
   const items: string[] = []
+  let next = from
   for (const line of headOf(text.slice(from, from + 3_001), 3_000).split('\n')) {
-    if (/^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/.test(line)) items.push(shorten(cleanLine(line), 300))
+    if (items.length < 20 && /^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/.test(line))
+      items.push(shorten(cleanLine(line), 300))
     else if (line.trim() !== '' || items.length > 0) break
+    next += line.length + 1
   }
-  return items.slice(0, 20)
+  return { items, next }
 }
-
-/** The beginning of a text that corrects the assistant. */
-const CORRECTS =
-  /^\s*(?:(?:no|nope|wrong|stop|not like that|that['’]s (?:wrong|not)|nein|falsch|non)\b(?! (?:problem|worries|need|thanks|thank))[\s,.!:]|不对|不是这样|错了|違います|違う)/i
 
 /** Sentences that withdraw a rule. */
 const WITHDRAWS = new RegExp(
   [
-    '\\b(?:forget (?:about|what|the|that|my)|never ?mind (?:the|about|what|my))\\b',
+    '(?<!never |not |n.t )\\b(?:forget (?:about|what|the|that|my)|never ?mind (?:the|about|what|my))\\b',
     '\\b(?:ignore|disregard|drop|scrap|lift|cancel|withdraw) (?:the|that|my|those|this) (?:\\w+ ){0,4}(?:rule|restriction|constraint|requirement|instruction|preference|limit|ban)s?\\b',
     '\\bno longer (?:applies|apply|holds?|valid|necessary|needed|required|forbidden)\\b',
     "\\b(?:you|we) (?:no longer (?:need|have) to|(?:do not|don['’]t) (?:need|have) to|needn['’]t)\\b",
@@ -166,12 +225,30 @@ const MAX_RULES = [500, 1_000] as const
 
 /** The user's rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
 export function rulesIn(items: readonly Utterance[]): Rule[] {
-  const rules = items.flatMap(({ by, own, position }) =>
-    by === 'user' ? rulesOfUser(own).map((rule) => ({ ...rule, position })) : [],
-  )
-  const [first, last] = MAX_RULES
-  return rules.length <= first + last ? rules : [...rules.slice(0, first), ...rules.slice(-last)]
+  const said = items.filter(({ by }) => by === 'user')
+  const names = new Set(said.map(({ name }) => name))
+  // Beside the user, names are those of programs; among several people nobody gives rules.
+  const rules = said
+    .filter(({ name }) => names.size === 1 || name === undefined)
+    .flatMap((item, i) =>
+      item.reply?.startsWith(REFUSED) ? reasonOf(item) : rulesOfUser(item.own, i === 0, item.position),
+    )
+  const excess = new Set(rules.filter(({ weight }) => weight >= 0).slice(MAX_RULES[0], -MAX_RULES[1]))
+  return rules.filter((rule) => !excess.has(rule))
 }
+
+/** The reason for a refusal is a rule as a whole, unless it only reports or asks. */
+function reasonOf({ own, position }: Utterance): Rule[] {
+  const text = shorten(oneLine(own), MAX_REASON)
+  const weight = weightOf(text)
+  if (weight === 0 && (text === '' || isSmallTalk(text) || text.includes('?') || REPORTS.test(text)))
+    return []
+  return [{ by: 'User', text, weight: Math.max(2, weight), position }]
+}
+
+/** The beginning of a sentence that does not command. */
+const REPORTS =
+  /^(?:i|our|my|your|the|it|this|that|there|yes|agreed|ok|hi|what|why|how|so|here|he|she|they|for|we(?! (?:use|want|need|only)))\b/i
 
 const WRITTEN = /^(User|Earlier): "(.*)"(?: \(message (\d{1,15})\))?$/s
 
@@ -186,7 +263,7 @@ export function readRule(line: string): Rule {
   const position = message === undefined ? undefined : Number(message)
   if (by !== 'User' || quoted === undefined)
     return { by: 'Earlier', text: quoted ?? line, weight: 3, position }
-  return { by, text: quoted, weight: Math.max(2, Math.min(3, weightOf(quoted))), position }
+  return { by, text: quoted, weight: Math.max(2, weightOf(quoted)), position }
 }
 
 /** Whether a line was written by `writeRule`. */
@@ -210,8 +287,14 @@ export function sortedRules(rules: readonly Rule[]): {
   readonly withdrawn: Rule[]
 } {
   const inForce = new Map<string, Rule>()
+  const held = new Map<string, Held>()
   const withdrawn: Rule[] = []
   for (const rule of rules) {
+    if (rule.weight < 0) {
+      const isEnded = held.size > 0 ? endedBy(rule.text) : undefined
+      for (const [key, one] of held) if (isEnded?.(one) && held.delete(key)) inForce.delete(key)
+      continue
+    }
     if (rule.weight === 0) {
       const key = withdrawnBy(rule.text, inForce)
       if (key === undefined) continue
@@ -223,13 +306,48 @@ export function sortedRules(rules: readonly Rule[]): {
       continue
     }
     const key = keyOf(rule.text)
-    if (key !== '' && !inForce.has(key)) inForce.set(key, rule)
+    if (key === '' || inForce.has(key)) continue
+    inForce.set(key, rule)
+    const one = held.size < MAX_HELD ? heldBy(rule.text) : undefined
+    if (one !== undefined) held.set(key, one)
   }
   // One that was stated again is in force.
   return {
     inForce: [...inForce.values()],
     withdrawn: withdrawn.filter(({ text }) => !inForce.has(keyOf(text))),
   }
+}
+
+/** A ban until the user wants it done, or for one step. */
+const HOLDS =
+  /\b(this (?:step|turn|task|answer|time|once))\b|\byet\b|\buntil (?:i|we|the user)\b|^(?:do not|don['’]t) (?:write|change|run|edit|implement|code)(?: any| the)? ?(?:code|thing|anything)?[.!]?$|\bno (?:code|edits|changes)\b|noch nicht|todavía no|pas encore|ainda não|先不要|まだ|아직/i
+/** The maximum number of such rules that a later text may fulfill. */
+const MAX_HELD = 50
+const GO_AHEAD =
+  /^(?:(?:ok|okay|yes|great|good|perfect|sounds good|looks good|lgtm|now|then|please)[\s,.!-]{1,5}){0,4}(?:go ahead|proceed|do it|implement|let['’]s (?:do|go|implement|start|build)|start (?:coding|implementing)|make (?:the|those|these) changes|adelante|hazlo|vas-y|mach (?:es|das)|leg los|开始吧|可以开始|执行吧|進めて|진행)/i
+
+/** Whether a rule is for one step, and the words of what it forbids until then. */
+type Held = { readonly isStep: boolean; readonly words: ReadonlySet<string> }
+
+function heldBy(rule: string): Held | undefined {
+  const found = HOLDS.exec(rule)
+  const banned = clausesOf(rule).find((clause) => weightOf(clause) > 0) ?? rule
+  return found === null ? undefined : { isStep: found[1] !== undefined, words: contentWords(banned) }
+}
+
+/** Which rules end with a text: it tells to go ahead, commands what they forbid, or begins another step. */
+function endedBy(text: string): (rule: Held) => boolean {
+  const isNext = !isSmallTalk(text) && !isPlainQuestion(text)
+  const commands = clausesOf(text.replaceAll(/[.!\n。！] ?/g, '; '))
+    .filter((clause) => weightOf(clause) === 0)
+    .map((clause) => [
+      ...contentWords(clause.replace(/^(?:ok|okay|now|then|please|jetzt|ahora|现在|好) /i, '')),
+    ])
+  const isCommanded = (words: ReadonlySet<string>): boolean =>
+    commands.some(
+      (own) => words.has(own[0]!) && own.filter((word) => words.has(word)).length >= Math.min(2, words.size),
+    )
+  return ({ isStep, words }) => (isStep ? isNext : GO_AHEAD.test(text) || isCommanded(words))
 }
 
 /** The clauses of a sentence: "Never round before the total, and do not touch rates.py" commands two things. */
@@ -254,7 +372,8 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
   let most = Math.min(2, Math.max(1, words.size)) - 1
   let found: string | undefined
   for (const [key, rule] of rules) {
-    if (rule.text === text) continue
+    // What need not be done may be forbidden all the same.
+    if (rule.text === text || (NEED_NOT.test(clause) && BAN.test(rule.text))) continue
     const own = contentWords(rule.text)
     const shared = [...own].filter((word) => words.has(word)).length
     const isWhole = found === undefined && shared > 0 && shared === own.size
@@ -266,8 +385,11 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
   return found
 }
 
+const NEED_NOT = /\b(?:need|have to|necessary|required|hace falta|nécessaire)\b|不用|不需要|必要/i
+const BAN = /\b(?:never|not|no|avoid|niemals|nie|nicht|kein\w*|nunca|jamais)\b|n['’]t\b|不|ない|지 ?마/i
+
 const NO_CONTENT =
-  /^(?:about|after|again|allowed|always|anymore|before|could|dont|every|fine|forget|from|have|instead|into|longer|make|mind|must|need|never|nevermind|okay|only|please|requir|rule|sa[i]d|should|sure|that|their|them|there|these|they|this|those|tol[d]|used|using|what|when|will|with|work|would|your|nicht|immer|jetzt|wieder|doch|dürfe|darf|niema|bitte|erlaubt|interdit|prohibid|permit|está|chang(?:ed?|ing)$|(?:est|all|and|any|are|but|can|did|for|get|had|has|how|its|let|may|new|not|now|one|our|out|she|the|try|use|via|was|way|who|why|yes|yet|you|das|dem|den|der|die|ein|ich|ihr|mit|und|von|wir|des|les|pas|plus|que|une|con|del|los|las|por)$)/
+  /^(?:about|after|again|allowed|always|anymore|before|could|don$|dont|every|fine|forget|from|have|instead|into|longer|make|mind|must|need|never|nevermind|okay|only|please|requir|rule|sa[i]d|should|sure|that|their|them|there|these|they|this|those|tol[d]|used|using|what|when|will|with|work|would|your|nicht|immer|jetzt|wieder|doch|dürfe|darf|niema|bitte|erlaubt|interdit|prohibid|permit|está|chang(?:ed?|ing)$|(?:est|all|and|any|are|but|can|did|for|get|had|has|how|its|let|may|new|not|now|one|our|out|she|the|try|use|via|was|way|who|why|yes|yet|you|das|dem|den|der|die|ein|ich|ihr|mit|und|von|wir|des|les|pas|plus|que|une|con|del|los|las|por)$)/
 
 /** The stems of the words that carry a sentence; pairs of characters in Chinese and Japanese. */
 function contentWords(sentence: string): Set<string> {

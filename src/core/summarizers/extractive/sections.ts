@@ -235,9 +235,9 @@ function ruleBullets(rules: readonly Rule[]): Bullet[] {
   })
 }
 
-/** Sentences in later messages that withdraw a rule. */
+/** What later messages say that ends a rule. */
 export function withdrawals({ texts }: Conversation): Rule[] {
-  return rulesIn(texts).filter(({ weight }) => weight === 0)
+  return rulesIn(texts).filter(({ weight }) => weight <= 0)
 }
 
 /** Lines of an earlier summary; newer ones rank higher. */
