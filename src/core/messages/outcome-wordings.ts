@@ -99,6 +99,12 @@ export const NO_OUTPUT =
 export const SAYS_OK = /success/i
 /** A search that found nothing. */
 export const NO_MATCH = /^no (?:matches|matching|results|files|items|entries)\b/i
+/** Lines of a client above the output of a call. */
+export const HEADER =
+  /^(?:[^\n]{0,300}\n){1,8}?\s{0,40}(?:Command |Initial )?(?:Output|output so far):?[ \t]{0,40}(?:\n|$)/
+/** A call that was still running when its result was written. */
+export const RUNNING =
+  /\b(?:process|script|command|step|task|job)? ?(?:is )?(?:still |now )?(?:running|executing|started) (?:in|with|as) (?:the |a )?(?:background|terminal|user's terminal|session|cell)|\bstill (?:running|executing|creating|waiting)\b|\bbackground (?:command|task|process|job|shell)\b.{0,20}\bID\b|^status: (?:running|pending)|\bprocess is running\b|\bno new output after\b/i
 /** Text that clients print after the output of a command. */
 export const FOOTER =
   /^(?:\(?(?:open file|current directory)\b|bash-?[\d.]*[$#]|\[(?:jupyter|python interpreter|current working directory|file:)|<\/?[\w-]{1,40}>$|\[showing \d|\(elapsed\b)/i
@@ -119,28 +125,6 @@ const MARKS = '(?:<\\/?[\\w:-]{1,40}>|[^\\p{L}\\p{N}\\s]|\\s){0,8}'
 
 const beginning = (...wordings: readonly string[]): RegExp =>
   new RegExp(`^${MARKS}(?:${wordings.join('|')})`, 'iu')
-
-/** The client, a person or a limit stopped the call. */
-export const STOPPED = beginning(
-  'permission to use\\b.{0,300}\\bdenied',
-  '\\S{1,40} requested permissions? to ',
-  '(?:PreToolUse|PostToolUse)\\S{0,60} hook',
-  'exec_command failed\\b',
-  'aborted by (?:the )?user',
-  "(?:the )?user (?:rejected|denied|declined|cancell?ed|doesn['’]t want|does not want|chose not)",
-  '\\[?request interrupted',
-  '(?:the )?(?:command|operation|tool|call|script)\\b.{0,200}\\b(?:was (?:automatically )?cancell?ed|timed out|is not supported by)',
-  '(?:the )?(?:tool|function|command|operation|request|action|call|permission)s?(?: \\S{1,60})? (?:was |were |has been |execution )?(?:rejected|denied|cancell?ed|aborted|failed|timed out|interrupted|not (?:allowed|permitted|found|available))',
-  '(?:command |execution |request |operation )?timed? ?out\\b',
-  'file has (?:been modified since|not been read)',
-  'file content \\(.{0,40}\\) exceeds',
-  'access to \\S{1,300} is blocked',
-  'the \\S{1,40} tool was called with invalid',
-  '(?:command )?blocked by\\b|hook \\S{1,60} denied|(?:this )?(?:command|action|tool|operation) requires .{0,40}approval',
-  '(?:aborted|interrupted|cancell?ed)(?::|$| ·)|skipped: ',
-  '.{1,60} (?:did not respond within|is not connected|deadline exceeded|session was killed)',
-  'model tried to call unavailable',
-)
 
 /** The first line of a report of failure. */
 export const HEADING = beginning(
@@ -169,45 +153,38 @@ export const HEADING = beginning(
 export const FATAL =
   /^(?:fatal|schwerwiegend|致命错误|ödesdigert|onulmaz|error|parse error|error from server)(?:\b.{0,40})?\s?(?:: |：)/i
 
-/** Refusals of tools, editors and sandboxes. */
-export const REFUSED = beginning(
-  '(?:access|permission)s? denied',
-  'no replacement',
-  'no such (?:file|tool|command|function)',
-  '(?:your )?(?:proposed )?edit (?:has introduced|was not|has not|could not|did not)',
-  'no (?:exact )?match(?:es)? (?:was |were )?found (?:in|for) ',
-  'unrecognized \\w+: |(?:unknown|unrecognized|unsupported|invalid|missing|illegal) (?:\\S{1,30} ){0,2}(?:tool|command|argument|parameter|option|input|path|function|arguments|request|skill|service|field|key|user|id)\\b',
-  '(?:the )?(?:(?:file|directory|absolute|relative|input|path|parameter|argument|params?|value)\\S{0,10} ){1,3}(?:must|should) (?:be|have|match|start)\\b',
-  "(?:could not|couldn['’]t|cannot|can['’]t|unable to|failed to|not able to) ",
-  '(?:InputValidationError|unauthori[sz]ed|forbidden)\\b',
-  "(?:the )?(?:file|directory|path|folder) (?:\\S{1,200} )?(?:does not exist|doesn['’]t exist|not found|has not been read)",
-  '(?:the )?connection to .{1,80} (?:was )?refused',
-  'rate limit exceeded|quota exceeded|too many requests',
-  '⛔|❌|✗|✘',
-)
+const PASSIVE = '(?:(?:was|were|is|are|been|being|be|got|automatically|already|also|execution|request) ){0,3}'
 
-/** An editor that changed nothing. */
-export const NOT_CHANGED =
-  /\[Errno -?\d|\bno (?:replacement|changes?) (?:was|were)?\b|\bno changes\b|\bnot (?:found|unique|match|applied|been (?:applied|read|edited|written))\b|\b(?:did|does|do) not (?:appear|exist|match)\b|\bno (?:sufficiently similar )?match|\bmultiple (?:occurrences|matches)|\b(?:matches|occurrences) of\b.{0,60}\bbut\b|\bhunk\b.{0,40}\bfailed|\bfailed to\b|\bhas (?:introduced|not)\b|\bnew syntax error|\bverification failed|\b(?:could not|couldn['’]t|cannot|unable to)\b|\brejected\b|nicht gefunden|introuvable|no se encontr|não encontrad|non trovat|не найден|未找到|找不到|没有找到|見つかりません|찾을 수 없/i
-export const CHANGED =
-  /\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed)\b|^@@ |^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|已更新|已保存|已创建|已写入|保存しました|更新しました|作成しました|완료|성공|저장/i
+/**
+ * What did not happen, in a sentence: a failure, a refusal, a limit, an argument that is missing or wrong. `n’t` and `not` count beside
+ * verbs of doing and finding only.
+ */
+export const FAILS = new RegExp(
+  [
+    `\\b${PASSIVE}(?:fail(?:ed|ure|s)?|denied|rejected|refused|declined|blocked|forbidden|disallowed|prohibited|unauthori[sz]ed|cancell?ed|aborted|interrupted|skipped|killed|timed[ -]?out|time-?out|deadline exceeded|unsupported|unrecogni[sz]ed|unreachable)\\b`,
+    "\\b(?:cannot|can['’]t|could(?: not|n['’]t)|unable|would not|won['’]t|did(?: not|n['’]t)|does(?: not|n['’]t) (?:exist|match|appear|have (?:access|permission)|support|allow|want)|do(?: not|n['’]t) (?:exist|match|have (?:access|permission|enough)))\\b",
+    "(?:\\bnot|n['’]t) (?:been |be |a |an |yet |currently |authori[sz]ed or ){0,2}(?:found|allowed|permitted|authori[sz]ed|supported|available|valid|eligible|enabled|possible|unique|match|applied|read|granted|known|recogni[sz]ed|selected|connected|installed|configured|logged|running|successful|enough|sent|made|written|edited|changed|issued|processed|completed|respond|conform)\\b",
+    '\\bno (?!errors?\\b|problems?\\b|issues?\\b|warnings?\\b|failures?\\b|diagnostics\\b|longer\\b)(?:such|active|page|access|permission|replacements?|changes?|edits?|(?:sufficiently |exact |close )?match(?:es|ing)?|(?:\\S{1,30} ){1,3}(?:found|exists?|available|selected|configured|specified|provided))\\b|\\bnothing (?:is |was |to )',
+    '\\b(?:is|are|was|were|has|have) (?:been |no longer )?(?:invalid|unknown|missing|locked|expired|revoked|unavailable|disabled|sold out|out of stock|empty|malformed|already)\\b|\\b(?:must|should) (?:be|not|have|match|start|contain)\\b|\\b(?:is|are) (?:a )?required\\b|\\brequire[sd]?\\b.{0,30}\\b(?:approval|permission|confirmation|authenti)|\\bapproval required\\b',
+    '^(?:\\S{1,40} ){0,4}(?:invalid|illegal|unknown|missing|insufficient|conflict|expired|unexpected|too many|rate limit|quota|limit)(?![a-z])|^(?:\\S{1,20} )?(?:sorry|unfortunately)\\b|\\bwent wrong\\b|\\bsyntax error\\b|\\btoo many requests\\b|\\bexceeds?\\b|\\b(?:multiple|several) (?:occurrences|matches)|\\b(?:matches|occurrences) of\\b.{0,60}\\bbut\\b|\\bno longer exists|\\bfile has been modified since\\b',
+    '\\b(?:an|the following|with|this|reported|returned|unexpected|internal|tool|invoke|server|[1-9]\\d{0,3}|[1-9]\\d{0,3} \\w{1,20}) (?:\\w{1,20} )?errors?\\b|\\berror(?: (?:occurred|code|calling|executing|while|invoking|processing|response)|\\s?[:：])',
+    'nicht (?:gefunden|möglich|erlaubt|zulässig|verfügbar|gestattet)|ungültig|verweigert|abgelehnt|abgebrochen|gesperrt|fehlgeschlagen|zeitüberschreitung|konnten? nicht|\\bleider\\b',
+    "introuvable|refusé|interdit|bloqué|impossible|n['’]a pas|délai .{0,20}dépassé|échou|désolé|invalide",
+    'no se (?:pudo|pudieron|encontr|permit)|no (?:encontrad|permitid|autorizad|disponible|válid)|rechazad|denegad|bloquead|cancelad|inválid|agotado|error al',
+    'não (?:encontrad|permitid|autorizad|foi possível|disponível)|recusad|negad[ao]|falhou|non (?:trovat|consentit|autorizzat|disponibil|è stato possibile)|negato|rifiutat|scaduto|bloccat',
+    'не (?:найден|удалось|разреш|доступ)|отклонен|отказано|запрещ|превышено|ошибка|недопустим',
+    '未找到|不存在|找不到|没有找到|無法|无法|无效|無効|拒绝|拒否|失败|失敗|超时|超過|错误[:：]|缺少|不足|不允许|禁止|被取消|权限不|見つかりません|できません|ありません(?:でした)?$|許可されて|タイムアウト|中止|찾을 수 없|거부|할 수 없|실패|없습니다|초과|오류|취소',
+    '⛔|❌|✗|✘|<faultcode>|\\[Errno -?\\d',
+  ].join('|'),
+  'giu',
+)
+/** What happened, in a sentence. */
+export const DONE =
+  /\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed?|sent|found|noted|started|opened|stored|changes were made|passed)\b|^@@ |^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|已更新|已保存|已创建|已写入|保存しました|更新しました|作成しました|완료|성공|저장/i
 
 /** A page other than the requested one. */
 export const NO_PAGE =
   /^(?:#{1,3} )?(?:[45]\d\d\b|page not found|just a moment|access denied|our systems have detected|attention required|verify(?:ing)? you are human)|\b(?:unusual traffic|captcha)\b|robots\.txt\b.{0,200}\bnot allowed|<title>\s*(?:[45]\d\d|Access denied)|status code [45]\d\d|\bare disabled for this\b/i
-
-/** A refusal by a service, in its first sentence. */
-export const NOT_DONE = new RegExp(
-  [
-    "\\b(?:not found|does not exist|doesn['’]t exists?|do not exist|not (?:allowed|permitted|authori[sz]ed|supported|eligible|valid)|is invalid|(?:was|were) (?:not|declined)|declined|insufficient (?:funds|balance|stock)|has expired|requires .{0,40}approval|out of stock|matches that|must be an? (?:integer|number|string|list|valid)|exceeds the (?:limit|maximum)|is disabled for|(?:key|token|login|authentication|argument|parameter|field) (?:is|are) required|unauthori[sz]ed|timed out|quota exceeded|too many requests)\\b",
-    "^[^.:;]{0,80}\\b(?:failed to|has failed|was (?:denied|refused|rejected)|cannot be|could not|couldn['’]t|can['’]t (?:process|complete|help))\\b",
-    '\\b(?:no (?:such|user|order|reservation|record|customer|account)\\b.{0,30}(?:found|exists?)|something went wrong|are disabled for this|cannot execute|rate limit)\\b',
-    "^(?:i['’]m |we are )?(?:sorry|unfortunately),? .{0,80}\\b(?:can['’]t|cannot|unable|wrong|could not)\\b",
-    "\\b(?:nicht gefunden|ungültig|verweigert|konnten? nicht|introuvable|refusé|n['’]a pas pu|no encontrad|denegad|no se (?:pudo|pudieron|encontr)|não (?:encontrad|foi possível)|negad[ao]|non (?:trovat|è stato possibile)|negato)",
-    '\\bleider\\b|désolé|rechazad|recusad|отклонен|не найден|отказано|не удалось|未找到|不存在|找不到|无效|拒绝|失败|見つかりません|無効|拒否|失敗しました|できません|찾을 수 없|거부|할 수 없|실패|<faultcode>',
-  ].join('|'),
-  'iu',
-)
 
 /*
  * The output of a command
@@ -237,6 +214,8 @@ export const COMMAND_FAILED = new RegExp(
     '^Usage: |^usage: |\\([A-Z]\\w{2,60}Error\\)$|^PHP (?:Fatal|Parse) error|\\bsyntax error near\\b|\\bpanicked at\\b|^Unhandled exception|^zsh: no matches found',
   ].join('|'),
 )
+/** The last line of a program that could not do something. */
+export const UNABLE = /^(?:cannot|could not|couldn['’]t|unable to|failed to)\b/i
 /** Lines that look like a failure of the command but report none. */
 export const HARMLESS =
   /dependency resolver does not currently take into account|^checking \S|\bexpected failures?=|\b0 (?:errors?|failures?|failed)\b(?!.{0,80}\b[1-9]\d* (?:failed|failures?|errors?))/i

@@ -55,6 +55,8 @@ type Kind = {
   readonly command?: string
   /** Whether the shown text consists of reports of other programs. */
   readonly quotes?: boolean
+  /** The beginnings of the words in the tool's name: `cancel_order` reports that an order was cancelled. */
+  readonly verbs?: readonly string[]
 }
 
 function kindOf({ toolName = '', input = null }: CalledTool, names: ToolNames): Kind {
@@ -82,7 +84,11 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   if (wording.SHOW_TOOL.test(toolName)) return { does: 'show', quotes: true }
   if (effect === 'write') return { does: 'change' }
   if (isShell) return { does: 'run', command: '' }
-  return { does: wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other' }
+  const verbs = toolName
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .map((word) => word.replace(/(?:el|y)$/, '').slice(0, 5))
+  return { does: wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other', verbs }
 }
 
 /** Returns the command line that a call runs, at most its first 2,000 units; `undefined` if there is none. */
@@ -233,10 +239,13 @@ const LAST_LINES = 40
 const LINE_UNITS = 400
 /** A longer text from a tool that shows text is content, whatever its beginning. */
 const LONGEST_MESSAGE = 4_000
-/** A longer text from a service is an answer, not a refusal. */
-const LONGEST_REFUSAL = 600
 /** A longer page that begins with an error is about errors. */
 const LONGEST_ERROR_PAGE = 2_500
+/** A message of a tool, rather than an answer: its lines and units. */
+const MESSAGE_LINES = 3
+const LONGEST_SENTENCE = 400
+/** A longer text from a service is an answer, not a refusal. */
+const LONGEST_REFUSAL = 600
 /** Fewer lines are probably the whole output of a command that ends in `| head`. */
 const CUT_LINES = 10
 
@@ -247,6 +256,8 @@ function ofText(text: string, kind: Kind): Outcome {
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
   // The content of a file, the most common result.
   if (does === 'show' && kind.command === undefined && text.length > LONGEST_MESSAGE) return 'ok'
+  const header = wording.HEADER.exec(head)?.[0]
+  if (header !== undefined) return ofFramed(header, text.slice(text.indexOf(header) + header.length), kind)
   const printed = text.length <= MOST_DATA ? wording.PRINTED_CONTENT.exec(text) : null
   if (printed !== null) return printed[3] === 'True' ? 'failed' : ofText(unescaped(printed[2]!), kind)
   const data = does === 'show' && !wording.ENVELOPE.test(text.slice(-60)) ? undefined : dataIn(text)
@@ -259,32 +270,46 @@ function ofText(text: string, kind: Kind): Outcome {
   // A heading such as "### Result", or the title of a page, may precede the message.
   const title = does === 'fetch' ? wording.PAGE_TITLE : /^#{2,4} /
   const opening = first.find((line) => !title.test(line)) ?? ''
-  const isMessage = !isShown || text.length <= LONGEST_MESSAGE
-  if (isMessage && wording.STOPPED.test(opening)) return 'failed'
   if (isShown && wording.NO_MATCH.test(opening)) return 'ok'
   const code =
     does === 'show' && kind.command === undefined ? undefined : exitCode(first, last, does !== 'run')
   if (code !== undefined) return code === 0 ? 'ok' : 'failed'
-  if (isMessage && (wording.REFUSED.test(opening) || isHeading(opening, text, kind))) return 'failed'
+  if (!isShown && [opening, last.at(-1) ?? ''].some((line) => wording.RUNNING.test(line))) return 'unknown'
+  const isMessage = !isShown || text.length <= LONGEST_MESSAGE
+  if (isMessage && isHeading(opening, text, kind)) return 'failed'
+  const isShort = whole && last.length <= MESSAGE_LINES && text.length <= LONGEST_SENTENCE
   switch (does) {
     case 'show':
       return last.length <= 3 && (last.every(isProgramError) || last.some((line) => isOfProgram(line, kind)))
         ? 'failed'
-        : 'ok'
+        : isShort && kind.command === undefined && verdict(opening, kind) === 'failed'
+          ? 'failed'
+          : 'ok'
     case 'fetch':
       if (last.length <= 3 && last.some((line) => isOfProgram(line, kind))) return 'failed'
       if (kind.command !== undefined && wording.NO_CONNECTION.test(last.at(-1) ?? '')) return 'failed'
+      if (isShort && kind.command === undefined && verdict(opening, kind) === 'failed') return 'failed'
       return text.length <= LONGEST_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
     case 'change':
-      return ofReport([...first, ...last])
+      return ofReport([...first, ...last], kind)
     case 'run':
+      // One line, or a remark in brackets, may be the client's.
+      if ((isShort && last.length === 1) || /^\W*[[❌⛔]/.test(opening)) {
+        if (verdict(opening, kind) === 'failed') return 'failed'
+      }
       return ofPrinted(first, last, kind)
     case 'other':
-      if (!wording.NOT_DONE.test(opening)) return 'ok'
-      return text.length < LONGEST_REFUSAL || first.some((line) => wording.HEADING.test(line))
-        ? 'failed'
-        : 'ok'
+      return text.length <= LONGEST_REFUSAL && verdict(opening, kind) === 'failed' ? 'failed' : 'ok'
   }
+}
+
+/** The outcome of a result with lines of the client above the output. */
+function ofFramed(header: string, printed: string, kind: Kind): Outcome {
+  const lines = filledLines(header, 8)
+  const code = exitCode(lines, lines, false)
+  if (code !== undefined) return code === 0 ? 'ok' : 'failed'
+  if (lines.some((line) => wording.RUNNING.test(line))) return 'unknown'
+  return lines.some((line) => verdict(line, kind) === 'failed') ? 'failed' : ofText(printed, kind)
 }
 
 /** Returns whether the first line begins a report of failure rather than a shown file or log. */
@@ -296,12 +321,29 @@ function isHeading(opening: string, text: string, { does, command = '', quotes }
 }
 
 /** The outcome of an editor's report: the first line with text decides, because the changed text may follow. */
-function ofReport(lines: readonly string[]): Outcome {
+function ofReport(lines: readonly string[], kind: Kind): Outcome {
   for (const line of lines) {
-    if (wording.NOT_CHANGED.test(line) || isProgramError(line)) return 'failed'
-    if (wording.CHANGED.test(line)) return 'ok'
+    const found = isProgramError(line) ? 'failed' : verdict(line, kind)
+    if (found !== undefined) return found
   }
   return 'unknown'
+}
+
+/** The end of a sentence, and what it quotes. */
+const SENTENCE = /^.{20,400}?[.!。](?=\s|$)/
+const QUOTED = /"[^"]{0,300}"|`[^`]{0,300}`|“[^”]{0,300}”|(?<![\w])'[^']{1,300}'(?!\w)/g
+
+/** What the first sentence of a line says happened to the call: what it says first. Neither quotations nor the call's own verb fail. */
+function verdict(line: string, { verbs = [] }: Kind): Outcome | undefined {
+  const said = (SENTENCE.exec(line)?.[0] ?? line).replaceAll(QUOTED, '""')
+  const done = wording.DONE.exec(said)?.index ?? Number.POSITIVE_INFINITY
+  for (const { 0: word, index } of said.matchAll(wording.FAILS)) {
+    if (index > done) return 'ok'
+    const last = word.slice(word.lastIndexOf(' ') + 1).toLowerCase()
+    if (!last.endsWith('ed') || !verbs.some((verb) => verb.length > 2 && last.startsWith(verb)))
+      return 'failed'
+  }
+  return done < Number.POSITIVE_INFINITY ? 'ok' : undefined
 }
 
 /** The number of lines above a report of success that belong to it. */
@@ -318,11 +360,11 @@ function ofPrinted(first: readonly string[], last: readonly string[], kind: Kind
   if (passed >= 0)
     return worded > passed || (counted >= 0 && counted > passed - REPORT_LINES) ? 'failed' : 'ok'
   if (worded >= 0 || counted >= 0 || wording.HEADING.test(first[0] ?? '')) return 'failed'
-  if (wording.REFUSED.test(last.at(-1) ?? '')) return 'failed'
   if (last.length <= 12 && last.some(isProgramError)) return 'failed'
   if (last.length <= 5 && [first[0], last.at(-1)].some((line) => isOfProgram(line ?? '', kind)))
     return 'failed'
   if (isProgramError(last.at(-1) ?? '') || isProgramError(first[0] ?? '')) return 'failed'
+  if (wording.UNABLE.test(last.at(-1) ?? '')) return 'failed'
   if (wording.CUT_COMMAND.test(command) && last.length >= CUT_LINES) return 'unknown'
   if (wording.UNFINISHED.test(last.at(-1) ?? '')) return 'unknown'
   return wording.TEST_COMMAND.test(command) ? 'unknown' : 'ok'

@@ -1,4 +1,4 @@
-import type { Json } from './json.ts'
+import { fieldOf, type Json } from './json.ts'
 
 /**
  * Tools that return the content of a file. Names are compared without case, `_` and `-`, and without a server's prefix:
@@ -188,15 +188,54 @@ export type ToolNames = {
 /** Values of `command` with which a multi-command editor only reads. */
 const VIEW_COMMANDS: ReadonlySet<unknown> = new Set(['view', 'read', 'show'])
 
-/** Returns the effect of a call on files, by the name of its tool and, for an editor, its command. */
+/**
+ * Returns the effect of a call on files: by the name of its tool and, for an editor, its command. Unless the application names the tools
+ * that write, any call whose arguments have the shape of an edit does.
+ */
 export function effectOf(name: string, input: Json, { readTools, writeTools }: ToolNames = {}): Effect {
-  if (isWriteTool(name, writeTools)) return VIEW_COMMANDS.has(commandOf(input)) ? 'read' : 'write'
-  return isReadTool(name, readTools) ? 'read' : 'other'
+  if (isWriteTool(name, writeTools)) return VIEW_COMMANDS.has(fieldOf(input, 'command')) ? 'read' : 'write'
+  if (isReadTool(name, readTools)) return 'read'
+  return writeTools === undefined && editedFiles(input).length > 0 ? 'write' : 'other'
 }
 
-function commandOf(input: Json): unknown {
-  if (typeof input !== 'object' || input === null || !Object.hasOwn(input, 'command')) return undefined
-  return (input as { readonly command?: unknown }).command
+/** Arguments with the new text of a file or of a part of it. Compared like `READ_TOOLS`. */
+const NEW_TEXT =
+  /^(?:(?:file|code|new|full)?contents?|filetext|codeedit|new(?:str|string|text|code|source|lines?)|replace(?:ment(?:content|chunks|text|s)?|with)?|edits|changes|diff|patch|hunks)$/
+const FILE_ARGUMENTS = PATH_ARGUMENTS.filter((name) => /path|file|uri/.test(name))
+
+/**
+ * Returns the files that a call edits by the shape of its arguments: a path beside a new text, at any level (a list of changes in several
+ * files), or a patch in any text.
+ */
+export function editedFiles(input: Json, depth = 0): readonly string[] {
+  if (typeof input === 'string') return patchedFiles(input)
+  if (typeof input !== 'object' || input === null || depth > 3) return []
+  if (!Array.isArray(input)) {
+    const isNew = ([name, value]: readonly [string, unknown]): boolean =>
+      (typeof value === 'string' || Array.isArray(value)) && NEW_TEXT.test(keyOf(name))
+    const paths = pathsArgument(input, FILE_ARGUMENTS).filter((path) =>
+      /^[^\n]{0,500}[./\\][^\n]{0,500}$/.test(path),
+    )
+    if (paths.length > 0 && Object.entries(input).some(isNew)) return paths
+  }
+  const inner = Object.values(input).slice(0, 60)
+  return [...new Set(inner.flatMap((value) => editedFiles(value as Json, depth + 1)))]
+}
+
+/** The most units of a text that are searched for patches. */
+const PATCH_UNITS = 50_000
+/**
+ * The lines that name a file in the patches of Codex and of `diff`. In the source of a program, a quote precedes them and `\n` ends
+ * them, followed by the mark of a patch's line.
+ */
+const PATCHED =
+  /(?:^|[\n"'`]|\\n)(?:\*\*\* (?:(?:Add|Update|Delete) File|Move to): |--- [^\n\\]{1,300}(?:\\n|\n)\+\+\+ (?:b\/)?)((?:[^\n\\"'`]|\\(?!n[@+*\s-])){1,500})/g
+
+function patchedFiles(text: string): string[] {
+  if (!/\*\*\* \w|n\+\+\+ |\n\+\+\+ /.test(text)) return []
+  return [...text.slice(0, PATCH_UNITS).matchAll(PATCHED)]
+    .map(([, file = '']) => file.split('\t', 1)[0]!.replaceAll('\\\\', '\\').trim())
+    .filter((file) => file !== '' && file !== '/dev/null')
 }
 
 /**
