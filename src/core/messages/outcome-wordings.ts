@@ -13,6 +13,10 @@ export const FETCH_TOOL = /search|find|fetch|browse|scrape|navigate|web|http|loo
 /** Tools that show history. */
 export const SHOW_TOOL = /(?:^|_)(?:log|logs|diff|history|console_messages|evaluate|memory_read)$/i
 
+/** The argument with a command line, and a command in the source of a program that calls tools. */
+export const COMMAND_ARGUMENT = /^(?:(?:bash|shell)[_-]?)?(?:command(?:[_-]?line)?|cmd|script)$/i
+export const SOURCE_COMMAND =
+  /\b(?:cmd|command)["']?\s{0,3}:\s{0,3}("(?:[^"\\]|\\[\s\S]){1,2000}"|'(?:[^'\\]|\\[\s\S]){1,2000}'|`(?:[^`\\]|\\[\s\S]){1,2000}`)/g
 /** Commands that show stored text, files, folders or history, without a following command. */
 export const SHOW_COMMAND =
   /^(?:sudo )?(?:z?cat|bat|sort|less|more|head|tail|nl|sed -n|awk|[ef]?grep|rg|ag|find|fd|ls|tree|stat|file|wc|which|diff|jq|strings|xxd|hexdump|man|journalctl|git (?:(?:--no-pager|-C \S{1,200}) ){0,2}(?:diff|log|show|status|blame|grep|branch|ls-files|stash show)|\S{1,40} (?:logs|logging)|(?:kubectl|docker|podman)(?: compose)? (?:logs|describe|get|ps|inspect|images)|gh \w+ (?:view|list|diff))(?: [^;&]*)?$/
@@ -76,8 +80,6 @@ export const NO_ERROR = /^(?:\(?(?:none|null|nil|no|no errors?|empty|false|0)\)?
  * Frames around a result
  */
 
-/** `[read_file for 'a.ts'] Result:`, which clients without native tool calls put before a result. */
-export const CALL_ECHO = /^\s*\[[\w-]{1,60}(?: for [^\n]{0,300}?)?\] Result:\s*/
 /** `[TextContent(type='text', text='…')] isError=False`: a server's result as Python clients print it. */
 export const PRINTED_CONTENT =
   /^\s*(?:meta=\w{1,40} )?(?:content=)?\[TextContent\(type='text', text=(['"])([\s\S]*)\1(?:, \w{1,40}=\w{1,40}){0,4}\)\](?:[ ,\w=]{0,80}\bisError=(\w{4,5}))?\s*$/
@@ -95,7 +97,7 @@ export const PAGE_TITLE = /^(?:#{1,4} (?!.{0,60}\bfailed\W{0,3}$)|Contents of \S
 export const CLEARED =
   /^(?:\[[^\]\n]{0,80}(?:cleared|truncated|omitted|removed|elided|pruned)[^\]\n]{0,80}\]|<persisted-output>[\s\S]{0,12000})$/i
 export const NO_OUTPUT =
-  /^[([<]?(?:no (?:output|matches(?: found)?|files? found|results?(?: found)?|content|stdout)|(?:bash|command|tool|shell)[\w ]{0,30}(?:with no output|no output|successfully)|empty|your command ran successfully and did not produce any output|(?:keine (?:ausgabe|treffer))|aucune? (?:sortie|résultat)|sin (?:salida|resultados)|没有输出|无输出|出力なし)\.?[)\]>]?\.?$/i
+  /^[([<]?(?:tool did not return anything|no (?:output|matches(?: found)?|files? found|results?(?: found)?|content|stdout)|(?:bash|command|tool|shell)[\w ]{0,30}(?:with no output|no output|successfully)|empty|your command ran successfully and did not produce any output|(?:keine (?:ausgabe|treffer))|aucune? (?:sortie|résultat)|sin (?:salida|resultados)|没有输出|无输出|出力なし)\.?[)\]>]?\.?$/i
 export const SAYS_OK = /success/i
 /** A search that found nothing. */
 export const NO_MATCH = /^no (?:matches|matching|results|files|items|entries)\b/i

@@ -91,14 +91,30 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   return { does: wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other', verbs }
 }
 
-/** Returns the command line that a call runs, at most its first 2,000 units; `undefined` if there is none. */
+/**
+ * Returns the command line that a call runs, at most its first 2,000 units; `undefined` if there is none. Of the source of a program that
+ * calls tools, the commands that it contains.
+ */
 export function commandIn(input: Json): string | undefined {
+  if (typeof input === 'string') return commandsInSource(input)
   if (!isObject(input)) return undefined
-  const command = own(input, 'command') ?? own(input, 'cmd') ?? own(input, 'script')
+  const command = Object.entries(input).find(([name]) => wording.COMMAND_ARGUMENT.test(name))?.[1]
   if (typeof command === 'string') return headOf(command, 2_000)
-  if (!Array.isArray(command) || !command.every((word) => typeof word === 'string')) return undefined
+  if (!Array.isArray(command) || !command.every((word) => typeof word === 'string')) {
+    const source = own(input, 'code') ?? own(input, 'input')
+    return typeof source === 'string' ? commandsInSource(source) : undefined
+  }
   // `["bash", "-lc", "npm test"]`
   return headOf(/^-\w*c$/.test(command[1] ?? '') ? (command[2] ?? '') : command.join(' '), 2_000)
+}
+
+/** `await tools.exec_command({cmd: "npm test"})` */
+function commandsInSource(source: string): string | undefined {
+  if (!source.includes('await ')) return undefined
+  const commands = Array.from(headOf(source, 20_000).matchAll(wording.SOURCE_COMMAND), ([, quoted = '']) =>
+    unescaped(quoted.slice(1, -1)),
+  )
+  return commands.length === 0 ? undefined : headOf(commands.join('\n'), 2_000)
 }
 
 /** Returns a shell command without the shell that runs it, leading changes of directory, and the redirection of its errors. */
@@ -252,12 +268,12 @@ const CUT_LINES = 10
 function ofText(text: string, kind: Kind): Outcome {
   const { does } = kind
   const whole = text.length <= HEAD_UNITS + TAIL_UNITS
-  const head = (whole ? text : headOf(text, HEAD_UNITS)).replace(wording.CALL_ECHO, '')
+  const head = whole ? text : headOf(text, HEAD_UNITS)
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
   // The content of a file, the most common result.
   if (does === 'show' && kind.command === undefined && text.length > LONGEST_MESSAGE) return 'ok'
   const header = wording.HEADER.exec(head)?.[0]
-  if (header !== undefined) return ofFramed(header, text.slice(text.indexOf(header) + header.length), kind)
+  if (header !== undefined) return ofFramed(header, text.slice(header.length), kind)
   const printed = text.length <= MOST_DATA ? wording.PRINTED_CONTENT.exec(text) : null
   if (printed !== null) return printed[3] === 'True' ? 'failed' : ofText(unescaped(printed[2]!), kind)
   const data = does === 'show' && !wording.ENVELOPE.test(text.slice(-60)) ? undefined : dataIn(text)
