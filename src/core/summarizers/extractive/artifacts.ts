@@ -4,7 +4,8 @@ import type { Outcome } from '../../messages/outcome.ts'
 import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { eachName, type Names } from './names.ts'
-import { callLabel, shellCommand, writtenBy } from './shell.ts'
+import { FilePaths } from './paths.ts'
+import { callLabel, shellCommand, workingDirectory, writtenBy } from './shell.ts'
 
 /*
  * Artifacts: the files, calls and speakers that names belong to. A summary lists a name in the line of its artifact, which says what was
@@ -66,6 +67,7 @@ const LEAST_VALUE = 0.005
 export class Artifacts {
   readonly #names: Names
   readonly #ids = new Map<string, number>()
+  readonly #paths = new FilePaths()
   readonly #all = new Map<number, Artifact>()
   /** The ids of calls, oldest first. */
   readonly #calls = new Set<number>()
@@ -86,6 +88,7 @@ export class Artifacts {
 
   /** Adds a call and the names of its arguments. `reason`: the text of the assistant before it. */
   begin(call: Call, reason: string): void {
+    this.#paths.enter(workingDirectory(call))
     const id = this.#ofCall(call)
     const artifact = this.#all.get(id)!
     artifact.last = call.at
@@ -186,11 +189,12 @@ export class Artifacts {
   }
 
   #ofFile(path: string): number {
-    return this.#known('file', oneLine(path).replaceAll('`', "'"))
+    const label = oneLine(path).replaceAll('`', "'")
+    return this.#known('file', label, this.#paths.identityOf(label))
   }
 
-  #known(kind: Artifact['kind'], label: string): number {
-    const key = `${kind} ${label}`
+  #known(kind: Artifact['kind'], label: string, identity = label): number {
+    const key = `${kind} ${identity}`
     let id = this.#ids.get(key)
     if (id === undefined) {
       id = this.#next++

@@ -1,4 +1,5 @@
 import { headOf } from '../../messages/characters.ts'
+import { isObject } from '../../messages/json.ts'
 import { commandIn, withoutPrelude } from '../../messages/outcome.ts'
 import { type Call, targetOf } from '../calls.ts'
 import { oneLine, shorten, shortenPath } from '../text.ts'
@@ -28,8 +29,17 @@ export function writtenBy(command: string): { readonly path: string; readonly is
 
 /** The absolute directory that a command changes to first. */
 export function directoryOf(command: string): string | undefined {
-  return /^\s*cd ((?:\/|~|[A-Za-z]:\\)[^\s&;|`]{1,200})/.exec(command)?.[1]
+  return /^\s*(?:cd|pushd) (?:\/d )?["']?((?:\/|~|[A-Za-z]:[\\/])[^\s&;|`"']{1,200})/.exec(command)?.[1]
 }
+
+/** The working directory of a call: that of its arguments, or the one that its command changes to. */
+export function workingDirectory(call: Call): string | undefined {
+  if (!isObject(call.input)) return directoryOf(shellCommand(call) ?? '')
+  const given = Object.entries(call.input).find(([name]) => DIRECTORY_ARGUMENT.test(name))?.[1]
+  return typeof given === 'string' ? given : directoryOf(shellCommand(call) ?? '')
+}
+
+const DIRECTORY_ARGUMENT = /^(?:cwd|work_?(?:ing_?)?dir(?:ectory)?)$/i
 
 /** The branch that a command checks out. */
 export function branchOf(command: string): string | undefined {
