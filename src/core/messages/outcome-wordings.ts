@@ -93,6 +93,11 @@ export const PYTHON_CONSTANTS: Readonly<Record<string, string>> = {
 }
 /** Text that precedes the text of a page. */
 export const PAGE_TITLE = /^(?:#{1,4} (?!.{0,60}\bfailed\W{0,3}$)|Contents of \S{1,300}:$)/i
+/** A result in a fence, below a line about the call; an element for an error. */
+export const FENCED = /^(?:[^\n]{1,200}\n{1,4})?```(?:text)?\n([\s\S]*?)\n?```\s*$/
+export const ERROR_ELEMENT = /^\s*<[\w-]{0,30}error[\w-]{0,30}>/i
+/** A block with a change. */
+export const DIFF = /```diff\n[\s\S]*?\n```/
 /** A placeholder for a removed result. */
 export const CLEARED =
   /^(?:\[[^\]\n]{0,80}(?:cleared|truncated|omitted|removed|elided|pruned)[^\]\n]{0,80}\]|<persisted-output>[\s\S]{0,12000})$/i
@@ -104,9 +109,9 @@ export const NO_MATCH = /^no (?:matches|matching|results|files|items|entries)\b/
 /** Lines of a client above the output of a call. */
 export const HEADER =
   /^(?:[^\n]{0,300}\n){1,8}?\s{0,40}(?:Command |Initial )?(?:Output|output so far):?[ \t]{0,40}(?:\n|$)/
-/** A call that was still running when its result was written. */
+/** A call that was still running when its result was written, or whose output nobody saw. */
 export const RUNNING =
-  /\b(?:process|script|command|step|task|job)? ?(?:is )?(?:still |now )?(?:running|executing|started) (?:in|with|as) (?:the |a )?(?:background|terminal|user's terminal|session|cell)|\bstill (?:running|executing|creating|waiting)\b|\bbackground (?:command|task|process|job|shell)\b.{0,20}\bID\b|^status: (?:running|pending)|\bprocess is running\b|\bno new output after\b/i
+  /\b(?:process|script|command|step|task|job)? ?(?:is )?(?:still |now )?(?:running|executing|started) (?:in|with|as) (?:the |a )?(?:background|terminal|user's terminal|session|cell)|\bstill (?:running|executing|creating|waiting)\b|\bbackground (?:command|task|process|job|shell)\b.{0,20}\bID\b|^status: (?:running|pending)|\bprocess is running\b|\bno new output after\b|\bmoved to the background\b|\boutput could not be captured\b/i
 /** Text that clients print after the output of a command. */
 export const FOOTER =
   /^(?:\(?(?:open file|current directory)\b|bash-?[\d.]*[$#]|\[(?:jupyter|python interpreter|current working directory|file:)|<\/?[\w-]{1,40}>$|\[showing \d|\(elapsed\b)/i
@@ -128,6 +133,11 @@ const MARKS = '(?:<\\/?[\\w:-]{1,40}>|[^\\p{L}\\p{N}\\s]|\\s){0,8}'
 const beginning = (...wordings: readonly string[]): RegExp =>
   new RegExp(`^${MARKS}(?:${wordings.join('|')})`, 'iu')
 
+/** The first words of a remark of the client about the call. */
+export const CLIENT = beginning(
+  '(?:(?:the|this|your|mcp|proposed|pretooluse|posttooluse) ){0,3}(?:user|tool|command|operation|permission|request|access|call|action|script|execution|approval|agent|hook|edit|patch|file|path|model|session|process|string)s?\\b',
+)
+
 /** The first line of a report of failure. */
 export const HEADING = beginning(
   '(?:[a-z]{2,20} )?errors?(?: -?\\d{1,6})?(?: (?:in|at|near|on) [^\\s:][^:]{0,200})?:(?!:)(?! ?(?:\\(?none|0\\b|\\{))',
@@ -141,11 +151,11 @@ export const HEADING = beginning(
   'panic: ',
   'fail(?:ed|ure)(?: to\\b|:| with\\b| at\\b| because\\b)',
   '(?:script|request|call|query|build|download|upload|search|navigation|connection|authentication|validation) failed\\b',
-  '(?:[\\w-]{2,30} ){1,4}failed: |<[\\w-]{0,30}error[\\w-]{0,30}>|\\w{2,30} failed: ',
+  '(?:[\\w-]{2,30} ){1,4}failed: |\\w{2,30} failed: ',
   'E(?:NOENT|ACCES|PERM|ISDIR|NOTDIR|MFILE|XIST|CONNREFUSED|CONNRESET|TIMEDOUT|NOTFOUND|IO|BUSY)\\b',
   'net::ERR_|(?:HTTP )?(?:[45]\\d\\d) (?:[A-Z][a-z]|client error|server error)|HTTP(?:\\/[\\d.]{1,3})? [45]\\d\\d\\b',
   '(?:[a-z-]{2,30} ){1,3}failed\\W{0,3}$',
-  'No sufficiently similar match',
+  "(?:could not|couldn['’]t|cannot|can['’]t|unable to|not able to) ",
   'Fehlgeschlagen|Échec|Fallo|Falha|Сбой',
   '(?:Fehler|Schwerwiegend|Erreur|Erro|Errore|Ошибка|Błąd|Hata|Fout|Fel|(?:致命)?错误|錯誤|エラー|오류|에러)[^\\S\\n]{0,2}[:：]',
   '[\\u3400-\\u9fff]{0,8}(?:失败|失敗)|[\\u3040-\\u30ff\\u3400-\\u9fff]{1,12}に失敗',
@@ -182,7 +192,7 @@ export const FAILS = new RegExp(
 )
 /** What happened, in a sentence. */
 export const DONE =
-  /\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed?|sent|found|noted|started|opened|stored|changes were made|passed)\b|^@@ |^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|已更新|已保存|已创建|已写入|保存しました|更新しました|作成しました|완료|성공|저장/i
+  /\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed?|sent|found|noted|started|opened|stored|changes were made|passed)\b|^@@|^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|已更新|已保存|已创建|已写入|保存しました|更新しました|作成しました|완료|성공|저장/i
 
 /** A page other than the requested one. */
 export const NO_PAGE =
@@ -197,8 +207,8 @@ export const COMMAND_FAILED = new RegExp(
   [
     '^make(?:\\[\\d+\\])?: \\*\\*\\*|\\bError \\d+$',
     '^npm (?:ERR!|error )|^ERR_PNPM|^error Command failed|\\bELIFECYCLE\\b|^Node\\.js v\\d',
-    '^[\\w./-]{0,200}(?:[:(,]\\d{1,7}){0,3}\\)?:? ?-? ?(?:fatal )?(?:error|Fehler|erreur|ошибка|错误|エラー|오류)(?: [A-Z]{1,4}\\d+|\\[\\w+\\])?:(?!\\s*0\\b)',
-    '^(?:\\./)?[\\w./-]{1,200}\\.go:\\d+:\\d+: (?!warning)',
+    '^[\\w./\\\\-]{0,200}(?:[:(,]\\d{1,7}){0,3}\\)?:? ?-? ?(?:fatal )?(?:error|Fehler|erreur|ошибка|错误|エラー|오류)(?: [A-Z]{1,4}\\d+|\\[\\w+\\])?:(?!\\s*0\\b)',
+    '^(?:\\./)?[\\w./\\\\-]{1,200}\\.go:\\d+:\\d+: (?!warning)',
     '^error(?:\\[\\w+\\])?: (?!0\\b|none)|^Error: (?!\\(none)|^(?:fatal|panic|FATAL|ERROR|致命错误|ödesdigert|onulmaz)\\s?(?:: |：)|^E: |^CMake Error|^Uncaught \\w+|^unknown (?:flag|option|command)\\b|^Aborting$|\\baborted due to\\b|\\bDeployment failed\\b|^An error occurred|^SQLSTATE\\[|^Schwerwiegend: ',
     '^\\[?(?:[\\w.]{1,80}\\.)?[A-Z]\\w{0,60}(?:Error|Exception|Interrupt|Exit)(?: \\[\\w+\\])?(?::|$)',
     '^(?:E {2,8}|\\*\\* )\\(?\\w+(?:Error|Exception|error)',

@@ -265,13 +265,18 @@ const LONGEST_REFUSAL = 600
 /** Fewer lines are probably the whole output of a command that ends in `| head`. */
 const CUT_LINES = 10
 
-function ofText(text: string, kind: Kind): Outcome {
+function ofText(given: string, kind: Kind): Outcome {
   const { does } = kind
+  // Some logs repeat the change above its report.
+  const text = does === 'change' ? given.replace(wording.DIFF, '') : given
   const whole = text.length <= HEAD_UNITS + TAIL_UNITS
   const head = whole ? text : headOf(text, HEAD_UNITS)
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
   // The content of a file, the most common result.
   if (does === 'show' && kind.command === undefined && text.length > LONGEST_MESSAGE) return 'ok'
+  const fenced = text.length <= MOST_DATA ? wording.FENCED.exec(text)?.[1] : undefined
+  if (fenced !== undefined) return ofText(fenced, kind)
+  if (wording.ERROR_ELEMENT.test(head)) return 'failed'
   const header = wording.HEADER.exec(head)?.[0]
   if (header !== undefined) return ofFramed(header, text.slice(header.length), kind)
   const printed = text.length <= MOST_DATA ? wording.PRINTED_CONTENT.exec(text) : null
@@ -293,6 +298,9 @@ function ofText(text: string, kind: Kind): Outcome {
   if (!isShown && [opening, last.at(-1) ?? ''].some((line) => wording.RUNNING.test(line))) return 'unknown'
   const isMessage = !isShown || text.length <= LONGEST_MESSAGE
   if (isMessage && isHeading(opening, text, kind)) return 'failed'
+  // The client, or a person, says what became of the call.
+  const isRemark = wording.CLIENT.test(opening) && (!isShown || text.length <= LONGEST_ERROR_PAGE)
+  if (isRemark && verdict(opening, kind) === 'failed') return 'failed'
   const isShort = whole && last.length <= MESSAGE_LINES && text.length <= LONGEST_SENTENCE
   switch (does) {
     case 'show':
@@ -310,7 +318,7 @@ function ofText(text: string, kind: Kind): Outcome {
       return ofReport([...first, ...last], kind)
     case 'run':
       // One line, or a remark in brackets, may be the client's.
-      if ((isShort && last.length === 1) || /^\W*[[❌⛔]/.test(opening)) {
+      if ((isShort && last.length === 1) || /^(?:\[[^\]]*\]?$|[❌⛔])/.test(opening)) {
         if (verdict(opening, kind) === 'failed') return 'failed'
       }
       return ofPrinted(first, last, kind)

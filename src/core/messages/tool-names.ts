@@ -276,7 +276,7 @@ function textsOf(value: Json | undefined): readonly string[] {
 
 function isNamed(name: string, names: readonly string[]): boolean {
   const ranks = ranksOf(names)
-  return ranks.has(keyOf(name)) || ranks.has(keyOf(withoutServer(name)))
+  return ranks.has(keyOf(name)) || ranks.has(keyOf(bareName(name)))
 }
 
 /** Normalizes a name: `readFile`, `read_file` and `read-file` are equal. Cached, because the same names occur in every append. */
@@ -293,8 +293,9 @@ function keyOf(name: string): string {
 const MOST_KEYS = 1_000
 const keys = new Map<string, string>()
 
-/** Returns a tool's name without the prefix of its server: `mcp__files__read_file`, `files.read_file`, `files/read_file`. */
-function withoutServer(name: string): string {
+/** Returns a tool's name without the prefix of its server and its version: `mcp__files__read_file`, `files.read_file`, `read_file_v2`. */
+function bareName(given: string): string {
+  const name = given.replace(/_v\d{1,3}$/i, '')
   const underscores = name.lastIndexOf('__')
   const start = underscores < 0 ? 0 : underscores + 2
   return name.slice(Math.max(start, name.lastIndexOf('.') + 1, name.lastIndexOf('/') + 1))
