@@ -21,6 +21,8 @@ export const SOURCE_COMMAND =
 export const SHOW_COMMAND =
   /^(?:sudo )?(?:z?cat|bat|sort|less|more|head|tail|nl|sed -n|awk|[ef]?grep|rg|ag|find|fd|ls|tree|stat|file|wc|which|diff|jq|strings|xxd|hexdump|man|journalctl|git (?:(?:--no-pager|-C \S{1,200}) ){0,2}(?:diff|log|show|status|blame|grep|branch|ls-files|stash show)|\S{1,40} (?:logs|logging)|(?:kubectl|docker|podman)(?: compose)? (?:logs|describe|get|ps|inspect|images)|gh \w+ (?:view|list|diff))(?: [^;&]*)?$/
 
+/** Commands that print words of their own. */
+export const PRINTS = /\b(?:echo|printf|print|console\.log)\b|-[ce] ['"]/
 /** Commands that fetch text from elsewhere. */
 export const FETCH_COMMAND = /^(?:curl|wget|https?|xh) [^;&]*$/
 
@@ -105,7 +107,7 @@ export const NO_OUTPUT =
   /^[([<]?(?:tool did not return anything|no (?:output|matches(?: found)?|files? found|results?(?: found)?|content|stdout)|(?:bash|command|tool|shell)[\w ]{0,30}(?:with no output|no output|successfully)|empty|your command ran successfully and did not produce any output|(?:keine (?:ausgabe|treffer))|aucune? (?:sortie|résultat)|sin (?:salida|resultados)|没有输出|无输出|出力なし)\.?[)\]>]?\.?$/i
 export const SAYS_OK = /success/i
 /** A search that found nothing. */
-export const NO_MATCH = /^no (?:matches|matching|results|files|items|entries)\b/i
+export const NO_MATCH = /^(?:found )?(?:no|0) (?:\S{1,30} ){0,3}?(?:match|result|file|item|entr|found\b)/i
 /** Lines of a client above the output of a call. */
 export const HEADER =
   /^(?:[^\n]{0,300}\n){1,8}?\s{0,40}(?:Command |Initial )?(?:Output|output so far):?[ \t]{0,40}(?:\n|$)/
@@ -136,6 +138,7 @@ const beginning = (...wordings: readonly string[]): RegExp =>
 /** The first words of a remark of the client about the call. */
 export const CLIENT = beginning(
   '(?:(?:the|this|your|mcp|proposed|pretooluse|posttooluse) ){0,3}(?:user|tool|command|operation|permission|request|access|call|action|script|execution|approval|agent|hook|edit|patch|file|path|model|session|process|string)s?\\b',
+  '(?:timed? ?out|cancell?ed|aborted|interrupted|rejected|blocked|denied|declined|skipped|refused|failed)\\b',
 )
 
 /** The first line of a report of failure. */
@@ -178,7 +181,7 @@ export const FAILS = new RegExp(
     "(?:\\bnot|n['’]t) (?:been |be |a |an |yet |currently |authori[sz]ed or ){0,2}(?:found|allowed|permitted|authori[sz]ed|supported|available|valid|eligible|enabled|possible|unique|match|applied|read|granted|known|recogni[sz]ed|selected|connected|installed|configured|logged|running|successful|enough|sent|made|written|edited|changed|issued|processed|completed|respond|conform)\\b",
     '\\bno (?!errors?\\b|problems?\\b|issues?\\b|warnings?\\b|failures?\\b|diagnostics\\b|longer\\b)(?:such|active|page|access|permission|replacements?|changes?|edits?|(?:sufficiently |exact |close )?match(?:es|ing)?|(?:\\S{1,30} ){1,3}(?:found|exists?|available|selected|configured|specified|provided))\\b|\\bnothing (?:is |was |to )',
     '\\b(?:is|are|was|were|has|have) (?:been |no longer )?(?:invalid|unknown|missing|locked|expired|revoked|unavailable|disabled|sold out|out of stock|empty|malformed|already)\\b|\\b(?:must|should) (?:be|not|have|match|start|contain)\\b|\\b(?:is|are) (?:a )?required\\b|\\brequire[sd]?\\b.{0,30}\\b(?:approval|permission|confirmation|authenti)|\\bapproval required\\b',
-    '^(?:\\S{1,40} ){0,4}(?:invalid|illegal|unknown|missing|insufficient|conflict|expired|unexpected|too many|rate limit|quota|limit)(?![a-z])|^(?:\\S{1,20} )?(?:sorry|unfortunately)\\b|\\bwent wrong\\b|\\bsyntax error\\b|\\btoo many requests\\b|\\bexceeds?\\b|\\b(?:multiple|several) (?:occurrences|matches)|\\b(?:matches|occurrences) of\\b.{0,60}\\bbut\\b|\\bno longer exists|\\bfile has been modified since\\b',
+    '^(?:\\S{1,40} ){0,4}(?:invalid|incorrect|illegal|unknown|missing|insufficient|conflict|expired|unexpected|too many|rate limit|quota|limit)(?![a-z])|^(?:\\S{1,20} )?(?:sorry|unfortunately)\\b|\\bwent wrong\\b|\\bsyntax error\\b|\\btoo many requests\\b|\\bexceeds?\\b|\\b(?:multiple|several) (?:occurrences|matches)|\\b(?:matches|occurrences) of\\b.{0,60}\\bbut\\b|\\bno longer exists|\\bfile has been modified since\\b',
     '\\b(?:an|the following|with|this|reported|returned|unexpected|internal|tool|invoke|server|[1-9]\\d{0,3}|[1-9]\\d{0,3} \\w{1,20}) (?:\\w{1,20} )?errors?\\b|\\berror(?: (?:occurred|code|calling|executing|while|invoking|processing|response)|\\s?[:：])',
     'nicht (?:gefunden|möglich|erlaubt|zulässig|verfügbar|gestattet)|ungültig|verweigert|abgelehnt|abgebrochen|gesperrt|fehlgeschlagen|zeitüberschreitung|konnten? nicht|\\bleider\\b',
     "introuvable|refusé|interdit|bloqué|impossible|n['’]a pas|délai .{0,20}dépassé|échou|désolé|invalide",

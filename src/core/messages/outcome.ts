@@ -257,6 +257,9 @@ const LINE_UNITS = 400
 const LONGEST_MESSAGE = 4_000
 /** A longer page that begins with an error is about errors. */
 const LONGEST_ERROR_PAGE = 2_500
+/** The lines at both ends of an editor's report that say what happened. */
+const REPORT_START = 4
+const REPORT_END = 2
 /** A message of a tool, rather than an answer: its lines and units. */
 const MESSAGE_LINES = 3
 const LONGEST_SENTENCE = 400
@@ -315,10 +318,13 @@ function ofText(given: string, kind: Kind): Outcome {
       if (isShort && kind.command === undefined && verdict(opening, kind) === 'failed') return 'failed'
       return text.length <= LONGEST_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
     case 'change':
-      return ofReport([...first, ...last], kind)
+      return ofReport([...first.slice(0, REPORT_START), ...last.slice(-REPORT_END)], kind)
     case 'run':
       // One line, or a remark in brackets, may be the client's.
-      if ((isShort && last.length === 1) || /^(?:\[[^\]]*\]?$|[❌⛔])/.test(opening)) {
+      if (
+        (isShort && last.length === 1 && !wording.PRINTS.test(kind.command ?? '')) ||
+        /^(?:\[[^\]]*\]?$|[❌⛔])/.test(opening)
+      ) {
         if (verdict(opening, kind) === 'failed') return 'failed'
       }
       return ofPrinted(first, last, kind)
@@ -333,7 +339,9 @@ function ofFramed(header: string, printed: string, kind: Kind): Outcome {
   const code = exitCode(lines, lines, false)
   if (code !== undefined) return code === 0 ? 'ok' : 'failed'
   if (lines.some((line) => wording.RUNNING.test(line))) return 'unknown'
-  return lines.some((line) => verdict(line, kind) === 'failed') ? 'failed' : ofText(printed, kind)
+  if (lines.some((line) => verdict(line, kind) === 'failed')) return 'failed'
+  const outcome = ofText(printed, kind)
+  return outcome === 'unknown' && kind.does === 'change' ? ofReport(lines, kind) : outcome
 }
 
 /** Returns whether the first line begins a report of failure rather than a shown file or log. */

@@ -1,5 +1,6 @@
 import { headOf } from './characters.ts'
 import { typedText } from './client-markup.ts'
+import { fieldOf } from './json.ts'
 import { type Message, mediaWord, type Part, partsOf, type ToolCallPart, textsOf } from './message.ts'
 import { commandsIn, EDIT, type TextCall, type TextCommands } from './text-commands.ts'
 
@@ -34,8 +35,11 @@ export class TextAgentReader {
     if (reported !== undefined) return reported
     const text = shownText(message)
     if (text === undefined || !this.#isObservation(message, text)) {
+      const edits = this.#waits && this.#calls.every(isBlock) ? this.#calls : []
       this.#waits = false
-      return message
+      if (edits.length === 0) return message
+      const content = [...edits.flatMap((call) => this.#pair(call, '')), ...partsOf(message)]
+      return { ...message, content } as Message
     }
     return this.#observation(text)
   }
@@ -102,8 +106,8 @@ export class TextAgentReader {
     if (this.#form !== 'shell' && isLabelled(head)) return true
     // After a thought and an action, a sentence may report the result.
     if (this.#form === 'thought') return !addressesSomeone(text)
-    // A person may also write after a command.
-    if (looksWritten(text)) return false
+    // A person may also write after a command, and nothing but a console reports the edits of blocks.
+    if (looksWritten(text) || this.#calls.every(isBlock)) return false
     return this.#observed > 0 || this.#form === 'marked'
   }
 
@@ -138,6 +142,11 @@ export class TextAgentReader {
       { type: 'tool-result', toolCallId, toolName, output: { type: 'text', value } },
     ]
   }
+}
+
+/** Returns whether a call is a search and replace block. */
+function isBlock({ toolName, input }: TextCall): boolean {
+  return toolName === EDIT && fieldOf(input, 'old_string') !== undefined
 }
 
 const CONSOLE_CALL: TextCall = { toolName: 'console', input: {} }
