@@ -17,6 +17,8 @@ export const SHOW_TOOL = /(?:^|_)(?:log|logs|diff|history|console_messages|evalu
 export const COMMAND_ARGUMENT = /^(?:(?:bash|shell)[_-]?)?(?:command(?:[_-]?line)?|cmd|script)$/i
 export const SOURCE_COMMAND =
   /\b(?:cmd|command)["']?\s{0,3}:\s{0,3}("(?:[^"\\]|\\[\s\S]){1,2000}"|'(?:[^'\\]|\\[\s\S]){1,2000}'|`(?:[^`\\]|\\[\s\S]){1,2000}`)/g
+/** Arguments with a task for another agent. */
+export const ASKS = ['prompt', 'instructions', 'task']
 /** Commands that show stored text, files, folders or history, without a following command. */
 export const SHOW_COMMAND =
   /^(?:sudo )?(?:z?cat|bat|sort|less|more|head|tail|nl|sed -n|awk|[ef]?grep|rg|ag|find|fd|ls|tree|stat|file|wc|which|diff|jq|strings|xxd|hexdump|man|journalctl|git (?:(?:--no-pager|-C \S{1,200}) ){0,2}(?:diff|log|show|status|blame|grep|branch|ls-files|stash show)|\S{1,40} (?:logs|logging)|(?:kubectl|docker|podman)(?: compose)? (?:logs|describe|get|ps|inspect|images)|gh \w+ (?:view|list|diff))(?: [^;&]*)?$/
@@ -74,7 +76,7 @@ export const REPORTS = ['metadata', 'meta', 'result', 'results', 'response', 'bo
 export const PRINTED = ['output', 'stdout', 'stderr', 'message', 'content', 'text', 'result', 'response']
 
 export const FAILED_STATUS =
-  /^(?:error|errored|fail|failed|failure|timeout|timed[ _-]?out|denied|rejected|aborted|crashed|killed|exception)$/i
+  /^(?:error|errored|fail|failed|failure|timeout|timed[ _-]?out|denied|rejected|aborted|crashed|killed|exception)(?:[:,. ].{0,200})?$/i
 export const OK_STATUS = /^(?:ok|okay|success|successful|succeeded|done|completed?|passed)$/i
 export const NO_ERROR = /^(?:\(?(?:none|null|nil|no|no errors?|empty|false|0)\)?)?$/i
 
@@ -102,7 +104,7 @@ export const ERROR_ELEMENT = /^\s*<[\w-]{0,30}error[\w-]{0,30}>/i
 export const DIFF = /```diff\n[\s\S]*?\n```/
 /** A placeholder for a removed result. */
 export const CLEARED =
-  /^(?:\[[^\]\n]{0,80}(?:cleared|truncated|omitted|removed|elided|pruned)[^\]\n]{0,80}\]|<persisted-output>[\s\S]{0,12000})$/i
+  /^(?:\[[^\]\n]{0,80}(?:cleared|truncated|omitted|removed|elided|pruned|no result)[^\]\n]{0,80}\]|<persisted-output>[\s\S]{0,12000})$/i
 export const NO_OUTPUT =
   /^[([<]?(?:tool did not return anything|no (?:output|matches(?: found)?|files? found|results?(?: found)?|content|stdout)|(?:bash|command|tool|shell)[\w ]{0,30}(?:with no output|no output|successfully)|empty|your command ran successfully and did not produce any output|(?:keine (?:ausgabe|treffer))|aucune? (?:sortie|résultat)|sin (?:salida|resultados)|没有输出|无输出|出力なし)\.?[)\]>]?\.?$/i
 export const SAYS_OK = /success/i
@@ -168,27 +170,25 @@ export const HEADING = beginning(
 export const FATAL =
   /^(?:fatal|schwerwiegend|致命错误|ödesdigert|onulmaz|error|parse error|error from server)(?:\b.{0,40})?\s?(?:: |：)/i
 
-const PASSIVE = '(?:(?:was|were|is|are|been|being|be|got|automatically|already|also|execution|request) ){0,3}'
-
 /**
- * What did not happen, in a sentence: a failure, a refusal, a limit, an argument that is missing or wrong. `n’t` and `not` count beside
- * verbs of doing and finding only.
+ * What did not happen, in a sentence: a failure or a refusal, a negation of what tools do, an argument that is missing or wrong. Negations
+ * are those of the grammar of each language, because every tool has its own words. `0 failed` and `no errors` are none.
  */
 export const FAILS = new RegExp(
   [
-    `\\b${PASSIVE}(?:fail(?:ed|ure|s)?|denied|rejected|refused|declined|blocked|forbidden|disallowed|prohibited|unauthori[sz]ed|cancell?ed|aborted|interrupted|skipped|killed|timed[ -]?out|time-?out|deadline exceeded|unsupported|unrecogni[sz]ed|unreachable)\\b`,
-    "\\b(?:cannot|can['’]t|could(?: not|n['’]t)|unable|would not|won['’]t|did(?: not|n['’]t)|does(?: not|n['’]t) (?:exist|match|appear|have (?:access|permission)|support|allow|want)|do(?: not|n['’]t) (?:exist|match|have (?:access|permission|enough)))\\b",
-    "(?:\\bnot|n['’]t) (?:been |be |a |an |yet |currently |authori[sz]ed or ){0,2}(?:found|allowed|permitted|authori[sz]ed|supported|available|valid|eligible|enabled|possible|unique|match|applied|read|granted|known|recogni[sz]ed|selected|connected|installed|configured|logged|running|successful|enough|sent|made|written|edited|changed|issued|processed|completed|respond|conform)\\b",
-    '\\bno (?!errors?\\b|problems?\\b|issues?\\b|warnings?\\b|failures?\\b|diagnostics\\b|longer\\b)(?:such|active|page|access|permission|replacements?|changes?|edits?|(?:sufficiently |exact |close )?match(?:es|ing)?|(?:\\S{1,30} ){1,3}(?:found|exists?|available|selected|configured|specified|provided))\\b|\\bnothing (?:is |was |to )',
-    '\\b(?:is|are|was|were|has|have) (?:been |no longer )?(?:invalid|unknown|missing|locked|expired|revoked|unavailable|disabled|sold out|out of stock|empty|malformed|already)\\b|\\b(?:must|should) (?:be|not|have|match|start|contain)\\b|\\b(?:is|are) (?:a )?required\\b|\\brequire[sd]?\\b.{0,30}\\b(?:approval|permission|confirmation|authenti)|\\bapproval required\\b',
-    '^(?:\\S{1,40} ){0,4}(?:invalid|incorrect|illegal|unknown|missing|insufficient|conflict|expired|unexpected|too many|rate limit|quota|limit)(?![a-z])|^(?:\\S{1,20} )?(?:sorry|unfortunately)\\b|\\bwent wrong\\b|\\bsyntax error\\b|\\btoo many requests\\b|\\bexceeds?\\b|\\b(?:multiple|several) (?:occurrences|matches)|\\b(?:matches|occurrences) of\\b.{0,60}\\bbut\\b|\\bno longer exists|\\bfile has been modified since\\b',
+    '(?<![\\p{L}\\d])(?<!\\b(?:0|no|none|zero|without) )(?:fail(?:ed|ure|s)?(?!["\']?\\s?[:=]\\s?["\']?0)|cancell?ed|aborted|interrupted|timed[ -]?out|time-?out|exceed(?:ed|s)|(?<![:=] )(?:denied|rejected|refused|declined|blocked|forbidden|disallowed|prohibited|skipped|killed)|unauthori[sz]ed|un(?:supported|recogni[sz]ed|reachable|available)|malfunction\\w*)(?!\\p{L})',
+    "\\b(?:cannot|can['’]t|can only|could(?: not|n['’]t)|unable|would not|won['’]t|did(?: not|n['’]t)|do(?:es)?(?: not|n['’]t) (?:exist|match|appear|have|support|allow|want))\\b",
+    "(?:\\bnot|n['’]t) (?:been |be |a |an |yet |currently |\\w+ or ){0,2}(?:\\w{2,20}(?:ed|ible|able|[uo]wn|lid|ful)|found|possible|unique|match|read|running|enough|sent|made|written|edited|respond|conform)\\b",
+    '\\b(?:no|nothing) (?!errors?\\b|problems?\\b|issues?\\b|warnings?\\b|failures?\\b|diagnostics\\b|longer\\b)(?:(?:such|active|access|permission|replacements?|changes?|edits?|(?:sufficiently |exact |close )?match(?:es|ing)?|page|is|was|to)\\b|(?:\\S{1,30} ){1,3}(?:found|exists?|available|\\w{3,20}ed)\\b)',
+    '\\b(?:is|are|was|were|has|have) (?:been |no longer )?(?:invalid|unknown|missing|locked|expired|revoked|disabled|sold out|out of stock|empty|malformed|already)\\b|\\bmust (?:be|not|have|match|start|contain)\\b|\\bshould (?:be|have)\\b|\\b(?:is|are) (?:a )?required\\b|\\brequired (?:for|to|by|when|field|parameter|argument)\\b|\\brequire[sd]?\\b.{0,30}\\b(?:approval|permission|confirmation|authenti)|\\bapproval required\\b',
+    '^(?:\\S{1,40} ){0,4}(?:invalid|incorrect|illegal|unknown|missing|insufficient|conflict|expired|unexpected|too many|rate limit|quota|limit)(?![a-z])|^(?:\\S{1,20} )?(?:sorry|unfortunately)\\b|\\bwent wrong\\b|\\bdisabled (?:[([]|for|by|in|on|because|at)|\\bsyntax error\\b|\\btoo many requests\\b|\\b(?:multiple|several) (?:occurrences|matches)|\\b(?:matches|occurrences) of\\b.{0,60}\\bbut\\b|\\bno longer exists|\\bfile has been modified since\\b',
     '\\b(?:an|the following|with|this|reported|returned|unexpected|internal|tool|invoke|server|[1-9]\\d{0,3}|[1-9]\\d{0,3} \\w{1,20}) (?:\\w{1,20} )?errors?\\b|\\berror(?: (?:occurred|code|calling|executing|while|invoking|processing|response)|\\s?[:：])',
-    'nicht (?:gefunden|möglich|erlaubt|zulässig|verfügbar|gestattet)|ungültig|verweigert|abgelehnt|abgebrochen|gesperrt|fehlgeschlagen|zeitüberschreitung|konnten? nicht|\\bleider\\b',
-    "introuvable|refusé|interdit|bloqué|impossible|n['’]a pas|délai .{0,20}dépassé|échou|désolé|invalide",
-    'no se (?:pudo|pudieron|encontr|permit)|no (?:encontrad|permitid|autorizad|disponible|válid)|rechazad|denegad|bloquead|cancelad|inválid|agotado|error al',
-    'não (?:encontrad|permitid|autorizad|foi possível|disponível)|recusad|negad[ao]|falhou|non (?:trovat|consentit|autorizzat|disponibil|è stato possibile)|negato|rifiutat|scaduto|bloccat',
-    'не (?:найден|удалось|разреш|доступ)|отклонен|отказано|запрещ|превышено|ошибка|недопустим',
-    '未找到|不存在|找不到|没有找到|無法|无法|无效|無効|拒绝|拒否|失败|失敗|超时|超過|错误[:：]|缺少|不足|不允许|禁止|被取消|权限不|見つかりません|できません|ありません(?:でした)?$|許可されて|タイムアウト|中止|찾을 수 없|거부|할 수 없|실패|없습니다|초과|오류|취소',
+    'nicht \\p{L}{2,20}(?:t|en|bar|lich|ig)\\b|\\bkein(?:e|en)? .{0,40}(?:gefunden|vorhanden|angegeben)|ungültig|verweigert|ab(?:gelehnt|gebrochen)|gesperrt|fehlgeschlagen|zeitüberschreitung|\\bleider\\b|\\b(?:fehlt|erforderlich)\\b',
+    "introuvable|refusé|interdit|bloqué|impossible|\\bn['’](?:a|est|ont|existe) pas|\\bne (?:peut|sont|doit) |délai .{0,20}dépassé|échou|désolé|invalide|manquant|\\bdoi(?:t|vent) être",
+    '\\bno (?:se|es|está|existe|puede|pudo|hay|encontrad\\w|permitid\\w|autorizad\\w|disponible|válid\\w)\\b|rechazad|denegad|bloquead|cancelad|inválid|agotado|\\berror al|\\b(?:debe|deve) (?:ser|tener|ter)|\\bfaltan?\\b',
+    'não (?:é|está|existe|pode|foi|há|encontrad|permitid|autorizad|disponível)|recusad|negad[ao]|falhou|\\bnon (?:è|esiste|può|trovat|consentit|autorizzat|disponibil)|negato|rifiutat|scaduto|bloccat|\\bnu (?:e|este|se|poate|a fost|există)\\b|\\btrebuie\\b',
+    '\\bне (?:найден|удалось|разреш|доступ|может|указан|поддерж|является|вдалося|знайдено)|\\bнельзя\\b|отклонен|отказано|запрещ|превышено|ошибка|помилка|недопустим|отсутствует|\\bnie (?:można|znaleziono|udało|istnieje)|\\bbrak\\b|nieprawidł|bulunamadı|geçersiz|başarısız|reddedildi|\\bniet (?:gevonden|toegestaan|beschikbaar|mogelijk)|ongeldig|mislukt|geweigerd|\\b(?:gagal|ditolak)\\b|\\btidak (?:dapat|bisa|ditemukan|valid)|không (?:thể|tìm|tồn|hợp)|thất bại|فشل|خطأ|غير \\p{L}+|تعذر|विफल|त्रुटि|अमान्य|ล้มเหลว|ไม่(?:สามารถ|พบ|มี)',
+    '未(?!来)|不(?:存在|能|可|支持|允许|正确|合法|足)|找不到|没有找到|無法|无法|无效|無効|拒绝|拒否|失败|失敗|超时|超過|太[大长多]|过[大长]|为空|错误[:：]|缺少|禁止|被取消|权限不|需要.{0,10}(?:确认|授权|登录)|見つかりません|(?<!エラーは|問題は|問題)(?:でき|あり|され(?:てい)?)ません|タイムアウト|中止|찾을 수 없|거부|할 수 없|실패|(?<!오류가 |문제가 )없습니다|지 않|못[했합]|불가|초과|오류[:가]|취소',
     '⛔|❌|✗|✘|<faultcode>|\\[Errno -?\\d',
   ].join('|'),
   'giu',
@@ -236,7 +236,7 @@ export const HARMLESS =
   /dependency resolver does not currently take into account|^checking \S|\bexpected failures?=|\b0 (?:errors?|failures?|failed)\b(?!.{0,80}\b[1-9]\d* (?:failed|failures?|errors?))/i
 /** A nonzero count of failures. */
 export const FAILED_COUNT =
-  /(?<![\w.,/-])(?!0\b)\d{1,6} (?:tests? |specs? |suites? |examples?, ?)?(?:failed|failures?|failing|errors?|errored|Fehler)\b(?![./])|\bfound (?!0\b)\d{1,6} (?:errors?|problems?|issues?)|✖ (?!0\b)\d{1,6} problems?|\b(?:fail(?:ed|ures?)?|errors?)[:=] {0,6}(?!0\b)\d{1,6}\b(?!\.)|^(?!0\b)\d{1,6} issues:|^[#ℹ] fail (?!0\b)\d/i
+  /(?<![\w.,/=-])(?!0\b)\d{1,6} (?:tests? |specs? |suites? |examples?, ?)?(?:failed|failures?|failing|errors?|errored|Fehler)\b(?![./])|\bfound (?!0\b)\d{1,6} (?:errors?|problems?|issues?)|✖ (?!0\b)\d{1,6} problems?|\b(?:fail(?:ed|ures?)?|errors?)[:=] {0,6}(?!0\b)\d{1,6}\b(?!\.)|^(?!0\b)\d{1,6} issues:|^[#ℹ] fail (?!0\b)\d/i
 /** Counts that are not of failures: repaired and expected failures. */
 export const NOT_A_COUNT = /\(\d+ fixed, 0 remaining\)|\bexpected failures?=|\(0 errors?, \d+ warnings?\)/i
 /** A report of complete success. */

@@ -81,7 +81,9 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
     return { does: quotes ? 'show' : 'run', command, quotes }
   }
   if (effect === 'read' || isListingTool(toolName)) return { does: 'show' }
-  if (wording.SHOW_TOOL.test(toolName)) return { does: 'show', quotes: true }
+  // What another agent answers is prose.
+  const isAsked = isObject(input) && wording.ASKS.some((name) => typeof own(input, name) === 'string')
+  if (wording.SHOW_TOOL.test(toolName) || isAsked) return { does: 'show', quotes: true }
   if (effect === 'write') return { does: 'change' }
   if (isShell) return { does: 'run', command: '' }
   const verbs = toolName
@@ -170,7 +172,9 @@ type Fields = ReadonlyMap<string, Json>
 /** Returns the fields of a record, with names in lower case and without underscores. A longer record is data, not a report. */
 function plainFields(value: JsonObject): Fields {
   const entries = Object.entries(value).slice(0, MOST_FIELDS)
-  return new Map(entries.map(([name, field]) => [name.toLowerCase().replaceAll(/[_-]/g, ''), field as Json]))
+  return new Map(
+    entries.map(([name, field]) => [name.toLowerCase().replaceAll(/[^\p{L}\d]/gu, ''), field as Json]),
+  )
 }
 
 const MOST_FIELDS = 60
@@ -309,7 +313,7 @@ function ofText(given: string, kind: Kind): Outcome {
     case 'show':
       return last.length <= 3 && (last.every(isProgramError) || last.some((line) => isOfProgram(line, kind)))
         ? 'failed'
-        : isShort && kind.command === undefined && verdict(opening, kind) === 'failed'
+        : isShort && mayBeTold(opening, last, kind) && verdict(opening, kind) === 'failed'
           ? 'failed'
           : 'ok'
     case 'fetch':
@@ -331,6 +335,11 @@ function ofText(given: string, kind: Kind): Outcome {
     case 'other':
       return text.length <= LONGEST_REFUSAL && verdict(opening, kind) === 'failed' ? 'failed' : 'ok'
   }
+}
+
+/** Returns whether what is shown may be a message: of a tool that quotes others, only one line without a speaker. */
+function mayBeTold(opening: string, last: readonly string[], { command, quotes }: Kind): boolean {
+  return quotes !== true || (command === undefined && last.length === 1 && !/^(?:I|we)\b/i.test(opening))
 }
 
 /** The outcome of a result with lines of the client above the output. */
@@ -367,6 +376,8 @@ const QUOTED = /"[^"]{0,300}"|`[^`]{0,300}`|“[^”]{0,300}”|(?<![\w])'[^']{1
 
 /** What the first sentence of a line says happened to the call: what it says first. Neither quotations nor the call's own verb fail. */
 function verdict(line: string, { verbs = [] }: Kind): Outcome | undefined {
+  // An entry of a list or of a log is not a message.
+  if (/^(?:\d+[.)]\s|[-*•] |\d{4}-\d\d)/.test(line)) return undefined
   const said = (SENTENCE.exec(line)?.[0] ?? line).replaceAll(QUOTED, '""')
   const done = wording.DONE.exec(said)?.index ?? Number.POSITIVE_INFINITY
   for (const { 0: word, index } of said.matchAll(wording.FAILS)) {
