@@ -147,23 +147,16 @@ export const CLIENT = beginning(
 export const HEADING = beginning(
   '(?:[a-z]{2,20} )?errors?(?: -?\\d{1,6})?(?: (?:in|at|near|on) [^\\s:][^:]{0,200})?:(?!:)(?! ?(?:\\(?none|0\\b|\\{))',
   'error\\b(?!"?\\s*:\\s*(?:""|null|false|\\[\\]|0\\b|\\(?none))(?!\\s*(?:[=.(;,|/-]|::|=>|handling|messages?\\b|classes|codes?\\b|logs?\\b|reporting|pages?\\b))',
-  '(?!no |without )(?:[a-z]{2,20} ){2,3}error: \\S',
-  '(?:ran into )?\\[Errno -?\\d',
   '(?:success|ok)[\'"]?\\s?[:=]\\s?false\\b|status[\'"]?\\s?[:=]\\s?[\'"]?error\\b',
   '[a-z_]\\w{0,60}(?:error|exception)\\b\\s*[:(\\[](?![\'"])',
   'traceback \\(most',
   '(?:fatal|ödesdigert|onulmaz)\\s?: ?',
   'panic: ',
-  'fail(?:ed|ure)(?: to\\b|:| with\\b| at\\b| because\\b)',
-  '(?:script|request|call|query|build|download|upload|search|navigation|connection|authentication|validation) failed\\b',
-  '(?:[\\w-]{2,30} ){1,4}failed: |\\w{2,30} failed: ',
   'E(?:NOENT|ACCES|PERM|ISDIR|NOTDIR|MFILE|XIST|CONNREFUSED|CONNRESET|TIMEDOUT|NOTFOUND|IO|BUSY)\\b',
   'net::ERR_|(?:HTTP )?(?:[45]\\d\\d) (?:[A-Z][a-z]|client error|server error)|HTTP(?:\\/[\\d.]{1,3})? [45]\\d\\d\\b',
-  '(?:[a-z-]{2,30} ){1,3}failed\\W{0,3}$',
   "(?:could not|couldn['’]t|cannot|can['’]t|unable to|not able to) ",
-  'Fehlgeschlagen|Échec|Fallo|Falha|Сбой',
   '(?:Fehler|Schwerwiegend|Erreur|Erro|Errore|Ошибка|Błąd|Hata|Fout|Fel|(?:致命)?错误|錯誤|エラー|오류|에러)[^\\S\\n]{0,2}[:：]',
-  '[\\u3400-\\u9fff]{0,8}(?:失败|失敗)|[\\u3040-\\u30ff\\u3400-\\u9fff]{1,12}に失敗',
+  "(?:[\\w'-]{1,30} ){0,4}fail(?:ed|ure)\\b(?!.{0,3}[:=] ?0)|[\\u3040-\\u9fff]{0,12}(?:失败|失敗)",
 )
 
 /** The first line of a program that could not show stored text. */

@@ -309,17 +309,14 @@ function ofText(given: string, kind: Kind): Outcome {
   const isRemark = wording.CLIENT.test(opening) && (!isShown || text.length <= LONGEST_ERROR_PAGE)
   if (isRemark && verdict(opening, kind) === 'failed') return 'failed'
   const isShort = whole && last.length <= MESSAGE_LINES && text.length <= LONGEST_SENTENCE
+  const told = verdict(opening, kind)
   switch (does) {
     case 'show':
-      return last.length <= 3 && (last.every(isProgramError) || last.some((line) => isOfProgram(line, kind)))
-        ? 'failed'
-        : isShort && mayBeTold(opening, last, kind) && verdict(opening, kind) === 'failed'
-          ? 'failed'
-          : 'ok'
     case 'fetch':
       if (last.length <= 3 && last.some((line) => isOfProgram(line, kind))) return 'failed'
+      if (isShort && told === 'failed' && mayBeTold(opening, last, kind)) return 'failed'
+      if (does === 'show') return last.length <= 3 && last.every(isProgramError) ? 'failed' : 'ok'
       if (kind.command !== undefined && wording.NO_CONNECTION.test(last.at(-1) ?? '')) return 'failed'
-      if (isShort && kind.command === undefined && verdict(opening, kind) === 'failed') return 'failed'
       return text.length <= LONGEST_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
     case 'change':
       return ofReport([...first.slice(0, REPORT_START), ...last.slice(-REPORT_END)], kind)
@@ -329,11 +326,11 @@ function ofText(given: string, kind: Kind): Outcome {
         (isShort && last.length === 1 && !wording.PRINTS.test(kind.command ?? '')) ||
         /^(?:\[[^\]]*\]?$|[❌⛔])/.test(opening)
       ) {
-        if (verdict(opening, kind) === 'failed') return 'failed'
+        if (told === 'failed') return 'failed'
       }
       return ofPrinted(first, last, kind)
     case 'other':
-      return text.length <= LONGEST_REFUSAL && verdict(opening, kind) === 'failed' ? 'failed' : 'ok'
+      return text.length <= LONGEST_REFUSAL && told === 'failed' ? 'failed' : 'ok'
   }
 }
 

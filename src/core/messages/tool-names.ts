@@ -22,49 +22,9 @@ export const READ_TOOLS: readonly string[] = [
   'notebook_read',
 ]
 
-/** Tools that create, change, move or remove a file. Compared like `READ_TOOLS`. */
-const WRITE_TOOLS: readonly string[] = [
-  'write',
-  'write_file',
-  'write_to_file',
-  'write_text_file',
-  'file_write',
-  'save_file',
-  'put_file',
-  'create_file',
-  'create_or_update_file',
-  'edit',
-  'edit_file',
-  'file_edit',
-  'multi_edit',
-  'multi_edit_file',
-  'notebook_edit',
-  'text_editor',
-  'replace',
-  'replace_in_file',
-  'replace_file_content',
-  'str_replace',
-  'file_editor',
-  'str_replace_editor',
-  'str_replace_based_edit_tool',
-  'search_replace',
-  'search_and_replace',
-  'insert_content',
-  'insert_edit_into_file',
-  'append_file',
-  'append_to_file',
-  'patch',
-  'apply_patch',
-  'apply_diff',
-  'update_file',
-  'delete',
-  'delete_file',
-  'remove_file',
-  'move',
-  'move_file',
-  'rename_file',
-  'copy_file',
-]
+/** Tools that create, change, move or remove a file: a verb by itself, a verb with `file`, and editors. Compared like `READ_TOOLS`. */
+const WRITE_TOOL =
+  /^(?:(?:multi|notebook|file)?edit|(?:file)?write|(?:str|search)?(?:and)?replace|patch|delete|move|(?:text|file|strreplace)editor|strreplacebasededittool|apply(?:patch|diff)|insertcontent|(?:write|save|put|create|createorupdate|(?:multi)?edit|update|delete|remove|move|rename|copy|append|(?:multi)?replace|insertedit)(?:to|in|into)?(?:text)?file(?:content)?)$/
 
 /** Tools that return names of files or places in files, not their content. Compared like `READ_TOOLS`. */
 const LISTING_TOOLS: readonly string[] = [
@@ -155,8 +115,9 @@ export function isReadTool(name: string, readTools: readonly string[] = READ_TOO
 }
 
 /** Returns whether a tool with this name changes files. */
-export function isWriteTool(name: string, writeTools: readonly string[] = WRITE_TOOLS): boolean {
-  return isNamed(name, writeTools)
+export function isWriteTool(name: string, writeTools?: readonly string[]): boolean {
+  if (writeTools !== undefined) return isNamed(name, writeTools)
+  return WRITE_TOOL.test(keyOf(name)) || WRITE_TOOL.test(keyOf(bareName(name)))
 }
 
 /** Returns whether a tool with this name lists files or searches them. */
