@@ -482,7 +482,9 @@ function eachText(data: Json | undefined, visit: (text: string, field: string) =
 /** The text of a call that writes a file as a whole; `undefined` for an edit. */
 function writtenText(name: string, input: Json): string | undefined {
   if (!isObject(input)) return undefined
-  const text = input.content ?? input.contents ?? input.file_text
+  const text = Object.entries(input).find(([name]) =>
+    /^(?:(?:code)?_?contents?|file_?text)$/i.test(name),
+  )?.[1]
   if (/create/i.test(name) || input.command === 'create') return typeof text === 'string' ? text : ''
   return typeof text === 'string' && !/edit|replace|insert|append|patch|diff/i.test(name) ? text : undefined
 }
@@ -496,7 +498,11 @@ function aboutOf(code: string): string {
     const opening = COMMENT.exec(line)
     if (opening === null) continue
     const text = cleanLine(line.slice(opening[0].length).replace(/(?:\*\/|-->|""")\s*$/, ''))
-    if (text.length >= 8 && !/^!|eslint|copyright|licen[cs]e|@ts-|coding[:=]/i.test(text))
+    if (
+      text.length >= 8 &&
+      /\p{L}{3}/u.test(text) &&
+      !/^!|eslint|copyright|licen[cs]e|@ts-|coding[:=]/i.test(text)
+    )
       return quotable(text)
   }
   return ''
