@@ -275,7 +275,7 @@ const CUT_LINES = 10
 function ofText(given: string, kind: Kind): Outcome {
   const { does } = kind
   // Some logs repeat the change above its report.
-  const text = does === 'change' ? given.replace(wording.DIFF, '') : given
+  const text = does === 'change' ? withoutDiff(given) : given
   const whole = text.length <= HEAD_UNITS + TAIL_UNITS
   const head = whole ? text : headOf(text, HEAD_UNITS)
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
@@ -337,6 +337,12 @@ function ofText(given: string, kind: Kind): Outcome {
 /** Returns whether what is shown may be a message: of a tool that quotes others, only one line without a speaker. */
 function mayBeTold(opening: string, last: readonly string[], { command, quotes }: Kind): boolean {
   return quotes !== true || (command === undefined && last.length === 1 && !/^(?:I|we)\b/i.test(opening))
+}
+
+function withoutDiff(text: string): string {
+  const start = text.indexOf('```diff\n')
+  const end = start < 0 ? -1 : text.indexOf('\n```', start)
+  return end < 0 ? text : text.slice(0, start) + text.slice(end + 4)
 }
 
 /** The outcome of a result with lines of the client above the output. */
