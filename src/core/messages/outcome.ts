@@ -1,5 +1,5 @@
 import { headOf, tailOf } from './characters.ts'
-import { isObject, type Json, type JsonObject, parsedJson } from './json.ts'
+import { fieldOf, isObject, type Json, type JsonObject, parsedJson } from './json.ts'
 import { isFailed, type ToolResultOutput } from './message.ts'
 import * as wording from './outcome-wordings.ts'
 import { effectOf, isListingTool, type ToolNames } from './tool-names.ts'
@@ -82,7 +82,7 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   }
   if (effect === 'read' || isListingTool(toolName)) return { does: 'show' }
   // What another agent answers is prose.
-  const isAsked = isObject(input) && wording.ASKS.some((name) => typeof own(input, name) === 'string')
+  const isAsked = wording.ASKS.some((name) => typeof fieldOf(input, name) === 'string')
   if (wording.SHOW_TOOL.test(toolName) || isAsked) return { does: 'show', quotes: true }
   if (effect === 'write') return { does: 'change' }
   if (isShell) return { does: 'run', command: '' }

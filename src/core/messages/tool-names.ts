@@ -27,27 +27,8 @@ const WRITE_TOOL =
   /^(?:(?:multi|notebook|file)?edit|(?:file)?write|(?:str|search)?(?:and)?replace|patch|delete|move|(?:text|file|strreplace)editor|strreplacebasededittool|apply(?:patch|diff)|insertcontent|(?:write|save|put|create|createorupdate|(?:multi)?edit|update|delete|remove|move|rename|copy|append|(?:multi)?replace|insertedit)(?:to|in|into)?(?:text)?file(?:content)?)$/
 
 /** Tools that return names of files or places in files, not their content. Compared like `READ_TOOLS`. */
-const LISTING_TOOLS: readonly string[] = [
-  'ls',
-  'list',
-  'list_files',
-  'list_dir',
-  'list_directory',
-  'list_allowed_directories',
-  'directory_tree',
-  'tree',
-  'glob',
-  'glob_files',
-  'find',
-  'find_files',
-  'file_search',
-  'search_files',
-  'search_file_content',
-  'codebase_search',
-  'grep',
-  'grep_search',
-  'rg',
-]
+const LISTING_TOOL =
+  /^(?:ls|rg|list(?:files|dir(?:ectory)?|alloweddirectories)?|(?:directory)?tree|(?:glob|find)(?:files)?|search(?:files|filecontent)|grep|(?:grep|ripgrep(?:raw)?|globfile|file|codebase|semantic)search)$/
 
 /** Tools that return stored text of a conversation: those of `undertext/recall`. Compared like `READ_TOOLS`. */
 export const RECALL_TOOLS = ['search_history', 'read_history', 'open_history', 'history_notes'] as const
@@ -117,12 +98,12 @@ export function isReadTool(name: string, readTools: readonly string[] = READ_TOO
 /** Returns whether a tool with this name changes files. */
 export function isWriteTool(name: string, writeTools?: readonly string[]): boolean {
   if (writeTools !== undefined) return isNamed(name, writeTools)
-  return WRITE_TOOL.test(keyOf(name)) || WRITE_TOOL.test(keyOf(bareName(name)))
+  return isOf(name, WRITE_TOOL)
 }
 
 /** Returns whether a tool with this name lists files or searches them. */
-export function isListingTool(name: string, listingTools: readonly string[] = LISTING_TOOLS): boolean {
-  return isNamed(name, listingTools)
+export function isListingTool(name: string): boolean {
+  return isOf(name, LISTING_TOOL)
 }
 
 /** Returns whether a person provides the results of a tool with this name. */
@@ -233,6 +214,10 @@ export function pathsArgument(
 function textsOf(value: Json | undefined): readonly string[] {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value]
   return values.filter((item): item is string => typeof item === 'string' && item.trim() !== '')
+}
+
+function isOf(name: string, names: RegExp): boolean {
+  return names.test(keyOf(name)) || names.test(keyOf(bareName(name)))
 }
 
 function isNamed(name: string, names: readonly string[]): boolean {
