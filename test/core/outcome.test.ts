@@ -269,6 +269,58 @@ describe('the outcome of a call without an error flag', () => {
     ],
   ]
 
+  const ANY = { toolName: 'frob', input: { x: 1 } }
+
+  it.each([
+    // What a sentence says first counts.
+    ['failed', ANY, 'Deployment blocked by change freeze until Monday.'],
+    ['failed', ANY, 'Game not initialized'],
+    ['failed', ANY, 'base_dir must be a string'],
+    ['failed', ANY, 'Coordinates required for mouse_move'],
+    ['failed', ANY, 'TOOL_EXECUTION_DENIED'],
+    ['failed', ANY, '操作被用户拒绝'],
+    ['failed', ANY, 'Não é possível buscar sem estes filtros'],
+    ['ok', ANY, 'Moved WEB-1 to Rejected.'],
+    ['ok', ANY, 'All 12 checks passed, none failed.'],
+    ['ok', ANY, 'Ticket T1: "App crashes with fatal error", status: rejected'],
+    ['ok', ANY, '1. Why do systems fail?\n2. Errors'],
+    // The tool does what its name says.
+    ['ok', { toolName: 'cancel_order', input: {} }, 'Order W1 was cancelled.'],
+    ['failed', { toolName: 'cancel_order', input: {} }, 'Order W1 was not found.'],
+    // Another agent answers in prose.
+    ['ok', { toolName: 'task', input: { prompt: 'x' } }, 'I could not find any failing test.'],
+    ['failed', { toolName: 'task', input: { prompt: 'x' } }, 'The tool call was rejected by the user.'],
+    // Clients write lines above an output, elements around it, or remarks instead of it.
+    ['failed', ANY, "MCP tool 'x' reported tool error for function call: {}"],
+    ['failed', run('git log -1'), '<tool_use_error>Sibling tool call errored</tool_use_error>'],
+    [
+      'failed',
+      run('git log -1'),
+      'Chunk ID: a\nProcess exited with code 128\nOutput:\nfatal: not a repository',
+    ],
+    ['failed', run('make'), 'Command executed.\nOutput:\nzsh: command not found: make'],
+    ['failed', run('make'), 'Timed out. New output:\n\nstep 1'],
+    ['failed', EDIT, 'Step A\n\n```text\n<tool_use_error>File has not been read</tool_use_error>\n```'],
+    ['ok', EDIT, 'Script completed\nWall time 0.1 seconds\nOutput:\n{}'],
+    // Still running.
+    ['unknown', BUILD, 'Wall time: 1 s\nProcess running with session ID 27\nOutput:\nworking'],
+    ['unknown', BUILD, 'Command running in background with ID: b46. Output is being written to: a.output'],
+    ['unknown', BUILD, "Command is still running in the user's terminal.\nHere's the output so far:\nok"],
+  ] as Case[])('without words of its own, is %s: %j said %j', (outcome, call, result) => {
+    expect(outcomeOf(call, text(result))).toBe(outcome)
+  })
+
+  it('of a program that calls tools is that of their last output', () => {
+    const call = { toolName: 'exec', input: 'text(await tools.exec_command({cmd: "npm test"}))' }
+    const output = (value: string): ToolResultOutput => ({
+      type: 'content',
+      value: ['Script completed\nWall time 1 s\nOutput:\n', value].map((text) => ({ type: 'text', text })),
+    })
+    expect(outcomeOf(call, output('{"exit_code": 2, "output": ""}'))).toBe('failed')
+    expect(outcomeOf(call, output('Tests: 1 failed, 3 passed'))).toBe('failed')
+    expect(outcomeOf(call, output('Tests: 4 passed'))).toBe('ok')
+  })
+
   it.each(SAID)('is %s: %j said %j', (outcome, call, result) => {
     expect(outcomeOf(call, text(result))).toBe(outcome)
   })

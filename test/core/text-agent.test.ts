@@ -78,7 +78,35 @@ describe('an agent without native tool calls', () => {
     ).toEqual([
       'user: <task>Fix the bug</task>',
       'assistant: I read it.',
-      'read_file {"path":"src/a.ts"} -> [read_file for \'src/a.ts\'] Result:\nexport const a = 1',
+      'read_file {"path":"src/a.ts"} -> export const a = 1',
+    ])
+  })
+
+  it('Cline with native calls: texts are paired with the calls that they name, and the rest of the message is kept', () => {
+    const reader = new TextAgentReader()
+    const part = (toolCallId: string, toolName: string) =>
+      ({ type: 'tool-call', toolCallId, toolName, input: {} }) as const
+    reader.read({ role: 'assistant', content: [part('1', 'read_file'), part('2', 'execute_command')] })
+    const texts = [
+      "[execute_command for 'cd a\nnpm test'] Result:\nCommand failed with exit code 1.\n<environment_details>\nError: x\n</environment_details>",
+      "[read_file for 'a.ts'] Result:\nlet a = 1",
+      'Please be careful.',
+    ]
+    const content = texts.map((text) => ({ type: 'text', text }) as const)
+    const { role, content: read } = reader.read({ role: 'user', content })
+    const output = (value: string) => ({ type: 'text', value }) as const
+    expect([role, read]).toEqual([
+      'user',
+      [
+        {
+          type: 'tool-result',
+          toolCallId: '2',
+          toolName: 'execute_command',
+          output: output('Command failed with exit code 1.'),
+        },
+        { type: 'tool-result', toolCallId: '1', toolName: 'read_file', output: output('let a = 1') },
+        { type: 'text', text: 'Please be careful.' },
+      ],
     ])
   })
 

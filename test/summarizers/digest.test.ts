@@ -367,3 +367,36 @@ describe('laws', () => {
     )
   })
 })
+
+it('counts calls whose results a client wrote as texts, and files by the shape of their edits', () => {
+  const edit = (id: string, path: string) =>
+    call(id, 'multi_replace_file_content', { TargetFile: path, ReplacementChunks: [{ TargetContent: 'x' }] })
+  const answers = [
+    "[execute_command for 'npm test'] Result:\nCommand failed with exit code 1.\nOutput:\n1 failing",
+    "[multi_replace_file_content for 'src/a.ts'] Result:\nThe content was saved to src/a.ts.",
+    "[multi_replace_file_content for 'src/b.ts'] Result:\nThe user denied this operation.",
+    '<environment_details>\nOpen tabs: src/a.ts\n</environment_details>',
+  ]
+  const messages: Row[] = [
+    assistant(
+      '',
+      call('1', 'execute_command', { command: 'npm test' }),
+      edit('2', 'src/a.ts'),
+      edit('3', 'src/b.ts'),
+      call('4', 'execute_command', { command: 'npm run lint' }),
+    ),
+    { kind: 'message', role: 'user', content: answers.map((text) => ({ type: 'text', text })) },
+  ]
+  const shown = digestToolCalls(messages).entries.map(({ target, status, effect }) => [
+    target,
+    status,
+    effect,
+  ])
+  expect(shown).toEqual([
+    ['npm test', 'failed', 'other'],
+    ['src/a.ts', 'ok', 'write'],
+    ['src/b.ts', 'failed', 'write'],
+    ['npm run lint', 'pending', 'other'],
+  ])
+  expect(filesOf(messages)).toEqual({ read: [], modified: ['src/a.ts'] })
+})

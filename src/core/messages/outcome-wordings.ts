@@ -13,10 +13,18 @@ export const FETCH_TOOL = /search|find|fetch|browse|scrape|navigate|web|http|loo
 /** Tools that show history. */
 export const SHOW_TOOL = /(?:^|_)(?:log|logs|diff|history|console_messages|evaluate|memory_read)$/i
 
+/** The argument with a command line, and a command in the source of a program that calls tools. */
+export const COMMAND_ARGUMENT = /^(?:(?:bash|shell)[_-]?)?(?:command(?:[_-]?line)?|cmd|script)$/i
+export const SOURCE_COMMAND =
+  /\b(?:cmd|command)["']?\s{0,3}:\s{0,3}("(?:[^"\\]|\\[\s\S]){1,2000}"|'(?:[^'\\]|\\[\s\S]){1,2000}'|`(?:[^`\\]|\\[\s\S]){1,2000}`)/g
+/** Arguments with a task for another agent. */
+export const ASKS = ['prompt', 'instructions', 'task']
 /** Commands that show stored text, files, folders or history, without a following command. */
 export const SHOW_COMMAND =
   /^(?:sudo )?(?:z?cat|bat|sort|less|more|head|tail|nl|sed -n|awk|[ef]?grep|rg|ag|find|fd|ls|tree|stat|file|wc|which|diff|jq|strings|xxd|hexdump|man|journalctl|git (?:(?:--no-pager|-C \S{1,200}) ){0,2}(?:diff|log|show|status|blame|grep|branch|ls-files|stash show)|\S{1,40} (?:logs|logging)|(?:kubectl|docker|podman)(?: compose)? (?:logs|describe|get|ps|inspect|images)|gh \w+ (?:view|list|diff))(?: [^;&]*)?$/
 
+/** Commands that print words of their own. */
+export const PRINTS = /\b(?:echo|printf|print|console\.log)\b|-[ce] ['"]/
 /** Commands that fetch text from elsewhere. */
 export const FETCH_COMMAND = /^(?:curl|wget|https?|xh) [^;&]*$/
 
@@ -68,7 +76,7 @@ export const REPORTS = ['metadata', 'meta', 'result', 'results', 'response', 'bo
 export const PRINTED = ['output', 'stdout', 'stderr', 'message', 'content', 'text', 'result', 'response']
 
 export const FAILED_STATUS =
-  /^(?:error|errored|fail|failed|failure|timeout|timed[ _-]?out|denied|rejected|aborted|crashed|killed|exception)$/i
+  /^(?:error|errored|fail|failed|failure|timeout|timed[ _-]?out|denied|rejected|aborted|crashed|killed|exception)(?:[:,. ].{0,200})?$/i
 export const OK_STATUS = /^(?:ok|okay|success|successful|succeeded|done|completed?|passed)$/i
 export const NO_ERROR = /^(?:\(?(?:none|null|nil|no|no errors?|empty|false|0)\)?)?$/i
 
@@ -76,8 +84,6 @@ export const NO_ERROR = /^(?:\(?(?:none|null|nil|no|no errors?|empty|false|0)\)?
  * Frames around a result
  */
 
-/** `[read_file for 'a.ts'] Result:`, which clients without native tool calls put before a result. */
-export const CALL_ECHO = /^\s*\[[\w-]{1,60}(?: for [^\n]{0,300}?)?\] Result:\s*/
 /** `[TextContent(type='text', text='…')] isError=False`: a server's result as Python clients print it. */
 export const PRINTED_CONTENT =
   /^\s*(?:meta=\w{1,40} )?(?:content=)?\[TextContent\(type='text', text=(['"])([\s\S]*)\1(?:, \w{1,40}=\w{1,40}){0,4}\)\](?:[ ,\w=]{0,80}\bisError=(\w{4,5}))?\s*$/
@@ -91,14 +97,23 @@ export const PYTHON_CONSTANTS: Readonly<Record<string, string>> = {
 }
 /** Text that precedes the text of a page. */
 export const PAGE_TITLE = /^(?:#{1,4} (?!.{0,60}\bfailed\W{0,3}$)|Contents of \S{1,300}:$)/i
+/** A result in a fence, below a line about the call; an element for an error. */
+export const FENCED = /^(?:[^\n]{1,200}\n{1,4})?```(?:text)?\n([\s\S]*?)\n?```\s*$/
+export const ERROR_ELEMENT = /^\s*<[\w-]{0,30}error[\w-]{0,30}>/i
 /** A placeholder for a removed result. */
 export const CLEARED =
-  /^(?:\[[^\]\n]{0,80}(?:cleared|truncated|omitted|removed|elided|pruned)[^\]\n]{0,80}\]|<persisted-output>[\s\S]{0,12000})$/i
+  /^(?:\[[^\]\n]{0,80}(?:cleared|truncated|omitted|removed|elided|pruned|no result)[^\]\n]{0,80}\]|<persisted-output>[\s\S]{0,12000})$/i
 export const NO_OUTPUT =
-  /^[([<]?(?:no (?:output|matches(?: found)?|files? found|results?(?: found)?|content|stdout)|(?:bash|command|tool|shell)[\w ]{0,30}(?:with no output|no output|successfully)|empty|your command ran successfully and did not produce any output|(?:keine (?:ausgabe|treffer))|aucune? (?:sortie|résultat)|sin (?:salida|resultados)|没有输出|无输出|出力なし)\.?[)\]>]?\.?$/i
+  /^[([<]?(?:tool did not return anything|no (?:output|matches(?: found)?|files? found|results?(?: found)?|content|stdout)|(?:bash|command|tool|shell)[\w ]{0,30}(?:with no output|no output|successfully)|empty|your command ran successfully and did not produce any output|(?:keine (?:ausgabe|treffer))|aucune? (?:sortie|résultat)|sin (?:salida|resultados)|没有输出|无输出|出力なし)\.?[)\]>]?\.?$/i
 export const SAYS_OK = /success/i
 /** A search that found nothing. */
-export const NO_MATCH = /^no (?:matches|matching|results|files|items|entries)\b/i
+export const NO_MATCH = /^(?:found )?(?:no|0) (?:\S{1,30} ){0,3}?(?:match|result|file|item|entr|found\b)/i
+/** Lines of a client above the output of a call. */
+export const HEADER =
+  /^(?:[^\n]{0,300}\n){1,8}?\s{0,40}(?:Command |Initial )?(?:Output|output so far):?[ \t]{0,40}(?:\n|$)/
+/** A call that was still running when its result was written, or whose output nobody saw. */
+export const RUNNING =
+  /\b(?:process|script|command|step|task|job)? ?(?:is )?(?:still |now )?(?:running|executing|started) (?:in|with|as) (?:the |a )?(?:background|terminal|user's terminal|session|cell)|\bstill (?:running|executing|creating|waiting)\b|\bbackground (?:command|task|process|job|shell)\b.{0,20}\bID\b|^status: (?:running|pending)|\bprocess is running\b|\bno new output after\b|\bmoved to the background\b|\boutput could not be captured\b/i
 /** Text that clients print after the output of a command. */
 export const FOOTER =
   /^(?:\(?(?:open file|current directory)\b|bash-?[\d.]*[$#]|\[(?:jupyter|python interpreter|current working directory|file:)|<\/?[\w-]{1,40}>$|\[showing \d|\(elapsed\b)/i
@@ -120,94 +135,62 @@ const MARKS = '(?:<\\/?[\\w:-]{1,40}>|[^\\p{L}\\p{N}\\s]|\\s){0,8}'
 const beginning = (...wordings: readonly string[]): RegExp =>
   new RegExp(`^${MARKS}(?:${wordings.join('|')})`, 'iu')
 
-/** The client, a person or a limit stopped the call. */
-export const STOPPED = beginning(
-  'permission to use\\b.{0,300}\\bdenied',
-  '\\S{1,40} requested permissions? to ',
-  '(?:PreToolUse|PostToolUse)\\S{0,60} hook',
-  'exec_command failed\\b',
-  'aborted by (?:the )?user',
-  "(?:the )?user (?:rejected|denied|declined|cancell?ed|doesn['’]t want|does not want|chose not)",
-  '\\[?request interrupted',
-  '(?:the )?(?:command|operation|tool|call|script)\\b.{0,200}\\b(?:was (?:automatically )?cancell?ed|timed out|is not supported by)',
-  '(?:the )?(?:tool|function|command|operation|request|action|call|permission)s?(?: \\S{1,60})? (?:was |were |has been |execution )?(?:rejected|denied|cancell?ed|aborted|failed|timed out|interrupted|not (?:allowed|permitted|found|available))',
-  '(?:command |execution |request |operation )?timed? ?out\\b',
-  'file has (?:been modified since|not been read)',
-  'file content \\(.{0,40}\\) exceeds',
-  'access to \\S{1,300} is blocked',
-  'the \\S{1,40} tool was called with invalid',
-  '(?:command )?blocked by\\b|hook \\S{1,60} denied|(?:this )?(?:command|action|tool|operation) requires .{0,40}approval',
-  '(?:aborted|interrupted|cancell?ed)(?::|$| ·)|skipped: ',
-  '.{1,60} (?:did not respond within|is not connected|deadline exceeded|session was killed)',
-  'model tried to call unavailable',
+/** The first words of a remark of the client about the call. */
+export const CLIENT = beginning(
+  '(?:(?:the|this|your|mcp|proposed|pretooluse|posttooluse) ){0,3}(?:user|tool|command|operation|permission|request|access|call|action|script|execution|approval|agent|hook|edit|patch|file|path|model|session|process|string)s?\\b',
+  '(?:timed? ?out|cancell?ed|aborted|interrupted|rejected|blocked|denied|declined|skipped|refused|failed)\\b',
 )
 
 /** The first line of a report of failure. */
 export const HEADING = beginning(
   '(?:[a-z]{2,20} )?errors?(?: -?\\d{1,6})?(?: (?:in|at|near|on) [^\\s:][^:]{0,200})?:(?!:)(?! ?(?:\\(?none|0\\b|\\{))',
   'error\\b(?!"?\\s*:\\s*(?:""|null|false|\\[\\]|0\\b|\\(?none))(?!\\s*(?:[=.(;,|/-]|::|=>|handling|messages?\\b|classes|codes?\\b|logs?\\b|reporting|pages?\\b))',
-  '(?!no |without )(?:[a-z]{2,20} ){2,3}error: \\S',
-  '(?:ran into )?\\[Errno -?\\d',
   '(?:success|ok)[\'"]?\\s?[:=]\\s?false\\b|status[\'"]?\\s?[:=]\\s?[\'"]?error\\b',
   '[a-z_]\\w{0,60}(?:error|exception)\\b\\s*[:(\\[](?![\'"])',
   'traceback \\(most',
   '(?:fatal|ödesdigert|onulmaz)\\s?: ?',
   'panic: ',
-  'fail(?:ed|ure)(?: to\\b|:| with\\b| at\\b| because\\b)',
-  '(?:script|request|call|query|build|download|upload|search|navigation|connection|authentication|validation) failed\\b',
-  '(?:[\\w-]{2,30} ){1,4}failed: |<[\\w-]{0,30}error[\\w-]{0,30}>|\\w{2,30} failed: ',
   'E(?:NOENT|ACCES|PERM|ISDIR|NOTDIR|MFILE|XIST|CONNREFUSED|CONNRESET|TIMEDOUT|NOTFOUND|IO|BUSY)\\b',
   'net::ERR_|(?:HTTP )?(?:[45]\\d\\d) (?:[A-Z][a-z]|client error|server error)|HTTP(?:\\/[\\d.]{1,3})? [45]\\d\\d\\b',
-  '(?:[a-z-]{2,30} ){1,3}failed\\W{0,3}$',
-  'No sufficiently similar match',
-  'Fehlgeschlagen|Échec|Fallo|Falha|Сбой',
+  "(?:could not|couldn['’]t|cannot|can['’]t|unable to|not able to) ",
   '(?:Fehler|Schwerwiegend|Erreur|Erro|Errore|Ошибка|Błąd|Hata|Fout|Fel|(?:致命)?错误|錯誤|エラー|오류|에러)[^\\S\\n]{0,2}[:：]',
-  '[\\u3400-\\u9fff]{0,8}(?:失败|失敗)|[\\u3040-\\u30ff\\u3400-\\u9fff]{1,12}に失敗',
+  "(?:[\\w'-]{1,30} ){0,4}fail(?:ed|ure)\\b(?!.{0,3}[:=] ?0)|[\\u3040-\\u9fff]{0,12}(?:失败|失敗)",
 )
 
 /** The first line of a program that could not show stored text. */
 export const FATAL =
   /^(?:fatal|schwerwiegend|致命错误|ödesdigert|onulmaz|error|parse error|error from server)(?:\b.{0,40})?\s?(?:: |：)/i
 
-/** Refusals of tools, editors and sandboxes. */
-export const REFUSED = beginning(
-  '(?:access|permission)s? denied',
-  'no replacement',
-  'no such (?:file|tool|command|function)',
-  '(?:your )?(?:proposed )?edit (?:has introduced|was not|has not|could not|did not)',
-  'no (?:exact )?match(?:es)? (?:was |were )?found (?:in|for) ',
-  'unrecognized \\w+: |(?:unknown|unrecognized|unsupported|invalid|missing|illegal) (?:\\S{1,30} ){0,2}(?:tool|command|argument|parameter|option|input|path|function|arguments|request|skill|service|field|key|user|id)\\b',
-  '(?:the )?(?:(?:file|directory|absolute|relative|input|path|parameter|argument|params?|value)\\S{0,10} ){1,3}(?:must|should) (?:be|have|match|start)\\b',
-  "(?:could not|couldn['’]t|cannot|can['’]t|unable to|failed to|not able to) ",
-  '(?:InputValidationError|unauthori[sz]ed|forbidden)\\b',
-  "(?:the )?(?:file|directory|path|folder) (?:\\S{1,200} )?(?:does not exist|doesn['’]t exist|not found|has not been read)",
-  '(?:the )?connection to .{1,80} (?:was )?refused',
-  'rate limit exceeded|quota exceeded|too many requests',
-  '⛔|❌|✗|✘',
+/**
+ * What did not happen, in a sentence: a failure or a refusal, a negation of what tools do, an argument that is missing or wrong. Negations
+ * are those of the grammar of each language, because every tool has its own words. `0 failed` and `no errors` are none.
+ */
+export const FAILS = new RegExp(
+  [
+    '(?<![\\p{L}\\d])(?<!\\b(?:0|no|none|zero|without) )(?:fail(?:ed|ure|s)?(?!["\']?\\s?[:=]\\s?["\']?0)|cancell?ed|aborted|interrupted|timed[ -]?out|time-?out|exceed(?:ed|s)|(?<![:=] )(?:denied|rejected|refused|declined|blocked|forbidden|disallowed|prohibited|killed)|unauthori[sz]ed|un(?:supported|recogni[sz]ed|reachable|available)|malfunction\\w*)(?!\\p{L})',
+    "\\b(?:cannot|can['’]t|can only|could(?: not|n['’]t)|unable|would not|won['’]t|did(?: not|n['’]t)|do(?:es)?(?: not|n['’]t) (?:exist|match|appear|have|support|allow|want))\\b",
+    "(?:\\bnot|n['’]t) (?:been |be |a |an |yet |currently |\\w+ or ){0,2}(?:\\w{2,20}(?:ed|ible|able|[uo]wn|lid|ful|stood)|found|given|possible|unique|match|read|running|enough|sent|made|written|edited|respond|conform)\\b",
+    '\\b(?:no|nothing) (?!errors?\\b|problems?\\b|issues?\\b|warnings?\\b|failures?\\b|diagnostics\\b|longer\\b)(?:(?:such|active|access|permission|replacements?|changes?|edits?|(?:sufficiently |exact |close )?match(?:es|ing)?|page|is|was|to)\\b|(?:\\S{1,30} ){1,3}(?:found|exists?|available|\\w{3,20}ed)\\b)',
+    '\\b(?:is|are|was|were|has|have) (?:been |no longer )?(?:invalid|unknown|missing|locked|expired|revoked|disabled|sold out|out of stock|empty|malformed|already)\\b|\\bmust (?:be|not|have|match|start|contain)\\b|\\bshould (?:be|have)\\b|\\b(?:is|are) (?:a )?required\\b|\\brequired (?:for|to|by|when|field|parameter|argument)\\b|\\brequire[sd]?\\b.{0,30}\\b(?:approval|permission|confirmation|authenti)|\\bapproval required\\b',
+    '^(?:\\S{1,40} ){0,4}(?:invalid|incorrect|illegal|unknown|missing|insufficient|conflict|expired|unexpected|too many|rate limit|quota|limit)(?![a-z])|^skipped\\b|^(?:\\S{1,20} )?(?:sorry|unfortunately)\\b|\\bnever \\w+ed\\b|\\bproduced no\\b|\\bHTTP[ /]?[45]\\d\\d\\b|\\bwent wrong\\b|\\bdisabled (?:[([]|for|by|in|on|because|at)|\\bsyntax error\\b|\\btoo many requests\\b|\\b(?:multiple|several) (?:occurrences|matches)|\\b(?:matches|occurrences) of\\b.{0,60}\\bbut\\b|\\bno longer exists|\\bfile has been modified since\\b',
+    '\\b(?:an|the following|with|this|reported|returned|unexpected|internal|tool|invoke|server|[1-9]\\d{0,3}|[1-9]\\d{0,3} \\w{1,20}) (?:\\w{1,20} )?errors?\\b|\\berror(?: (?:occurred|code|calling|executing|while|invoking|processing|response)|\\s?[:：])',
+    'nicht \\p{L}{2,20}(?:t|en|bar|lich|ig)\\b|\\bkein(?:e|en)? .{0,40}(?:gefunden|vorhanden|angegeben)|ungültig|verweigert|ab(?:gelehnt|gebrochen)|gesperrt|fehlgeschlagen|zeitüberschreitung|\\bleider\\b|\\b(?:fehlt|erforderlich)\\b',
+    "introuvable|refusé|interdit|bloqué|impossible|\\bn['’](?:a|est|ont|existe) pas|\\bne (?:peut|sont|doit) |délai .{0,20}dépassé|échou|désolé|invalide|manquant|\\brequis|\\bdoi(?:t|vent) être",
+    '\\bno (?:se|es|está|existe|puede|pudo|hay|encontrad\\w|permitid\\w|autorizad\\w|disponible|válid\\w)\\b|rechazad|denegad|bloquead|cancelad|inválid|agotado|\\berror al|\\b(?:debe|deve) (?:ser|tener|ter)|\\bfaltan?\\b|requerid|obligatori|obrigat',
+    'não (?:é|está|existe|pode|foi|há|encontrad|permitid|autorizad|disponível)|recusad|negad[ao]|falhou|\\bnon (?:è|esiste|può|trovat|consentit|autorizzat|disponibil)|negato|rifiutat|scaduto|bloccat|\\bnu (?:e|este|se|poate|a fost|există)\\b|\\btrebuie\\b',
+    '\\bне (?:найден|удалось|разреш|доступ|может|указан|поддерж|является|вдалося|знайдено)|\\bнельзя\\b|отклонен|отказано|запрещ|превышено|ошибка|помилка|недопустим|отсутствует|\\bnie (?:można|znaleziono|udało|istnieje)|\\bbrak\\b|nieprawidł|bulunamadı|geçersiz|başarısız|reddedildi|\\bniet (?:gevonden|toegestaan|beschikbaar|mogelijk)|ongeldig|mislukt|geweigerd|\\b(?:gagal|ditolak)\\b|\\btidak (?:dapat|bisa|ditemukan|valid)|không (?:thể|tìm|tồn|hợp)|thất bại|فشل|خطأ|غير \\p{L}+|تعذر|विफल|त्रुटि|अमान्य|ล้มเหลว|ไม่(?:สามารถ|พบ|มี)',
+    '未(?!来)|不(?:存在|能|可|支持|允许|正确|合法|足)|找不到|没有找到|無法|无法|无效|無効|拒绝|拒否|失败|失敗|超时|超過|太[大长多]|过[大长]|为空|错误[:：]|缺少|禁止|被取消|权限不|需要.{0,10}(?:确认|授权|登录)|見つかりません|(?<!エラーは|問題は|問題)(?:でき|あり|され(?:てい)?)ません|タイムアウト|中止|찾을 수 없|거부|할 수 없|실패|(?<!오류가 |문제가 )없습니다|지 않|못[했합]|불가|초과|오류[:가]|취소',
+    '⛔|❌|✗|✘|<faultcode>|\\[Errno -?\\d',
+  ].join('|'),
+  'giu',
 )
-
-/** An editor that changed nothing. */
-export const NOT_CHANGED =
-  /\[Errno -?\d|\bno (?:replacement|changes?) (?:was|were)?\b|\bno changes\b|\bnot (?:found|unique|match|applied|been (?:applied|read|edited|written))\b|\b(?:did|does|do) not (?:appear|exist|match)\b|\bno (?:sufficiently similar )?match|\bmultiple (?:occurrences|matches)|\b(?:matches|occurrences) of\b.{0,60}\bbut\b|\bhunk\b.{0,40}\bfailed|\bfailed to\b|\bhas (?:introduced|not)\b|\bnew syntax error|\bverification failed|\b(?:could not|couldn['’]t|cannot|unable to)\b|\brejected\b|nicht gefunden|introuvable|no se encontr|não encontrad|non trovat|не найден|未找到|找不到|没有找到|見つかりません|찾을 수 없/i
-export const CHANGED =
-  /\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed)\b|^@@ |^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|已更新|已保存|已创建|已写入|保存しました|更新しました|作成しました|완료|성공|저장/i
+/** What happened, in a sentence. */
+export const DONE =
+  /\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed?|sent|found|noted|started|opened|stored|changes were made|passed)\b|^@@|^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|已更新|已保存|已创建|已写入|保存しました|更新しました|作成しました|완료|성공|저장/i
 
 /** A page other than the requested one. */
 export const NO_PAGE =
   /^(?:#{1,3} )?(?:[45]\d\d\b|page not found|just a moment|access denied|our systems have detected|attention required|verify(?:ing)? you are human)|\b(?:unusual traffic|captcha)\b|robots\.txt\b.{0,200}\bnot allowed|<title>\s*(?:[45]\d\d|Access denied)|status code [45]\d\d|\bare disabled for this\b/i
-
-/** A refusal by a service, in its first sentence. */
-export const NOT_DONE = new RegExp(
-  [
-    "\\b(?:not found|does not exist|doesn['’]t exists?|do not exist|not (?:allowed|permitted|authori[sz]ed|supported|eligible|valid)|is invalid|(?:was|were) (?:not|declined)|declined|insufficient (?:funds|balance|stock)|has expired|requires .{0,40}approval|out of stock|matches that|must be an? (?:integer|number|string|list|valid)|exceeds the (?:limit|maximum)|is disabled for|(?:key|token|login|authentication|argument|parameter|field) (?:is|are) required|unauthori[sz]ed|timed out|quota exceeded|too many requests)\\b",
-    "^[^.:;]{0,80}\\b(?:failed to|has failed|was (?:denied|refused|rejected)|cannot be|could not|couldn['’]t|can['’]t (?:process|complete|help))\\b",
-    '\\b(?:no (?:such|user|order|reservation|record|customer|account)\\b.{0,30}(?:found|exists?)|something went wrong|are disabled for this|cannot execute|rate limit)\\b',
-    "^(?:i['’]m |we are )?(?:sorry|unfortunately),? .{0,80}\\b(?:can['’]t|cannot|unable|wrong|could not)\\b",
-    "\\b(?:nicht gefunden|ungültig|verweigert|konnten? nicht|introuvable|refusé|n['’]a pas pu|no encontrad|denegad|no se (?:pudo|pudieron|encontr)|não (?:encontrad|foi possível)|negad[ao]|non (?:trovat|è stato possibile)|negato)",
-    '\\bleider\\b|désolé|rechazad|recusad|отклонен|не найден|отказано|не удалось|未找到|不存在|找不到|无效|拒绝|失败|見つかりません|無効|拒否|失敗しました|できません|찾을 수 없|거부|할 수 없|실패|<faultcode>',
-  ].join('|'),
-  'iu',
-)
 
 /*
  * The output of a command
@@ -218,8 +201,8 @@ export const COMMAND_FAILED = new RegExp(
   [
     '^make(?:\\[\\d+\\])?: \\*\\*\\*|\\bError \\d+$',
     '^npm (?:ERR!|error )|^ERR_PNPM|^error Command failed|\\bELIFECYCLE\\b|^Node\\.js v\\d',
-    '^[\\w./-]{0,200}(?:[:(,]\\d{1,7}){0,3}\\)?:? ?-? ?(?:fatal )?(?:error|Fehler|erreur|ошибка|错误|エラー|오류)(?: [A-Z]{1,4}\\d+|\\[\\w+\\])?:(?!\\s*0\\b)',
-    '^(?:\\./)?[\\w./-]{1,200}\\.go:\\d+:\\d+: (?!warning)',
+    '^[\\w./\\\\-]{0,200}(?:[:(,]\\d{1,7}){0,3}\\)?:? ?-? ?(?:fatal )?(?:error|Fehler|erreur|ошибка|错误|エラー|오류)(?: [A-Z]{1,4}\\d+|\\[\\w+\\])?:(?!\\s*0\\b)',
+    '^(?:\\./)?[\\w./\\\\-]{1,200}\\.go:\\d+:\\d+: (?!warning)',
     '^error(?:\\[\\w+\\])?: (?!0\\b|none)|^Error: (?!\\(none)|^(?:fatal|panic|FATAL|ERROR|致命错误|ödesdigert|onulmaz)\\s?(?:: |：)|^E: |^CMake Error|^Uncaught \\w+|^unknown (?:flag|option|command)\\b|^Aborting$|\\baborted due to\\b|\\bDeployment failed\\b|^An error occurred|^SQLSTATE\\[|^Schwerwiegend: ',
     '^\\[?(?:[\\w.]{1,80}\\.)?[A-Z]\\w{0,60}(?:Error|Exception|Interrupt|Exit)(?: \\[\\w+\\])?(?::|$)',
     '^(?:E {2,8}|\\*\\* )\\(?\\w+(?:Error|Exception|error)',
@@ -229,20 +212,19 @@ export const COMMAND_FAILED = new RegExp(
     '\\b(?:pre-commit|validation|verification|compilation|build|check|lint(?:ing)?|hook|task|job|test run|command|process|execution) (?:has )?(?:validation )?(?:failed|aborted|timed out|was killed)\\b',
     '\\b(?:failed because|test failed$|was refused\\b|terminated command after|requirements could not be resolved|is not logged in|are not logged into)',
     '^(?:Segmentation fault|Killed|Aborted|Terminated|Bus error|Illegal instruction)\\b|\\(core dumped\\)|^Signal: \\w',
-    '^(?:Command|Execution) (?:aborted|failed|timed out|was aborted|was interrupted)|\\[The command timed out',
-    '\\btest result: FAILED|^error: could not compile|^No test files found|^No tests found',
-    '^would reformat |^\\[warn\\] Code style issues|^Diff in |^There is no tracking information',
     '^error: Your local changes|^CONFLICT \\(|^Automatic merge failed|^KONFLIKT|fehlgeschlagen;|^КОНФЛИКТ',
     '^(?:Fehler|Erreur|Erro|Errore|Ошибка|错误|エラー|오류) ?[:：]|\\d 个错误$|^エラー\\d+個',
     '^Usage: |^usage: |\\([A-Z]\\w{2,60}Error\\)$|^PHP (?:Fatal|Parse) error|\\bsyntax error near\\b|\\bpanicked at\\b|^Unhandled exception|^zsh: no matches found',
   ].join('|'),
 )
+/** The last line of a program that could not do something. */
+export const UNABLE = /^(?:cannot|could not|couldn['’]t|unable to|failed to)\b/i
 /** Lines that look like a failure of the command but report none. */
 export const HARMLESS =
   /dependency resolver does not currently take into account|^checking \S|\bexpected failures?=|\b0 (?:errors?|failures?|failed)\b(?!.{0,80}\b[1-9]\d* (?:failed|failures?|errors?))/i
 /** A nonzero count of failures. */
 export const FAILED_COUNT =
-  /(?<![\w.,/-])(?!0\b)\d{1,6} (?:tests? |specs? |suites? |examples?, ?)?(?:failed|failures?|failing|errors?|errored|Fehler)\b(?![./])|\bfound (?!0\b)\d{1,6} (?:errors?|problems?|issues?)|✖ (?!0\b)\d{1,6} problems?|\b(?:fail(?:ed|ures?)?|errors?)[:=] {0,6}(?!0\b)\d{1,6}\b(?!\.)|^(?!0\b)\d{1,6} issues:|^[#ℹ] fail (?!0\b)\d/i
+  /(?<![\w.,/=-])(?!0\b)\d{1,6} (?:tests? |specs? |suites? |examples?, ?)?(?:failed|failures?|failing|errors?|errored|Fehler)\b(?![./])|\bfound (?!0\b)\d{1,6} (?:errors?|problems?|issues?)|✖ (?!0\b)\d{1,6} problems?|\b(?:fail(?:ed|ures?)?|errors?)[:=] {0,6}(?!0\b)\d{1,6}\b(?!\.)|^(?!0\b)\d{1,6} issues:|^[#ℹ] fail (?!0\b)\d/i
 /** Counts that are not of failures: repaired and expected failures. */
 export const NOT_A_COUNT = /\(\d+ fixed, 0 remaining\)|\bexpected failures?=|\(0 errors?, \d+ warnings?\)/i
 /** A report of complete success. */

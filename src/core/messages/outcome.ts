@@ -1,5 +1,5 @@
 import { headOf, tailOf } from './characters.ts'
-import { isObject, type Json, type JsonObject, parsedJson } from './json.ts'
+import { fieldOf, isObject, type Json, type JsonObject, parsedJson } from './json.ts'
 import { isFailed, type ToolResultOutput } from './message.ts'
 import * as wording from './outcome-wordings.ts'
 import { effectOf, isListingTool, type ToolNames } from './tool-names.ts'
@@ -55,6 +55,8 @@ type Kind = {
   readonly command?: string
   /** Whether the shown text consists of reports of other programs. */
   readonly quotes?: boolean
+  /** The beginnings of the words in the tool's name: `cancel_order` reports that an order was cancelled. */
+  readonly verbs?: readonly string[]
 }
 
 function kindOf({ toolName = '', input = null }: CalledTool, names: ToolNames): Kind {
@@ -79,20 +81,42 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
     return { does: quotes ? 'show' : 'run', command, quotes }
   }
   if (effect === 'read' || isListingTool(toolName)) return { does: 'show' }
-  if (wording.SHOW_TOOL.test(toolName)) return { does: 'show', quotes: true }
+  // What another agent answers is prose.
+  const isAsked = wording.ASKS.some((name) => typeof fieldOf(input, name) === 'string')
+  if (wording.SHOW_TOOL.test(toolName) || isAsked) return { does: 'show', quotes: true }
   if (effect === 'write') return { does: 'change' }
   if (isShell) return { does: 'run', command: '' }
-  return { does: wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other' }
+  const verbs = toolName
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .map((word) => word.replace(/(?:el|y)$/, '').slice(0, 5))
+  return { does: wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other', verbs }
 }
 
-/** Returns the command line that a call runs, at most its first 2,000 units; `undefined` if there is none. */
+/**
+ * Returns the command line that a call runs, at most its first 2,000 units; `undefined` if there is none. Of the source of a program that
+ * calls tools, the commands that it contains.
+ */
 export function commandIn(input: Json): string | undefined {
+  if (typeof input === 'string') return commandsInSource(input)
   if (!isObject(input)) return undefined
-  const command = own(input, 'command') ?? own(input, 'cmd') ?? own(input, 'script')
+  const command = Object.entries(input).find(([name]) => wording.COMMAND_ARGUMENT.test(name))?.[1]
   if (typeof command === 'string') return headOf(command, 2_000)
-  if (!Array.isArray(command) || !command.every((word) => typeof word === 'string')) return undefined
+  if (!Array.isArray(command) || !command.every((word) => typeof word === 'string')) {
+    const source = own(input, 'code') ?? own(input, 'input')
+    return typeof source === 'string' ? commandsInSource(source) : undefined
+  }
   // `["bash", "-lc", "npm test"]`
   return headOf(/^-\w*c$/.test(command[1] ?? '') ? (command[2] ?? '') : command.join(' '), 2_000)
+}
+
+/** `await tools.exec_command({cmd: "npm test"})` */
+function commandsInSource(source: string): string | undefined {
+  if (!source.includes('await ')) return undefined
+  const commands = Array.from(headOf(source, 20_000).matchAll(wording.SOURCE_COMMAND), ([, quoted = '']) =>
+    unescaped(quoted.slice(1, -1)),
+  )
+  return commands.length === 0 ? undefined : headOf(commands.join('\n'), 2_000)
 }
 
 /** Returns a shell command without the shell that runs it, leading changes of directory, and the redirection of its errors. */
@@ -148,7 +172,9 @@ type Fields = ReadonlyMap<string, Json>
 /** Returns the fields of a record, with names in lower case and without underscores. A longer record is data, not a report. */
 function plainFields(value: JsonObject): Fields {
   const entries = Object.entries(value).slice(0, MOST_FIELDS)
-  return new Map(entries.map(([name, field]) => [name.toLowerCase().replaceAll(/[_-]/g, ''), field as Json]))
+  return new Map(
+    entries.map(([name, field]) => [name.toLowerCase().replaceAll(/[^\p{L}\d]/gu, ''), field as Json]),
+  )
 }
 
 const MOST_FIELDS = 60
@@ -190,7 +216,6 @@ function statedIn(fields: Fields): Outcome | undefined {
   if (wording.ERRORS.some((name) => isTold(fields.get(name)))) return 'failed'
   if (wording.ERROR_CODES.some((name) => isErrorCode(fields.get(name)))) return 'failed'
   if (Number(fields.get('failed')) > 0 && fields.has('passed')) return 'failed'
-  if (fields.get('object') === 'error' || fields.get('type') === 'error') return 'failed'
   return isStored(fields) ? undefined : ofStatus(fields, found(wording.STATUSES))
 }
 
@@ -233,20 +258,33 @@ const LAST_LINES = 40
 const LINE_UNITS = 400
 /** A longer text from a tool that shows text is content, whatever its beginning. */
 const LONGEST_MESSAGE = 4_000
-/** A longer text from a service is an answer, not a refusal. */
-const LONGEST_REFUSAL = 600
 /** A longer page that begins with an error is about errors. */
 const LONGEST_ERROR_PAGE = 2_500
+/** The lines at both ends of an editor's report that say what happened. */
+const REPORT_START = 4
+const REPORT_END = 2
+/** A message of a tool, rather than an answer: its lines and units. */
+const MESSAGE_LINES = 3
+const LONGEST_SENTENCE = 400
+/** A longer text from a service is an answer, not a refusal. */
+const LONGEST_REFUSAL = 600
 /** Fewer lines are probably the whole output of a command that ends in `| head`. */
 const CUT_LINES = 10
 
-function ofText(text: string, kind: Kind): Outcome {
+function ofText(given: string, kind: Kind): Outcome {
   const { does } = kind
+  // Some logs repeat the change above its report.
+  const text = does === 'change' ? withoutDiff(given) : given
   const whole = text.length <= HEAD_UNITS + TAIL_UNITS
-  const head = (whole ? text : headOf(text, HEAD_UNITS)).replace(wording.CALL_ECHO, '')
+  const head = whole ? text : headOf(text, HEAD_UNITS)
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
   // The content of a file, the most common result.
   if (does === 'show' && kind.command === undefined && text.length > LONGEST_MESSAGE) return 'ok'
+  const fenced = text.length <= MOST_DATA ? wording.FENCED.exec(text)?.[1] : undefined
+  if (fenced !== undefined) return ofText(fenced, kind)
+  if (wording.ERROR_ELEMENT.test(head)) return 'failed'
+  const header = wording.HEADER.exec(head)?.[0]
+  if (header !== undefined) return ofFramed(header, text.slice(header.length), kind)
   const printed = text.length <= MOST_DATA ? wording.PRINTED_CONTENT.exec(text) : null
   if (printed !== null) return printed[3] === 'True' ? 'failed' : ofText(unescaped(printed[2]!), kind)
   const data = does === 'show' && !wording.ENVELOPE.test(text.slice(-60)) ? undefined : dataIn(text)
@@ -259,32 +297,62 @@ function ofText(text: string, kind: Kind): Outcome {
   // A heading such as "### Result", or the title of a page, may precede the message.
   const title = does === 'fetch' ? wording.PAGE_TITLE : /^#{2,4} /
   const opening = first.find((line) => !title.test(line)) ?? ''
-  const isMessage = !isShown || text.length <= LONGEST_MESSAGE
-  if (isMessage && wording.STOPPED.test(opening)) return 'failed'
   if (isShown && wording.NO_MATCH.test(opening)) return 'ok'
   const code =
     does === 'show' && kind.command === undefined ? undefined : exitCode(first, last, does !== 'run')
   if (code !== undefined) return code === 0 ? 'ok' : 'failed'
-  if (isMessage && (wording.REFUSED.test(opening) || isHeading(opening, text, kind))) return 'failed'
+  if (!isShown && [opening, last.at(-1) ?? ''].some((line) => wording.RUNNING.test(line))) return 'unknown'
+  const isMessage = !isShown || text.length <= LONGEST_MESSAGE
+  if (isMessage && isHeading(opening, text, kind)) return 'failed'
+  // The client, or a person, says what became of the call.
+  const isRemark = wording.CLIENT.test(opening) && (!isShown || text.length <= LONGEST_ERROR_PAGE)
+  if (isRemark && verdict(opening, kind) === 'failed') return 'failed'
+  const isShort = whole && last.length <= MESSAGE_LINES && text.length <= LONGEST_SENTENCE
+  const told = verdict(opening, kind)
   switch (does) {
     case 'show':
-      return last.length <= 3 && (last.every(isProgramError) || last.some((line) => isOfProgram(line, kind)))
-        ? 'failed'
-        : 'ok'
     case 'fetch':
       if (last.length <= 3 && last.some((line) => isOfProgram(line, kind))) return 'failed'
+      if (isShort && told === 'failed' && mayBeTold(opening, last, kind)) return 'failed'
+      if (does === 'show') return last.length <= 3 && last.every(isProgramError) ? 'failed' : 'ok'
       if (kind.command !== undefined && wording.NO_CONNECTION.test(last.at(-1) ?? '')) return 'failed'
       return text.length <= LONGEST_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
     case 'change':
-      return ofReport([...first, ...last])
+      return ofReport([...first.slice(0, REPORT_START), ...last.slice(-REPORT_END)], kind)
     case 'run':
+      // One line, or a remark in brackets, may be the client's.
+      if (
+        (isShort && last.length === 1 && !wording.PRINTS.test(kind.command ?? '')) ||
+        /^(?:\[[^\]]*\]?$|[❌⛔])/.test(opening)
+      ) {
+        if (told === 'failed') return 'failed'
+      }
       return ofPrinted(first, last, kind)
     case 'other':
-      if (!wording.NOT_DONE.test(opening)) return 'ok'
-      return text.length < LONGEST_REFUSAL || first.some((line) => wording.HEADING.test(line))
-        ? 'failed'
-        : 'ok'
+      return text.length <= LONGEST_REFUSAL && told === 'failed' ? 'failed' : 'ok'
   }
+}
+
+/** Returns whether what is shown may be a message: of a tool that quotes others, only one line without a speaker. */
+function mayBeTold(opening: string, last: readonly string[], { command, quotes }: Kind): boolean {
+  return quotes !== true || (command === undefined && last.length === 1 && !/^(?:I|we)\b/i.test(opening))
+}
+
+function withoutDiff(text: string): string {
+  const start = text.indexOf('```diff\n')
+  const end = start < 0 ? -1 : text.indexOf('\n```', start)
+  return end < 0 ? text : text.slice(0, start) + text.slice(end + 4)
+}
+
+/** The outcome of a result with lines of the client above the output. */
+function ofFramed(header: string, printed: string, kind: Kind): Outcome {
+  const lines = filledLines(header, 8)
+  const code = exitCode(lines, lines, false)
+  if (code !== undefined) return code === 0 ? 'ok' : 'failed'
+  if (lines.some((line) => wording.RUNNING.test(line))) return 'unknown'
+  if (lines.some((line) => verdict(line, kind) === 'failed')) return 'failed'
+  const outcome = ofText(printed, kind)
+  return outcome === 'unknown' && kind.does === 'change' ? ofReport(lines, kind) : outcome
 }
 
 /** Returns whether the first line begins a report of failure rather than a shown file or log. */
@@ -296,12 +364,31 @@ function isHeading(opening: string, text: string, { does, command = '', quotes }
 }
 
 /** The outcome of an editor's report: the first line with text decides, because the changed text may follow. */
-function ofReport(lines: readonly string[]): Outcome {
+function ofReport(lines: readonly string[], kind: Kind): Outcome {
   for (const line of lines) {
-    if (wording.NOT_CHANGED.test(line) || isProgramError(line)) return 'failed'
-    if (wording.CHANGED.test(line)) return 'ok'
+    const found = isProgramError(line) ? 'failed' : verdict(line, kind)
+    if (found !== undefined) return found
   }
   return 'unknown'
+}
+
+/** The end of a sentence, and what it quotes. */
+const SENTENCE = /^.{20,400}?[.!。](?=\s|$)/
+const QUOTED = /"[^"]{0,300}"|`[^`]{0,300}`|“[^”]{0,300}”|(?<![\w])'[^']{1,300}'(?!\w)/g
+
+/** What the first sentence of a line says happened to the call: what it says first. Neither quotations nor the call's own verb fail. */
+function verdict(line: string, { verbs = [] }: Kind): Outcome | undefined {
+  // An entry of a list or of a log is not a message.
+  if (/^(?:\d+[.)]\s|[-*•] |\d{4}-\d\d)/.test(line)) return undefined
+  const said = (SENTENCE.exec(line)?.[0] ?? line).replaceAll(QUOTED, '""')
+  const done = wording.DONE.exec(said)?.index ?? Number.POSITIVE_INFINITY
+  for (const { 0: word, index } of said.matchAll(wording.FAILS)) {
+    if (index > done) return 'ok'
+    const last = word.slice(word.lastIndexOf(' ') + 1).toLowerCase()
+    if (!last.endsWith('ed') || !verbs.some((verb) => verb.length > 2 && last.startsWith(verb)))
+      return 'failed'
+  }
+  return done < Number.POSITIVE_INFINITY ? 'ok' : undefined
 }
 
 /** The number of lines above a report of success that belong to it. */
@@ -318,11 +405,10 @@ function ofPrinted(first: readonly string[], last: readonly string[], kind: Kind
   if (passed >= 0)
     return worded > passed || (counted >= 0 && counted > passed - REPORT_LINES) ? 'failed' : 'ok'
   if (worded >= 0 || counted >= 0 || wording.HEADING.test(first[0] ?? '')) return 'failed'
-  if (wording.REFUSED.test(last.at(-1) ?? '')) return 'failed'
-  if (last.length <= 12 && last.some(isProgramError)) return 'failed'
   if (last.length <= 5 && [first[0], last.at(-1)].some((line) => isOfProgram(line ?? '', kind)))
     return 'failed'
   if (isProgramError(last.at(-1) ?? '') || isProgramError(first[0] ?? '')) return 'failed'
+  if (wording.UNABLE.test(last.at(-1) ?? '')) return 'failed'
   if (wording.CUT_COMMAND.test(command) && last.length >= CUT_LINES) return 'unknown'
   if (wording.UNFINISHED.test(last.at(-1) ?? '')) return 'unknown'
   return wording.TEST_COMMAND.test(command) ? 'unknown' : 'ok'

@@ -1,5 +1,6 @@
 import { headOf } from './characters.ts'
 import { typedText } from './client-markup.ts'
+import { fieldOf } from './json.ts'
 import { type Message, mediaWord, type Part, partsOf, type ToolCallPart, textsOf } from './message.ts'
 import { commandsIn, EDIT, type TextCall, type TextCommands } from './text-commands.ts'
 
@@ -22,16 +23,23 @@ export class TextAgentReader {
   #openFile: string | undefined
   /** The newest assistant text, if all of it may be a command. */
   #command = ''
+  /** The newest native calls, if their results may come as texts. */
+  #open: readonly ToolCallPart[] = []
   /** Whether the assistant has written anything yet: the task itself may look like output. */
   #hasSpoken = false
 
   read(message: Message): Message {
     if (message.role === 'assistant') return this.#readAssistant(message)
     if (message.role !== 'user') return message
+    const reported = this.#reported(message)
+    if (reported !== undefined) return reported
     const text = shownText(message)
     if (text === undefined || !this.#isObservation(message, text)) {
+      const edits = this.#waits && this.#calls.every(isBlock) ? this.#calls : []
       this.#waits = false
-      return message
+      if (edits.length === 0) return message
+      const content = [...edits.flatMap((call) => this.#pair(call, '')), ...partsOf(message)]
+      return { ...message, content } as Message
     }
     return this.#observation(text)
   }
@@ -50,6 +58,7 @@ export class TextAgentReader {
     const parts = partsOf(message)
     this.#waits = !parts.some(({ type }) => type === 'tool-call')
     this.#calls = []
+    this.#open = parts.filter((part) => part.type === 'tool-call')
     if (!this.#waits) return message
     const text = textsOf(message).join('\n')
     this.#command = text.length <= 1_000 ? text.trim() : ''
@@ -59,6 +68,29 @@ export class TextAgentReader {
     if (bare === text) return message
     const others = parts.filter(({ type }) => type !== 'text')
     return { ...message, content: [...others, { type: 'text', text: bare }] }
+  }
+
+  /**
+   * Returns a message in which texts such as `[read_file for 'a.ts'] Result: …` are the results of the newest native calls, in their order:
+   * Cline writes them so. `undefined` if it contains none.
+   */
+  #reported(message: Message): Message | undefined {
+    const open = [...this.#open]
+    this.#open = []
+    if (open.length === 0 || typeof message.content === 'string') return undefined
+    const content: Part[] = []
+    for (const part of message.content) {
+      const [echo = '', name = ''] = part.type === 'text' ? (ECHO.exec(headOf(part.text, 2_000)) ?? []) : []
+      const at = open.findIndex(({ toolName }) => toolName === name)
+      const [call] = echo === '' ? [] : open.splice(Math.max(at, 0), 1)
+      if (part.type !== 'text' || call === undefined) {
+        content.push(part)
+        continue
+      }
+      const output = { type: 'text', value: bareResult(part.text) } as const
+      content.push({ type: 'tool-result', toolCallId: call.toolCallId, toolName: call.toolName, output })
+    }
+    return content.some(({ type }) => type === 'tool-result') ? { ...message, content } : undefined
   }
 
   #isObservation(message: Message, text: string): boolean {
@@ -74,8 +106,8 @@ export class TextAgentReader {
     if (this.#form !== 'shell' && isLabelled(head)) return true
     // After a thought and an action, a sentence may report the result.
     if (this.#form === 'thought') return !addressesSomeone(text)
-    // A person may also write after a command.
-    if (looksWritten(text)) return false
+    // A person may also write after a command, and nothing but a console reports the edits of blocks.
+    if (looksWritten(text) || this.#calls.every(isBlock)) return false
     return this.#observed > 0 || this.#form === 'marked'
   }
 
@@ -83,7 +115,7 @@ export class TextAgentReader {
     this.#openFile = OPEN_FILE.exec(text.slice(-1_000))?.[1] ?? this.#openFile
     const calls = this.#callsOf(text)
     this.#waits = false
-    const printed = text.replace(HEADING, '')
+    const printed = bareResult(text)
     const edits = calls.filter(({ toolName }) => toolName === EDIT)
     const [other = CONSOLE_CALL] = calls.filter(({ toolName }) => toolName !== EDIT)
     const [only] = edits
@@ -112,6 +144,11 @@ export class TextAgentReader {
   }
 }
 
+/** Returns whether a call is a search and replace block. */
+function isBlock({ toolName, input }: TextCall): boolean {
+  return toolName === EDIT && fieldOf(input, 'old_string') !== undefined
+}
+
 const CONSOLE_CALL: TextCall = { toolName: 'console', input: {} }
 
 /** Returns the text of a message that contains only texts, images and files; images and files are replaced with words. */
@@ -138,9 +175,11 @@ function namesOf({ metadata = {} }: Message): string[] {
 const PRINTER =
   /console|terminal|shell|environment|observation|executor|interpreter|^tools?$|tool_?(?:result|output)/i
 
+/** The beginning of a result of Cline: its call. */
+const ECHO = /^\s*\[([\w-]{1,60})(?: (?:for|in) [\s\S]{0,1900}?)?\] Result:\s*/
 /** The beginning of an observation. */
 const OBSERVED =
-  /^\s*(?:```xml\s*)?(?:(?:observation|execution result|(?:tool|function|command|execution|code) (?:output|results?|response))s?\b[^\n]{0,120}:|EXECUTION RESULT of \[|(?:New Terminal Output|Current Terminal (?:Screen|State)):|✿RESULT✿|<[|｜]\S{0,20}(?:observation|outputs?)|\[TOOL_RESULTS\]|```tool_outputs?|exitcode: -?\d|Previous response had |\[[\w-]{1,60}(?: for [^\n]{0,300}?)?\] Result:|<(?:(?:tool|function|command|code|execution|search)_(?:outputs?|responses?|results?)|observation|output|returncode|stdout|stderr|result)\b|Your command ran successfully|The code above was executed |The tool execution failed|\[File: [^\n]{1,300} \(\d+ lines total\)\])/i
+  /^\s*(?:```xml\s*)?(?:(?:observation|execution result|(?:tool|function|command|execution|code) (?:output|results?|response))s?\b[^\n]{0,120}:|EXECUTION RESULT of \[|(?:New Terminal Output|Current Terminal (?:Screen|State)):|✿RESULT✿|<[|｜]\S{0,20}(?:observation|outputs?)|\[TOOL_RESULTS\]|```tool_outputs?|exitcode: -?\d|Previous response had |\[[\w-]{1,60}(?: (?:for|in) [\s\S]{0,1900}?)?\] Result:|<(?:(?:tool|function|command|code|execution|search)_(?:outputs?|responses?|results?)|observation|output|returncode|stdout|stderr|result)\b|Your command ran successfully|The code above was executed |The tool execution failed|\[File: [^\n]{1,300} \(\d+ lines total\)\])/i
 /** The end of an observation: the prompt of a shell, the status of a process. */
 const PRINTED =
   /\n\(Current directory: [^\n]{0,300}\)\s*(?:\([^\n]{0,200}\)\s*)?bash-[\d.]*\$[^\n]{0,200}$|\[(?:The )?[Cc]ommand (?:finished|completed) with exit code -?\d+\.?\]\s*$/
@@ -176,7 +215,13 @@ function resultsIn(text: string): string[] {
   return pieces.length % 2 === 0 ? [] : pieces.filter((_, at) => at % 2 === 1).map((piece) => piece.trim())
 }
 
-/** A label that is not part of the result. After it, the result shows whether the call failed. */
+/** Returns a result without the label above it and the state of the client's editor below it: they would hide whether the call failed. */
+function bareResult(text: string): string {
+  const state = text.lastIndexOf('<environment_details>')
+  const echo = ECHO.exec(headOf(text, 2_000))?.[0] ?? ''
+  return (state < 0 ? text.slice(echo.length) : text.slice(echo.length, state).trimEnd()).replace(HEADING, '')
+}
+
 const HEADING = /^\s*(?:observation(?: \d{1,4})?|观察|command [\w.-]{1,60} returned)[:：]\s*/i
 const OPEN_FILE = /\(Open file: (?!n\/a)([^\n()]{1,300})\)/
 

@@ -131,8 +131,17 @@ function callOf({ name, body }: Element): TextCall | undefined {
   return Object.keys(input).length === 0 ? undefined : { toolName: shell ?? name, input }
 }
 
-function fieldsIn(body: string): { readonly [name: string]: string } {
-  return Object.fromEntries(elementsOf(body).map((field) => [field.name, field.body.trim()]))
+/** Returns the fields of an element; fields in fields as records, repeated ones as a list. */
+function fieldsIn(body: string, depth = 0): JsonObject {
+  const fields: { [name: string]: Json } = {}
+  for (const { name, body: given } of elementsOf(body)) {
+    const text = given.trim()
+    const inner = depth < 3 && text.startsWith('<') && text.endsWith('>') ? fieldsIn(text, depth + 1) : {}
+    const value = Object.keys(inner).length > 0 ? inner : text
+    const before = Object.hasOwn(fields, name) ? fields[name]! : undefined
+    fields[name] = before === undefined ? value : [...[before].flat(), value]
+  }
+  return fields
 }
 
 function markedCalls(text: string): TextCall[] {

@@ -1,4 +1,4 @@
-import type { Json } from './json.ts'
+import { fieldOf, type Json } from './json.ts'
 
 /**
  * Tools that return the content of a file. Names are compared without case, `_` and `-`, and without a server's prefix:
@@ -22,72 +22,13 @@ export const READ_TOOLS: readonly string[] = [
   'notebook_read',
 ]
 
-/** Tools that create, change, move or remove a file. Compared like `READ_TOOLS`. */
-const WRITE_TOOLS: readonly string[] = [
-  'write',
-  'write_file',
-  'write_to_file',
-  'write_text_file',
-  'file_write',
-  'save_file',
-  'put_file',
-  'create_file',
-  'create_or_update_file',
-  'edit',
-  'edit_file',
-  'file_edit',
-  'multi_edit',
-  'multi_edit_file',
-  'notebook_edit',
-  'text_editor',
-  'replace',
-  'replace_in_file',
-  'replace_file_content',
-  'str_replace',
-  'file_editor',
-  'str_replace_editor',
-  'str_replace_based_edit_tool',
-  'search_replace',
-  'search_and_replace',
-  'insert_content',
-  'insert_edit_into_file',
-  'append_file',
-  'append_to_file',
-  'patch',
-  'apply_patch',
-  'apply_diff',
-  'update_file',
-  'delete',
-  'delete_file',
-  'remove_file',
-  'move',
-  'move_file',
-  'rename_file',
-  'copy_file',
-]
+/** Tools that create, change, move or remove a file: a verb by itself, a verb with `file`, and editors. Compared like `READ_TOOLS`. */
+const WRITE_TOOL =
+  /^(?:(?:multi|notebook|file)?edit|(?:file)?write|(?:str|search)?(?:and)?replace|patch|delete|move|(?:text|file|strreplace)editor|strreplacebasededittool|apply(?:patch|diff)|insertcontent|(?:write|save|put|create|createorupdate|(?:multi)?edit|update|delete|remove|move|rename|copy|append|(?:multi)?replace|insertedit)(?:to|in|into)?(?:text)?file(?:content)?)$/
 
 /** Tools that return names of files or places in files, not their content. Compared like `READ_TOOLS`. */
-const LISTING_TOOLS: readonly string[] = [
-  'ls',
-  'list',
-  'list_files',
-  'list_dir',
-  'list_directory',
-  'list_allowed_directories',
-  'directory_tree',
-  'tree',
-  'glob',
-  'glob_files',
-  'find',
-  'find_files',
-  'file_search',
-  'search_files',
-  'search_file_content',
-  'codebase_search',
-  'grep',
-  'grep_search',
-  'rg',
-]
+const LISTING_TOOL =
+  /^(?:ls|rg|list(?:files|dir(?:ectory)?|alloweddirectories)?|(?:directory)?tree|(?:glob|find)(?:files)?|search(?:files|filecontent)|grep|(?:grep|ripgrep(?:raw)?|globfile|file|codebase|semantic)search)$/
 
 /** Tools that return stored text of a conversation: those of `undertext/recall`. Compared like `READ_TOOLS`. */
 export const RECALL_TOOLS = ['search_history', 'read_history', 'open_history', 'history_notes'] as const
@@ -155,13 +96,14 @@ export function isReadTool(name: string, readTools: readonly string[] = READ_TOO
 }
 
 /** Returns whether a tool with this name changes files. */
-export function isWriteTool(name: string, writeTools: readonly string[] = WRITE_TOOLS): boolean {
-  return isNamed(name, writeTools)
+export function isWriteTool(name: string, writeTools?: readonly string[]): boolean {
+  if (writeTools !== undefined) return isNamed(name, writeTools)
+  return isOf(name, WRITE_TOOL)
 }
 
 /** Returns whether a tool with this name lists files or searches them. */
-export function isListingTool(name: string, listingTools: readonly string[] = LISTING_TOOLS): boolean {
-  return isNamed(name, listingTools)
+export function isListingTool(name: string): boolean {
+  return isOf(name, LISTING_TOOL)
 }
 
 /** Returns whether a person provides the results of a tool with this name. */
@@ -188,15 +130,54 @@ export type ToolNames = {
 /** Values of `command` with which a multi-command editor only reads. */
 const VIEW_COMMANDS: ReadonlySet<unknown> = new Set(['view', 'read', 'show'])
 
-/** Returns the effect of a call on files, by the name of its tool and, for an editor, its command. */
+/**
+ * Returns the effect of a call on files: by the name of its tool and, for an editor, its command. Unless the application names the tools
+ * that write, any call whose arguments have the shape of an edit does.
+ */
 export function effectOf(name: string, input: Json, { readTools, writeTools }: ToolNames = {}): Effect {
-  if (isWriteTool(name, writeTools)) return VIEW_COMMANDS.has(commandOf(input)) ? 'read' : 'write'
-  return isReadTool(name, readTools) ? 'read' : 'other'
+  if (isWriteTool(name, writeTools)) return VIEW_COMMANDS.has(fieldOf(input, 'command')) ? 'read' : 'write'
+  if (isReadTool(name, readTools)) return 'read'
+  return writeTools === undefined && editedFiles(input).length > 0 ? 'write' : 'other'
 }
 
-function commandOf(input: Json): unknown {
-  if (typeof input !== 'object' || input === null || !Object.hasOwn(input, 'command')) return undefined
-  return (input as { readonly command?: unknown }).command
+/** Arguments with the new text of a file or of a part of it. Compared like `READ_TOOLS`. */
+const NEW_TEXT =
+  /^(?:(?:file|code|new|full)?contents?|filetext|codeedit|new(?:str|string|text|code|source|lines?)|replace(?:ment(?:content|chunks|text|s)?|with)?|edits|changes|diff|patch|hunks)$/
+const FILE_ARGUMENTS = PATH_ARGUMENTS.filter((name) => /path|file|uri/.test(name))
+
+/**
+ * Returns the files that a call edits by the shape of its arguments: a path beside a new text, at any level (a list of changes in several
+ * files), or a patch in any text.
+ */
+export function editedFiles(input: Json, depth = 0): readonly string[] {
+  if (typeof input === 'string') return patchedFiles(input)
+  if (typeof input !== 'object' || input === null || depth > 3) return []
+  if (!Array.isArray(input)) {
+    const isNew = ([name, value]: readonly [string, unknown]): boolean =>
+      (typeof value === 'string' || Array.isArray(value)) && NEW_TEXT.test(keyOf(name))
+    const paths = pathsArgument(input, FILE_ARGUMENTS).filter((path) =>
+      /^[^\n]{0,500}[./\\][^\n]{0,500}$/.test(path),
+    )
+    if (paths.length > 0 && Object.entries(input).some(isNew)) return paths
+  }
+  const inner = Object.values(input).slice(0, 60)
+  return [...new Set(inner.flatMap((value) => editedFiles(value as Json, depth + 1)))]
+}
+
+/** The most units of a text that are searched for patches. */
+const PATCH_UNITS = 50_000
+/**
+ * The lines that name a file in the patches of Codex and of `diff`. In the source of a program, a quote precedes them and `\n` ends
+ * them, followed by the mark of a patch's line.
+ */
+const PATCHED =
+  /(?:^|[\n"'`]|\\n)(?:\*\*\* (?:(?:Add|Update|Delete) File|Move to): |--- [^\n\\]{1,300}(?:\\n|\n)\+\+\+ (?:b\/)?)((?:[^\n\\"'`]|\\(?!n[@+*\s-])){1,500})/g
+
+function patchedFiles(text: string): string[] {
+  if (!/\*\*\* \w|n\+\+\+ |\n\+\+\+ /.test(text)) return []
+  return [...text.slice(0, PATCH_UNITS).matchAll(PATCHED)]
+    .map(([, file = '']) => file.split('\t', 1)[0]!.replaceAll('\\\\', '\\').trim())
+    .filter((file) => file !== '' && file !== '/dev/null')
 }
 
 /**
@@ -235,9 +216,13 @@ function textsOf(value: Json | undefined): readonly string[] {
   return values.filter((item): item is string => typeof item === 'string' && item.trim() !== '')
 }
 
+function isOf(name: string, names: RegExp): boolean {
+  return names.test(keyOf(name)) || names.test(keyOf(bareName(name)))
+}
+
 function isNamed(name: string, names: readonly string[]): boolean {
   const ranks = ranksOf(names)
-  return ranks.has(keyOf(name)) || ranks.has(keyOf(withoutServer(name)))
+  return ranks.has(keyOf(name)) || ranks.has(keyOf(bareName(name)))
 }
 
 /** Normalizes a name: `readFile`, `read_file` and `read-file` are equal. Cached, because the same names occur in every append. */
@@ -254,8 +239,9 @@ function keyOf(name: string): string {
 const MOST_KEYS = 1_000
 const keys = new Map<string, string>()
 
-/** Returns a tool's name without the prefix of its server: `mcp__files__read_file`, `files.read_file`, `files/read_file`. */
-function withoutServer(name: string): string {
+/** Returns a tool's name without the prefix of its server and its version: `mcp__files__read_file`, `files.read_file`, `read_file_v2`. */
+function bareName(given: string): string {
+  const name = given.replace(/_v\d{1,3}$/i, '')
   const underscores = name.lastIndexOf('__')
   const start = underscores < 0 ? 0 : underscores + 2
   return name.slice(Math.max(start, name.lastIndexOf('.') + 1, name.lastIndexOf('/') + 1))

@@ -1,9 +1,10 @@
 import { headOf, tailOf } from '../messages/characters.ts'
 import { isObject, type Json } from '../messages/json.ts'
 import type { Message, ToolCallPart, ToolResultOutput, ToolResultPart } from '../messages/message.ts'
-import { commandIn, type Outcome, outcomeOf } from '../messages/outcome.ts'
+import { type Outcome, outcomeOf } from '../messages/outcome.ts'
 import {
   type Effect,
+  editedFiles,
   effectOf,
   PATH_ARGUMENTS,
   pathArgument,
@@ -74,7 +75,7 @@ export class CallReader {
   }
 
   #begin({ toolCallId: id, toolName: name, input }: ToolCallPart, at: number): Call {
-    const effect = isPatchCommand(input) ? 'write' : effectOf(name, input, this.#names)
+    const effect = effectOf(name, input, this.#names)
     const paths = effect === 'other' ? NO_PATHS : filesIn(input)
     const call: Call = { id, name, input, effect, paths, at, number: this.#count++ }
     this.#open.set(id, { call, earlier: this.#open.get(id) })
@@ -104,11 +105,6 @@ function withOneMore(calls: Call[] | undefined, call: Call): Call[] {
   return calls
 }
 
-/** Whether a shell command applies a patch, which names its files. */
-function isPatchCommand(input: Json): boolean {
-  return commandIn(input)?.includes('*** Begin Patch') ?? false
-}
-
 const NO_PATHS: readonly string[] = []
 const NO_CALLS = { made: [], ended: [] } as const
 
@@ -118,9 +114,6 @@ function field(input: Json, name: string): Json | undefined {
 
 /** A longer text is not a file name, in any argument. */
 const LONGEST_PATH = 500
-/** The longest patch that is searched for file names. */
-const PATCH_UNITS = 50_000
-
 /** Text of several lines, or of blanks only, is not a file name either. */
 function mayBePath(text: string): boolean {
   return text.length <= LONGEST_PATH && text.trim() !== '' && !/[\n\r]/.test(text)
@@ -130,16 +123,12 @@ function filesIn(input: Json): readonly string[] {
   const named = pathsArgument(input).filter(mayBePath)
   // A filtered list has room for 16 more.
   if (named.length > 0) return [...named]
-  const texts = isObject(input) ? Object.values(input) : [input]
-  const files = new Set<string>()
-  for (const text of texts.flat()) {
-    if (typeof text !== 'string') continue
-    const lines = headOf(text, PATCH_UNITS).matchAll(
-      /^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b\/)(\S.*)$/gm,
-    )
-    for (const [, file = ''] of lines) if (mayBePath(file)) files.add(file.trim())
-  }
-  return [...files]
+  const edited = editedFiles(input)
+  if (edited.length > 0 || !isObject(input)) return edited
+  // `{"files": [{"path": "a.ts"}, {"path": "b.ts"}]}`
+  return Object.values(input).flatMap((value) =>
+    [value ?? []].flat().flatMap((item) => filesIn(item as Json)),
+  )
 }
 
 /** The arguments that describe a call best when it does not work on a single file. */

@@ -1,6 +1,7 @@
 import { detached } from '../messages/characters.ts'
 import type { Message, ToolResultOutput } from '../messages/message.ts'
 import type { Outcome } from '../messages/outcome.ts'
+import { TextAgentReader } from '../messages/text-agent.ts'
 import type { Effect, ToolNames } from '../messages/tool-names.ts'
 import { measureOutput, neurolinkEstimator } from '../tokens/measure.ts'
 import { type Call, CallReader, type CallsRead, outputHead, targetOf } from './calls.ts'
@@ -134,7 +135,8 @@ function inOrder(paths: ReadonlyMap<string, number>): string[] {
 
 function toolCallsIn(messages: readonly Message[], options: ToolNames): ToolCallReader {
   const reader = new ToolCallReader(options)
-  for (const message of messages) reader.add(message)
+  const textAgent = new TextAgentReader()
+  for (const message of messages) reader.add(textAgent.read(message))
   return reader
 }
 

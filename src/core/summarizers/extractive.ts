@@ -1,5 +1,6 @@
 import { defined } from '../messages/json.ts'
 import { type Message, partsOf } from '../messages/message.ts'
+import { TextAgentReader } from '../messages/text-agent.ts'
 import { CallReader, type CallsRead, outputHead } from './calls.ts'
 import type { Artifact, FileChange } from './extractive/artifacts.ts'
 import type { Conversation, Exchange } from './extractive/conversation.ts'
@@ -70,7 +71,12 @@ function summarizeMessages(request: SummaryRequest): SummaryAnswer {
   request.signal?.throwIfAborted()
   const reader = new ExtractiveReader()
   const calls = new CallReader(defined({ userTools: request.userTools }))
-  for (const message of request.messages) reader.add(message, calls.add(message))
+  const textAgent = new TextAgentReader()
+  for (const message of request.messages) {
+    const { kind = 'message' } = message
+    const read = kind === 'message' ? textAgent.read(message) : message
+    reader.add({ ...read, kind }, calls.add(read))
+  }
   return reader.answer(request)
 }
 

@@ -4,7 +4,8 @@ import type { Outcome } from '../../messages/outcome.ts'
 import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { eachName, isListable, type Names } from './names.ts'
-import { callLabel, isInspection, shellCommand, writtenBy } from './shell.ts'
+import { FilePaths } from './paths.ts'
+import { callLabel, isInspection, shellCommand, workingDirectory, writtenBy } from './shell.ts'
 import { type Candidate, DEFINES, excerptOf, LINE_UNITS } from './statements.ts'
 
 /*
@@ -72,6 +73,7 @@ const MIN_VALUE = 0.1
 export class Artifacts {
   readonly #names: Names
   readonly #ids = new Map<string, number>()
+  readonly #paths = new FilePaths()
   readonly #all = new Map<number, Artifact>()
   /** The ids of calls, oldest first. */
   readonly #calls = new Set<number>()
@@ -95,6 +97,7 @@ export class Artifacts {
 
   /** Adds a call and the names of its arguments. `reason`: the text of the assistant before it. */
   begin(call: Call, reason: string): void {
+    this.#paths.enter(workingDirectory(call))
     const id = this.#ofCall(call)
     const artifact = this.#all.get(id)!
     artifact.last = call.at
@@ -218,15 +221,16 @@ export class Artifacts {
     const isOfFile = call.effect !== 'other' && path !== undefined && call.paths.length === 1
     return isOfFile
       ? this.#ofFile(path)
-      : this.#known('call', callLabel(call, shellCommand(call)), isInspection(call))
+      : this.#known('call', callLabel(call, shellCommand(call)), undefined, isInspection(call))
   }
 
   #ofFile(path: string): number {
-    return this.#known('file', oneLine(path).replaceAll('`', "'"))
+    const label = oneLine(path).replaceAll('`', "'")
+    return this.#known('file', label, this.#paths.identityOf(label))
   }
 
-  #known(kind: Artifact['kind'], label: string, isInspection = false): number {
-    const key = `${kind} ${label}`
+  #known(kind: Artifact['kind'], label: string, identity = label, isInspection = false): number {
+    const key = `${kind} ${identity}`
     let id = this.#ids.get(key)
     if (id === undefined) {
       id = this.#next++
@@ -592,7 +596,9 @@ function eachText(data: Json | undefined, visit: (text: string, field: string) =
 /** The text of a call that writes a file as a whole; `undefined` for an edit. */
 function writtenText(name: string, input: Json): string | undefined {
   if (!isObject(input)) return undefined
-  const text = input.content ?? input.contents ?? input.file_text
+  const text = Object.entries(input).find(([name]) =>
+    /^(?:(?:code)?_?contents?|file_?text)$/i.test(name),
+  )?.[1]
   if (/create/i.test(name) || input.command === 'create') return typeof text === 'string' ? text : ''
   return typeof text === 'string' && !/edit|replace|insert|append|patch|diff/i.test(name) ? text : undefined
 }
@@ -606,7 +612,11 @@ function aboutOf(code: string): string {
     const opening = COMMENT.exec(line)
     if (opening === null) continue
     const text = cleanLine(line.slice(opening[0].length).replace(/(?:\*\/|-->|""")\s*$/, ''))
-    if (text.length >= 8 && !/^!|eslint|copyright|licen[cs]e|@ts-|coding[:=]/i.test(text))
+    if (
+      text.length >= 8 &&
+      /\p{L}{3}/u.test(text) &&
+      !/^!|eslint|copyright|licen[cs]e|@ts-|coding[:=]/i.test(text)
+    )
       return quotable(text)
   }
   return ''

@@ -41,8 +41,17 @@ export function isInspection(call: Call): boolean {
 
 /** The absolute directory that a command changes to first. */
 export function directoryOf(command: string): string | undefined {
-  return /^\s*cd ((?:\/|~|[A-Za-z]:\\)[^\s&;|`]{1,200})/.exec(command)?.[1]
+  return /^\s*(?:cd|pushd) (?:\/d )?["']?((?:\/|~|[A-Za-z]:[\\/])[^\s&;|`"']{1,200})/.exec(command)?.[1]
 }
+
+/** The working directory of a call: that of its arguments, or the one that its command changes to. */
+export function workingDirectory(call: Call): string | undefined {
+  if (!isObject(call.input)) return directoryOf(shellCommand(call) ?? '')
+  const given = Object.entries(call.input).find(([name]) => DIRECTORY_ARGUMENT.test(name))?.[1]
+  return typeof given === 'string' ? given : directoryOf(shellCommand(call) ?? '')
+}
+
+const DIRECTORY_ARGUMENT = /^(?:cwd|work_?(?:ing_?)?dir(?:ectory)?)$/i
 
 /** The branch that a command checks out. */
 export function branchOf(command: string): string | undefined {

@@ -137,7 +137,9 @@ function withTextCalls(messages: readonly MaterialMessage[]): readonly MaterialM
     const { role, content, tool_calls: calls, kind = 'message' } = message
     if ((role !== 'user' && role !== 'assistant') || calls !== undefined || kind !== 'message') return message
     const isText = (part: AnyPart): boolean => part.type === 'text' && typeof part.text === 'string'
-    if (typeof content !== 'string' && !content.every(isText)) return message
+    // The results of native calls may be texts.
+    const isRead = (part: AnyPart): boolean => isText(part) || part.type === 'tool-call'
+    if (typeof content !== 'string' && !content.every(isRead)) return message
     return { ...message, ...reader.read({ role, content } as Message) }
   })
 }
