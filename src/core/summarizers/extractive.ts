@@ -22,7 +22,8 @@ const SHORT_TEXT_SHARE = 0.3
 const LEAST_TEXT = 96
 const MOST_TEXT_SHARE = 0.8
 
-/** The share of the rest for statements and quoted lines, and the largest share of a summary for lists of names. */
+/** The largest share of the rest for lines of changed files, the share of what is left then for statements and quoted lines, and the largest share of a summary for lists of names. */
+const MAX_HEADS_SHARE = 0.5
 const LINES_SHARE = 0.9
 const NAMES_SHARE = 0.2
 
@@ -166,12 +167,14 @@ export class ExtractiveReader {
     after.names.each((name) => shown.add(name))
     const left = max - plain.text.length - (isShort ? 1 : HEADINGS)
     const worthOfName = (name: string): number => conversation.names.valueOf(name, conversation.count)
-    const said = Math.floor(Math.max(0, left - plain.missing) * LINES_SHARE)
+    const heads = Math.min(artifacts.headUnits(), left * MAX_HEADS_SHARE)
+    const said = Math.floor(Math.max(0, left - plain.missing - heads) * LINES_SHARE)
     const lines = chooseLines<Exchange | Artifact>(
       [...statementsIn(conversation.exchanges, plain.text), ...artifacts.excerpts(isShort)],
       worthOfName,
       shown,
       said,
+      (owner) => ('replies' in owner ? 0 : artifacts.headCost(owner)),
     )
     const chosen = new Map<Exchange, Candidate<Exchange>[]>()
     const quoted = new Map<Artifact, Candidate<Artifact>[]>()

@@ -65,6 +65,8 @@ const LINE_COST = 6
 const ROOT_COST = 12
 /** The mark of a line that quotes the file or result above it. */
 const QUOTED = '· '
+/** The least worth of a line that has room before quoted lines. */
+const MIN_HEAD_WORTH = 0.3
 /** The maximum number of names in a line. */
 const MAX_LISTED = 8
 /** The least value of a listed name. */
@@ -143,6 +145,18 @@ export class Artifacts {
     const oldest = this.#excerpts.values().next().value!
     oldest.excerpt = []
     this.#excerpts.delete(oldest)
+  }
+
+  /** The units of the lines without names that say most: of changed files, and of calls that ran several times. */
+  headUnits(): number {
+    return [...new Set(this.#all.values())]
+      .filter((artifact) => worthOf(artifact) >= MIN_HEAD_WORTH)
+      .reduce((sum, artifact) => sum + this.headCost(artifact), 0)
+  }
+
+  /** The units of the beginning of an artifact's line. */
+  headCost(artifact: Artifact): number {
+    return headOfLine(artifact, '').length + LINE_COST
   }
 
   /** The lines of the newest contents, as candidates. */

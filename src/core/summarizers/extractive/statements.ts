@@ -134,13 +134,14 @@ const MIN_WORTH = 0.0002
 
 /**
  * The lines that are worth most for their length within `room` units, of each owner, in order. `worthOfName`: the value of a name; one
- * in `shown` has none, and those of the chosen lines are added to it.
+ * in `shown` has none, and those of the chosen lines are added to it. `costOf`: the units of an owner's own line.
  */
 export function chooseLines<T>(
   candidates: readonly Candidate<T>[],
   worthOfName: (name: string) => number,
   shown: Set<string>,
   room: number,
+  costOf: (owner: T) => number,
 ): Map<T, Candidate<T>[]> {
   const worthOf = ({ text, weight }: Candidate<T>): number => {
     const names = new Set<string>()
@@ -160,8 +161,9 @@ export function chooseLines<T>(
       .sort((a, b) => b.worth - a.worth)
     const later: Candidate<T>[] = []
     for (const { candidate, worth } of ranked) {
-      const cost = candidate.text.length + LINE_UNITS
       const list = chosen.get(candidate.owner) ?? []
+      const head = list.length === 0 ? costOf(candidate.owner) : 0
+      const cost = candidate.text.length + LINE_UNITS + head
       if (cost > left || list.length >= MAX_LINES) continue
       if (worthOf(candidate) < NEW_SHARE * worth) {
         later.push(candidate)
