@@ -1,0 +1,118 @@
+import { withoutFences } from '../text.ts'
+import type { Conversation, Utterance } from './conversation.ts'
+import type { Bullet } from './fit.ts'
+import { gist, informative, isSmallTalk } from './requests.ts'
+
+/*
+ * The course of a talk of several speakers: of people, a line for each topic; of agents, a line for each of them.
+ */
+
+/** The maximum units of a question, of an answer and of an agent's last statement. */
+const QUESTION = 200
+const ANSWER = 220
+/** The number of messages after which somebody who speaks again begins a new topic. */
+const PAUSE = 25
+/** The least units of a statement that begins a topic. */
+const LEAST_TOPIC = 40
+/** The number of an agent's newest texts that are read. */
+const LAST_TEXTS = 4
+/** The maximum numbers of topics and of agents. */
+const MAX_TOPICS = 120
+const MAX_AGENTS = 12
+
+type Said = { readonly speaker: string; readonly text: string; readonly at: number }
+type Thread = { readonly asker: string; readonly said: Said[]; last: number }
+
+/** The lines about a talk of several speakers; none about a user and an assistant. */
+export function talk(conversation: Conversation): Bullet[] {
+  return conversation.isGroupTalk ? topics(conversation.texts) : agents(conversation.replies)
+}
+
+/** One line for each topic, oldest first: who asked or said what, and who answered what. */
+function topics(texts: readonly Utterance[]): Bullet[] {
+  const lines = threadsIn(texts).flatMap(({ asker, said }) => {
+    const own = said.filter(({ speaker }) => speaker === asker)
+    const opening = own.slice(0, 3).reduce((most, one) => (worth(one.text) > worth(most.text) ? one : most))
+    if (isSmallTalk(opening.text) || opening.text.length < 20) return []
+    const answers = said.filter(({ speaker, at }) => speaker !== asker && at > opening.at)
+    const [answer] = answers.toSorted((a, b) => worth(b.text) - worth(a.text))
+    const told = `${asker}: "${informative(opening.text, QUESTION)}"`
+    return [
+      answer === undefined ? told : `${told} → ${answer.speaker}: "${informative(answer.text, ANSWER)}"`,
+    ]
+  })
+  return lines.slice(-MAX_TOPICS).map((text, i, all) => {
+    return { text, rank: 830 - Math.min(250, 6 * (all.length - 1 - i)), cut: true }
+  })
+}
+
+/** How much a text says: as much as is shown of it; a question says little. */
+function worth(text: string): number {
+  return Math.min(ANSWER, text.length) / (/[?？]\s*$/.test(text) ? 2 : 1)
+}
+
+/**
+ * The threads of a talk: what somebody began to talk about, and what others answered. A text belongs to the thread of whom it addresses at
+ * its beginning, else to the one that its speaker began. Whoever was silent for long begins a new one, others answer the text before theirs.
+ */
+function threadsIn(texts: readonly Utterance[]): Thread[] {
+  const threads: Thread[] = []
+  const lastOf = new Map<string, Thread>()
+  let before: Thread | undefined
+  for (const { speaker = '', text, at } of texts) {
+    for (const part of partsFor(text, lastOf, speaker)) {
+      const own = lastOf.get(speaker.toLowerCase())
+      const silence = own === undefined ? Number.POSITIVE_INFINITY : at - own.last
+      const opens = /[?？]/.test(part.text) || part.text.length >= LEAST_TOPIC
+      const thread: Thread =
+        part.to ??
+        (own?.asker === speaker && silence <= PAUSE ? own : undefined) ??
+        (opens && silence > 2 * PAUSE ? undefined : before) ??
+        threads[threads.push({ asker: speaker, said: [], last: at }) - 1]!
+      thread.said.push({ speaker, text: part.text, at })
+      thread.last = at
+      lastOf.set(speaker.toLowerCase(), thread)
+      before = thread
+    }
+  }
+  return threads
+}
+
+/** The lines of a text by whom they address: `name: …`, `name, …`, `@name …`. */
+function partsFor(
+  text: string,
+  lastOf: ReadonlyMap<string, Thread>,
+  speaker: string,
+): { text: string; to: Thread | undefined }[] {
+  const parts: { text: string; to: Thread | undefined }[] = []
+  for (const line of withoutFences(text).split('\n').slice(0, 100)) {
+    if (line.trim() === '') continue
+    const [mark, name = ''] = /^@?([^\s:,]{2,40})[:,]? {1,4}/.exec(line) ?? []
+    const to = name === speaker ? undefined : lastOf.get(name.toLowerCase())
+    const last = parts.at(-1)
+    if (last !== undefined && (to === undefined || to === last.to))
+      last.text += ` ${to === undefined ? line : line.slice(mark!.length)}`
+    else parts.push({ text: to === undefined ? line : line.slice(mark!.length), to })
+  }
+  return parts
+}
+
+/** The last statement of each agent, when there are several: the one that says most of a few. */
+function agents(replies: readonly Utterance[]): Bullet[] {
+  const texts = new Map<string, string[]>()
+  for (const { speaker, text } of replies) {
+    if (speaker === undefined) continue
+    const own = texts.get(speaker) ?? []
+    texts.delete(speaker)
+    texts.set(speaker, [...own.slice(1 - LAST_TEXTS), text])
+  }
+  return [...texts].slice(-MAX_AGENTS).map(([speaker, own], i): Bullet => {
+    const said = own.reverse().map((text) => gist([{ text }], ANSWER))
+    const most = said.reduce((best, one) => (one.length > 2 * best.length ? one : best))
+    return {
+      text: `${speaker}: "${most === '' ? informative(own[0]!, ANSWER) : most}"`,
+      rank: 780 + i,
+      cut: true,
+    }
+  })
+}
