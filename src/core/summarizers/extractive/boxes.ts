@@ -17,7 +17,8 @@ export class CheckBoxes {
   /** Adds the boxes of a text; a list in a message replaces those of its speaker's earlier ones. */
   add(text: string, source: Pick<Box, 'where' | 'by'>): void {
     const boxes = linesWithStates(headOf(text, BOX_UNITS))
-    const isList = boxes.length >= 2 && boxes.some(({ isDone }) => !isDone)
+    const isKnown = ({ text }: Box): boolean => this.#boxes.get(taskKey(shorten(text, 160)))?.by === source.by
+    const isList = boxes.length >= 2 && boxes.some((box) => !box.isDone || isKnown(box))
     if (source.by !== undefined && isList)
       for (const [key, { by, isDone }] of this.#boxes)
         if (by === source.by && !isDone) this.#boxes.delete(key)

@@ -126,6 +126,7 @@ export class ConversationReader {
       const { command: failed } = failure
       if (
         failure.label === label ||
+        (failed !== undefined && gist?.split(/ ?(?:&&|\n) ?/).includes(failed)) ||
         failure.paths.some((path) => paths.some((other) => isSamePath(path, other)))
       )
         failure.isOpen = false

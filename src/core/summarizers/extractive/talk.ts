@@ -20,7 +20,12 @@ const LAST_TEXTS = 4
 const MAX_TOPICS = 120
 const MAX_AGENTS = 12
 
-type Said = { readonly speaker: string; readonly text: string; readonly at: number }
+type Said = {
+  readonly speaker: string
+  readonly text: string
+  readonly at: number
+  readonly isDirect: boolean
+}
 type Thread = { readonly asker: string; readonly said: Said[]; last: number }
 
 /** The lines about a talk of several speakers; none about a user and an assistant. */
@@ -32,10 +37,13 @@ export function talk(conversation: Conversation): Bullet[] {
 function topics(texts: readonly Utterance[]): Bullet[] {
   const lines = threadsIn(texts).flatMap(({ asker, said }) => {
     const own = said.filter(({ speaker }) => speaker === asker)
-    const opening = own.slice(0, 3).reduce((most, one) => (worth(one.text) > worth(most.text) ? one : most))
-    if (isSmallTalk(opening.text) || opening.text.length < 20) return []
+    const first = said.findIndex(({ speaker }) => speaker !== asker)
+    // A greeting is answered before the question comes.
+    const asked = first > 0 && said.slice(0, first).some(({ text }) => text.length >= LEAST_TOPIC)
+    const [opening] = own.slice(0, asked ? first : 4).toSorted((a, b) => worth(b.text) - worth(a.text))
+    if (opening === undefined || isSmallTalk(opening.text) || opening.text.length < 20) return []
     const answers = said.filter(({ speaker, at }) => speaker !== asker && at > opening.at)
-    const [answer] = answers.toSorted((a, b) => worth(b.text) - worth(a.text))
+    const [answer] = answers.toSorted((a, b) => worth(b.text, b.isDirect) - worth(a.text, a.isDirect))
     const told = `${asker}: "${informative(opening.text, QUESTION)}"`
     return [
       answer === undefined ? told : `${told} → ${answer.speaker}: "${informative(answer.text, ANSWER)}"`,
@@ -46,9 +54,9 @@ function topics(texts: readonly Utterance[]): Bullet[] {
   })
 }
 
-/** How much a text says: as much as is shown of it; a question says little. */
-function worth(text: string): number {
-  return Math.min(ANSWER, text.length) / (/[?？]\s*$/.test(text) ? 2 : 1)
+/** How much a text says: as much as is shown of it. A question says less, what addresses the asker more. */
+function worth(text: string, isDirect = false): number {
+  return (Math.min(ANSWER, text.length) * (isDirect ? 2 : 1)) / (/[?？]\s*$/.test(text) ? 2 : 1)
 }
 
 /**
@@ -66,10 +74,10 @@ function threadsIn(texts: readonly Utterance[]): Thread[] {
       const opens = /[?？]/.test(part.text) || part.text.length >= LEAST_TOPIC
       const thread: Thread =
         part.to ??
-        (own?.asker === speaker && silence <= PAUSE ? own : undefined) ??
+        (own?.asker === speaker && silence <= 2 * PAUSE ? own : undefined) ??
         (opens && silence > 2 * PAUSE ? undefined : before) ??
         threads[threads.push({ asker: speaker, said: [], last: at }) - 1]!
-      thread.said.push({ speaker, text: part.text, at })
+      thread.said.push({ speaker, text: part.text, at, isDirect: part.to !== undefined })
       thread.last = at
       lastOf.set(speaker.toLowerCase(), thread)
       before = thread
@@ -97,6 +105,9 @@ function partsFor(
   return parts
 }
 
+/** The name of a field at the beginning of a line. */
+const FIELD = /^\s{0,40}"[\w-]{1,60}":\s{0,4}"?/gm
+
 /** The last statement of each agent, when there are several: the one that says most of a few. */
 function agents(replies: readonly Utterance[]): Bullet[] {
   const texts = new Map<string, string[]>()
@@ -107,7 +118,8 @@ function agents(replies: readonly Utterance[]): Bullet[] {
     texts.set(speaker, [...own.slice(1 - LAST_TEXTS), text])
   }
   return [...texts].slice(-MAX_AGENTS).map(([speaker, own], i): Bullet => {
-    const said = own.reverse().map((text) => gist([{ text }], ANSWER))
+    // Agents report in JSON: its values are sentences.
+    const said = own.reverse().map((text) => gist([{ text: text.replaceAll(FIELD, '') }], ANSWER))
     const most = said.reduce((best, one) => (one.length > 2 * best.length ? one : best))
     return {
       text: `${speaker}: "${most === '' ? informative(own[0]!, ANSWER) : most}"`,
