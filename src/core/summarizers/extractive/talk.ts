@@ -1,7 +1,8 @@
-import { withoutFences } from '../text.ts'
+import { headOf } from '../../messages/characters.ts'
+import { sentencesOf, shorten, withoutFences } from '../text.ts'
 import type { Conversation, Utterance } from './conversation.ts'
 import type { Bullet } from './fit.ts'
-import { gist, informative, isSmallTalk } from './requests.ts'
+import { informative, isSmallTalk, isStatement } from './requests.ts'
 
 /*
  * The course of a talk of several speakers: of people, a line for each topic; of agents, a line for each of them.
@@ -12,10 +13,12 @@ const QUESTION = 200
 const ANSWER = 220
 /** The number of messages after which somebody who speaks again begins a new topic. */
 const PAUSE = 25
+/** The number of texts after which a topic is closed: the next question or statement begins another one. */
+const LONGEST = 20
 /** The least units of a statement that begins a topic. */
 const LEAST_TOPIC = 40
-/** The number of an agent's newest texts that are read. */
-const LAST_TEXTS = 4
+/** The number of the agents' newest texts that are read. */
+const MAX_READ = 400
 /** The maximum numbers of topics and of agents. */
 const MAX_TOPICS = 120
 const MAX_AGENTS = 12
@@ -72,10 +75,12 @@ function threadsIn(texts: readonly Utterance[]): Thread[] {
       const own = lastOf.get(speaker.toLowerCase())
       const silence = own === undefined ? Number.POSITIVE_INFINITY : at - own.last
       const opens = /[?？]/.test(part.text) || part.text.length >= LEAST_TOPIC
+      const isOpen = (one: Thread | undefined): boolean =>
+        one !== undefined && !(opens && one.said.length >= LONGEST)
       const thread: Thread =
         part.to ??
-        (own?.asker === speaker && silence <= 2 * PAUSE ? own : undefined) ??
-        (opens && silence > 2 * PAUSE ? undefined : before) ??
+        (own?.asker === speaker && silence <= 2 * PAUSE && isOpen(own) ? own : undefined) ??
+        (isOpen(before) && !(opens && silence > 2 * PAUSE) ? before : undefined) ??
         threads[threads.push({ asker: speaker, said: [], last: at }) - 1]!
       thread.said.push({ speaker, text: part.text, at, isDirect: part.to !== undefined })
       thread.last = at
@@ -105,26 +110,25 @@ function partsFor(
   return parts
 }
 
-/** The name of a field at the beginning of a line. */
+/** The name of a field at the beginning of a line: agents report in JSON, whose values are sentences. */
 const FIELD = /^\s{0,40}"[\w-]{1,60}":\s{0,4}"?/gm
 
-/** The last statement of each agent, when there are several: the one that says most of a few. */
+/** The last statement of each agent, when there are several. What another said before, such as the task in each prompt, says nothing. */
 function agents(replies: readonly Utterance[]): Bullet[] {
-  const texts = new Map<string, string[]>()
-  for (const { speaker, text } of replies) {
+  const saidBy = new Map<string, string>()
+  const last = new Map<string, string>()
+  for (const { speaker, text } of replies.slice(-MAX_READ)) {
     if (speaker === undefined) continue
-    const own = texts.get(speaker) ?? []
-    texts.delete(speaker)
-    texts.set(speaker, [...own.slice(1 - LAST_TEXTS), text])
+    const sentences = sentencesOf(withoutFences(headOf(text, 1_500).replaceAll(FIELD, '')))
+    for (const one of sentences) saidBy.set(one, saidBy.get(one) ?? speaker)
+    const said = sentences.find((one) => one.length >= 20 && isStatement(one) && saidBy.get(one) === speaker)
+    if (said === undefined) continue
+    last.delete(speaker)
+    last.set(speaker, shorten(said, ANSWER))
   }
-  return [...texts].slice(-MAX_AGENTS).map(([speaker, own], i): Bullet => {
-    // Agents report in JSON: its values are sentences.
-    const said = own.reverse().map((text) => gist([{ text: text.replaceAll(FIELD, '') }], ANSWER))
-    const most = said.reduce((best, one) => (one.length > 2 * best.length ? one : best))
-    return {
-      text: `${speaker}: "${most === '' ? informative(own[0]!, ANSWER) : most}"`,
-      rank: 780 + i,
-      cut: true,
-    }
-  })
+  return [...last].slice(-MAX_AGENTS).map(([speaker, text], i) => ({
+    text: `${speaker}: "${text}"`,
+    rank: 780 + i,
+    cut: true,
+  }))
 }
