@@ -16,7 +16,7 @@ import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequ
 import { oneLine, shorten, unitsWithin } from './text.ts'
 
 /** The share of a summary, and of a short one, for all but the lines about files and calls, which get what these leave. */
-const TEXT_SHARE = 0.45
+const TEXT_SHARE = 0.55
 const SHORT_TEXT_SHARE = 0.3
 /** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */
 const LEAST_TEXT = 96

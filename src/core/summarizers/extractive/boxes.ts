@@ -4,8 +4,7 @@ import type { Call } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
 import type { Box } from './conversation.ts'
 import { taskKey } from './tasks.ts'
-
-const BOX = /^[ \t]{0,12}(?:[-*+]|\d{1,3}[.)])[ \t]+\[([ xX~-])\][ \t]+(\S.*)$/gm
+import { isOfTasks, linesWithStates } from './todo-list.ts'
 
 /** The units of a text that are searched for check boxes, and the maximum number of boxes. */
 const BOX_UNITS = 100_000
@@ -15,11 +14,17 @@ const MAX_BOXES = 500
 export class CheckBoxes {
   readonly #boxes = new Map<string, Box>()
 
-  add(text: string, where?: string): void {
-    if (!text.includes('] ')) return
-    for (const [, mark, body = ''] of headOf(text, BOX_UNITS).matchAll(BOX)) {
-      const shown = shorten(oneLine(headOf(body, 400)), 160)
-      this.#boxes.set(taskKey(shown), { text: shown, isDone: mark !== ' ', where })
+  /** Adds the boxes of a text; a list in a message replaces those of its speaker's earlier ones. */
+  add(text: string, source: Pick<Box, 'where' | 'by'>): void {
+    const boxes = linesWithStates(headOf(text, BOX_UNITS))
+    const isKnown = ({ text }: Box): boolean => this.#boxes.get(taskKey(shorten(text, 160)))?.by === source.by
+    const isList = boxes.length >= 2 && boxes.some((box) => !box.isDone || isKnown(box))
+    if (source.by !== undefined && isList)
+      for (const [key, { by, isDone }] of this.#boxes)
+        if (by === source.by && !isDone) this.#boxes.delete(key)
+    for (const { text, isDone } of boxes) {
+      const shown = shorten(text, 160)
+      this.#boxes.set(taskKey(shown), { text: shown, isDone, ...source })
       if (this.#boxes.size > MAX_BOXES) this.#boxes.delete(this.#boxes.keys().next().value!)
     }
   }
@@ -32,10 +37,10 @@ export class CheckBoxes {
     const written = new CheckBoxes()
     let isWhole = true
     for (const [name, text] of Object.entries(input)) {
-      if (typeof text !== 'string') continue
+      if (typeof text !== 'string' || isOfTasks(name)) continue
       const isOld = /old|search/i.test(name)
       if (isOld) isWhole = false
-      ;(isOld ? replaced : written).add(text, where)
+      ;(isOld ? replaced : written).add(text, { where })
     }
     if (written.#boxes.size + replaced.#boxes.size === 0) return
     for (const [key, box] of this.#boxes)

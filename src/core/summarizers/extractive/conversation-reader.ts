@@ -5,23 +5,17 @@ import { type Message, partsOf, type RowKind, textsOf } from '../../messages/mes
 import type { Outcome } from '../../messages/outcome.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
 import { type Answer, approvalReason } from '../../messages/user-answers.ts'
-import { type Call, type CallsRead, questionOf } from '../calls.ts'
+import { type Call, type CallsRead, outputHead, questionOf } from '../calls.ts'
 import { ends, oneLine, shorten, shortenPath } from '../text.ts'
 import { Artifacts } from './artifacts.ts'
 import { CheckBoxes } from './boxes.ts'
-import {
-  type Conversation,
-  type Exchange,
-  type Failure,
-  REFUSED,
-  type TodoItem,
-  type Utterance,
-} from './conversation.ts'
+import { type Conversation, type Exchange, type Failure, REFUSED, type Utterance } from './conversation.ts'
 import { errorLine } from './error-line.ts'
 import { Names } from './names.ts'
 import { ownWords } from './own-words.ts'
-import { branchOf, callLabel, commitSubject, directoryOf, gistOf, shellCommand } from './shell.ts'
-import { todoItems } from './tasks.ts'
+import { branchOf, callLabel, commitSubject, directoryOf, gistOf, shellCommand, writtenBy } from './shell.ts'
+import { isGroupTalk, speakerOf, withSpeakers } from './speakers.ts'
+import { TodoList } from './todo-list.ts'
 
 /** The units of one text that are read, at its beginning and its end, where rules and results are. */
 const USER_ENDS = [6_000, 2_000] as const
@@ -39,12 +33,15 @@ type LatestCall = {
   readonly outcome: Outcome
   readonly changed: string | undefined
 }
+/** The units of the output of git that are read. */
+const GIT_UNITS = 2_000
 
 /**
  * Reads a conversation for extraction, one message after another. Keeps texts, names and what calls did, not the contents of calls.
  * Truncation markers are ignored.
  */
 export class ConversationReader {
+  /** By the role of their message; `speaker`: the name in it. */
   readonly #texts: Utterance[] = []
   readonly #summaries: string[] = []
   readonly #failures = new Map<string, Failure>()
@@ -54,8 +51,8 @@ export class ConversationReader {
   readonly #names = new Names()
   readonly #artifacts = new Artifacts(this.#names)
   readonly #latest: LatestCall[] = []
+  readonly #todo = new TodoList()
   #lastCallAt = -1
-  #todo: readonly TodoItem[] = []
   #branch: string | undefined
   /** What the user gave to a command of the client: the next message with it is the instructions of the command. */
   #given = ''
@@ -94,17 +91,19 @@ export class ConversationReader {
   }
 
   #addText(
-    { kind, role, metadata }: Message & { readonly kind?: RowKind },
+    message: Message & { readonly kind?: RowKind },
     text: string,
     at: number,
     position: number | undefined,
   ): void {
+    const { kind, role } = message
+    const speaker = speakerOf(message)
     if (kind === 'marker' || (role === 'assistant' && typedText(headOf(text, 400)) === '')) return
     if (kind === 'summary') this.#summaries.push(text)
     else if (role === 'assistant') {
       const shown = endsOf(text, ASSISTANT_ENDS)
-      this.#texts.push({ by: 'assistant', text: shown, at, own: shown })
-      this.#boxes.add(shown)
+      this.#texts.push({ by: 'assistant', speaker, text: shown, at, own: shown })
+      this.#boxes.add(shown, { by: 'assistant' })
       this.#names.add(text, 'assistant', at, this.#artifacts.ofSpeaker('Assistant'))
     } else {
       const written = wordsOf(text)
@@ -113,18 +112,17 @@ export class ConversationReader {
       const shown = endsOf(written, USER_ENDS)
       if (shown.trim() === '') return
       this.#names.add(written, 'user', at, this.#artifacts.ofSpeaker('User'))
-      this.#boxes.add(shown)
+      this.#boxes.add(shown, { by: 'user' })
       // Of the whole text: a block that is cut would stay open.
       const own = given !== '' && written.includes(given) ? '' : ownWords(written)
       const ownEnds = own === written ? shown : endsOf(own, USER_ENDS)
-      this.#texts.push({ by: 'user', text: shown, at, position, name: speakerIn(metadata), own: ownEnds })
+      this.#texts.push({ by: 'user', speaker, text: shown, at, position, own: ownEnds })
     }
   }
 
   #begin(call: Call, reason: string): void {
     this.#lastCallAt = call.at
-    const todo = todoItems(call)
-    if (todo.length > 0) this.#todo = todo
+    this.#todo.begin(call)
     this.#artifacts.begin(call, reason)
   }
 
@@ -140,59 +138,79 @@ export class ConversationReader {
     const command = shellCommand(call)
     const gist = command === undefined ? undefined : gistOf(command)
     this.#artifacts.end(call)
+    this.#todo.end(call)
     const line = errorLine(call)
     const label = line !== undefined || this.#failures.size > 0 ? callLabel(call, command) : ''
-    if (line !== undefined) this.#fail(label, line, gist, at)
+    if (line !== undefined) this.#fail(label, line, gist, call)
     const isTest = gist !== undefined && TEST_COMMAND.test(gist)
     if (isTest) this.#lastTest = { label: callLabel(call, command), outcome }
     if (outcome === 'failed') return
+    const paths =
+      this.#failures.size === 0 ? [] : [...call.paths, ...writtenBy(command ?? '').map(({ path }) => path)]
     for (const failure of this.#failures.values()) {
       const { command: failed } = failure
-      if (failure.label === label) failure.isOpen = false
+      if (
+        failure.label === label ||
+        (failed !== undefined && gist?.split(/ ?(?:&&|\n) ?/).includes(failed)) ||
+        failure.paths.some((path) => paths.some((other) => isSamePath(path, other)))
+      )
+        failure.isOpen = false
       else if (gist !== undefined && failed !== undefined)
         failure.isOvercome ||= gist.startsWith(failed) || (isTest && TEST_COMMAND.test(failed))
     }
     this.#boxes.addWritten(call)
-    if (command !== undefined) this.#addCommand(command, at)
+    if (command !== undefined) this.#addCommand(command, outputHead(call.result!.output, GIT_UNITS), at)
   }
 
-  #fail(label: string, line: string, gist: string | undefined, at: number): void {
+  #fail(label: string, line: string, gist: string | undefined, { paths, result }: Call): void {
     const key = `${label} ${line}`
     const count = (this.#failures.get(key)?.count ?? 0) + 1
     this.#failures.delete(key)
     const command = gist === undefined ? undefined : detached(headOf(gist, 400))
-    const state = { isOpen: true, isOvercome: false }
-    this.#failures.set(key, { label: detached(label), line: detached(line), command, at, count, ...state })
+    const state = { at: result!.at, count, isOpen: true, isOvercome: false }
+    this.#failures.set(key, { label: detached(label), line: detached(line), command, paths, ...state })
     if (this.#failures.size > MAX_FAILURES) this.#failures.delete(this.#failures.keys().next().value!)
   }
 
-  #addCommand(command: string, at: number): void {
+  #addCommand(command: string, output: string, at: number): void {
     const directory = directoryOf(command)
     if (directory !== undefined) this.#directories.set(directory, (this.#directories.get(directory) ?? 0) + 1)
     const subject = commitSubject(command)
     if (subject !== undefined) this.#commits.push({ subject: detached(subject), at })
     if (this.#commits.length > MAX_COMMITS) this.#commits.splice(0, MAX_COMMITS / 2)
-    this.#branch = branchOf(command) ?? this.#branch
+    this.#branch = branchOf(command, output) ?? this.#branch
   }
 
   /** Returns the conversation. Call it after the last message. */
   conversation(): Conversation {
-    const texts = this.#texts
+    const isGroup = isGroupTalk(this.#texts, this.#lastCallAt >= 0)
+    const texts = withSpeakers(this.#texts, isGroup)
+    // Beside an assistant without a name, others are agents and consoles that work for it.
+    const isLed = texts.some(({ by, speaker }) => by === 'assistant' && speaker === undefined)
+    const replies = texts.filter(({ by, speaker }) => by === 'assistant' && !(isLed && speaker !== undefined))
     const [directory] = [...this.#directories].reduce<readonly [string | undefined, number]>(
       (most, one) => (one[1] > most[1] ? one : most),
       [undefined, 0],
     )
     return {
       texts,
-      replies: texts.filter(({ by }) => by === 'assistant'),
-      exchanges: exchangesOf(texts, this.#commits),
+      replies,
+      exchanges: exchangesOf(
+        texts.filter(({ by }) => by === 'user'),
+        replies,
+        this.#commits,
+      ),
+      isGroupTalk: isGroup,
       commits: this.#commits.map(({ subject }) => subject),
       summaries: this.#summaries,
       lastCallAt: this.#lastCallAt,
       latest: (after) => described(this.#latest.filter(({ at }) => at > after)),
       failures: [...this.#failures.values()],
       lastTest: this.#lastTest,
-      todo: this.#todo,
+      todo: this.#todo.items(),
+      todoAt: this.#todo.at,
+      isTodoWhole: this.#todo.isWhole,
+      todoById: this.#todo.byId(),
       boxes: this.#boxes.all(),
       directory,
       branch: this.#branch,
@@ -224,35 +242,35 @@ function described(calls: readonly LatestCall[]): string {
   ].join(', ')
 }
 
-/** The name of a message's speaker, among the fields of any provider. */
-function speakerIn(metadata: Message['metadata'] = {}): string | undefined {
-  const names = Object.values(metadata).map((fields) => (isObject(fields) ? fields.name : undefined))
-  return names.find((name) => typeof name === 'string')
-}
-
 /** The ends of a long text, without the text between them in memory. */
 function endsOf(text: string, [first, last]: readonly [number, number]): string {
   const shown = ends(text, first, last)
   return shown.length < text.length ? detached(shown) : shown
 }
 
+/** Whether two paths are the same, or one is relative. */
+function isSamePath(path: string, other: string): boolean {
+  return path === other || path.endsWith(`/${other}`) || other.endsWith(`/${path}`)
+}
+
 function exchangesOf(
-  texts: readonly Utterance[],
+  requests: readonly Utterance[],
+  replies: readonly Utterance[],
   commits: readonly { readonly subject: string; readonly at: number }[],
 ): Exchange[] {
   const exchanges: { request: Utterance; replies: Utterance[]; commits: string[] }[] = []
-  let next = 0
-  const takeCommits = (before: number): void => {
-    for (; next < commits.length && commits[next]!.at < before; next++)
-      exchanges.at(-1)?.commits.push(commits[next]!.subject)
+  let reply = 0
+  let commit = 0
+  const take = (before: number): void => {
+    for (; reply < replies.length && replies[reply]!.at < before; reply++)
+      exchanges.at(-1)?.replies.push(replies[reply]!)
+    for (; commit < commits.length && commits[commit]!.at < before; commit++)
+      exchanges.at(-1)?.commits.push(commits[commit]!.subject)
   }
-  for (const text of texts) {
-    if (text.by === 'assistant') exchanges.at(-1)?.replies.push(text)
-    else {
-      takeCommits(text.at)
-      exchanges.push({ request: text, replies: [], commits: [] })
-    }
+  for (const request of requests) {
+    take(request.at)
+    exchanges.push({ request, replies: [], commits: [] })
   }
-  takeCommits(Number.POSITIVE_INFINITY)
+  take(Number.POSITIVE_INFINITY)
   return exchanges
 }

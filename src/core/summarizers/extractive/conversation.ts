@@ -2,15 +2,15 @@ import type { Outcome } from '../../messages/outcome.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { Names } from './names.ts'
 
-/** A text of the user or the assistant with its position; a long text has only its beginning and end. */
+/** A text of the user or of another speaker with its position; a long text has only its beginning and end. */
 export type Utterance = {
   readonly by: 'user' | 'assistant'
+  /** The name of an agent, a console or a person, where several speak beside the user; undefined for the user. */
+  readonly speaker?: string | undefined
   readonly text: string
   readonly at: number
   /** The position in the log, where it is known. */
   readonly position?: number | undefined
-  /** The name of the speaker, where several take part. */
-  readonly name?: string | undefined
   /** A user's text without quoted, pasted or forwarded text; an assistant's whole text. */
   readonly own: string
   /** Of what a user answered through a tool: to which call. */
@@ -31,8 +31,9 @@ export type Exchange = {
 export type Failure = {
   readonly label: string
   readonly line: string
-  /** The command line, of a call that ran one. */
+  /** The command line, of a call that ran one; the files, of a call that reads or writes them. */
   readonly command: string | undefined
+  readonly paths: readonly string[]
   at: number
   count: number
   isOpen: boolean
@@ -40,8 +41,11 @@ export type Failure = {
   isOvercome: boolean
 }
 
-/** A line with a check box. `where`: the file that contains it. */
-export type Box = { readonly text: string; readonly isDone: boolean; readonly where: string | undefined }
+/** A line with a check box. `where`: the file that contains it; `by`: the speaker of the message that contains it. */
+export type Box = Pick<TodoItem, 'text' | 'isDone'> & {
+  readonly where?: string | undefined
+  readonly by?: Utterance['by']
+}
 
 /** What is known of a conversation after its messages were read once. */
 export type Conversation = {
@@ -60,8 +64,15 @@ export type Conversation = {
   readonly failures: readonly Failure[]
   /** The label and outcome of the last command that runs tests. */
   readonly lastTest: { readonly label: string; readonly outcome: Outcome } | undefined
-  /** The last list that a tool for tasks received. */
+  /** Whether several people talk with each other: nobody is the user. */
+  readonly isGroupTalk: boolean
+  /** The last list of tasks that a tool received or showed, with later changes, and the message of the last change, -1 without one. */
   readonly todo: readonly TodoItem[]
+  readonly todoAt: number
+  /** Whether that list was given as a whole: it replaces every earlier one. */
+  readonly isTodoWhole: boolean
+  /** The states of tasks that were set by id, with empty texts where only the change is known. */
+  readonly todoById: ReadonlyMap<string, TodoItem>
   readonly boxes: readonly Box[]
   /** The directory that commands change to most often, and the branch of the last checkout. */
   readonly directory: string | undefined
@@ -74,6 +85,7 @@ export type Conversation = {
 
 /** An item of a tool's list of tasks. */
 export type TodoItem = {
+  readonly id?: string | undefined
   readonly text: string
   readonly isDone: boolean
   readonly isActive: boolean

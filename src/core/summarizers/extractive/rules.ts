@@ -226,10 +226,10 @@ const MAX_RULES = [500, 1_000] as const
 /** The user's rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
 export function rulesIn(items: readonly Utterance[]): Rule[] {
   const said = items.filter(({ by }) => by === 'user')
-  const names = new Set(said.map(({ name }) => name))
+  const names = new Set(said.map(({ speaker }) => speaker))
   // Beside the user, names are those of programs; among several people nobody gives rules.
   const rules = said
-    .filter(({ name }) => names.size === 1 || name === undefined)
+    .filter(({ speaker }) => names.size === 1 || speaker === undefined)
     .flatMap((item, i) =>
       item.reply?.startsWith(REFUSED) ? reasonOf(item) : rulesOfUser(item.own, i === 0, item.position),
     )

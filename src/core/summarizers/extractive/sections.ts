@@ -8,7 +8,8 @@ import { problemsIn } from './problems.ts'
 import { informative, isSmallTalk } from './requests.ts'
 import { isFirm, type Rule, rulesIn, sortedRules, writeRule } from './rules.ts'
 import { type Candidate, lastStated, outcomeOf } from './statements.ts'
-import { intention, isCommitted, taskKey, tasksIn, unanswered } from './tasks.ts'
+import { talk } from './talk.ts'
+import { intention, isCommitted, taskId, taskKey, tasksIn, unanswered } from './tasks.ts'
 import type { Topic } from './topics.ts'
 
 /*
@@ -49,7 +50,7 @@ export function bulletsByTopic(material: Material): ReadonlyMap<Topic, readonly 
     ['files', older(carried(previous, 'files'), 620)],
     ['problems', problems(material)],
     ['pending', pending(material)],
-    ['evolution', evolution(material)],
+    ['evolution', [...evolution(material), ...talk(conversation)]],
     ['current', isSilent ? older(carried(previous, 'current'), 900) : current(conversation)],
     ['next', isSilent ? older(carried(previous, 'next'), 950) : next(material)],
     ['required', required(previous, conversation.artifacts)],
@@ -131,22 +132,28 @@ function problems({ conversation, previous }: Material): Bullet[] {
 const ANSWER = 'Answer the user: '
 const CARRIED = ' (earlier)'
 
-/** Open tasks that are not done in the messages after the summary. */
+/** Open tasks that are not done in the messages after the summary. A list that a tool was given as a whole replaces earlier ones. */
 function pending(material: Material): Bullet[] {
   const { conversation, after, previous } = material
   const { open, done } = tasksIn(conversation)
   const later = tasksIn(after)
-  const isOpen = (text: string): boolean =>
-    !later.done.has(taskKey(text)) && !isCommitted(text, after.commits)
+  const isOpen = (text: string): boolean => {
+    const id = taskId(text)
+    const isDone = id !== undefined && [conversation, after].some(({ todoById }) => todoById.get(id)?.isDone)
+    return !isDone && !later.done.has(taskKey(text)) && !isCommitted(text, after.commits)
+  }
+  const isOfTool = new Set(conversation.todo.map(({ text }) => taskKey(text)))
   const known = new Set([...done, ...open.map(({ text }) => taskKey(text))])
   // An earlier open task is kept and marked, unless it is done or listed again.
-  const before = carried(previous, 'pending')
+  const before = (conversation.isTodoWhole || after.isTodoWhole ? [] : carried(previous, 'pending'))
     .filter((text) => !text.startsWith(ANSWER) && !/^and \d+ more unchecked/.test(text))
     .filter((text) => isOpen(text) && !known.has(taskKey(text)) && !isCommitted(text, conversation.commits))
     .slice(0, 30)
   return [
     ...answer(material),
-    ...open.filter(({ text }) => isOpen(text)).map(({ text, rank }): Bullet => ({ text, rank, cut: true })),
+    ...open
+      .filter(({ text }) => isOpen(text) && !(after.isTodoWhole && isOfTool.has(taskKey(text))))
+      .map(({ text, rank }): Bullet => ({ text, rank, cut: true })),
     ...before.map((text, i): Bullet => {
       return { text: text.endsWith(CARRIED) ? text : text + CARRIED, rank: 720 - 8 * i, cut: true }
     }),

@@ -53,9 +53,20 @@ export function workingDirectory(call: Call): string | undefined {
 
 const DIRECTORY_ARGUMENT = /^(?:cwd|work_?(?:ing_?)?dir(?:ectory)?)$/i
 
-/** The branch that a command checks out. */
-export function branchOf(command: string): string | undefined {
-  return /\bgit (?:checkout -[bB]|switch(?: -c)?) ([\w./-]{1,100})/.exec(command)?.[1]
+const CHECKOUT =
+  /\bgit (?:-C \S{1,200} )?(?:(?:checkout|switch)(?: -\w| --[a-z]{1,20}){0,3}|worktree add(?: --?[a-z-]{1,20}){0,3}?(?: -[bB])) ([\w./-]{1,100})(?: [\w./-]{1,100})?\s{0,4}(?=$|[\n;&|2>])/g
+/** What git prints about the branch that it is on: after a checkout, in a status, of a commit. */
+const ON_BRANCH =
+  /^(?:.{0,200}\b[Ss]witched to (?:a new |and reset )?branch '?|Already on '|On branch |## (?=[\w./-]{1,100}\.\.\.)|\[|Preparing worktree \((?:new branch|checking out) ')([\w./-]{1,100}?)(?:'|\.\.\.|$| (?:\(root-commit\) )?[0-9a-f]{7,40}\])/gm
+
+/** The branch that a command is on at its end: by its output, else by the last checkout in it. */
+export function branchOf(command: string, output: string): string | undefined {
+  if (!/\b(?:git|gh) /.test(command)) return undefined
+  const printed = [...output.matchAll(ON_BRANCH)].at(-1)?.[1]
+  const asked = [...command.matchAll(CHECKOUT)].at(-1)
+  // Without a flag it may be a file: `git checkout src/main.ts`.
+  const isFile = asked !== undefined && !/ -+[a-z]/i.test(asked[0]) && /^\.|\.\w{1,5}$/.test(asked[1]!)
+  return printed ?? (isFile ? undefined : asked?.[1])
 }
 
 /** The subject of the commit that a command makes. */

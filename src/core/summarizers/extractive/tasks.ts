@@ -1,8 +1,6 @@
 import { headOf, tailOf } from '../../messages/characters.ts'
-import { isObject, type Json } from '../../messages/json.ts'
-import type { Call } from '../calls.ts'
-import { cleanLine, keyOf, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
-import type { Conversation, TodoItem } from './conversation.ts'
+import { cleanLine, keyOf, sentencesOf, shorten, withoutFences } from '../text.ts'
+import type { Conversation } from './conversation.ts'
 import { informative, isSmallTalk } from './requests.ts'
 
 /** Open and finished tasks. */
@@ -13,17 +11,24 @@ type Task = { readonly text: string; readonly rank: number }
 const MAX_BOXES = 10
 
 /** Tasks of the tool for tasks, of the list that the assistant wrote last, and of check boxes. */
-export function tasksIn({ todo, boxes, replies }: Conversation): Tasks {
+export function tasksIn({ todo, isTodoWhole, todoAt, boxes, replies, exchanges }: Conversation): Tasks {
   const done = new Set([...boxes, ...todo].filter(({ isDone }) => isDone).map(({ text }) => taskKey(text)))
   const open = new Map<string, Task>()
   const add = (text: string, rank: number) => {
     const key = taskKey(text)
     if (key !== '' && !open.has(key)) open.set(key, { text, rank })
   }
-  for (const [i, { text, isDone, isActive }] of todo.entries())
-    if (!isDone) add(isActive ? `${text} (in progress)` : text, 945 - Math.min(40, i))
-  for (const [i, text] of remainingList(replies).entries())
-    if (!done.has(taskKey(text))) add(text, 940 - Math.min(40, 2 * i))
+  for (const [i, { id, text, isDone, isActive }] of todo.entries()) {
+    // A list that is changed by ids names them: a later change names nothing else.
+    const shown = id === undefined || isTodoWhole ? text : `#${id} ${text}`
+    if (!isDone) add(isActive ? `${shown} (in progress)` : shown, 945 - Math.min(40, i))
+  }
+  // The list of a tool replaces what the assistant wrote before it, and a later request answers its questions.
+  const fresh = replies.filter(({ at }) => at >= todoAt)
+  const asked = exchanges.at(-1)?.request.at ?? -1
+  for (const [i, { text, at }] of remainingList(fresh).entries())
+    if (!done.has(taskKey(text)) && !(/[?？]\W{0,4}$/.test(text) && at < asked))
+      add(text, 940 - Math.min(40, 2 * i))
   // Lists are worked from the top: the boxes after the last checked one come first.
   const reached = boxes.findLastIndex(({ isDone }) => isDone) + 1
   const unchecked = [...boxes.slice(reached), ...boxes.slice(0, reached)].filter(({ isDone }) => !isDone)
@@ -47,30 +52,12 @@ export function isCommitted(task: string, subjects: readonly string[]): boolean 
 
 /** The identity of a task: its words. */
 export function taskKey(text: string): string {
-  return keyOf(headOf(text, 1_000).replace(/\((?:in progress|earlier)\)/gi, ''))
+  return keyOf(headOf(text, 1_000).replace(/^#\w{1,60} |\((?:in progress|earlier)\)/gi, ''))
 }
 
-const NO_ITEMS: readonly TodoItem[] = []
-
-/** The list of tasks in a call's arguments; empty for every other call. */
-export function todoItems({ name, input }: Call): readonly TodoItem[] {
-  if (!/todo|plan|task/i.test(name) || !isObject(input)) return NO_ITEMS
-  const list = Object.values(input).find((value) => Array.isArray(value))
-  return list === undefined ? NO_ITEMS : (list as readonly Json[]).slice(0, 100).flatMap(itemOf)
-}
-
-function itemOf(value: Json): TodoItem[] {
-  if (!isObject(value)) return []
-  const text = value.content ?? value.step ?? value.title ?? value.task ?? value.text ?? value.description
-  const status = value.status ?? value.state ?? value.completed ?? value.done
-  if (typeof text !== 'string' || status === undefined) return []
-  return [
-    {
-      text: shorten(oneLine(headOf(text, 1_000)), 200),
-      isDone: /^(?:true|completed?|done|finished|cancell?ed|closed)$/i.test(String(status)),
-      isActive: /progress|active|doing/i.test(String(status)),
-    },
-  ]
+/** The id of a task in a list that is changed by ids. */
+export function taskId(line: string): string | undefined {
+  return /^#(\w{1,60}) /.exec(line)?.[1]
 }
 
 const ANNOUNCES =
@@ -79,8 +66,8 @@ const ITEM = /^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S/
 const CHECKED = /^\s*[-*+] \[[xX]\]|✅/
 
 /** The list under the last line that announces open work, in the last few replies. */
-function remainingList(replies: Conversation['replies']): string[] {
-  for (const { text } of replies.slice(-8).reverse()) {
+function remainingList(replies: Conversation['replies']): { readonly text: string; readonly at: number }[] {
+  for (const { text, at: repliedAt } of replies.slice(-8).reverse()) {
     const lines = withoutFences(text)
       .split('\n')
       .filter((line) => line.trim() !== '')
@@ -90,7 +77,7 @@ function remainingList(replies: Conversation['replies']): string[] {
     if (at < 0) continue
     const end = lines.findIndex((line, i) => i > at && !ITEM.test(line))
     const items = lines.slice(at + 1, end < 0 ? lines.length : end).filter((line) => !CHECKED.test(line))
-    return items.slice(0, 15).map((line) => shorten(cleanLine(line), 200))
+    return items.slice(0, 15).map((line) => ({ text: shorten(cleanLine(line), 200), at: repliedAt }))
   }
   return []
 }
@@ -105,9 +92,9 @@ export function unanswered({ exchanges }: Conversation): string | undefined {
 const INTENTION = /\b(?:next|now|then|first|let me|let['’]s|i['’]ll|i will|i['’]m going to)\b|[?？]$/i
 
 /** The assistant's last sentence when it is an intention or a question, and no call followed it. */
-export function intention({ replies, lastCallAt }: Conversation): string | undefined {
+export function intention({ replies, lastCallAt, isGroupTalk }: Conversation): string | undefined {
   const last = replies.at(-1)
-  if (last === undefined || last.at <= lastCallAt) return undefined
+  if (isGroupTalk || last === undefined || last.at <= lastCallAt) return undefined
   const closing = sentencesOf(tailOf(withoutFences(last.text), 1_500)).at(-1) ?? ''
   return INTENTION.test(closing) && !/[:：]$/.test(closing) ? shorten(closing, 300) : undefined
 }

@@ -1,0 +1,135 @@
+import { headOf } from '../../messages/characters.ts'
+import { sentencesOf, shorten, withoutFences } from '../text.ts'
+import type { Conversation, Utterance } from './conversation.ts'
+import type { Bullet } from './fit.ts'
+import { informative, isSmallTalk } from './requests.ts'
+import { weightOf } from './statements.ts'
+
+/*
+ * The course of a talk of several speakers: of people, a line for each topic; of agents, a line for each of them.
+ */
+
+/** The maximum units of a question, of an answer and of an agent's last statement. */
+const QUESTION = 200
+const ANSWER = 220
+/** The number of messages after which somebody who speaks again begins a new topic. */
+const PAUSE = 25
+/** The number of texts after which a topic is closed: the next question or statement begins another one. */
+const LONGEST = 20
+/** The least units of a statement that begins a topic. */
+const LEAST_TOPIC = 40
+/** The number of the agents' newest texts that are read. */
+const MAX_READ = 400
+/** The maximum numbers of topics and of agents. */
+const MAX_TOPICS = 120
+const MAX_AGENTS = 12
+
+type Said = {
+  readonly speaker: string
+  readonly text: string
+  readonly at: number
+  readonly isDirect: boolean
+}
+type Thread = { readonly asker: string; readonly said: Said[]; last: number }
+
+/** The lines about a talk of several speakers; none about a user and an assistant. */
+export function talk(conversation: Conversation): Bullet[] {
+  return conversation.isGroupTalk ? topics(conversation.texts) : agents(conversation.replies)
+}
+
+/** One line for each topic, oldest first: who asked or said what, and who answered what. */
+function topics(texts: readonly Utterance[]): Bullet[] {
+  const lines = threadsIn(texts).flatMap(({ asker, said }) => {
+    const own = said.filter(({ speaker }) => speaker === asker)
+    const first = said.findIndex(({ speaker }) => speaker !== asker)
+    // A greeting is answered before the question comes.
+    const asked = first > 0 && said.slice(0, first).some(({ text }) => text.length >= LEAST_TOPIC)
+    const [opening] = own.slice(0, asked ? first : 4).toSorted((a, b) => worth(b.text) - worth(a.text))
+    if (opening === undefined || isSmallTalk(opening.text) || opening.text.length < 20) return []
+    const answers = said.filter(({ speaker, at }) => speaker !== asker && at > opening.at)
+    const [answer] = answers.toSorted((a, b) => worth(b.text, b.isDirect) - worth(a.text, a.isDirect))
+    const told = `${asker}: "${informative(opening.text, QUESTION)}"`
+    return [
+      answer === undefined ? told : `${told} → ${answer.speaker}: "${informative(answer.text, ANSWER)}"`,
+    ]
+  })
+  return lines.slice(-MAX_TOPICS).map((text, i, all) => {
+    return { text, rank: 830 - Math.min(250, 6 * (all.length - 1 - i)), cut: true }
+  })
+}
+
+/** How much a text says: as much as is shown of it. A question says less, what addresses the asker more. */
+function worth(text: string, isDirect = false): number {
+  return (Math.min(ANSWER, text.length) * (isDirect ? 2 : 1)) / (/[?？]\s*$/.test(text) ? 2 : 1)
+}
+
+/**
+ * The threads of a talk: what somebody began to talk about, and what others answered. A text belongs to the thread of whom it addresses at
+ * its beginning, else to the one that its speaker began. Whoever was silent for long begins a new one, others answer the text before theirs.
+ */
+function threadsIn(texts: readonly Utterance[]): Thread[] {
+  const threads: Thread[] = []
+  const lastOf = new Map<string, Thread>()
+  let before: Thread | undefined
+  for (const { speaker = '', text, at } of texts) {
+    for (const part of partsFor(text, lastOf, speaker)) {
+      const own = lastOf.get(speaker.toLowerCase())
+      const silence = own === undefined ? Number.POSITIVE_INFINITY : at - own.last
+      const opens = /[?？]/.test(part.text) || part.text.length >= LEAST_TOPIC
+      const isOpen = (one: Thread | undefined): boolean =>
+        one !== undefined && !(opens && one.said.length >= LONGEST)
+      const thread: Thread =
+        part.to ??
+        (own?.asker === speaker && silence <= 2 * PAUSE && isOpen(own) ? own : undefined) ??
+        (isOpen(before) && !(opens && silence > 2 * PAUSE) ? before : undefined) ??
+        threads[threads.push({ asker: speaker, said: [], last: at }) - 1]!
+      thread.said.push({ speaker, text: part.text, at, isDirect: part.to !== undefined })
+      thread.last = at
+      lastOf.set(speaker.toLowerCase(), thread)
+      before = thread
+    }
+  }
+  return threads
+}
+
+/** The lines of a text by whom they address: `name: …`, `name, …`, `@name …`. */
+function partsFor(
+  text: string,
+  lastOf: ReadonlyMap<string, Thread>,
+  speaker: string,
+): { text: string; to: Thread | undefined }[] {
+  const parts: { text: string; to: Thread | undefined }[] = []
+  for (const line of withoutFences(text).split('\n').slice(0, 100)) {
+    if (line.trim() === '') continue
+    const [mark, name = ''] = /^@?([^\s:,]{2,40})[:,]? {1,4}/.exec(line) ?? []
+    const to = name === speaker ? undefined : lastOf.get(name.toLowerCase())
+    const last = parts.at(-1)
+    if (last !== undefined && (to === undefined || to === last.to))
+      last.text += ` ${to === undefined ? line : line.slice(mark!.length)}`
+    else parts.push({ text: to === undefined ? line : line.slice(mark!.length), to })
+  }
+  return parts
+}
+
+/** The name of a field at the beginning of a line: agents report in JSON, whose values are sentences. */
+const FIELD = /^\s{0,40}"[\w-]{1,60}":\s{0,4}"?/gm
+
+/** The last statement of each agent, when there are several. What another said before, such as the task in each prompt, says nothing. */
+function agents(replies: readonly Utterance[]): Bullet[] {
+  const saidBy = new Map<string, string>()
+  const last = new Map<string, string>()
+  for (const { speaker, text } of replies.slice(-MAX_READ)) {
+    if (speaker === undefined) continue
+    const sentences = sentencesOf(withoutFences(headOf(text, 1_500).replaceAll(FIELD, '')))
+    for (const one of sentences) saidBy.set(one, saidBy.get(one) ?? speaker)
+    const said = sentences.find((one) => one.length >= 20 && weightOf(one) > 0 && saidBy.get(one) === speaker)
+    if (said === undefined) continue
+    last.delete(speaker)
+    last.set(speaker, shorten(said, ANSWER))
+  }
+  return [...last].slice(-MAX_AGENTS).map(([speaker, text], i) => ({
+    text: `${speaker}: "${text}"`,
+    rank: 780 + i,
+    cut: true,
+  }))
+}
