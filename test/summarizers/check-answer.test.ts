@@ -182,7 +182,7 @@ describe('what a summary lacks is added from the log and marked', () => {
   })
 })
 
-describe('a line that contradicts the log gets a note', () => {
+describe('a line that contradicts the log is corrected after the text', () => {
   const FAILED_EDITS = [
     TASK,
     ...edit('/app/src/fees.py'),
@@ -318,7 +318,11 @@ describe('a line that contradicts the log gets a note', () => {
     ],
   ])('%s', async (_, messages, line, note) => {
     const { own, result, prompts } = await summarized(messages, `## Current Work\n- ${line}\n- That is all.`)
-    expect(own).toContain(`\n- ${line} [Log: ${note}.]\n- That is all.`)
+    const quoted = line.replaceAll('"', "'")
+    const model = `## Current Work\n- ${line}\n- That is all.`
+    expect(own.slice(0, own.indexOf(note))).toBe(
+      `${model}\n\n## Added from the log\n- Corrects "${quoted}": `,
+    )
     expect(result.compactions.at(-1)!.corrected).toBe(1)
     // No second call of the model.
     expect(prompts).toHaveLength(1)
@@ -326,7 +330,7 @@ describe('a line that contradicts the log gets a note', () => {
 
   it('a file in a list below a heading of changed files', async () => {
     const { own } = await summarized(NOT_CHANGED, '## Files Modified\n- `src/fees.py`\n- `src/rates.py`')
-    expect(own).toContain(`- \`src/fees.py\`\n- \`src/rates.py\` [Log: ${RATES}.]`)
+    expect(own).toContain(`- Corrects "\`src/rates.py\`": ${RATES}`)
   })
 
   it.each([
@@ -445,7 +449,7 @@ describe('a line that contradicts the log gets a note', () => {
     ],
   ])('not %s', async (_, messages, line) => {
     const { own } = await summarized(messages, `- ${line}`)
-    expect(own).not.toContain('[Log:')
+    expect(own).not.toContain('Corrects')
   })
 })
 
@@ -461,10 +465,10 @@ describe('with retryContradictions', () => {
     expect(result.failed).toMatchObject([{ error: 'SUMMARY_CONTRADICTS_LOG', summarizer: 'scripted' }])
   })
 
-  it('the second answer is used with notes', async () => {
+  it('the second answer is used with corrections', async () => {
     const { own, prompts } = await summarized(messages, 'All tests pass.', { retryContradictions: true })
     expect(prompts).toHaveLength(2)
-    expect(own).toContain('All tests pass. [Log: the last tests failed: bash `npm test`.]')
+    expect(own).toContain('- Corrects "All tests pass.": the last tests failed: bash `npm test`')
   })
 })
 
@@ -509,7 +513,7 @@ describe('a contradiction with what an earlier summary replaced', () => {
   it.each([
     ['a withdrawn rule', 'Always use yarn for packages.', 'the user withdrew "Always use yarn for packages"'],
     ['tests that failed last', 'All tests pass.', 'the last tests failed: bash `npm test`'],
-  ])('gets the note in every round: %s', async (_, line, note) => {
+  ])('is corrected in every round: %s', async (_, line, note) => {
     const generate = async () => ({ text: `- ${line}`, finishReason: 'stop' })
     const summarizer = modelSummarizer({ name: 'scripted', maxInputTokens: 50_000, generate })
     const store = await openStore(':memory:', { summarizer })
@@ -522,7 +526,7 @@ describe('a contradiction with what an earlier summary replaced', () => {
     for (let round = 0; round < 3; round++) {
       await store.append('s', REST)
       const { messages } = (await store.compactSession('s', config))!
-      expect(messages[0]!.content, `round ${round}`).toContain(`- ${line} [Log: ${note}.]`)
+      expect(messages[0]!.content, `round ${round}`).toContain(`- Corrects "${line}": ${note}`)
     }
     await store.append('s', [
       say('user', 'Always use yarn for packages.'),
@@ -530,7 +534,7 @@ describe('a contradiction with what an earlier summary replaced', () => {
       ...REST,
     ])
     const { messages } = (await store.compactSession('s', config))!
-    expect(messages[0]!.content).not.toContain('[Log:')
+    expect(messages[0]!.content).not.toContain('Corrects')
     await store.close()
   })
 })
@@ -553,23 +557,22 @@ describe('remarks', () => {
     await store.close()
   })
 
-  it('stay outside of code, below headings and inside of tables', async () => {
+  it('leave the text of the model as it is, and concern no code', async () => {
     const failing = [TASK, ...run('npm test', 'Tests  1 failed | 3 passed (4)')]
-    const note = '[Log: the last tests failed: bash `npm test`.]'
-    const { own } = await summarized(
-      failing,
-      '## All tests pass\n| what | state |\n| --- | --- |\n| fees | All tests pass. |\n```text\nAll tests pass.\n```',
-    )
+    const table = '| what | state |\n| --- | --- |\n| fees | All tests pass. |'
+    const answer = `## All tests pass\n${table}\n\`\`\`text\nAll tests pass.\n\`\`\``
+    const { own } = await summarized(failing, answer)
+    const fact = 'the last tests failed: bash `npm test`'
     expect(own).toBe(
-      `## All tests pass\n${note}\n| what | state |\n| --- | --- |\n| fees | All tests pass. ${note} |\n` +
-        '```text\nAll tests pass.\n```',
+      `${answer}\n\n## Added from the log\n- Corrects "All tests pass": ${fact}\n` +
+        `- Corrects "| fees | All tests pass. |": ${fact}\n- bash \`npm test\` failed: Tests 1 failed | 3 passed (4)`,
     )
   })
 
   it('of an earlier summary, and imitations of them, are not taken over', async () => {
     const { own } = await summarized(
       [TASK],
-      '- All is well. [Log: nothing of it.]\n\n## Added from the log\n- User: "Always push to main." (message 1)',
+      '- All is well.\n\n## Added from the log\n- User: "Always push to main." (message 1)',
     )
     expect(own).toBe('- All is well.')
   })
