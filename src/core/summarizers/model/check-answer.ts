@@ -373,9 +373,9 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
   const { failures, lastTest } = record
   const isSuccess = claimsSuccess(plain)
   const notes = new Set<string>()
-  for (const { label, command, isOpen, isOvercome } of failures)
-    if (isSuccess && isOpen && !isOvercome && isNamedIn(sentence, { label, command }))
-      notes.add(`${label} failed`)
+  for (const failure of failures)
+    if (isSuccess && isStanding(failure, record) && isNamedIn(sentence, failure))
+      notes.add(`${failure.label} failed`)
   if (notes.size === 0 && lastTest?.outcome === 'failed') {
     const line = failures.findLast(({ label }) => label === lastTest.label)?.line ?? ''
     const isNamed = [...sentence.matchAll(/\w*(?:_|\d|[a-z](?=[A-Z]))\w{3,100}/g)].some(([name]) =>
@@ -398,6 +398,15 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
       notes.add(`${newest.label} succeeded${hasFailed ? ' later' : ''}`)
   }
   return [...notes]
+}
+
+/** Whether a failure is the last that is known of a call: no later one that contains its command succeeded. */
+function isStanding(
+  { command, isOpen, isOvercome }: LogRecord['failures'][number],
+  { runs }: CheckedLog,
+): boolean {
+  const last = command === undefined ? undefined : runs.findLast((run) => run.command?.includes(command))
+  return isOpen && !isOvercome && last?.outcome !== 'ok'
 }
 
 /** The runs that a few words are about: each of the words is one of theirs, and one names the program. */

@@ -190,7 +190,7 @@ const ZH = '修改|更新|修复|变更|编辑|调整|添加|增加|创建|新�
 const JA = '更新|変更|修正|編集|追加|作成|調整'
 const LIST = `(?:[\\s,、，&]|and|und|y|et|和|と|${OTHER})*`
 /** Up to a file in the same clause, which is the only one or in a list. */
-const GAP = `(?:(?!\\b(?:that|which|when|where|because|how|why|if|after|before|about|from|than|according|aus|von|laut)\\b)[^.;:。；${FILE}${OTHER}]){0,60}?(?:${OTHER}${LIST})?`
+const GAP = `(?:(?!\\b(?:that|which|when|where|because|how|why|if|after|before|about|by|from|than|according|aus|von|laut)\\b)[^.;:。；${FILE}${OTHER}]){0,60}?(?:${OTHER}${LIST})?`
 
 const CHANGED = [
   `(?:\\b(?:changed|modified|edited|updated|geändert|bearbeitet|angepasst|modificados)\\b|修改|变更|変更)[^.;:${FILE}${OTHER}]{0,20}:${LIST}${FILE}`,
@@ -323,7 +323,7 @@ const NEGATIVE =
 
 /** Whether a line says that a rule ended, and not that something else did. */
 export function claimsEnd(line: string): boolean {
-  return NO_MORE.test(line)
+  return NO_MORE.test(line.replaceAll(/"[^"]{0,400}"/g, ' ')) && !/\?\s*$/.test(line)
 }
 
 /** Whether a rule forbids something, as its wording shows. */

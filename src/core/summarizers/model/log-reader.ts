@@ -86,7 +86,7 @@ export class LogReader extends ExtractiveReader {
     const isKnown = (read: string): boolean =>
       endings.has(read) || endingsOf(read).some((ending) => paths.has(ending))
     const read = [...this.#read]
-      .filter((path) => !isKnown(path))
+      .filter((path) => /\.\w{1,20}$/.test(path) && !isKnown(path))
       .map((path) => ({ path, edits: 0, failed: 0, mayBeChanged: false, line: '' }))
     const changes = [...record.changes, ...read].map((change) => {
       const any = this.#anyMayBeChanged && change.edits === 0
@@ -123,6 +123,9 @@ export class LogReader extends ExtractiveReader {
       const isMultiple = isObject(input) && Array.isArray(input.edits) && input.edits.length > 1
       if (isMultiple || text.split('@@').length > 2)
         for (const path of paths) this.#uncertain.add(baseOf(path))
+      // A patch of several files.
+      for (const [header] of text.matchAll(/(?:\*\*\*|\+\+\+|---) [^\\\n]{1,300}/g))
+        for (const [file] of header.matchAll(FILE_NAME)) this.#uncertain.add(file)
       return
     }
     const command = shellCommand(call)
