@@ -7,14 +7,18 @@ import {
   claimsChange,
   claimsEnd,
   claimsNoChange,
+  claimsOnly,
   claimsOpen,
   claimsOrder,
   claimsSuccess,
   claimsTests,
   FILE,
   failuresIn,
+  hasStem,
   isDone,
   isNegative,
+  isOvercome,
+  isTests,
   isWanted,
   isWithdrawal,
   OTHER,
@@ -242,16 +246,21 @@ function wrongFiles(plain: string, above: string, record: CheckedLog, claims: Cl
   if (same.length > 0) return same.map(({ change }) => editsOf(change))
   if (!isDone(plain)) return []
   const stated = statedEdits(plain)
-  const isTooMany = (own: number, failed: number): boolean =>
+  const isOther = (own: number, failed: number): boolean =>
     stated !== undefined &&
-    (stated.isVague ? failed > 0 && stated.count === own + failed : stated.count > own)
+    (stated.isVague
+      ? failed > 0 && stated.count === own + failed
+      : stated.count > own || (stated.isAll && named.length === 1 && stated.count < own))
+  const others = files.filter(({ change }) => change.edits > 0 && !named.some((one) => isSame(one, change)))
+  if (others.length > 0 && named.some(({ names }) => claimsOnly(withMarks(plain, names))))
+    return [`${others.length} other ${others.length === 1 ? 'file was' : 'files were'} changed`]
   const invented = inventedIn(plain, above, record, claims)
   if (named.length === 0 && invented.length === 0) {
     const changed = files.filter(({ change }) => change.edits > 0).length
     const possible = files.filter(({ change }) => change.edits > 0 || change.mayBeChanged).length
     const count = statedFiles(plain)
     if (count !== undefined && changed > 0 && count > possible) return [`${changed} files were changed`]
-    const isWrong = isTooMany(edits, attempts - edits) && attempts >= stated!.count
+    const isWrong = isOther(edits, attempts - edits) && attempts >= stated!.count
     return isWrong ? [`${counted(edits)}, ${attempts - edits} failed`] : []
   }
   const wrong = named.flatMap((one) => {
@@ -260,7 +269,7 @@ function wrongFiles(plain: string, above: string, record: CheckedLog, claims: Cl
     const isWrong =
       own === 0
         ? !isTwin(one, files) && claimsChange(withMarks(plain, one.names), above)
-        : named.length === 1 && isTooMany(own, failed)
+        : named.length === 1 && isOther(own, failed)
     return isWrong ? [editsOf(one.change)] : []
   })
   return [...wrong, ...invented]
@@ -301,8 +310,11 @@ function withMarks(sentence: string, names: readonly string[]): string {
 
 /** Whether another file with the same base name was changed: it may be the same one by another path. */
 function isTwin(one: Claims['files'][number], files: Claims['files']): boolean {
-  const base = baseOf(one.change.path)
-  return files.some((other) => other !== one && other.change.edits > 0 && baseOf(other.change.path) === base)
+  return files.some((other) => other !== one && other.change.edits > 0 && isSame(one, other.change))
+}
+
+function isSame({ change }: Claims['files'][number], { path }: LogRecord['changes'][number]): boolean {
+  return baseOf(change.path) === baseOf(path)
 }
 
 /*
@@ -354,6 +366,7 @@ function wrongCounts(sentence: string, { counts, isWhole }: CheckedLog): string[
   if (stated === undefined || last === undefined || !isWhole) return []
   const isUnknown = (field: 'passed' | 'failed'): boolean => {
     const numbers = counts.flatMap((one) => one[field] ?? [])
+    if (field === 'failed' && isOvercome(sentence)) return false
     const number = stated[field]
     // Several runs may be told as one.
     return (
@@ -391,6 +404,8 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
     const exact = record.runs.filter((run) => isNamedIn(clause, run))
     const runs = exact.length > 0 ? exact : about(subject, record.runs)
     const newest = runs.at(-1)
+    if (newest === undefined && lastTest?.outcome === 'ok' && isTests(subject))
+      notes.add(`the last tests succeeded: ${lastTest.label}`)
     if (newest?.outcome !== 'ok' || runs.some(({ outcome }) => outcome === 'failed')) continue
     const hasFailed = runs.some((run) => run.hasFailed)
     // Output with words of an error may be what the sentence calls a failure.
@@ -412,11 +427,14 @@ function isStanding(
 /** The runs that a few words are about: each of the words is one of theirs, and one names the program. */
 function about(subject: string, runs: readonly Run[]): Run[] {
   const wanted = [...stemsOf(subject)]
-  return wanted.length === 0
+  // "The orders that were rejected" is no claim.
+  return wanted.length === 0 || /\b(?:that|which|who)\b/i.test(subject)
     ? []
     : runs.filter(
-        ({ stems, verbs }) =>
-          wanted.every((stem) => stems.has(stem)) && wanted.some((stem) => verbs.has(stem)),
+        ({ stems, verbs, command }) =>
+          (command !== undefined || wanted.length > 1) &&
+          wanted.every((stem) => hasStem(stems, stem)) &&
+          wanted.some((stem) => hasStem(verbs, stem)),
       )
 }
 

@@ -33,7 +33,7 @@ const NOT_DONE = new RegExp(
 const FAILS_NOW =
   /\b(?:fails|failing|broken|still (?:\w+ )?(?:fail\w*|errors?|reports? (?:\w+ )?errors?|crash\w*)|now fail|are failing|échouent?|fall(?:a|an)\b(?! en)|fallando|falha|fallisce)(?!\p{L})|schl(?:ägt|agen)\b[^.]{0,30}\bfehl\b|scheiter[tn]\b|(?:仍然?|还是|依然|まだ)(?:会)?(?:失败|失敗)|ne (?:passe|fonctionne) pas/iu
 const FAILED =
-  /\b(?:failed|rejected|refused|aborted|crashed|exit(?:s|ed)? (?:with )?(?:code )?[1-9]\d{0,2}|unsuccessful|could(?: not|n['’]t) be \w+|did(?: not|n['’]t) (?:work|succeed|pass)|fehlgeschlagen|gescheitert|échoué|falló|fallaron|falhou|fallit[oa])(?!\p{L})|schlug(?:en)?\b[^.]{0,30}\bfehl\b|失败|失敗|报错|出错/iu
+  /\b(?:failed|rejected|refused|blocked|denied|aborted|crashed|(?:return|report|rais|thr[eo]w|produc|end)\w* (?:\w+ ){0,2}(?:errors?|failures?)|exit(?:s|ed)? (?:with )?(?:code )?[1-9]\d{0,2}|unsuccessful|could(?: not|n['’]t) be \w+|did(?: not|n['’]t) (?:work|succeed|pass)|fehlgeschlagen|gescheitert|échoué|falló|fallaron|falhou|fallit[oa])(?!\p{L})|schlug(?:en)?\b[^.]{0,30}\bfehl\b|失败|失敗|报错|出错/iu
 /** What keeps a failure from being the last word: an order of events, a solution, a condition. */
 const NOT_LAST = new RegExp(
   [
@@ -49,13 +49,13 @@ const HISTORY =
 const CLAUSE = /[;,](?=\s)|[；，、]|\b(?:and|but|while|whereas|because|so|which|und|aber|et|mais|y|pero)\b/iu
 /** Something that was broken is said to be in order. */
 const IN_ORDER =
-  /\b(?:(?:is|are|now|been|was|were|everything|all|fully) (?:now |all )?(?:fixed|resolved|solved|working|works|verified)|(?:fixed|works) (?:now|again|correctly|as expected)|(?:fixed|resolved) and (?:tested|verified)|funktioniert|behoben|resuelt[oa]|ya funciona|résolue?|fonctionne)(?!\p{L})|已(?:经)?(?:修复|解决)|(?:修正|解決)(?:済|しました|された)/iu
+  /\b(?:(?:is|are|now|been|was|were|everything|all|fully) (?:now |all )?(?:fixed|resolved|solved|working|works|verified)|everything (?:\w+ )?(?:green|passes|fine|ok)|(?:fixed|works) (?:now|again|correctly|as expected)|(?:fixed|resolved) and (?:tested|verified)|funktioniert|behoben|resuelt[oa]|ya funciona|résolue?|est corrigé|fonctionne)(?!\p{L})|已(?:经)?(?:修复|解决)|(?:修正|解決)(?:済|しました|された)/iu
 const ALL_TESTS = new RegExp(
   [
     '\\b(?:all|every|the)\\b[\\w ]{0,20}\\btests? (?:suites? )?(?:now )?(?:pass(?:es|ed)?|succeed(?:s|ed)?|(?:is|are|were) (?:now )?(?:passing|green|successful))',
     '(?:^|[.:] ?|and |the )tests? (?:suite )?(?:is )?(?:now |fully )?(?:green|pass(?:es|ed)?|(?:are|were) (?:now )?(?:passing|green|successful))',
     '\\b(?:alle|die|sämtliche) (?:\\d{1,6} )?Tests (?:\\w+ )?(?:bestanden|(?:sind|waren) (?:\\w+ )?(?:grün|erfolgreich|bestanden)|(?:laufen|liefen|bestehen)\\b)',
-    '\\btous les tests (?:passent|réussissent)|\\bl[oa]s (?:\\d{1,6} )?(?:tests|pruebas) (?:pasan|pasaron)',
+    '\\b(?:tous )?les tests (?:passent|réussissent)|\\bl[oa]s (?:\\d{1,6} )?(?:tests|pruebas) (?:pasan|pasaron)',
     '(?:所有|全部)(?:的)?(?:单元)?测试(?:都|均|已|现已|现在)*通过|测试(?:已|都|均|现已)*(?:全部|全都)?(?:都|均)?通过',
     '(?:すべて|全て|全)の?テストが?(?:成功|通過|合格|パス|通)|テスト[はが](?:すべて|全て|全部|全件)(?:成功|通過|合格|パス|通)',
   ].join('|'),
@@ -92,6 +92,11 @@ export function claimsSuccess(plain: string): boolean {
   return SUCCESS.test(plain.replaceAll(COUNTED, ' ')) && isDone(plain) && !FAILURE.test(plain)
 }
 
+/** Whether a failure in a sentence is not the last word. */
+export function isOvercome(sentence: string): boolean {
+  return NOT_LAST.test(withoutCode(sentence).replace(/\b(?:could|did)(?: not|n['’]t) (?:be )?\w+/i, ' '))
+}
+
 /** The clauses of a sentence that report a failure, with what failed; none when the sentence says that it was overcome. */
 export function failuresIn(
   sentence: string,
@@ -100,9 +105,7 @@ export function failuresIn(
   return sentence.split(CLAUSE).flatMap((clause) => {
     const now = FAILS_NOW.exec(clause)
     const found = now ?? FAILED.exec(clause)
-    const isOver =
-      NOT_LAST.test(withoutCode(sentence).replace(/could(?: not|n['’]t) be/, '')) ||
-      (now === null && HISTORY.test(above))
+    const isOver = isOvercome(sentence) || (now === null && HISTORY.test(above))
     return found === null || isOver ? [] : [{ clause, subject: clause.slice(0, found.index) }]
   })
 }
@@ -158,7 +161,7 @@ export function statedTests(text: string): TestCounts | undefined {
 
 /** Words that say nothing of what a call is. */
 const EMPTY = new Set(
-  'the all every each its their our run runs ran command suite script call tool step job and for with from was were are been has have had now then also again currently last latest final current whole full new this that der die das alle den los las les une commande comando user'.split(
+  'the all every each its their our run runs ran command suite script call tool step job and for with from was were are been has have had now then also again currently last latest final current whole full new this that der die das alle den ist sind wurde wurden hat los las les une est ont commande comando user'.split(
     ' ',
   ),
 )
@@ -169,8 +172,26 @@ export function stemsOf(text: string): Set<string> {
   const stems = new Set<string>()
   for (const [word] of words.matchAll(/[\p{L}\p{N}]{2,40}/gu))
     if (!EMPTY.has(word) && word.length > 2)
-      stems.add(word.replace(/(?<=..)(?:ations?|ing|ers?|ed|es|s|e)$/, '').slice(0, 5))
+      stems.add(word.replace(/(?<=..)(?:ations?|ing|ers?|ed|es|s|e)$/, '').slice(0, 6))
   return stems
+}
+
+/** Whether a word, as its stem, is that of another text, or a part of a word there: `test` of `pytest`. */
+export function hasStem(stems: ReadonlySet<string>, wanted: string): boolean {
+  if (stems.has(wanted)) return true
+  return (
+    wanted.length >= 4 &&
+    [...stems].some((stem) => stem.includes(wanted) || (stem.length >= 4 && wanted.startsWith(stem)))
+  )
+}
+
+/** Words for all tests. */
+const TESTS =
+  /^\W*(?:(?:all|the|alle|die|les|los|las) )*(?:tests?|test suite|pruebas)(?: (?:are|were|is|sind|ont|sont|have|has))*\s*$|^\W*(?:测试|テスト)/i
+
+/** Whether a subject is the tests as a whole. */
+export function isTests(subject: string): boolean {
+  return TESTS.test(subject)
 }
 
 /*
@@ -241,18 +262,28 @@ export function claimsNoChange(marked: string, above: string): boolean {
   return UNCHANGED.test(marked) && !/\b(?:since|after|before|until|when|then|first|yet)\b/i.test(marked)
 }
 
+const ONLY = new RegExp(
+  `(?:^|\\W)only ${FILE} (?:was|has been) (?:${DID})|\\b(?:${DID}|touched) only ${FILE}\\s?[.;,]?$`,
+  'i',
+)
+
+/** Whether a sentence claims that no other file was changed. */
+export function claimsOnly(marked: string): boolean {
+  return ONLY.test(marked)
+}
+
 /*
  * Numbers of edits
  */
 
-/** Words for 2 to 10. */
+/** Words for 1 to 10. */
 const COUNTS = [
-  'two|three|four|five|six|seven|eight|nine|ten',
-  'zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn',
-  'deux|trois|quatre|cinq|six|sept|huit|neuf|dix',
-  'dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez',
-  'twice',
-  'zweimal|dreimal|viermal|fünfmal',
+  'one|two|three|four|five|six|seven|eight|nine|ten',
+  'eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn',
+  'une|deux|trois|quatre|cinq|six|sept|huit|neuf|dix',
+  'uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez',
+  'once|twice',
+  'einmal|zweimal|dreimal|viermal|fünfmal',
 ].map((words) => words.split('|'))
 const COUNT = `(\\d{1,6}|${COUNTS.flat().join('|')})`
 const EDITS = new RegExp(
@@ -278,13 +309,20 @@ export function statedFiles(sentence: string): number | undefined {
   return countOf(FILES.exec(sentence))
 }
 
-/** The number of edits that a sentence states, and whether it may mean something else. */
+/** The number of edits that a sentence states, whether it may mean something else, and whether it counts all of them. */
 export function statedEdits(
   sentence: string,
-): { readonly count: number; readonly isVague: boolean } | undefined {
+): { readonly count: number; readonly isVague: boolean; readonly isAll: boolean } | undefined {
   const edits = EDITS.exec(sentence)
   const count = countOf(edits ?? CHANGES.exec(sentence))
-  return count === undefined ? undefined : { count, isVague: edits === null }
+  const isAll = /\b(?:times|once|twice|fois|veces)\b|mal\b|[次回]/i.test(edits?.[0] ?? '')
+  return count === undefined
+    ? undefined
+    : {
+        count,
+        isVague: edits === null,
+        isAll: isAll && !/\b(?:again|more|another|further|least)\b/i.test(sentence),
+      }
 }
 
 function countOf(match: RegExpExecArray | null): number | undefined {
@@ -294,7 +332,7 @@ function countOf(match: RegExpExecArray | null): number | undefined {
     ?.toLowerCase()
   if (word === undefined) return undefined
   const at = COUNTS.map((words) => words.indexOf(word)).find((index) => index >= 0)
-  return at === undefined ? Number(word) : at + 2
+  return at === undefined ? Number(word) : at + 1
 }
 
 /*

@@ -151,7 +151,8 @@ export class LogReader extends ExtractiveReader {
     const start = outputHead(output, END_UNITS)
     const ends = `${start}\n${outputTail(output, start.length, END_UNITS)}`
     const counts = statedTests(ends)
-    if (counts !== undefined && gist !== undefined) this.#counts.push(counts)
+    if (counts !== undefined && gist !== undefined)
+      this.#counts.push({ ...counts, failed: counts.failed ?? 0 })
     if (gist !== undefined && (TEST_COMMAND.test(gist) || RUNS_TESTS.test(gist)))
       this.#lastTest = { label: detached(label), outcome }
     const key = gist === undefined ? label : headOf(gist, 400)
@@ -182,10 +183,13 @@ function wordsOf(
     .replaceAll(/"[^"]{0,400} [^"]{0,400}"?|'[^']{0,400} [^']{0,400}'?/g, ' ')
   const chain = bare.split(/&&|\|\||[;\n]/).map((part) => part.split('|')[0]!)
   const shown = outcome === 'failed' ? chain.slice(-1) : chain
-  const tokens = shown.flatMap((part) => part.trim().split(/\s+/).slice(0, 8))
+  const tokens = shown.flatMap((part) => {
+    const [program = '', ...others] = part.trim().split(/\s+/).slice(0, 8)
+    return [baseOf(program), ...others.filter((token) => !/^-|[/\\]/.test(token))]
+  })
   return {
     stems: stemsOf(shown.join(' ')),
-    verbs: stemsOf(tokens.filter((token) => !/^-|[/\\]/.test(token)).join(' ')),
+    verbs: stemsOf(tokens.join(' ')),
   }
 }
 
