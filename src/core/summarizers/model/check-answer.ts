@@ -464,7 +464,9 @@ function namesOfFiles(paths: readonly string[]): (path: string) => readonly stri
   return (path) => {
     const base = baseOf(path)
     const two = path.split(/[\\/]/).slice(-2).join('/')
-    return [path, two, ...(base.length >= 4 && bases.get(base) === 1 ? [base] : [])]
+    // A migration is named without its number.
+    const short = base.replace(/^\d{4,20}[-_]/, '')
+    return [path, two, ...(base.length >= 4 && bases.get(base) === 1 ? [...new Set([base, short])] : [])]
   }
 }
 

@@ -31,9 +31,9 @@ const NOT_DONE = new RegExp(
 )
 /** A failure, now or in the past, as the verb of a clause. */
 const FAILS_NOW =
-  /\b(?:fails|failing|broken|still (?:\w+ )?(?:fail\w*|errors?|reports? (?:\w+ )?errors?|crash\w*)|now fail|are failing|échouent?|fall(?:a|an)\b(?! en)|fallando|falha|fallisce)(?!\p{L})|schl(?:ägt|agen)\b[^.]{0,30}\bfehl\b|scheiter[tn]\b|(?:仍然?|还是|依然|まだ)(?:会)?(?:失败|失敗)|ne (?:passe|fonctionne) pas/iu
+  /(?<!\p{L})(?:fails|failing|broken|still (?:\w+ )?(?:fail\w*|errors?|reports? (?:\w+ )?errors?|crash\w*)|now fail|are failing|échouent?|fall(?:a|an)\b(?! en)|fallando|falha|fallisce)(?!\p{L})|schl(?:ägt|agen)\b[^.]{0,30}\bfehl\b|scheiter[tn]\b|(?:仍然?|还是|依然|まだ)(?:会)?(?:失败|失敗)|ne (?:passe|fonctionne) pas/iu
 const FAILED =
-  /\b(?:failed|rejected|refused|blocked|denied|aborted|crashed|(?:return|report|rais|thr[eo]w|produc|end)\w* (?:\w+ ){0,2}(?:errors?|failures?)|exit(?:s|ed)? (?:with )?(?:code )?[1-9]\d{0,2}|unsuccessful|could(?: not|n['’]t) be \w+|did(?: not|n['’]t) (?:work|succeed|pass)|fehlgeschlagen|gescheitert|échoué|falló|fallaron|falhou|fallit[oa])(?!\p{L})|schlug(?:en)?\b[^.]{0,30}\bfehl\b|失败|失敗|报错|出错/iu
+  /(?<!\p{L})(?:failed|rejected|refused|blocked|denied|aborted|crashed|(?:return|report|rais|thr[eo]w|produc|end)\w* (?:\w+ ){0,2}(?:errors?|failures?)|exit(?:s|ed)? (?:with )?(?:code )?[1-9]\d{0,2}|unsuccessful|could(?: not|n['’]t) be \w+|did(?: not|n['’]t) (?:work|succeed|pass)|fehlgeschlagen|gescheitert|échoué|falló|fallaron|falhou|fallit[oa])(?!\p{L})|schlug(?:en)?\b[^.]{0,30}\bfehl\b|失败|失敗|报错|出错/iu
 /** What keeps a failure from being the last word: an order of events, a solution, a condition. */
 const NOT_LAST = new RegExp(
   [
@@ -143,7 +143,7 @@ const TOTAL = /(?<![\d.])(\d{1,6}) (?:tests?|examples?|specs?), (?=\d)|\bRan (\d
 
 /** The numbers of tests in a sentence, or in the output of a runner, of which the last line with numbers counts. */
 export function statedTests(text: string): TestCounts | undefined {
-  for (const line of text.split('\n').reverse()) {
+  for (const line of text.split(/[\r\n]/).reverse()) {
     const number = (pattern: RegExp): number | undefined => {
       const found = pattern
         .exec(headOf(line, 400))
@@ -218,7 +218,7 @@ const CHANGED = [
   // "Updated a.ts", "I changed the rounding in a.ts", not "the added rows of a.ts".
   `(?:^|[,;:(|–—-] ?|\\b(?:I|we|it|assistant|was|were|been|has|have|also|then|and|successfully|now|model|agent) )(?:${DID})\\b${GAP}${FILE}`,
   // "a.ts was updated", "a.ts: updated to", not "a.ts: LRU, updated on each read".
-  `${FILE}(?:\\s*[:(|–—→-]+\\s*|\\s(?:was|were|has been|have been|got)\\s)(?:(?:also|now|then|successfully|file)\\s)*(?:${DID})\\b(?! (?:by|in v?\\d|on|per|each|every|when|at|for each)\\b)`,
+  `${FILE}(?:\\s*[:(|–—→-]+\\s*|\\s(?:was|were|has been|have been|got)\\s)(?:(?:also|now|then|successfully|file)\\s)*(?:${DID})\\b(?! (?:by|in (?:v?\\d|(?:this|the|that|an?) (?:\\w+ )?(?:branch|commit|PR|release|version))|on|per|each|every|when|at|for each)\\b)`,
   // "a.ts: option renamed", not "a.ts: the added rows".
   `${FILE}:\\s(?:(?!\\b(?:that|which|when|where|is|are|be|of|for)\\b)[^.;:${OTHER}]){0,40}\\b(?:${DID})(?=[.;,]|$| and\\b)`,
   `${FILE}[^.;:${OTHER}]{0,12}\\bwurden?\\b(?! \\d{4}| bereits| früher| zuvor)[^.;${OTHER}]{0,60}\\b(?:${DE})\\b|\\bwurden?\\b${GAP}${FILE}[^.;${OTHER}]{0,40}\\b(?:${DE})\\b|${FILE}[:–—( -]{1,3}(?:${DE})\\b`,

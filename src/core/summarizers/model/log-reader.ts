@@ -29,8 +29,9 @@ const RESTORES = /\bgit (?:checkout|restore)\b|\b(?:rm|mv|cp)\b|undo/
 const RESTORES_ANY = /\bgit (?:(?:reset|stash|revert|clean)\b|(?:checkout|restore) (?:-- )?\.(?!\S))/
 const RUNS_TESTS =
   /^(?!(?:git|ls|cat|cd|rm|mkdir|grep|find|echo)\b)\S{1,60}(?: \S{1,60}){0,4} tests?(?:[: ]|$)/
-const ERROR_WORDS =
-  /(?<!\b(?:no|0) )\b(?:errors?|fail(?:s|ed|ures?)?|exception|traceback|denied|refused|rejected|fatal|cannot|unable|not found|aborted|timed? ?out)\b/i
+/** A line that begins like an error, or a message of one. */
+const ERROR_LINE =
+  /(?:^|[\r\n])\W{0,10}(?:error|fail(?:ed|ure|s)?|fatal|traceback|panic|denied|abort(?:ed)?)\b(?! ?[=:(] ?0)|\w(?:Error|Exception): |\b(?:not found|permission denied|connection refused|timed? ?out|no such file)\b|"(?:error|errors)": ?(?!null|false|\[\]|""|0)/i
 
 /** A call with what came of its last run. */
 export type Run = {
@@ -40,7 +41,7 @@ export type Run = {
   readonly stems: ReadonlySet<string>
   readonly verbs: ReadonlySet<string>
   readonly outcome: Outcome
-  /** Whether a run of it failed, or an output has words of an error. */
+  /** Whether a run of it failed, or an output has a line like an error. */
   readonly hasFailed: boolean
   readonly hasErrors: boolean
 }
@@ -137,7 +138,10 @@ export class LogReader extends ExtractiveReader {
     this.#anyMayBeChanged ||= CHANGES_ANY.test(command ?? '') || (isObject(input) && 'prompt' in input)
     if (command !== undefined && !WRITES.test(command)) return
     const isRestore = RESTORES.test(command ?? name)
-    for (const [file] of headOf(text, ARGUMENT_UNITS).matchAll(FILE_NAME)) {
+    const isAgent = isObject(input) && 'prompt' in input
+    // Other tools change the files whose paths are their arguments, not those of a message or a task.
+    const named = command === undefined && !isAgent ? (text.match(/"[^"\s]{1,400}"/g) ?? []).join(' ') : text
+    for (const [file] of headOf(named, ARGUMENT_UNITS).matchAll(FILE_NAME)) {
       this.#uncertain.add(file)
       if (isRestore) this.#restored.add(file)
     }
@@ -164,7 +168,7 @@ export class LogReader extends ExtractiveReader {
       ...wordsOf(call, gist, outcome),
       outcome,
       hasFailed: before?.hasFailed === true || outcome === 'failed',
-      hasErrors: before?.hasErrors === true || ERROR_WORDS.test(ends),
+      hasErrors: before?.hasErrors === true || ERROR_LINE.test(ends),
     })
     if (this.#runs.size > MOST_RUNS) this.#runs.delete(this.#runs.keys().next().value!)
   }
