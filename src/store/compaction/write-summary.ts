@@ -6,7 +6,7 @@ import { wellFormed, wellFormedMessages } from '../../core/messages/well-formed.
 import type { View } from '../../core/model/view.ts'
 import { boundDigest, type Digest, filesOf, renderDigest } from '../../core/summarizers/digest.ts'
 import { writeRule } from '../../core/summarizers/extractive/rules.ts'
-import { topicsOf } from '../../core/summarizers/extractive/topics.ts'
+import { type Topic, topicOf, topicsOf } from '../../core/summarizers/extractive/topics.ts'
 import { judgeAnswer } from '../../core/summarizers/judge-answer.ts'
 import { additionsTo, contradictionsIn, withoutAdditions } from '../../core/summarizers/model/check-answer.ts'
 import type {
@@ -256,6 +256,42 @@ function renderForSummary(digest: Digest, maxTokens: number, isWhole: boolean): 
   const { text, digest: shown } = renderDigest(digest, Math.floor(maxTokens))
   const isPart = shown.omitted > digest.omitted
   return (isWhole && isPart) || (shown.entries.length === 0 && digest.entries.length > 0) ? '' : text
+}
+
+/** Topics of a summary whose lines may be left out, the least important first. */
+const LESS: readonly (Topic | undefined)[] = ['concepts', 'files', 'evolution', 'problems', 'required']
+/** Maximum share of a summary that may be left out so that it fits. */
+const LEFT_OUT_SHARE = 0.3
+
+/**
+ * Returns a summary that fits: without the digest, which is stored too, and without the last lines of its least important sections. Returns
+ * the same summary if too much of it would have to be left out.
+ */
+export function fittedByLines(written: WrittenSummary, fits: (text: string) => boolean): WrittenSummary {
+  const { text, metadata } = written
+  if (fits(text)) return written
+  const summary = text.slice(0, metadata.textLength as number)
+  const sections = summary.split(/\n(?=#{1,6} )/).map((section) => section.split('\n'))
+  const joined = (): string =>
+    sections
+      .map((lines) => lines.join('\n'))
+      .join('\n')
+      .trimEnd()
+  for (const topic of LESS)
+    for (const lines of sections.filter(([title = '']) => title.startsWith('#') && topicOf(title) === topic))
+      while (lines.length > 0 && !fits(joined())) {
+        const isFence = lines.pop()!.trimStart().startsWith('```')
+        if (isFence)
+          lines.splice(
+            Math.max(
+              0,
+              lines.findLastIndex((line) => line.trimStart().startsWith('```')),
+            ),
+          )
+      }
+  const left = joined()
+  const isWorth = fits(left) && left.length >= summary.length * (1 - LEFT_OUT_SHARE)
+  return isWorth ? { ...written, text: left, metadata: { ...metadata, textLength: left.length } } : written
 }
 
 /** Returns why a text isn't a summary, or `undefined`. */
