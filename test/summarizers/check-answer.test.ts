@@ -577,3 +577,28 @@ describe('remarks', () => {
     expect(own).toBe('- All is well.')
   })
 })
+
+it('a summary a little above its room loses lines of its least important section, and no message after it is replaced', async () => {
+  const lines = (count: number, name: string): string =>
+    Array.from({ length: count }, (_, n) => `- ${name} ${n} is described in a line.`).join('\n')
+  const talk = Array.from({ length: 5 }, () => REST).flat()
+  const compacted = async (concepts: number) => {
+    const text = `## Key Technical Concepts\n${lines(concepts, 'Concept')}\n\n## Current Work\n${lines(90, 'Step')}\n\n## Constraints and Established Rules\n- Never push.`
+    const generate = async () => ({ text, finishReason: 'stop' })
+    const summarizer = modelSummarizer({ name: 'scripted', maxInputTokens: 50_000, generate })
+    const store = await openStore(':memory:', { summarizer })
+    await store.append('s', talk)
+    const result = (await store.compactSession('s', { targetTokens: 3_000, enablePrune: false }))!
+    await store.close()
+    return { text, result, shown: String(result.messages[0]!.content) }
+  }
+  const fitting = await compacted(30)
+  expect(fitting.shown).toBe(fitting.text)
+  const longer = await compacted(130)
+  expect(longer.result.messages).toHaveLength(fitting.result.messages.length)
+  expect(longer.result.tokensAfter).toBeLessThanOrEqual(3_000)
+  // Whole lines, from the first of the section on.
+  const kept = longer.shown.split('\n').filter((line) => line.startsWith('- Concept')).length
+  expect(kept).toBeLessThan(130)
+  expect(longer.shown).toBe(longer.text.replace(lines(130, 'Concept'), lines(kept, 'Concept')))
+})

@@ -555,8 +555,8 @@ export class Run {
     // the call. Its lines are fitted.
     const fitting =
       summarizer === extractiveSummarizer ? this.#refitted(task, asked.written, shortened) : undefined
-    if (fitting === undefined)
-      return this.#judge(id, task, this.#fitted(task, asked.written), asked.record, { insteadOf })
+    const written = summarizer.usesModel ? this.#fitted(task, asked.written) : asked.written
+    if (fitting === undefined) return this.#judge(id, task, written, asked.record, { insteadOf })
     return this.#ask(
       fitting,
       summarizer,

@@ -277,18 +277,16 @@ export function fittedByLines(written: WrittenSummary, fits: (text: string) => b
       .map((lines) => lines.join('\n'))
       .join('\n')
       .trimEnd()
+  const isFence = (line: string): boolean => line.trimStart().startsWith('```')
   for (const topic of LESS)
-    for (const lines of sections.filter(([title = '']) => title.startsWith('#') && topicOf(title) === topic))
-      while (lines.length > 0 && !fits(joined())) {
-        const isFence = lines.pop()!.trimStart().startsWith('```')
-        if (isFence)
-          lines.splice(
-            Math.max(
-              0,
-              lines.findLastIndex((line) => line.trimStart().startsWith('```')),
-            ),
-          )
-      }
+    for (const lines of sections.filter(
+      ([title = '']) => title.startsWith('#') && topicOf(title) === topic,
+    )) {
+      const gap = lines.at(-1) === '' ? lines.splice(-1) : []
+      while (lines.length > 0 && !fits(joined()))
+        if (isFence(lines.pop()!)) lines.splice(Math.max(0, lines.findLastIndex(isFence)))
+      if (lines.length > 0) lines.push(...gap)
+    }
   const left = joined()
   const isWorth = fits(left) && left.length >= summary.length * (1 - LEFT_OUT_SHARE)
   return isWorth ? { ...written, text: left, metadata: { ...metadata, textLength: left.length } } : written
