@@ -196,6 +196,22 @@ describe('a line that contradicts the log is corrected after the text', () => {
   const READ = [TASK, ...call('read_file', { path: '/app/src/rates.py' }, 'DAYS = 3')]
   const REFUSED = [TASK, ...call('refund_item', { item: '5521' }, 'Error: the refund window is closed')]
 
+  const PASSING = [
+    TASK,
+    ...edit('/app/src/fees.py'),
+    ...run('npm test', 'Tests  12 passed (12)'),
+    ...run('npm run build', 'built in 2.3s'),
+  ]
+  const BUILD_FAILED = [TASK, ...run('npm run build', 'npm ERR! code ELIFECYCLE\nnpm ERR! errno 1')]
+  const OVERCOME = [...FAILING, ...run('npm test', 'Tests  4 passed (4)')]
+  const TWICE = [TASK, ...edit('/app/src/fees.py'), ...edit('/app/src/fees.py')]
+  const TWO_FILES = [TASK, ...edit('/app/src/fees.py'), ...edit('/app/src/rates.py')]
+  const plan = [
+    { step: 'Write the migration guide', status: 'completed' },
+    { step: 'Publish the release', status: 'pending' },
+  ]
+  const TODO = [TASK, ...call('update_plan', { plan: plan as never }, 'Plan updated')]
+
   it.each([
     [
       'a number of changes that counts the failed ones',
@@ -315,6 +331,31 @@ describe('a line that contradicts the log is corrected after the text', () => {
       ],
       'Rule: "Always use yarn for packages."',
       'the user withdrew "Always use yarn for packages"',
+    ],
+    ['a failure of what succeeded', PASSING, '`npm run build` failed.', 'bash `npm run build` succeeded'],
+    ['a failure of what the words name', PASSING, 'The build is broken.', 'bash `npm run build` succeeded'],
+    ['a failure in German', PASSING, 'Der Build ist fehlgeschlagen.', 'bash `npm run build` succeeded'],
+    ['a success of what the words name', BUILD_FAILED, 'The build succeeded.', 'bash `npm run build` failed'],
+    ['all in order', FAILING, 'The rounding works now.', LAST_TESTS],
+    ['a number of passed tests', PASSING, '14 tests passed.', 'the last tests: 12 passed, 0 failed'],
+    ['failures that are counted as passed', FAILING, '4 passed.', 'the last tests: 3 passed, 1 failed'],
+    ['a changed file as unchanged', PASSING, '`fees.py` was not modified.', '/app/src/fees.py: 1 edit'],
+    ['another as unchanged, in Spanish', PASSING, '`fees.py` no se modificó.', '/app/src/fees.py: 1 edit'],
+    ['too few edits', TWICE, '`fees.py` was edited once.', '/app/src/fees.py: 2 edits'],
+    ['more files', PASSING, 'Changed 4 files.', '1 file was changed'],
+    ['one file as the only one', TWO_FILES, 'Only fees.py was changed.', '1 other file was changed'],
+    ['a file that no call names', PASSING, 'Created `src/limits.py`.', 'no call wrote src/limits.py'],
+    [
+      'a rule in force as withdrawn',
+      [TASK, say('user', 'Never touch the file rates.py.')],
+      'The rule never to touch the file rates.py no longer applies.',
+      '"Never touch the file rates.py" is in force',
+    ],
+    [
+      'a finished task',
+      TODO,
+      'Still open: write the migration guide.',
+      '"Write the migration guide" is done',
     ],
   ])('%s', async (_, messages, line, note) => {
     const { own, result, prompts } = await summarized(messages, `## Current Work\n- ${line}\n- That is all.`)
@@ -447,6 +488,16 @@ describe('a line that contradicts the log is corrected after the text', () => {
       ],
       'Rule: Always use yarn for packages.',
     ],
+    [
+      'a failure that was overcome and is told in order',
+      OVERCOME,
+      '`npm test` failed first, then it passed.',
+    ],
+    ['a condition of a failure', PASSING, 'The build fails when the key is missing.'],
+    ['the true numbers', FAILING, '3 of 4 tests pass, 1 fails.'],
+    ['a part of a file that is unchanged', PASSING, '`fees.py`: the names stay unchanged.'],
+    ['a file that was only read', READ, '`rates.py` was not modified.'],
+    ['an open task', TODO, 'Still open: publish the release.'],
   ])('not %s', async (_, messages, line) => {
     const { own } = await summarized(messages, `- ${line}`)
     expect(own).not.toContain('Corrects')

@@ -207,18 +207,17 @@ function known({ text }: { readonly text: string }): Known {
   }
 }
 
-function claimsOf({ changes, rules, withdrawn, todo, boxes }: LogRecord): Claims {
+function claimsOf({ changes, rules, withdrawn, todo }: LogRecord): Claims {
   const names = namesOfFiles(changes.map(({ path }) => path))
   const inForce = rules.map(known)
-  const tasks = [...boxes, ...todo]
-  const open = new Set(tasks.filter(({ isDone }) => !isDone).map(({ text }) => keyOf(text)))
+  const open = new Set(todo.filter(({ isDone }) => !isDone).map(({ text }) => keyOf(text)))
   return {
     files: changes.map((change) => ({ names: names(change.path), change })),
     edits: changes.reduce((sum, { edits }) => sum + edits, 0),
     attempts: changes.reduce((sum, { edits, failed }) => sum + edits + failed, 0),
     withdrawn: withdrawn.map(known).filter(({ key }) => !inForce.some((other) => other.key.includes(key))),
     inForce,
-    done: tasks.filter(({ isDone, text }) => isDone && !open.has(keyOf(text))).map(known),
+    done: todo.filter(({ isDone, text }) => isDone && !open.has(keyOf(text))).map(known),
   }
 }
 
@@ -259,7 +258,8 @@ function wrongFiles(plain: string, above: string, record: CheckedLog, claims: Cl
     const changed = files.filter(({ change }) => change.edits > 0).length
     const possible = files.filter(({ change }) => change.edits > 0 || change.mayBeChanged).length
     const count = statedFiles(plain)
-    if (count !== undefined && changed > 0 && count > possible) return [`${changed} files were changed`]
+    if (count !== undefined && changed > 0 && count > possible)
+      return [`${changed} ${changed === 1 ? 'file was' : 'files were'} changed`]
     const isWrong = isOther(edits, attempts - edits) && attempts >= stated!.count
     return isWrong ? [`${counted(edits)}, ${attempts - edits} failed`] : []
   }
@@ -360,9 +360,12 @@ function doneIn(line: string, isOpen: boolean, { done }: Claims): string[] {
 /** A note when a sentence states other numbers of tests than any run reported. */
 function wrongCounts(sentence: string, { counts, isWhole }: CheckedLog): string[] {
   const last = counts.at(-1)
-  const stated = /\b(?:should|must|expect\w*|goal|target|want\w*|need\w*|soll\w*)\b/i.test(sentence)
-    ? undefined
-    : statedTests(sentence)
+  const stated =
+    /\b(?:should|must|expect\w*|goal|target|want\w*|need\w*|soll\w*|totals?|across)\b|\d \+ \d|总/i.test(
+      sentence,
+    )
+      ? undefined
+      : statedTests(sentence)
   if (stated === undefined || last === undefined || !isWhole) return []
   const isUnknown = (field: 'passed' | 'failed'): boolean => {
     const numbers = counts.flatMap((one) => one[field] ?? [])

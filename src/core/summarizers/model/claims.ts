@@ -135,9 +135,9 @@ export function claimsTests(plain: string, label: string): boolean {
 export type TestCounts = { readonly passed: number | undefined; readonly failed: number | undefined }
 
 const PASSED =
-  /(?<![\d.])(\d{1,6})(?: (?:of|out of|von|de) \d{1,6}|\/\d{1,6})?(?: [\p{L}-]{1,30}){0,2} (?:pass(?:ed|ing|es)?|bestanden|superadas|pasan|réussis)(?!\p{L})|\bpass(?:ed)?[=:] ?(\d{1,6})|\+(\d{1,6})(?: [-~]\d{1,6})?: All tests passed|(\d{1,6}) ?(?:个|件)(?:测试|テスト)?[\p{L}]{0,3}(?:通过|成功|合格)/iu
+  /(?<![\d.])(\d{1,6})(?: (?:of|out of|von|de) \d{1,6}|\/\d{1,6})?(?: [\p{L}-]{1,30}){0,2} (?:pass(?:ed|ing|es)?|bestanden|superadas|pasan|réussis)(?!\p{L})|\bpass(?:ed)?[=:] ?(\d{1,6})|\+(\d{1,6})(?: [-~]\d{1,6})?: All tests passed|(\d{1,6}) ?(?:个|件)の?(?:测试|用例|テスト)[\p{L}]{0,3}(?:通过|成功|合格)/iu
 const FAILURES =
-  /(?<![\d.])(\d{1,6})(?: [\p{L}-]{1,30}){0,2} (?:fail(?:ed|ing|ures?|s)?|fehlgeschlagen|fallan)(?!\p{L})|\bfail(?:ed|ures)?[=:] ?(\d{1,6})/iu
+  /(?<![\d.])(\d{1,6})(?: [\p{L}-]{1,30}){0,2} (?:fail(?:ed|ing|ures?|s)?|fehlgeschlagen|fallan)(?!\p{L})|\b(?:fail(?:ed|ures)?|errors)[=:] ?(\d{1,6})/iu
 /** `297 tests, 0 failures` and `Ran 5 tests`: the passed ones are the others. */
 const TOTAL = /(?<![\d.])(\d{1,6}) (?:tests?|examples?|specs?), (?=\d)|\bRan (\d{1,6}) tests?\b/i
 

@@ -16,7 +16,7 @@ const END_UNITS = 3_000
 /** The maximum number of calls and of names of files. */
 const MOST_RUNS = 2_000
 const MOST_NAMES = 50_000
-const FILE_NAME = /[\w@-]{1,100}(?:\.[\w@-]{1,50}){0,4}\.[a-z]\w{0,9}/gi
+const FILE_NAME = /(?<![\w@-])[\w@-]{1,100}(?:\.[\w@-]{1,50}){0,4}\.[a-z]\w{0,9}/gi
 /** A command that only shows something. */
 const SHOWS =
   /^\s*(?:(?:cat|head|tail|less|grep|rg|ls|wc|find|stat|file|sed -n|echo|which|pwd|cd|mkdir)\b|git (?:diff|log|show|status|add|blame|branch)\b)[^>;\n]*$/
@@ -157,8 +157,9 @@ export class LogReader extends ExtractiveReader {
     const counts = statedTests(ends)
     if (counts !== undefined && gist !== undefined)
       this.#counts.push({ ...counts, failed: counts.failed ?? 0 })
+    const isPassed = counts !== undefined && (counts.passed ?? 0) > 0 && !counts.failed
     if (gist !== undefined && (TEST_COMMAND.test(gist) || RUNS_TESTS.test(gist)))
-      this.#lastTest = { label: detached(label), outcome }
+      this.#lastTest = { label: detached(label), outcome: isPassed ? 'ok' : outcome }
     const key = gist === undefined ? label : headOf(gist, 400)
     const before = this.#runs.get(key)
     this.#runs.delete(key)
@@ -189,7 +190,7 @@ function wordsOf(
   const shown = outcome === 'failed' ? chain.slice(-1) : chain
   const tokens = shown.flatMap((part) => {
     const [program = '', ...others] = part.trim().split(/\s+/).slice(0, 8)
-    return [baseOf(program), ...others.filter((token) => !/^-|[/\\]/.test(token))]
+    return [baseOf(program), ...others.filter((token) => /^[\w.:]/.test(token) && !/[/\\'"[({$]/.test(token))]
   })
   return {
     stems: stemsOf(shown.join(' ')),
