@@ -52,7 +52,7 @@ export const extractiveSummarizer: Summarizer = {
 }
 
 /** What a log says that its summary must say too, and must not contradict. */
-export type LogRecord = Pick<Conversation, 'failures' | 'lastTest'> & {
+export type LogRecord = Pick<Conversation, 'failures' | 'lastTest' | 'todo'> & {
   /** The user's rules in force, and the withdrawn ones. */
   readonly rules: readonly Rule[]
   readonly withdrawn: readonly Rule[]
@@ -117,12 +117,13 @@ export class ExtractiveReader {
     const read = (lines: readonly string[] = []): Rule[] => lines.map(readRule)
     const spoken = [...rulesIn(conversation.texts), ...withdrawals(this.#after.conversation())]
     const { inForce, withdrawn } = sortedRules([...read(earlier?.rules), ...spoken])
-    const { failures, lastTest = earlier?.lastTest, artifacts, summaries } = conversation
+    const { failures, lastTest = earlier?.lastTest, todo, artifacts, summaries } = conversation
     return {
       rules: inForce,
       withdrawn: [...read(earlier?.withdrawn), ...withdrawn],
       failures,
       lastTest,
+      todo,
       changes: artifacts.changes(),
       isWhole: earlier === undefined && summaries.length === 0,
     }

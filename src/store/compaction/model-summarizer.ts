@@ -111,7 +111,7 @@ export const modelSummarizerSchema = z.strictObject({
   retryWaitMs: z.int().nonnegative().optional(),
   /** Milliseconds for one request, including retries. Default: the run's `summaryTimeoutMs`. */
   timeoutMs: z.int().positive().optional(),
-  /** Whether to request an answer that contradicts the log once more, instead of correcting it with notes. Default false. */
+  /** Whether to request an answer that contradicts the log once more, instead of correcting it after the text. Default false. */
   retryContradictions: z.boolean().optional(),
   /** Prices in US dollars per million tokens. */
   price: priceSchema.optional(),

@@ -176,7 +176,7 @@ export type CompactionOutline = {
   /** Number of requests and rules that the summary shortens because each alone was too long. Absent if there are none. */
   readonly shortened?: number
   /**
-   * Number of lines that were missing from a model's summary and added from the log, and of lines annotated with what the log has instead.
+   * Number of lines that were missing from a model's summary and added from the log, and of its lines that are corrected there.
    * Absent if there are none.
    */
   readonly added?: number

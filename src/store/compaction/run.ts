@@ -71,6 +71,7 @@ import {
 import { SummaryMaterial, type SummarySource } from './summary-chunks.ts'
 import {
   askForSummary,
+  fittedByLines,
   givenSummary,
   type SummaryNotes,
   summaryProblem,
@@ -551,10 +552,11 @@ export class Run {
       return 'failed'
     }
     // Only the extractive summarizer is asked again: a model's summary is paid for once, and the rows that it replaces are recorded before
-    // the call.
+    // the call. Its lines are fitted.
     const fitting =
       summarizer === extractiveSummarizer ? this.#refitted(task, asked.written, shortened) : undefined
-    if (fitting === undefined) return this.#judge(id, task, asked.written, asked.record, { insteadOf })
+    const written = summarizer.usesModel ? this.#fitted(task, asked.written) : asked.written
+    if (fitting === undefined) return this.#judge(id, task, written, asked.record, { insteadOf })
     return this.#ask(
       fitting,
       summarizer,
@@ -592,6 +594,14 @@ export class Run {
     if (shortened >= MOST_SHORTENED) return undefined
     const maxTokens = Math.floor((task.maxTokens * (size - over)) / size) - 1
     return maxTokens < task.maxTokens / 2 ? undefined : { ...task, maxTokens }
+  }
+
+  /** Returns a summary that ends a little above its room without its least important lines: messages after it would be replaced instead. */
+  #fitted(task: SummaryTask, written: WrittenSummary): WrittenSummary {
+    if (summaryProblem(written) !== undefined || this.#in.config.range !== undefined) return written
+    const { targetTokens, limitTokens } = this.#in.settings
+    const room = Math.min(task.fillTokens ?? targetTokens, limitTokens) - (this.#view.tokens - task.tokens)
+    return fittedByLines(written, (text) => this.#view.tokensOfRow(this.#summaryRow(text, {})) <= room)
   }
 
   #requestFor(task: SummaryTask, retryOf?: AnswerProblem): Parameters<typeof askForSummary>[2] {

@@ -6,9 +6,9 @@ import { wellFormed, wellFormedMessages } from '../../core/messages/well-formed.
 import type { View } from '../../core/model/view.ts'
 import { boundDigest, type Digest, filesOf, renderDigest } from '../../core/summarizers/digest.ts'
 import { writeRule } from '../../core/summarizers/extractive/rules.ts'
-import { topicsOf } from '../../core/summarizers/extractive/topics.ts'
+import { type Topic, topicOf, topicsOf } from '../../core/summarizers/extractive/topics.ts'
 import { judgeAnswer } from '../../core/summarizers/judge-answer.ts'
-import { withMissing, withNotes, withoutRemarks } from '../../core/summarizers/model/check-answer.ts'
+import { additionsTo, contradictionsIn, withoutAdditions } from '../../core/summarizers/model/check-answer.ts'
 import type {
   AnswerProblem,
   Summarizer,
@@ -85,8 +85,9 @@ const FULL_DIGEST_TOKENS = 400
 /** Maximum share of a summarizer's input for the summary so far, because the new messages need room too. */
 const PREVIOUS_SHARE = 0.5
 
-/** Share of a model's summary that added lines from the log may take. */
+/** Share of a model's summary that added lines from the log may take, and the tokens that each correction may take besides. */
 const ADDED_SHARE = 0.25
+const CORRECTION_TOKENS = 80
 /** Minimum tokens by which a summary with added lines must be smaller than what it replaces. */
 const MARGIN = 16
 /** Maximum number of rules in the metadata of a model's summary, on which the next one builds. */
@@ -96,7 +97,7 @@ const MOST_RULES = 500
 export type WrittenSummary = {
   /** The text of the summary row: the summarizer's text, then the digest. */
   readonly text: string
-  /** The summarizer's own text, without notes and lines from the log, and without the digest. */
+  /** Exactly the summarizer's text, without what the log adds to it, and without the digest. */
   readonly ownText: string
   readonly metadata: JsonObject
   /** The last answer, with the total cost. */
@@ -111,7 +112,7 @@ export type WrittenSummary = {
 export type SummaryNotes = {
   /** Number of requests and rules that an offline summary shortens. */
   readonly shortened?: number
-  /** Number of lines added to a model's summary from the log, and of lines annotated with what the log has instead. */
+  /** Number of lines added to a model's summary from the log, and of its lines that the log corrects there. */
   readonly added?: number
   readonly corrected?: number
 }
@@ -195,21 +196,27 @@ export async function writeSummary(
   const ownText = summary
   let notes: SummaryNotes = defined({ shortened })
   if (log !== undefined) {
-    const noted = withNotes(withoutRemarks(summary), log)
+    summary = withoutAdditions(summary)
+    const wrong = contradictionsIn(summary, log)
     const mayRetry = summarizer.asksAgain === true && summarizer.retriesContradictions === true
-    if (noted.corrected > 0 && mayRetry && request.retryOf === undefined)
+    if (wrong.length > 0 && mayRetry && request.retryOf === undefined)
       return noSummary(cost.total(''), 'SUMMARY_CONTRADICTS_LOG')
-    // Remarks must not make a summary larger than what it replaces.
+    // Additions must not make a summary larger than what it replaces.
     const size = new InputMeter(estimator, provider, 0)
     const covered = material.rest.reduce((sum, source) => addSizes(sum, size.sizesOf(source)), NO_SIZES)
     const earlier = size.ofText(material.earlier.join('\n\n'))
-    const most = earlier + size.ofMessages(covered, material.rest.length) - size.ofText(rendered) - MARGIN
-    const text = size.ofText(noted.text) <= most ? noted.text : summary
-    const room = Math.min(textTokens * ADDED_SHARE, most - size.ofText(text))
-    const complete = withMissing(text, log, unitsWithin(Math.max(0, Math.floor(room))))
-    const { added, shortened } = complete
-    summary = complete.text
-    notes = { corrected: text === noted.text ? noted.corrected : 0, added, shortened }
+    const replaced = earlier + size.ofMessages(covered, material.rest.length)
+    const most = replaced - size.ofText(rendered) - size.ofText(summary) - MARGIN
+    // A correction is worth more than the room that it takes.
+    const share = textTokens * ADDED_SHARE + wrong.length * CORRECTION_TOKENS
+    const added = additionsTo(
+      summary,
+      log,
+      wrong,
+      unitsWithin(Math.max(0, Math.floor(Math.min(share, most)))),
+    )
+    summary = `${summary}${added.text}`
+    notes = { corrected: added.corrected, added: added.added, shortened: added.shortened }
   }
   return {
     text: rendered === '' ? summary : `${summary}\n\n${rendered}`,
@@ -249,6 +256,40 @@ function renderForSummary(digest: Digest, maxTokens: number, isWhole: boolean): 
   const { text, digest: shown } = renderDigest(digest, Math.floor(maxTokens))
   const isPart = shown.omitted > digest.omitted
   return (isWhole && isPart) || (shown.entries.length === 0 && digest.entries.length > 0) ? '' : text
+}
+
+/** Topics of a summary whose lines may be left out, the least important first. */
+const LESS: readonly (Topic | undefined)[] = ['concepts', 'files', 'evolution', 'problems', 'required']
+/** Maximum share of a summary that may be left out so that it fits. */
+const LEFT_OUT_SHARE = 0.3
+
+/**
+ * Returns a summary that fits: without the digest, which is stored too, and without the last lines of its least important sections. Returns
+ * the same summary if too much of it would have to be left out.
+ */
+export function fittedByLines(written: WrittenSummary, fits: (text: string) => boolean): WrittenSummary {
+  const { text, metadata } = written
+  if (fits(text)) return written
+  const summary = text.slice(0, metadata.textLength as number)
+  const sections = summary.split(/\n(?=#{1,6} )/).map((section) => section.split('\n'))
+  const joined = (): string =>
+    sections
+      .map((lines) => lines.join('\n'))
+      .join('\n')
+      .trimEnd()
+  const isFence = (line: string): boolean => line.trimStart().startsWith('```')
+  for (const topic of LESS)
+    for (const lines of sections.filter(
+      ([title = '']) => title.startsWith('#') && topicOf(title) === topic,
+    )) {
+      const gap = lines.at(-1) === '' ? lines.splice(-1) : []
+      while (lines.length > 0 && !fits(joined()))
+        if (isFence(lines.pop()!)) lines.splice(Math.max(0, lines.findLastIndex(isFence)))
+      if (lines.length > 0) lines.push(...gap)
+    }
+  const left = joined()
+  const isWorth = fits(left) && left.length >= summary.length * (1 - LEFT_OUT_SHARE)
+  return isWorth ? { ...written, text: left, metadata: { ...metadata, textLength: left.length } } : written
 }
 
 /** Returns why a text isn't a summary, or `undefined`. */

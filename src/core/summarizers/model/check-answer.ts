@@ -2,96 +2,116 @@ import { type Bullet, fitSections, WEAK } from '../extractive/fit.ts'
 import { ADDED } from '../extractive/previous.ts'
 import { isFirm, type Rule, writeRule } from '../extractive/rules.ts'
 import type { LogRecord } from '../extractive.ts'
-import { isEastAsian, keyOf, oneLine, sentencesOf } from '../text.ts'
+import { isEastAsian, keyOf, oneLine, sentencesOf, shorten } from '../text.ts'
 import {
   claimsChange,
-  claimsFailure,
+  claimsEnd,
+  claimsNoChange,
+  claimsOnly,
+  claimsOpen,
+  claimsOrder,
   claimsSuccess,
   claimsTests,
   FILE,
+  failuresIn,
+  hasStem,
   isDone,
+  isNegative,
+  isOvercome,
+  isTests,
   isWanted,
   isWithdrawal,
   OTHER,
   plainOf,
   statedEdits,
+  statedFiles,
+  statedTests,
+  stemsOf,
+  subjectOfSuccess,
   withoutStress,
 } from './claims.ts'
-import { baseOf } from './log-reader.ts'
+import { baseOf, type CheckedLog, type Run } from './log-reader.ts'
 
 /*
- * A model's summary is compared with the log. A line that contradicts it gets a note with what the log says; what is missing is added
- * under a heading of its own. Nothing of the model's text is removed, and where a sentence can be read in two ways there is no note.
+ * A model's summary is compared with the log: what its lines claim of commands, tests, files, rules and tasks with what became of them.
+ * Nothing of the model's text is changed. Corrections, and what is missing, follow it under a heading of their own; where a sentence can
+ * be read in two ways there is none.
  */
 
-/** The maximum number of changed files and of failures that are added. */
+/** The maximum number of changed files and of failures that are added, and the maximum units of a quoted line. */
 const MOST_FILES = 30
 const MOST_FAILURES = 3
+const QUOTED_UNITS = 120
 
-/** A summary after the comparison, with the number of lines that were noted, added, and shortened because they were too long. */
-export type CheckedAnswer = {
+/** A line of a summary, and what the log says against it. */
+export type Contradiction = { readonly line: string; readonly facts: readonly string[] }
+
+/** What follows a summary from the log, with the number of corrected lines, added lines, and lines that were shortened. */
+export type Additions = {
   readonly text: string
   readonly corrected: number
   readonly added: number
   readonly shortened: number
 }
 
-const NOTHING = { corrected: 0, added: 0, shortened: 0 }
-const NOTE = / \[Log: [^\n]{1,2000}\.\]/g
 const ADDED_SECTION = new RegExp(`^## ${ADDED}\\n(?:- .*\\n?)*`, 'gm')
 
-/** A model's answer without notes and additions of an earlier summary, which are compared anew. */
-export function withoutRemarks(text: string): string {
-  return text.replaceAll(NOTE, '').replaceAll(ADDED_SECTION, '').trim()
+/** A model's answer without the additions of an earlier summary, which are made anew. */
+export function withoutAdditions(text: string): string {
+  return text.replaceAll(ADDED_SECTION, '').trim()
 }
 
-/** Returns a model's summary with notes where it contradicts the log. */
-export function withNotes(text: string, record: LogRecord): CheckedAnswer {
+/** Returns the lines of a model's summary that contradict the log. */
+export function contradictionsIn(text: string, record: CheckedLog): readonly Contradiction[] {
   const claims = claimsOf(record)
-  let corrected = 0
   let isFenced = false
   let heading = ''
   let lead = ''
-  const lines = text.split('\n').map((line) => {
+  return text.split('\n').flatMap((line) => {
     if (isFence(line)) isFenced = !isFenced
-    if (isFenced || isFence(line)) return line
+    if (isFenced || isFence(line)) return []
     if (/^\s*#/.test(line)) heading = line
     // The line above a list tells what its items are.
     else if (/[:：]\**\s*$/.test(line)) lead = line
     else if (/^[^-*+\d\s]/.test(line)) lead = ''
     const above = `${heading} ${lead}`
-    const isOpen = isWanted(above) || /^\s*[-*+] \[ \]/.test(line)
-    const found = new Set([
+    const isOpen = (isWanted(above) && line !== heading) || /^\s*[-*+] \[ \]/.test(line)
+    const facts = new Set([
       ...(isOpen ? [] : sentencesOf(line)).flatMap((one) => contradictions(one, above, record, claims)),
-      ...withdrawnIn(line, record, claims),
+      ...wrongRules(line, claims),
+      ...doneIn(line, isOpen, claims),
     ])
-    if (found.size === 0) return line
-    corrected += 1
-    return noted(line.trimEnd(), `[Log: ${[...found].join('; ')}.]`)
+    return facts.size === 0 ? [] : [{ line: sentencesOf(line).join(' '), facts: [...facts] }]
   })
-  return { ...NOTHING, text: corrected === 0 ? text : lines.join('\n'), corrected }
 }
 
 function isFence(line: string): boolean {
   return /^\s*(?:```|~~~)/.test(line)
 }
 
-/** In a table the note belongs to the last cell; below a heading it is a line of its own. */
-function noted(line: string, note: string): string {
-  if (/^\s{0,3}#{1,6}\s/.test(line)) return `${line}\n${note}`
-  return /^\s*\|.*\|$/.test(line) ? `${line.slice(0, -1).trimEnd()} ${note} |` : `${line} ${note}`
-}
-
-/** Adds what the log says and a summary does not: rules, changed files, open failures; in at most `max` units. */
-export function withMissing(text: string, record: LogRecord, max: number): CheckedAnswer {
-  const bullets = missing(text, record)
+/** Returns what the log says and a summary does not: corrections, rules, changed files, open failures; in at most `max` units. */
+export function additionsTo(
+  text: string,
+  record: LogRecord,
+  wrong: readonly Contradiction[],
+  max: number,
+): Additions {
+  const corrections = wrong.map(({ line, facts }): Bullet => {
+    const quoted = shorten(line.replaceAll('"', "'"), QUOTED_UNITS)
+    return { text: `Corrects "${quoted}": ${facts.join('; ')}`, rank: 950, cut: true }
+  })
+  const bullets = [...corrections, ...missing(text, record)]
   const { text: section, shortened } =
     bullets.length === 0 ? { text: '', shortened: 0 } : fitSections([{ title: ADDED, bullets }], max)
-  const added = section.split('\n').filter((line) => line.startsWith('- ')).length
+  const lines = section.split('\n').filter((line) => line.startsWith('- '))
   // Without its heading a line would not be marked.
-  if (added === 0) return { ...NOTHING, text }
+  if (lines.length === 0) return { text: '', corrected: 0, added: 0, shortened: 0 }
+  const corrected = lines.filter((line) => line.startsWith('- Corrects "')).length
   const isOpen = text.split('\n').filter(isFence).length % 2 === 1
-  return { ...NOTHING, text: `${text.trimEnd()}${isOpen ? '\n```' : ''}\n\n${section}`, added, shortened }
+  return {
+    text: `${isOpen ? '\n```' : ''}\n\n${section}`,
+    ...{ corrected, added: lines.length - corrected, shortened },
+  }
 }
 
 /*
@@ -165,7 +185,7 @@ function mentions(text: string, name: string): boolean {
  * Contradictions
  */
 
-/** What sentences may claim: what the log knows of each file, by the texts that name it; the keys of withdrawn rules. */
+/** What sentences may claim: what the log knows of each file, by the texts that name it; rules and finished tasks by their words. */
 type Claims = {
   readonly files: readonly {
     readonly names: readonly string[]
@@ -173,58 +193,116 @@ type Claims = {
   }[]
   readonly edits: number
   readonly attempts: number
-  readonly withdrawn: readonly { readonly key: string; readonly text: string }[]
+  readonly withdrawn: readonly Known[]
+  readonly inForce: readonly Known[]
+  readonly done: readonly Known[]
+}
+type Known = { readonly text: string; readonly key: string; readonly stems: ReadonlySet<string> }
+
+function known({ text }: { readonly text: string }): Known {
+  return {
+    text: text.replace(/\.$/, ''),
+    key: ` ${withoutStress(keyOf(text))} `,
+    stems: stemsOf(withoutStress(keyOf(text))),
+  }
 }
 
-function claimsOf({ changes, rules, withdrawn }: LogRecord): Claims {
+function claimsOf({ changes, rules, withdrawn, todo }: LogRecord): Claims {
   const names = namesOfFiles(changes.map(({ path }) => path))
-  const inForce = rules.map(({ text }) => ` ${withoutStress(keyOf(text))} `)
+  const inForce = rules.map(known)
+  const open = new Set(todo.filter(({ isDone }) => !isDone).map(({ text }) => keyOf(text)))
   return {
     files: changes.map((change) => ({ names: names(change.path), change })),
     edits: changes.reduce((sum, { edits }) => sum + edits, 0),
     attempts: changes.reduce((sum, { edits, failed }) => sum + edits + failed, 0),
-    withdrawn: withdrawn
-      .map(({ text }) => ({ text, key: ` ${withoutStress(keyOf(text))} ` }))
-      .filter(({ key }) => !inForce.some((other) => other.includes(key))),
+    withdrawn: withdrawn.map(known).filter(({ key }) => !inForce.some((other) => other.key.includes(key))),
+    inForce,
+    done: todo.filter(({ isDone, text }) => isDone && !open.has(keyOf(text))).map(known),
   }
 }
 
 /** What the log says against a sentence; empty when nothing does. `above`: the heading or line above it. */
-function contradictions(sentence: string, above: string, record: LogRecord, claims: Claims): string[] {
+function contradictions(sentence: string, above: string, record: CheckedLog, claims: Claims): string[] {
   const plain = plainOf(sentence)
-  const notes = record.isWhole && isDone(plain) ? wrongEdits(plain, above, claims) : []
-  return [...notes, ...wrongOutcomes(sentence, plain, record)]
+  return [
+    ...(record.isWhole ? wrongFiles(plain, above, record, claims) : []),
+    ...wrongOutcomes(sentence, plain, above, record),
+    ...wrongCounts(sentence, record),
+  ]
 }
 
-function wrongEdits(plain: string, above: string, { files, edits, attempts }: Claims): string[] {
+/*
+ * Files
+ */
+
+function wrongFiles(plain: string, above: string, record: CheckedLog, claims: Claims): string[] {
+  const { files, edits, attempts } = claims
   const named = files.filter(({ names }) => names.some((name) => mentions(plain, name)))
+  const same = named.filter(
+    ({ names, change: { path, edits } }) =>
+      edits > 0 && !record.isRestored(baseOf(path)) && claimsNoChange(withMarks(plain, names), above),
+  )
+  if (same.length > 0) return same.map(({ change }) => editsOf(change))
+  if (!isDone(plain)) return []
   const stated = statedEdits(plain)
-  const isTooMany = (own: number, failed: number): boolean =>
+  const isOther = (own: number, failed: number): boolean =>
     stated !== undefined &&
-    (stated.isVague ? failed > 0 && stated.count === own + failed : stated.count > own)
-  if (named.length === 0) {
-    const isWrong = isTooMany(edits, attempts - edits) && attempts >= stated!.count
+    (stated.isVague
+      ? failed > 0 && stated.count === own + failed
+      : stated.count > own || (stated.isAll && named.length === 1 && stated.count < own))
+  const others = files.filter(({ change }) => change.edits > 0 && !named.some((one) => isSame(one, change)))
+  if (others.length > 0 && named.some(({ names }) => claimsOnly(withMarks(plain, names))))
+    return [`${others.length} other ${others.length === 1 ? 'file was' : 'files were'} changed`]
+  const invented = inventedIn(plain, above, record, claims)
+  if (named.length === 0 && invented.length === 0) {
+    const changed = files.filter(({ change }) => change.edits > 0).length
+    const possible = files.filter(({ change }) => change.edits > 0 || change.mayBeChanged).length
+    const count = statedFiles(plain)
+    if (count !== undefined && changed > 0 && count > possible)
+      return [`${changed} ${changed === 1 ? 'file was' : 'files were'} changed`]
+    const isWrong = isOther(edits, attempts - edits) && attempts >= stated!.count
     return isWrong ? [`${counted(edits)}, ${attempts - edits} failed`] : []
   }
-  return named.flatMap((one) => {
-    const { path, edits: own, failed, mayBeChanged } = one.change
+  const wrong = named.flatMap((one) => {
+    const { edits: own, failed, mayBeChanged } = one.change
     if (mayBeChanged) return []
     const isWrong =
       own === 0
-        ? !isTwin(one, files) && claimsChange(withMarks(plain, one), above)
-        : named.length === 1 && isTooMany(own, failed)
-    return isWrong ? [`${path}: ${counted(own)}${failed > 0 ? `, ${failed} failed` : ''}`] : []
+        ? !isTwin(one, files) && claimsChange(withMarks(plain, one.names), above)
+        : named.length === 1 && isOther(own, failed)
+    return isWrong ? [editsOf(one.change)] : []
+  })
+  return [...wrong, ...invented]
+}
+
+function editsOf({ path, edits, failed }: LogRecord['changes'][number]): string {
+  return `${path}: ${counted(edits)}${failed > 0 ? `, ${failed} failed` : ''}`
+}
+
+/** The paths that a sentence says were written, and that no call has. Only endings that the log has too are those of files. */
+function inventedIn(plain: string, above: string, { isNamed }: CheckedLog, { files }: Claims): string[] {
+  const endings = new Set(files.map(({ change }) => endingOf(change.path)))
+  return [
+    ...plain.matchAll(/`([^`\s]{3,200})`|(?<![\w/.])((?:[\w@.-]{1,100}\/){1,20}[\w@.-]{1,100}\w)/g),
+  ].flatMap(([, code, bare]) => {
+    const path = (code ?? bare)!
+    const isOne = endingOf(path) !== '' && endings.has(endingOf(path)) && !isNamed(baseOf(path))
+    return isOne && claimsChange(withMarks(plain, [path]), above) ? [`no call wrote ${path}`] : []
   })
 }
 
-/** A sentence with a mark in place of the file, and another in place of other files. */
-function withMarks(sentence: string, { names, change: { path } }: Claims['files'][number]): string {
+function endingOf(path: string): string {
+  return /\w(\.[a-z]\w{0,9})$/i.exec(path)?.[1] ?? ''
+}
+
+/** A sentence with a mark in place of the file with these names, and another in place of other files. */
+function withMarks(sentence: string, names: readonly string[]): string {
+  const paths = names.map((name) => `/${name.replaceAll('\\', '/')}`)
   return sentence.replaceAll(
     /[`*"]{0,4}((?:[\w@~.-]{0,100}[/\\]){0,40}[\w@.-]{0,200}\w)[`*"]{0,4}/g,
     (text, token: string) => {
-      const isFile =
-        names.includes(token) || token.endsWith(`/${path}`) || path.endsWith(`/${token.replace(/^\.\//, '')}`)
-      if (isFile) return FILE
+      const given = `/${token.replaceAll('\\', '/').replace(/^\.?\//, '')}`
+      if (paths.some((path) => path.endsWith(given) || given.endsWith(path))) return FILE
       return /[/.][a-z]\w{0,9}$/i.test(token) ? OTHER : text
     },
   )
@@ -232,35 +310,141 @@ function withMarks(sentence: string, { names, change: { path } }: Claims['files'
 
 /** Whether another file with the same base name was changed: it may be the same one by another path. */
 function isTwin(one: Claims['files'][number], files: Claims['files']): boolean {
-  const base = baseOf(one.change.path)
-  return files.some((other) => other !== one && other.change.edits > 0 && baseOf(other.change.path) === base)
+  return files.some((other) => other !== one && other.change.edits > 0 && isSame(one, other.change))
 }
 
-/** A note when a line lists a withdrawn rule as one in force. */
-function withdrawnIn(line: string, { withdrawn }: LogRecord, claims: Claims): string[] {
-  if (withdrawn.length === 0 || isWithdrawal(line)) return []
+function isSame({ change }: Claims['files'][number], { path }: LogRecord['changes'][number]): boolean {
+  return baseOf(change.path) === baseOf(path)
+}
+
+/*
+ * Rules and tasks
+ */
+
+/** The share of a rule's or task's words that name it in other words, and the least number of its words. */
+const SAME_WORDS = 0.75
+const LEAST_WORDS = 3
+
+function isAbout(stems: ReadonlySet<string>, { stems: own }: Known): boolean {
+  const shared = [...own].filter((stem) => stems.has(stem)).length
+  return shared >= LEAST_WORDS && shared >= own.size * SAME_WORDS
+}
+
+/** A note when a line lists a withdrawn rule as one in force, or says that one in force ended. */
+function wrongRules(line: string, { withdrawn, inForce }: Claims): string[] {
   const key = ` ${withoutStress(keyOf(line))} `
-  return claims.withdrawn
-    .filter((one) => key.includes(one.key))
-    .map(({ text }) => `the user withdrew "${text.replace(/\.$/, '')}"`)
+  const stems = stemsOf(line)
+  const isEnd = isWithdrawal(line)
+  const named = withdrawn.filter(
+    (one) =>
+      !isEnd && (key.includes(one.key) || (isAbout(stems, one) && isNegative(one.text) === isNegative(line))),
+  )
+  const ended = claimsEnd(line) ? inForce.filter((one) => !claimsEnd(one.text) && isAbout(stems, one)) : []
+  return [
+    ...named.map(({ text }) => `the user withdrew "${text}"`),
+    ...ended.map(({ text }) => `"${text}" is in force`),
+  ]
 }
 
-function wrongOutcomes(sentence: string, plain: string, { failures, lastTest }: LogRecord): string[] {
-  const isSuccess = claimsSuccess(plain)
-  const notes = failures.flatMap(({ label, command, isOpen, isOvercome }): string[] => {
-    const [tool = ''] = label.split(' `')
-    if (
-      command === undefined
-        ? !(/[_-]|[a-z][A-Z]/.test(tool) && mentions(sentence, tool))
-        : !runs(sentence, command)
+/** A note when a line lists a finished task as an open one. */
+function doneIn(line: string, isOpen: boolean, { done }: Claims): string[] {
+  if (done.length === 0 || !(isOpen || claimsOpen(line))) return []
+  const stems = stemsOf(line)
+  return done.filter((task) => isAbout(stems, task)).map(({ text }) => `"${text}" is done`)
+}
+
+/*
+ * Outcomes
+ */
+
+/** A note when a sentence states other numbers of tests than any run reported. */
+function wrongCounts(sentence: string, { counts, isWhole }: CheckedLog): string[] {
+  const last = counts.at(-1)
+  const stated =
+    /\b(?:should|must|expect\w*|goal|target|want\w*|need\w*|soll\w*|totals?|across)\b|\d \+ \d|总/i.test(
+      sentence,
     )
-      return []
-    if (isOpen && !isOvercome && isSuccess) return [`${label} failed`]
-    return !isOpen && claimsFailure(plain) ? [`${label} succeeded later`] : []
-  })
-  if (notes.length === 0 && lastTest?.outcome === 'failed' && claimsTests(plain))
-    notes.push(`the last tests failed: ${lastTest.label}`)
-  return notes
+      ? undefined
+      : statedTests(sentence)
+  if (stated === undefined || last === undefined || !isWhole) return []
+  const isUnknown = (field: 'passed' | 'failed'): boolean => {
+    const numbers = counts.flatMap((one) => one[field] ?? [])
+    if (field === 'failed' && isOvercome(sentence)) return false
+    const number = stated[field]
+    // Several runs may be told as one.
+    return (
+      number !== undefined &&
+      numbers.length > 0 &&
+      !numbers.some((one) => one === number || numbers.includes(number - one))
+    )
+  }
+  if (!isUnknown('passed') && !isUnknown('failed')) return []
+  const shown = Object.entries(last).flatMap(([name, number]) =>
+    number === undefined ? [] : `${number} ${name}`,
+  )
+  return [`the last tests: ${shown.join(', ')}`]
+}
+
+function wrongOutcomes(sentence: string, plain: string, above: string, record: CheckedLog): string[] {
+  const { failures, lastTest } = record
+  const isSuccess = claimsSuccess(plain)
+  const notes = new Set<string>()
+  for (const failure of failures)
+    if (isSuccess && isStanding(failure, record) && isNamedIn(sentence, failure))
+      notes.add(`${failure.label} failed`)
+  if (notes.size === 0 && lastTest?.outcome === 'failed') {
+    const line = failures.findLast(({ label }) => label === lastTest.label)?.line ?? ''
+    const isNamed = [...sentence.matchAll(/\w*(?:_|\d|[a-z](?=[A-Z]))\w{3,100}/g)].some(([name]) =>
+      line.includes(name),
+    )
+    if (claimsTests(plain, lastTest.label) || claimsOrder(plain) || (isNamed && isSuccess))
+      notes.add(`the last tests failed: ${lastTest.label}`)
+  }
+  const succeeded = subjectOfSuccess(plain)
+  const last = succeeded === undefined ? undefined : about(succeeded, record.runs).at(-1)
+  if (notes.size === 0 && last?.outcome === 'failed') notes.add(`${last.label} failed`)
+  for (const { clause, subject } of failuresIn(sentence, above)) {
+    const exact = record.runs.filter((run) => isNamedIn(clause, run))
+    const runs = exact.length > 0 ? exact : about(subject, record.runs)
+    const newest = runs.at(-1)
+    if (newest === undefined && lastTest?.outcome === 'ok' && isTests(subject))
+      notes.add(`the last tests succeeded: ${lastTest.label}`)
+    if (newest?.outcome !== 'ok' || runs.some(({ outcome }) => outcome === 'failed')) continue
+    const hasFailed = runs.some((run) => run.hasFailed)
+    // Output with words of an error may be what the sentence calls a failure.
+    if (hasFailed || !runs.some(({ hasErrors }) => hasErrors))
+      notes.add(`${newest.label} succeeded${hasFailed ? ' later' : ''}`)
+  }
+  return [...notes]
+}
+
+/** Whether a failure is the last that is known of a call: no later one that contains its command succeeded. */
+function isStanding(
+  { command, isOpen, isOvercome }: LogRecord['failures'][number],
+  { runs }: CheckedLog,
+): boolean {
+  const last = command === undefined ? undefined : runs.findLast((run) => run.command?.includes(command))
+  return isOpen && !isOvercome && last?.outcome !== 'ok'
+}
+
+/** The runs that a few words are about: each of the words is one of theirs, and one names the program. */
+function about(subject: string, runs: readonly Run[]): Run[] {
+  const wanted = [...stemsOf(subject)]
+  // "The orders that were rejected" is no claim.
+  return wanted.length === 0 || /\b(?:that|which|who)\b/i.test(subject)
+    ? []
+    : runs.filter(
+        ({ stems, verbs, command }) =>
+          (command !== undefined || wanted.length > 1) &&
+          wanted.every((stem) => hasStem(stems, stem)) &&
+          wanted.some((stem) => hasStem(verbs, stem)),
+      )
+}
+
+/** Whether a text names a call: its command, or the name of its tool, which is no common word. */
+function isNamedIn(text: string, { label, command }: Pick<Run, 'label' | 'command'>): boolean {
+  const [tool = ''] = label.split(' `')
+  return command === undefined ? /[_-]|[a-z][A-Z]/.test(tool) && mentions(text, tool) : runs(text, command)
 }
 
 /** Whether a sentence names a command: in code as a whole, or in several words without further arguments. */
@@ -283,7 +467,9 @@ function namesOfFiles(paths: readonly string[]): (path: string) => readonly stri
   return (path) => {
     const base = baseOf(path)
     const two = path.split(/[\\/]/).slice(-2).join('/')
-    return [path, two, ...(base.length >= 4 && bases.get(base) === 1 ? [base] : [])]
+    // A migration is named without its number.
+    const short = base.replace(/^\d{4,20}[-_]/, '')
+    return [path, two, ...(base.length >= 4 && bases.get(base) === 1 ? [...new Set([base, short])] : [])]
   }
 }
 

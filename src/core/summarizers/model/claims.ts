@@ -1,3 +1,4 @@
+import { headOf } from '../../messages/characters.ts'
 import { isEastAsian } from '../text.ts'
 
 /*
@@ -28,14 +29,33 @@ const NOT_DONE = new RegExp(
   ].join('|'),
   'i',
 )
-const STILL_FAILS =
-  /\b(?:still|currently|remains?|keeps?|now) (?:\w+ )?(?:fail(?:s|ing)?|broken)|\b(?:is|are) (?:failing|broken)\b|schl(?:ägt|agen) (?:noch|weiterhin|immer noch) fehl|échouent? (?:encore|toujours)|siguen? fallando|(?:仍然?|还是|依然)(?:会)?失败|まだ失敗/i
+/** A failure, now or in the past, as the verb of a clause. */
+const FAILS_NOW =
+  /(?<!\p{L})(?:fails|failing|broken|still (?:\w+ )?(?:fail\w*|errors?|reports? (?:\w+ )?errors?|crash\w*)|now fail|are failing|échouent?|fall(?:a|an)\b(?! en)|fallando|falha|fallisce)(?!\p{L})|schl(?:ägt|agen)\b[^.]{0,30}\bfehl\b|scheiter[tn]\b|(?:仍然?|还是|依然|まだ)(?:会)?(?:失败|失敗)|ne (?:passe|fonctionne) pas/iu
+const FAILED =
+  /(?<!\p{L})(?:failed|rejected|refused|blocked|denied|aborted|crashed|(?:return|report|rais|thr[eo]w|produc|end)\w* (?:\w+ ){0,2}(?:errors?|failures?)|exit(?:s|ed)? (?:with )?(?:code )?[1-9]\d{0,2}|unsuccessful|could(?: not|n['’]t) be \w+|did(?: not|n['’]t) (?:work|succeed|pass)|fehlgeschlagen|gescheitert|échoué|falló|fallaron|falhou|fallit[oa])(?!\p{L})|schlug(?:en)?\b[^.]{0,30}\bfehl\b|失败|失敗|报错|出错/iu
+/** What keeps a failure from being the last word: an order of events, a solution, a condition. */
+const NOT_LAST = new RegExp(
+  [
+    '\\b(?:first|initially|before|previously|earlier|once|twice|times|then|later|until|after\\w*|since|again|attempts?|fixed|resolved|solved|corrected|pass\\w*|succe\\w*|works|no longer|never',
+    "not fail|n['’]t fail|without|if|when|unless|would|could|may|might|should|must|so that|in case|test(?:s|ed)? (?:that|whether)",
+    'zuerst|zunächst|anfangs|dann|danach|behoben|wenn|falls|nicht mehr|d’abord|puis|ensuite|corrigé|primero|luego|después|corregid\\w*|si)\\b|先|后来|然后|之后|修复|最初|その後|修正|如果|ない|なかっ',
+  ].join('|'),
+  'iu',
+)
+/** Headings of what happened, not of how things stand. */
+const HISTORY =
+  /\b(?:errors?|fix\w*|problems?|issues?|history|evolution|troubleshooting|fehler|erreurs|errores)\b|错误|问题|エラー/i
+const CLAUSE = /[;,](?=\s)|[；，、]|\b(?:and|but|while|whereas|because|so|which|und|aber|et|mais|y|pero)\b/iu
+/** Something that was broken is said to be in order. */
+const IN_ORDER =
+  /\b(?:(?:is|are|now|been|was|were|everything|all|fully) (?:now |all )?(?:fixed|resolved|solved|working|works|verified)|everything (?:\w+ )?(?:green|passes|fine|ok)|(?:fixed|works) (?:now|again|correctly|as expected)|(?:fixed|resolved) and (?:tested|verified)|funktioniert|behoben|resuelt[oa]|ya funciona|résolue?|est corrigé|fonctionne)(?!\p{L})|已(?:经)?(?:修复|解决)|(?:修正|解決)(?:済|しました|された)/iu
 const ALL_TESTS = new RegExp(
   [
     '\\b(?:all|every|the)\\b[\\w ]{0,20}\\btests? (?:suites? )?(?:now )?(?:pass(?:es|ed)?|succeed(?:s|ed)?|(?:is|are|were) (?:now )?(?:passing|green|successful))',
     '(?:^|[.:] ?|and |the )tests? (?:suite )?(?:is )?(?:now |fully )?(?:green|pass(?:es|ed)?|(?:are|were) (?:now )?(?:passing|green|successful))',
     '\\b(?:alle|die|sämtliche) (?:\\d{1,6} )?Tests (?:\\w+ )?(?:bestanden|(?:sind|waren) (?:\\w+ )?(?:grün|erfolgreich|bestanden)|(?:laufen|liefen|bestehen)\\b)',
-    '\\btous les tests (?:passent|réussissent)|\\bl[oa]s (?:\\d{1,6} )?(?:tests|pruebas) (?:pasan|pasaron)',
+    '\\b(?:tous )?les tests (?:passent|réussissent)|\\bl[oa]s (?:\\d{1,6} )?(?:tests|pruebas) (?:pasan|pasaron)',
     '(?:所有|全部)(?:的)?(?:单元)?测试(?:都|均|已|现已|现在)*通过|测试(?:已|都|均|现已)*(?:全部|全都)?(?:都|均)?通过',
     '(?:すべて|全て|全)の?テストが?(?:成功|通過|合格|パス|通)|テスト[はが](?:すべて|全て|全部|全件)(?:成功|通過|合格|パス|通)',
   ].join('|'),
@@ -51,7 +71,12 @@ export function plainOf(sentence: string): string {
 
 /** Whether a sentence, as `plainOf` returns it, reports something as done, and nothing as failed or only wanted. */
 export function isDone(plain: string): boolean {
-  return !NOT_DONE.test(plain)
+  return !NOT_DONE.test(withoutCode(plain))
+}
+
+/** A sentence without commands and options, whose words are not its own. */
+function withoutCode(sentence: string): string {
+  return sentence.replaceAll(/`[^`\n]{0,400}`|(?<!\S)--?[a-z][\w-]{0,40}/gi, ' ')
 }
 
 /** Headings of what was only wanted. */
@@ -67,13 +92,106 @@ export function claimsSuccess(plain: string): boolean {
   return SUCCESS.test(plain.replaceAll(COUNTED, ' ')) && isDone(plain) && !FAILURE.test(plain)
 }
 
-export function claimsFailure(plain: string): boolean {
-  return STILL_FAILS.test(plain)
+/** Whether a failure in a sentence is not the last word. */
+export function isOvercome(sentence: string): boolean {
+  return NOT_LAST.test(withoutCode(sentence).replace(/\b(?:could|did)(?: not|n['’]t) (?:be )?\w+/i, ' '))
 }
 
-export function claimsTests(plain: string): boolean {
+/** The clauses of a sentence that report a failure, with what failed; none when the sentence says that it was overcome. */
+export function failuresIn(
+  sentence: string,
+  above: string,
+): readonly { readonly clause: string; readonly subject: string }[] {
+  return sentence.split(CLAUSE).flatMap((clause) => {
+    const now = FAILS_NOW.exec(clause)
+    const found = now ?? FAILED.exec(clause)
+    const isOver = isOvercome(sentence) || (now === null && HISTORY.test(above))
+    return found === null || isOver ? [] : [{ clause, subject: clause.slice(0, found.index) }]
+  })
+}
+
+/** What a clause says succeeded. */
+export function subjectOfSuccess(plain: string): string | undefined {
+  const clauses = claimsSuccess(plain) ? plain.split(CLAUSE) : []
+  const at = (clause: string): number => clause.replaceAll(COUNTED, ' ').search(SUCCESS)
+  const clause = clauses.find((one) => at(one) > 0)
+  return clause?.slice(0, at(clause))
+}
+
+/** Whether a sentence, as `plainOf` returns it, says that something is in order now. */
+export function claimsOrder(plain: string): boolean {
+  return IN_ORDER.test(plain) && isDone(plain) && !FAILURE.test(plain)
+}
+
+/** Whether a sentence claims that all tests pass. `label`: the last run of tests. */
+export function claimsTests(plain: string, label: string): boolean {
   const [claim] = ALL_TESTS.exec(plain) ?? []
-  return claim !== undefined && !SOME_TESTS.test(claim) && isDone(plain) && !FAILURE.test(plain)
+  if (claim === undefined || !isDone(plain) || FAILURE.test(plain)) return false
+  const [kind] = SOME_TESTS.exec(claim) ?? []
+  return kind === undefined || label.toLowerCase().includes(kind.toLowerCase())
+}
+
+/** The numbers of tests that passed and that failed. */
+export type TestCounts = { readonly passed: number | undefined; readonly failed: number | undefined }
+
+const PASSED =
+  /(?<![\d.])(\d{1,6})(?: (?:of|out of|von|de) \d{1,6}|\/\d{1,6})?(?: [\p{L}-]{1,30}){0,2} (?:pass(?:ed|ing|es)?|bestanden|superadas|pasan|réussis)(?!\p{L})|\bpass(?:ed)?[=:] ?(\d{1,6})|\+(\d{1,6})(?: [-~]\d{1,6})?: All tests passed|(\d{1,6}) ?(?:个|件)の?(?:测试|用例|テスト)[\p{L}]{0,3}(?:通过|成功|合格)/iu
+const FAILURES =
+  /(?<![\d.])(\d{1,6})(?: [\p{L}-]{1,30}){0,2} (?:fail(?:ed|ing|ures?|s)?|fehlgeschlagen|fallan)(?!\p{L})|\b(?:fail(?:ed|ures)?|errors)[=:] ?(\d{1,6})/iu
+/** `297 tests, 0 failures` and `Ran 5 tests`: the passed ones are the others. */
+const TOTAL = /(?<![\d.])(\d{1,6}) (?:tests?|examples?|specs?), (?=\d)|\bRan (\d{1,6}) tests?\b/i
+
+/** The numbers of tests in a sentence, or in the output of a runner, of which the last line with numbers counts. */
+export function statedTests(text: string): TestCounts | undefined {
+  for (const line of text.split(/[\r\n]/).reverse()) {
+    const number = (pattern: RegExp): number | undefined => {
+      const found = pattern
+        .exec(headOf(line, 400))
+        ?.slice(1)
+        .find((one) => one !== undefined)
+      return found === undefined ? undefined : Number(found)
+    }
+    const failed = number(FAILURES)
+    const total = number(TOTAL)
+    const passed = number(PASSED) ?? (total === undefined ? undefined : total - (failed ?? 0))
+    if (passed !== undefined || failed !== undefined) return { passed, failed }
+  }
+  return undefined
+}
+
+/** Words that say nothing of what a call is. */
+const EMPTY = new Set(
+  'the all every each its their our run runs ran command suite script call tool step job and for with from was were are been has have had now then also again currently last latest final current whole full new this that der die das alle den ist sind wurde wurden hat los las les une est ont commande comando user'.split(
+    ' ',
+  ),
+)
+
+/** The words of a text without their endings, to compare it with another. */
+export function stemsOf(text: string): Set<string> {
+  const words = text.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase()
+  const stems = new Set<string>()
+  for (const [word] of words.matchAll(/[\p{L}\p{N}]{2,40}/gu))
+    if (!EMPTY.has(word) && word.length > 2)
+      stems.add(word.replace(/(?<=..)(?:ations?|ing|ers?|ed|es|s|e)$/, '').slice(0, 6))
+  return stems
+}
+
+/** Whether a word, as its stem, is that of another text, or a part of a word there: `test` of `pytest`. */
+export function hasStem(stems: ReadonlySet<string>, wanted: string): boolean {
+  if (stems.has(wanted)) return true
+  return (
+    wanted.length >= 4 &&
+    [...stems].some((stem) => stem.includes(wanted) || (stem.length >= 4 && wanted.startsWith(stem)))
+  )
+}
+
+/** Words for all tests. */
+const TESTS =
+  /^\W*(?:(?:all|the|alle|die|les|los|las) )*(?:tests?|test suite|pruebas)(?: (?:are|were|is|sind|ont|sont|have|has))*\s*$|^\W*(?:测试|テスト)/i
+
+/** Whether a subject is the tests as a whole. */
+export function isTests(subject: string): boolean {
+  return TESTS.test(subject)
 }
 
 /*
@@ -93,14 +211,14 @@ const ZH = '修改|更新|修复|变更|编辑|调整|添加|增加|创建|新�
 const JA = '更新|変更|修正|編集|追加|作成|調整'
 const LIST = `(?:[\\s,、，&]|and|und|y|et|和|と|${OTHER})*`
 /** Up to a file in the same clause, which is the only one or in a list. */
-const GAP = `(?:(?!\\b(?:that|which|when|where|because|how|why|if|after|before|about|from|than|according|aus|von|laut)\\b)[^.;:。；${FILE}${OTHER}]){0,60}?(?:${OTHER}${LIST})?`
+const GAP = `(?:(?!\\b(?:that|which|when|where|because|how|why|if|after|before|about|by|from|than|according|aus|von|laut)\\b)[^.;:。；${FILE}${OTHER}]){0,60}?(?:${OTHER}${LIST})?`
 
 const CHANGED = [
   `(?:\\b(?:changed|modified|edited|updated|geändert|bearbeitet|angepasst|modificados)\\b|修改|变更|変更)[^.;:${FILE}${OTHER}]{0,20}:${LIST}${FILE}`,
   // "Updated a.ts", "I changed the rounding in a.ts", not "the added rows of a.ts".
   `(?:^|[,;:(|–—-] ?|\\b(?:I|we|it|assistant|was|were|been|has|have|also|then|and|successfully|now|model|agent) )(?:${DID})\\b${GAP}${FILE}`,
   // "a.ts was updated", "a.ts: updated to", not "a.ts: LRU, updated on each read".
-  `${FILE}(?:\\s*[:(|–—→-]+\\s*|\\s(?:was|were|has been|have been|got)\\s)(?:(?:also|now|then|successfully|file)\\s)*(?:${DID})\\b(?! (?:by|in v?\\d|on|per|each|every|when|at|for each)\\b)`,
+  `${FILE}(?:\\s*[:(|–—→-]+\\s*|\\s(?:was|were|has been|have been|got)\\s)(?:(?:also|now|then|successfully|file)\\s)*(?:${DID})\\b(?! (?:by|in (?:v?\\d|(?:this|the|that|an?) (?:\\w+ )?(?:branch|commit|PR|release|version))|on|per|each|every|when|at|for each)\\b)`,
   // "a.ts: option renamed", not "a.ts: the added rows".
   `${FILE}:\\s(?:(?!\\b(?:that|which|when|where|is|are|be|of|for)\\b)[^.;:${OTHER}]){0,40}\\b(?:${DID})(?=[.;,]|$| and\\b)`,
   `${FILE}[^.;:${OTHER}]{0,12}\\bwurden?\\b(?! \\d{4}| bereits| früher| zuvor)[^.;${OTHER}]{0,60}\\b(?:${DE})\\b|\\bwurden?\\b${GAP}${FILE}[^.;${OTHER}]{0,40}\\b(?:${DE})\\b|${FILE}[:–—( -]{1,3}(?:${DE})\\b`,
@@ -120,18 +238,52 @@ export function claimsChange(marked: string, above: string): boolean {
   return CHANGED.some((pattern) => pattern.test(marked))
 }
 
+const SAME =
+  'unchanged|untouched|unmodified|unaltered|intact|read[- ]only|only read|as (?:it|they) (?:was|is|were|are)|alone'
+const TOUCHED = 'changed?|modif(?:y|ied|ying)|edit(?:ed|ing)?|touch(?:ed|ing)?|alter(?:ed|ing)?|written'
+const UNCHANGED = new RegExp(
+  [
+    `${FILE},? (?:(?:was|is|were|are|has been|remain(?:s|ed)?|stay(?:s|ed)?|left|kept) ){0,3}(?:completely |still )?(?:${SAME}|not (?:been )?(?:${TOUCHED})\\b)`,
+    `${FILE}\\s?[:(|–—-]{1,3}\\s?(?:${SAME}|not (?:been )?(?:${TOUCHED})\\b|no changes)`,
+    `\\b(?:left|kept|leaving|keeping) ${FILE} (?:${SAME})`,
+    `\\b(?:did not|didn['’]t|never|without|only read)(?: (?:${TOUCHED}))? ${FILE}|\\bno (?:changes?|edits?|modifications?) (?:(?:were|was|have been|made) ){0,2}(?:to|in) ${FILE}`,
+    `${FILE} (?:blieb|bleibt|ist|wurde|war) (?:unverändert|unberührt|nicht (?:geändert|angefasst|bearbeitet|verändert))`,
+    `${FILE} (?:est |reste |est resté )?(?:inchangé|intact)|${FILE} n['’]a pas été (?:modifié|touché|changé)`,
+    `${FILE} (?:(?:quedó|queda|está|permanece|sigue) (?:sin cambios|intacto)|no (?:se|fue) (?:modific|cambi|edit|toc))`,
+    `${FILE}\\s?(?:没有?|未)(?:被)?(?:修改|改动|变更|更改|编辑)|${FILE}\\s?保持不变|${FILE}\\s?[はを](?:変更|編集)(?:せず|していない|されていない|なし)`,
+  ].join('|'),
+  'iu',
+)
+
+/** Whether a sentence, with marks for files, claims that FILE was not changed at all. `above`: the heading or line above the list. */
+export function claimsNoChange(marked: string, above: string): boolean {
+  const isBare = !/[\p{L}\p{N}]/u.test(marked.replace(FILE, ''))
+  if (isBare) return new RegExp(`\\b(?:${SAME}|not (?:${TOUCHED}))\\b`, 'i').test(above)
+  return UNCHANGED.test(marked) && !/\b(?:since|after|before|until|when|then|first|yet)\b/i.test(marked)
+}
+
+const ONLY = new RegExp(
+  `(?:^|\\W)only ${FILE} (?:was|has been) (?:${DID})|\\b(?:${DID}|touched) only ${FILE}\\s?[.;,]?$`,
+  'i',
+)
+
+/** Whether a sentence claims that no other file was changed. */
+export function claimsOnly(marked: string): boolean {
+  return ONLY.test(marked)
+}
+
 /*
  * Numbers of edits
  */
 
-/** Words for 2 to 10. */
+/** Words for 1 to 10. */
 const COUNTS = [
-  'two|three|four|five|six|seven|eight|nine|ten',
-  'zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn',
-  'deux|trois|quatre|cinq|six|sept|huit|neuf|dix',
-  'dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez',
-  'twice',
-  'zweimal|dreimal|viermal|fünfmal',
+  'one|two|three|four|five|six|seven|eight|nine|ten',
+  'eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn',
+  'une|deux|trois|quatre|cinq|six|sept|huit|neuf|dix',
+  'uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez',
+  'once|twice',
+  'einmal|zweimal|dreimal|viermal|fünfmal',
 ].map((words) => words.split('|'))
 const COUNT = `(\\d{1,6}|${COUNTS.flat().join('|')})`
 const EDITS = new RegExp(
@@ -147,16 +299,40 @@ const EDITS = new RegExp(
 /** One edit may make several changes, which are listed then. */
 const CHANGES = new RegExp(`\\b${COUNT} (?:changes|Änderungen|cambios)(?!\\p{L})(?![^:]{0,200}:)`, 'iu')
 
-/** The number of edits that a sentence states, and whether it may mean something else. */
+const FILES = new RegExp(
+  `\\b(?:edited|changed|modified|created|updated|wrote|added) ${COUNT} (?:new |more )?files\\b|\\b${COUNT} (?:new )?files (?:(?:were|have been|are) )?(?:edited|changed|modified|created|updated|written|added)\\b|\\b${COUNT} Dateien (?:wurden )?(?:geändert|bearbeitet|erstellt)`,
+  'i',
+)
+
+/** The number of files that a sentence says were changed or made. */
+export function statedFiles(sentence: string): number | undefined {
+  return countOf(FILES.exec(sentence))
+}
+
+/** The number of edits that a sentence states, whether it may mean something else, and whether it counts all of them. */
 export function statedEdits(
   sentence: string,
-): { readonly count: number; readonly isVague: boolean } | undefined {
+): { readonly count: number; readonly isVague: boolean; readonly isAll: boolean } | undefined {
   const edits = EDITS.exec(sentence)
-  const found = (edits ?? CHANGES.exec(sentence))?.slice(1).find((one) => one !== undefined)
-  if (found === undefined) return undefined
-  const word = found.toLowerCase()
+  const count = countOf(edits ?? CHANGES.exec(sentence))
+  const isAll = /\b(?:times|once|twice|fois|veces)\b|mal\b|[次回]/i.test(edits?.[0] ?? '')
+  return count === undefined
+    ? undefined
+    : {
+        count,
+        isVague: edits === null,
+        isAll: isAll && !/\b(?:again|more|another|further|least)\b/i.test(sentence),
+      }
+}
+
+function countOf(match: RegExpExecArray | null): number | undefined {
+  const word = match
+    ?.slice(1)
+    .find((one) => one !== undefined)
+    ?.toLowerCase()
+  if (word === undefined) return undefined
   const at = COUNTS.map((words) => words.indexOf(word)).find((index) => index >= 0)
-  return { count: at === undefined ? Number(word) : at + 2, isVague: edits === null }
+  return at === undefined ? Number(word) : at + 1
 }
 
 /*
@@ -176,4 +352,31 @@ export function withoutStress(key: string): string {
   return isEastAsian(key)
     ? key
     : key.replaceAll(/(?:^|(?<= ))(?:always|please|immer|bitte|siempre|toujours) /g, '')
+}
+
+const NO_MORE =
+  /\b(?:no longer|withdr[ae]w\w*|revoked|lifted|dropped|took back|taken back|cancell?ed|retracted|rescinded|aufgehoben|zurückgenommen|nicht mehr|ya no|retir(?:ó|ada)|ne s['’]applique plus)\b|不再|取消|撤回/i
+const NEGATIVE =
+  /\b(?:no|not|never|without|avoid|forbid\w*|don['’]?t|must ?n['’]t|nie|niemals|nicht|kein\w*|ne|jamais|nunca|sin)\b|禁止|不|别|ない|な$/i
+
+/** Whether a line says that a rule ended, and not that something else did. */
+export function claimsEnd(line: string): boolean {
+  return NO_MORE.test(line.replaceAll(/"[^"]{0,400}"/g, ' ')) && !/\?\s*$/.test(line)
+}
+
+/** Whether a rule forbids something, as its wording shows. */
+export function isNegative(text: string): boolean {
+  return NEGATIVE.test(text)
+}
+
+/*
+ * Tasks
+ */
+
+const OPEN =
+  /\b(?:(?:still|remains?) (?:open|pending|to do|to be done|undone)|pending|outstanding|not (?:yet )?(?:done|started|finished|completed)|to-?do|offen|ausstehend|pendientes?|en attente|à faire)\b|待办|未完成|未着手/i
+
+/** Whether a sentence says that a task is open. */
+export function claimsOpen(sentence: string): boolean {
+  return OPEN.test(sentence)
 }

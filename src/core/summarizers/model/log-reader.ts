@@ -1,30 +1,78 @@
-import { headOf } from '../../messages/characters.ts'
+import { detached, headOf } from '../../messages/characters.ts'
 import { isObject } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
+import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
 import { isListingTool } from '../../messages/tool-names.ts'
-import type { Call, CallsRead } from '../calls.ts'
-import { shellCommand } from '../extractive/shell.ts'
+import { type Call, type CallsRead, outputHead, outputTail } from '../calls.ts'
+import { callLabel, gistOf, shellCommand } from '../extractive/shell.ts'
 import { type EarlierLog, ExtractiveReader, type LogRecord } from '../extractive.ts'
+import { statedTests, stemsOf, type TestCounts } from './claims.ts'
 
-/** The units of a call's arguments that are searched for names of files. */
+/** The units of a call's arguments, and of an output, that are searched for names of files. */
 const ARGUMENT_UNITS = 4_000
-const FILE_NAME = /[\w@-]{1,100}(?:\.[\w@-]{1,50}){0,4}\.[a-z]\w{0,9}/gi
-/** A command that only shows files or runs tests. */
-const ONLY_READS =
-  /^\s*(?:cd \S{1,200} && )?(?:(?:cat|head|tail|less|grep|rg|ls|wc|find|stat|file|sed -n|pytest|python3? -m pytest|npx vitest|npm test|node --test)\b|git (?:diff|log|show|status|add|commit|blame)\b)[^>;\n]*$/
+const OUTPUT_UNITS = 100_000
+/** The units at both ends of an output that are searched for errors and numbers of tests. */
+const END_UNITS = 3_000
+/** The maximum number of calls and of names of files. */
+const MOST_RUNS = 2_000
+const MOST_NAMES = 50_000
+const FILE_NAME = /(?<![\w@-])[\w@-]{1,100}(?:\.[\w@-]{1,50}){0,4}\.[a-z]\w{0,9}/gi
+/** A command that only shows something. */
+const SHOWS =
+  /^\s*(?:(?:cat|head|tail|less|grep|rg|ls|wc|find|stat|file|sed -n|echo|which|pwd|cd|mkdir)\b|git (?:diff|log|show|status|add|blame|branch)\b)[^>;\n]*$/
+/** Commands that may change the files that they name. */
+const WRITES =
+  /(?<![-=\w])>{1,2} ?["']?[\w./~$]|\b(?:sed|perl|awk|python\d?|node|ruby|tee|mv|cp|rm|patch|git (?!diff|log|show|status|add|commit|blame|push))\b|--(?:fix|write)\b/
 /** Commands that change files without naming them. */
 const CHANGES_ANY = /\bgit (?:apply|am|merge|pull|restore|revert|stash|cherry-pick|rebase)\b|\bpatch -/
+const RESTORES = /\bgit (?:checkout|restore)\b|\b(?:rm|mv|cp)\b|undo/
+const RESTORES_ANY = /\bgit (?:(?:reset|stash|revert|clean)\b|(?:checkout|restore) (?:-- )?\.(?!\S))/
+const RUNS_TESTS =
+  /^(?!(?:git|ls|cat|cd|rm|mkdir|grep|find|echo)\b)\S{1,60}(?: \S{1,60}){0,4} tests?(?:[: ]|$)/
+/** A line that begins like an error, or a message of one. */
+const ERROR_LINE =
+  /(?:^|[\r\n])\W{0,10}(?:error|fail(?:ed|ure|s)?|fatal|traceback|panic|denied|abort(?:ed)?)\b(?! ?[=:(] ?0)|\w(?:Error|Exception): |\b(?:not found|permission denied|connection refused|timed? ?out|no such file)\b|"(?:error|errors)": ?(?!null|false|\[\]|""|0)/i
+
+/** A call with what came of its last run. */
+export type Run = {
+  readonly label: string
+  readonly command: string | undefined
+  /** The stems of its words, and those of them that name the program or tool and not what it is applied to. */
+  readonly stems: ReadonlySet<string>
+  readonly verbs: ReadonlySet<string>
+  readonly outcome: Outcome
+  /** Whether a run of it failed, or an output has a line like an error. */
+  readonly hasFailed: boolean
+  readonly hasErrors: boolean
+}
+
+/** What the log says, with what is needed to compare it with the claims of a summary. */
+export type CheckedLog = LogRecord & {
+  /** The newest last. */
+  readonly runs: readonly Run[]
+  /** The numbers that runs of tests reported, the newest last. */
+  readonly counts: readonly TestCounts[]
+  /** Whether the file with a base name may have got its first content back, and whether any call names it. */
+  readonly isRestored: (base: string) => boolean
+  readonly isNamed: (base: string) => boolean
+}
 
 /**
- * Reads a log for the comparison with a model's summary: besides the record, what may have changed files without a report of an editing
- * tool. A number of edits, or a file without edits, contradicts no summary where scripts, subagents or edits of several places may be meant.
+ * Reads a log for the comparison with a model's summary: besides the record, what became of each call, and what may have changed files
+ * without a report of an editing tool.
  */
 export class LogReader extends ExtractiveReader {
   readonly #read = new Set<string>()
-  /** The base names of files that were changed in several places at once, or named by commands and other calls. */
+  /** The base names of files that were changed in several places at once, or named by commands that may change them. */
   readonly #uncertain = new Set<string>()
+  readonly #named = new Set<string>()
+  readonly #restored = new Set<string>()
+  readonly #runs = new Map<string, Run>()
   readonly #lastOutcomes = new Map<string, Outcome>()
+  readonly #counts: TestCounts[] = []
+  #lastTest: LogRecord['lastTest']
   #anyMayBeChanged = false
+  #anyIsRestored = false
 
   override add(message: Parameters<ExtractiveReader['add']>[0], calls: CallsRead, position?: number): void {
     super.add(message, calls, position)
@@ -32,44 +80,130 @@ export class LogReader extends ExtractiveReader {
   }
 
   /** `earlier`: what earlier summaries stored of the log before. */
-  override record(earlier?: EarlierLog): LogRecord {
+  override record(earlier?: EarlierLog): CheckedLog {
     const record = super.record(earlier)
-    const isUncertain = (path: string): boolean => this.#anyMayBeChanged || this.#uncertain.has(baseOf(path))
-    const known = new Set(record.changes.map(({ path }) => path))
+    const paths = new Set(record.changes.map(({ path }) => path))
+    const endings = new Set([...paths].flatMap(endingsOf))
+    const isKnown = (read: string): boolean =>
+      endings.has(read) || endingsOf(read).some((ending) => paths.has(ending))
     const read = [...this.#read]
-      .filter((path) => !known.has(path))
+      .filter((path) => /\.\w{1,20}$/.test(path) && !isKnown(path))
       .map((path) => ({ path, edits: 0, failed: 0, mayBeChanged: false, line: '' }))
-    const changes = [...record.changes, ...read].map((change) =>
-      isUncertain(change.path) ? { ...change, mayBeChanged: true } : change,
-    )
+    const changes = [...record.changes, ...read].map((change) => {
+      const any = this.#anyMayBeChanged && change.edits === 0
+      return any || this.#uncertain.has(baseOf(change.path)) ? { ...change, mayBeChanged: true } : change
+    })
     const failures = record.failures.map((failure) => {
       const [tool = ''] = failure.label.split(' `')
       const isOvercome = failure.command === undefined && this.#lastOutcomes.get(tool) !== 'failed'
       return isOvercome ? { ...failure, isOvercome } : failure
     })
-    return { ...record, changes, failures }
+    return {
+      ...{ ...record, changes, failures, lastTest: this.#lastTest ?? record.lastTest },
+      ...{
+        runs: [...this.#runs.values()],
+        counts: this.#counts,
+        isRestored: (base: string) => this.#anyIsRestored || this.#restored.has(base),
+      },
+      isNamed: (base) => this.#named.has(base),
+    }
   }
 
   #end(call: Call): void {
     const { name, effect, input, paths, result } = call
+    const text = headOf(typeof input === 'string' ? input : JSON.stringify(input), OUTPUT_UNITS)
+    const output = outputHead(result!.output, OUTPUT_UNITS)
+    if (this.#named.size < MOST_NAMES)
+      for (const [file] of `${text}\n${output}`.matchAll(FILE_NAME))
+        if (!this.#named.has(file)) this.#named.add(detached(file))
     if (effect === 'read') {
       for (const path of paths) this.#read.add(path)
       return
     }
-    const text = typeof input === 'string' ? input : JSON.stringify(input)
     if (effect === 'write') {
       const isMultiple = isObject(input) && Array.isArray(input.edits) && input.edits.length > 1
       if (isMultiple || text.split('@@').length > 2)
         for (const path of paths) this.#uncertain.add(baseOf(path))
+      // A patch of several files.
+      for (const [header] of text.matchAll(/(?:\*\*\*|\+\+\+|---) [^\\\n]{1,300}/g))
+        for (const [file] of header.matchAll(FILE_NAME)) this.#uncertain.add(file)
       return
     }
     const command = shellCommand(call)
-    if (command === undefined && !isListingTool(name)) this.#lastOutcomes.set(name, result!.outcome)
-    if (isListingTool(name) || (command !== undefined && ONLY_READS.test(command))) return
+    if (isListingTool(name)) return
+    this.#addRun(call, command)
+    if (command === undefined) this.#lastOutcomes.set(name, result!.outcome)
+    this.#anyIsRestored ||= RESTORES_ANY.test(command ?? '')
     // A subagent may change anything.
     this.#anyMayBeChanged ||= CHANGES_ANY.test(command ?? '') || (isObject(input) && 'prompt' in input)
-    for (const [file] of headOf(text, ARGUMENT_UNITS).matchAll(FILE_NAME)) this.#uncertain.add(file)
+    if (command !== undefined && !WRITES.test(command)) return
+    const isRestore = RESTORES.test(command ?? name)
+    const isAgent = isObject(input) && 'prompt' in input
+    // Other tools change the files whose paths are their arguments, not those of a message or a task.
+    const named = command === undefined && !isAgent ? (text.match(/"[^"\s]{1,400}"/g) ?? []).join(' ') : text
+    for (const [file] of headOf(named, ARGUMENT_UNITS).matchAll(FILE_NAME)) {
+      this.#uncertain.add(file)
+      if (isRestore) this.#restored.add(file)
+    }
   }
+
+  #addRun(call: Call, command: string | undefined): void {
+    const { outcome, output } = call.result!
+    const gist = command === undefined ? undefined : gistOf(command)
+    if (gist !== undefined && SHOWS.test(gist)) return
+    const label = callLabel(call, command)
+    const start = outputHead(output, END_UNITS)
+    const ends = `${start}\n${outputTail(output, start.length, END_UNITS)}`
+    const counts = statedTests(ends)
+    if (counts !== undefined && gist !== undefined)
+      this.#counts.push({ ...counts, failed: counts.failed ?? 0 })
+    const isPassed = counts !== undefined && (counts.passed ?? 0) > 0 && !counts.failed
+    if (gist !== undefined && (TEST_COMMAND.test(gist) || RUNS_TESTS.test(gist)))
+      this.#lastTest = { label: detached(label), outcome: isPassed ? 'ok' : outcome }
+    const key = gist === undefined ? label : headOf(gist, 400)
+    const before = this.#runs.get(key)
+    this.#runs.delete(key)
+    this.#runs.set(detached(key), {
+      label: detached(label),
+      command: gist === undefined ? undefined : detached(key),
+      ...wordsOf(call, gist, outcome),
+      outcome,
+      hasFailed: before?.hasFailed === true || outcome === 'failed',
+      hasErrors: before?.hasErrors === true || ERROR_LINE.test(ends),
+    })
+    if (this.#runs.size > MOST_RUNS) this.#runs.delete(this.#runs.keys().next().value!)
+  }
+}
+
+/** The words of a call. When a chain of commands failed, it is not known which, and only the last one's words count. */
+function wordsOf(
+  { name, input }: Call,
+  gist: string | undefined,
+  outcome: Outcome,
+): Pick<Run, 'stems' | 'verbs'> {
+  if (gist === undefined)
+    return { verbs: stemsOf(name), stems: stemsOf(`${name} ${headOf(JSON.stringify(input), 400)}`) }
+  const bare = headOf(gist, 400)
+    .split('<<')[0]!
+    .replaceAll(/"[^"]{0,400} [^"]{0,400}"?|'[^']{0,400} [^']{0,400}'?/g, ' ')
+  const chain = bare.split(/&&|\|\||[;\n]/).map((part) => part.split('|')[0]!)
+  const shown = outcome === 'failed' ? chain.slice(-1) : chain
+  const tokens = shown.flatMap((part) => {
+    const [program = '', ...others] = part.trim().split(/\s+/).slice(0, 8)
+    return [baseOf(program), ...others.filter((token) => /^[\w.:]/.test(token) && !/[/\\'"[({$]/.test(token))]
+  })
+  return {
+    stems: stemsOf(shown.join(' ')),
+    verbs: stemsOf(tokens.join(' ')),
+  }
+}
+
+/** A path, and the paths that it ends with: the same file may be named relative to a directory. */
+function endingsOf(path: string): string[] {
+  const segments = path.split(/[\\/]/)
+  return segments
+    .map((_, i) => segments.slice(i).join('/'))
+    .filter((ending) => ending.includes('/') || ending === path)
 }
 
 /** The last segment of a path. */
