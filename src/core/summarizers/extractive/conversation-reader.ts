@@ -1,6 +1,5 @@
 import { detached, headOf } from '../../messages/characters.ts'
 import { typedText, wordsOf } from '../../messages/client-markup.ts'
-import { isObject } from '../../messages/json.ts'
 import { type Message, partsOf, type RowKind, textsOf } from '../../messages/message.ts'
 import type { Outcome } from '../../messages/outcome.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
