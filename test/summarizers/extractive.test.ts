@@ -52,14 +52,15 @@ describe('the sections of a small session', () => {
   it('tell what was done to which file', () => {
     expect(sections['Files and Code Sections']).toEqual([
       '`/app/src/lexer.ts` — 1 read',
-      '`/app/src/ini.ts` — written, 1 edit — "Parser for INI files." — parseIni',
+      '`/app/src/ini.ts` — written, 1 edit — "Parser for INI files."',
+      '· export function parseIni(text: string)',
     ])
     expect(sections['Required Files']).toEqual(['`/app/src/ini.ts`', '`/app/src/lexer.ts`'])
   })
 
   it('list what failed, the reply to it, and that it was overcome', () => {
     expect(sections['Problem Solving']).toEqual([
-      'bash `npm test` failed, later succeeded: TypeError: cannot read properties of undefined → The section map was never created. I fixed it.',
+      'bash `npm test` failed, later succeeded: TypeError: cannot read properties of undefined → The section map was never created.',
       'User: "Why is the README missing?" → Assistant: "The README should describe the comment syntax."',
     ])
   })
@@ -80,7 +81,7 @@ describe('the sections of a small session', () => {
   it('tell the directory, and what commands did', () => {
     expect(sections['Key Technical Concepts']).toEqual([
       'Working directory: `/app`',
-      'bash `npm test` (failed, ok) — app@1.0.0',
+      'bash `npm test` (failed, ok)',
       'bash `git commit -am "Parse INI sections"` (ok)',
     ])
   })
@@ -94,7 +95,7 @@ describe('the sections of a small session', () => {
   })
 
   it('tell what was going on, without the announced step', () => {
-    expect(sections['Current Work']).toEqual(["You're right. The README should describe the comment syntax."])
+    expect(sections['Current Work']).toEqual(['The README should describe the comment syntax.'])
   })
 })
 
@@ -217,7 +218,8 @@ describe('rules', () => {
       sectionsOf(summarize([...rows, ...did('c', 'bash', { command: 'x' }, FILLER)]))[
         'Constraints and Established Rules'
       ]
-    expect(of(said('ann', 'Never use tabs here.'), said('bob', 'Always use tabs.'))).toBeUndefined()
+    const [ann, bob] = [said('ann', 'Hello, all of you.'), said('bob', 'Always use tabs.')]
+    expect(of(ann, bob, said('cleo', 'Never use spaces here.'))).toBeUndefined()
     expect(of(said('ann', 'Never use tabs here.'), said('ann', 'Go on.'))).toHaveLength(1)
     expect(of(said('console', 'You must never close it.'), said(undefined, 'Never use tabs here.'))).toEqual([
       'User: "Never use tabs here."',
@@ -315,17 +317,19 @@ describe('the state of the work', () => {
       ...did(`c${i}`, 'bash', { command: 'x' }, FILLER),
     ])
 
-    expect(currentOf(assistant('The hinge is rusty.'), ...rows)).toEqual(['The hinge is rusty.'])
-    expect(currentOf(...rows)).toBeUndefined()
+    expect(currentOf(assistant('The hinge is rusty.'), ...rows)).toEqual([
+      'The hinge is rusty.',
+      'Since then: 3 calls, last: bash `x` ok',
+    ])
+    expect(currentOf(...rows)).toEqual(['Latest calls: 3 calls, last: bash `x` ok'])
   })
 
   it('ends before the step that a reply announces', () => {
     const reply =
       'The hinge is rusty.\n- the bolt is fine\n- the lock is fine\n\nLet me oil it. Then I test it:'
     expect(currentOf(assistant(reply), ...did('c', 'bash', { command: 'x' }, FILLER))).toEqual([
-      'The hinge is rusty. - the bolt is fine - the lock is fine Let me oil it. Then I test it:'.split(
-        ' Let',
-      )[0],
+      'The hinge is rusty.',
+      'Since then: 1 call, last: bash `x` ok',
     ])
   })
 
@@ -481,12 +485,14 @@ describe('merging an earlier summary', () => {
       'Commit: Parse INI sections',
       '"Great. From now on, use tabs instead of spaces. Why is the README missing?" → The README should describe the comment syntax.',
       '"Also support arrays, please. Never change the public names." → Arrays are parsed now.',
+      '→ I added arrays.',
     ])
   })
 
   it('adds up files', () => {
     expect(merged['Files and Code Sections']).toEqual([
-      '`/app/src/ini.ts` — written, 2 edits — "Parser for INI files." — parseIni',
+      '`/app/src/ini.ts` — written, 2 edits — "Parser for INI files."',
+      '· export function parseIni(text: string)',
       '`/app/src/lexer.ts` — 1 read',
     ])
   })
@@ -733,7 +739,7 @@ it('carries on an earlier summary with more facts and reads than a call can have
   expect(() => summarize([user('go')], { previousSummary })).not.toThrow()
 })
 
-it('the values of a result have the names of their fields, and no part of one is listed beside it', () => {
+it('a record that a tool returned is a row of fields under its call', () => {
   const order = '{"order_id":"W-7719","status":"delivered","item_id":"5521-K","total":84.4}'
   const text = summarize([
     user('Where is my order W-7719?'),
@@ -741,11 +747,9 @@ it('the values of a result have the names of their fields, and no part of one is
     ...did('2', 'read_notes', { page: 'one' }, FILLER),
     assistant('It was delivered.'),
   ])
-  const [line = ''] = text.split('\n').filter((one) => one.includes('get_order'))
-  expect(line).toContain('status delivered')
-  expect(line).toContain('item_id 5521-K')
-  expect(line.split(' — ')[1]!.split(', ')).not.toContain('5521')
-  expect(line.split(' — ')[1]!.split(', ')).not.toContain('5521-K')
+  expect(text).toContain(
+    'get_order `W-7719` (ok)\n- · order_id: W-7719, status: delivered, item_id: 5521-K, total: 84.4\n',
+  )
 })
 
 it('files of earlier summaries make way for newer ones', () => {

@@ -85,6 +85,8 @@ export class Artifacts {
   readonly #merged = new Map<string, Artifact>()
   #next = 0
   #isMerged = false
+  /** That of the last line of an earlier summary: lines that quote it follow. */
+  #lastCarried: { readonly id: number; readonly artifact: Artifact } | undefined
   /** The number of files of earlier summaries that were not used since. */
   #carried = 0
 
@@ -208,6 +210,13 @@ export class Artifacts {
 
   /** Adds a line of an earlier summary, with the directory that its path is relative to; returns whether it is about an artifact. */
   carry(line: string, root: string): boolean {
+    const carried = this.#lastCarried
+    if (line.startsWith(QUOTED) && carried !== undefined) {
+      const text = line.slice(QUOTED.length)
+      this.#names.carry(text, carried.id)
+      this.#keepExcerpt(carried.artifact, [text])
+      return true
+    }
     const [, path, done = '', about = '', namesOfFile = ''] = FILE_LINE.exec(line) ?? []
     if (path !== undefined) {
       const id = this.#ofFile(/^(?:\/|~|[A-Za-z]:|\w+:\/\/)/.test(path) ? path : root + path)
@@ -219,6 +228,7 @@ export class Artifacts {
       deeds.reads += Number(/(\d{1,9}) read/.exec(done)?.[1] ?? 0)
       if (about !== '') deeds.about = about
       this.#names.carry(namesOfFile, id)
+      this.#lastCarried = { id, artifact }
       return true
     }
     const [, label, outcomes, names = ''] = CALL_LINE.exec(line) ?? []
@@ -227,6 +237,7 @@ export class Artifacts {
     const known = (outcomes ?? '').matchAll(/(ok|failed|unknown)(?: ×(\d+))?/g)
     for (const [, outcome, times = '1'] of known) count(this.#all.get(id)!, outcome as Outcome, Number(times))
     this.#names.carry(names, id)
+    this.#lastCarried = { id, artifact: this.#all.get(id)! }
     return true
   }
 

@@ -236,7 +236,7 @@ function described(calls: readonly LatestCall[]): string {
             .join(', ')})`,
         ]
       : []),
-    ...(others > 0 ? [`${count(others, 'other call')}`] : []),
+    ...(others > 0 ? [count(others, files.length > 0 ? 'other call' : 'call')] : []),
     `last: ${last.label} ${last.outcome}`,
   ].join(', ')
 }

@@ -226,13 +226,9 @@ const MAX_RULES = [500, 1_000] as const
 /** The user's rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
 export function rulesIn(items: readonly Utterance[]): Rule[] {
   const said = items.filter(({ by }) => by === 'user')
-  const names = new Set(said.map(({ speaker }) => speaker))
-  // Beside the user, names are those of programs; among several people nobody gives rules.
-  const rules = said
-    .filter(({ speaker }) => names.size === 1 || speaker === undefined)
-    .flatMap((item, i) =>
-      item.reply?.startsWith(REFUSED) ? reasonOf(item) : rulesOfUser(item.own, i === 0, item.position),
-    )
+  const rules = said.flatMap((item, i) =>
+    item.reply?.startsWith(REFUSED) ? reasonOf(item) : rulesOfUser(item.own, i === 0, item.position),
+  )
   const excess = new Set(rules.filter(({ weight }) => weight >= 0).slice(MAX_RULES[0], -MAX_RULES[1]))
   return rules.filter((rule) => !excess.has(rule))
 }

@@ -50,7 +50,7 @@ export function bulletsByTopic(material: Material): ReadonlyMap<Topic, readonly 
     ['files', older(carried(previous, 'files'), 620)],
     ['problems', problems(material)],
     ['pending', pending(material)],
-    ['evolution', [...evolution(material), ...talk(conversation)]],
+    ['evolution', evolution(material)],
     ['current', isSilent ? older(carried(previous, 'current'), 900) : current(conversation)],
     ['next', isSilent ? older(carried(previous, 'next'), 950) : next(material)],
     ['required', required(previous, conversation.artifacts)],
@@ -189,7 +189,7 @@ export function evolution({ conversation, previous, chosen }: Material): Bullet[
       ...commits.map((subject) => ({ text: `Commit: ${subject}`, rank: rank - 20, cut: true })),
     ]
   })
-  return distinct([...history, ...fresh])
+  return distinct([...history, ...fresh, ...talk(conversation)])
 }
 
 /** A statement is current for so many messages. */
