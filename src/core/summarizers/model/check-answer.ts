@@ -394,9 +394,8 @@ function wrongOutcomes(sentence: string, plain: string, above: string, record: C
       notes.add(`${failure.label} failed`)
   if (notes.size === 0 && lastTest?.outcome === 'failed') {
     const line = failures.findLast(({ label }) => label === lastTest.label)?.line ?? ''
-    const isNamed = [...sentence.matchAll(/\w*(?:_|\d|[a-z](?=[A-Z]))\w{3,100}/g)].some(([name]) =>
-      line.includes(name),
-    )
+    const words = sentence.match(/(?<!\w)\w{4,100}(?!\w)/g) ?? []
+    const isNamed = words.some((word) => /_|\d|[a-z][A-Z]/.test(word) && line.includes(word))
     if (claimsTests(plain, lastTest.label) || claimsOrder(plain) || (isNamed && isSuccess))
       notes.add(`the last tests failed: ${lastTest.label}`)
   }
