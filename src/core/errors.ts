@@ -114,11 +114,11 @@ export type RefusalFacts = {
 export type ErrorCode = keyof Failures
 
 /** The most ids that one message lists; the rest are counted. */
-const NAMED_IDS = 20
+const MAX_LISTED_IDS = 20
 
 function named(ids: readonly string[]): string {
-  const shown = ids.slice(0, NAMED_IDS).map((id) => JSON.stringify(id))
-  return ids.length > NAMED_IDS ? `${shown.join(', ')} and ${ids.length - NAMED_IDS} more` : shown.join(', ')
+  const shown = ids.slice(0, MAX_LISTED_IDS).map((id) => JSON.stringify(id))
+  return ids.length > MAX_LISTED_IDS ? `${shown.join(', ')} and ${ids.length - MAX_LISTED_IDS} more` : shown.join(', ')
 }
 
 /** Formats a time. Any number is accepted, because a time in a damaged file may be out of range. */
@@ -275,11 +275,11 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
 }
 
 /** The most rules that an error message lists. */
-const NAMED_RULES = 5
+const MAX_LISTED_RULES = 5
 
 function brokenRules(rules: readonly string[], paths: readonly string[]): string {
   const named = rules
-    .slice(0, NAMED_RULES)
+    .slice(0, MAX_LISTED_RULES)
     .map((rule, i) => (paths[i] === '' ? rule : `${rule} at ${paths[i]}`))
   const more = rules.length - named.length
   return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`

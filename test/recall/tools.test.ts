@@ -117,7 +117,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
     expect(seen.toSorted()).toEqual(expected.toSorted())
   })
 
-  it('reads a message with its neighbours, and on in both directions', async () => {
+  it('reads a message with its neighbors, and on in both directions', async () => {
     const answer = await readLog(store, 's', { position: 8, before: 1, after: 1 })
     expect(answer.pieces.map(({ position }) => position)).toEqual([7, 8, 9])
     expect(answer.pieces[1]!.passages[0]!.text).toBe('Station 1 is fine.')

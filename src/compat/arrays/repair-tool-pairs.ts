@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type CallRef, joinNeighbours, type Pairing, pairToolUse } from '../../core/messages/call-results.ts'
+import { type CallRef, joinNeighbors, type Pairing, pairToolUse } from '../../core/messages/call-results.ts'
 import { check, readable } from '../../core/messages/check.ts'
 import { fieldOf, listIn } from '../../core/messages/json.ts'
 import { type ChatMessage, type PlainMessage, requireMessages } from '../../core/model/message-parts.ts'
@@ -192,7 +192,7 @@ function repairOnce<M extends PlainMessage>(
 
 /** Pairs calls and results by the rule of `pairToolUse`. The part of a place is the index of a slot. */
 function pairRows(rows: readonly ToolMessage[]): Pairing {
-  const joined = joinNeighbours(rows)
+  const joined = joinNeighbors(rows)
   return pairToolUse(
     rows.map(({ slots }, row) => {
       if (slots.length === 0) return undefined

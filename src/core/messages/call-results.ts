@@ -198,7 +198,7 @@ type Joined = {
  * results after them thus become pairs. `first` is the index of the first row in the conversation: generated ids contain the index of
  * their row.
  */
-export function joinNeighbours(rows: readonly JoinableRow[], first = 0): Joined[][] {
+export function joinNeighbors(rows: readonly JoinableRow[], first = 0): Joined[][] {
   const known = new Set(rows.flatMap(({ slots }) => slots.map(({ id }) => id)))
   if (!known.has('')) return rows.map(({ slots }) => slots.map(({ id }) => ({ id, key: id })))
 
@@ -318,8 +318,8 @@ function openCalls(): OpenCalls {
 }
 
 /** Gives ids to calls and results that lack one, so that they can be paired. `first` is the index of the first message. */
-export function joinByNeighbourhood(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
-  const joined = joinNeighbours(
+export function joinByAdjacency(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
+  const joined = joinNeighbors(
     contents.map((parts) => ({
       slots: parts.flatMap((part): Joinable[] => {
         if (part.type === 'tool-call')

@@ -27,16 +27,16 @@ export function readable<T>(
   try {
     return read()
   } catch (error) {
-    if (error instanceof UndertextError || isPassedOn(error)) throw error
+    if (error instanceof UndertextError || isRethrown(error)) throw error
     throw invalid(`${what}: ${readable(what, problem, () => UNREADABLE) ?? UNREADABLE}`)
   }
 }
 
 /** Errors thrown by functions of the application, as opposed to errors of reading an argument. */
-const passedOn = new WeakSet<object>()
+const rethrown = new WeakSet<object>()
 
-function isPassedOn(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && passedOn.has(error)
+function isRethrown(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && rethrown.has(error)
 }
 
 /** Calls a function of the application while an argument is read: `readable` rethrows its error. */
@@ -44,7 +44,7 @@ export function callOut<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (typeof error === 'object' && error !== null) passedOn.add(error)
+    if (typeof error === 'object' && error !== null) rethrown.add(error)
     throw error
   }
 }
@@ -71,10 +71,10 @@ export function problemOf(schema: z.ZodType, value: unknown): string | undefined
 const UNREADABLE = 'it cannot be read: a property throws, has another type, or is nested too deeply'
 
 /** The most characters of one issue: enough to list all stages. */
-const MOST_CHARACTERS = 300
+const MAX_ISSUE_LENGTH = 300
 
 /** The most names that an error about unknown keys quotes. */
-const QUOTED_KEYS = 5
+const MAX_QUOTED_KEYS = 5
 
 /**
  * Quotes a key for messages. A key that isn't a name may be any text, such as an address with a password or a sentence, and is not
@@ -92,8 +92,8 @@ function describeIssues(error: z.ZodError, quotesKeys = true): string {
       .join('')
     const message =
       issue.code === 'unrecognized_keys'
-        ? `Unrecognized key${quotesKeys ? `: ${issue.keys.slice(0, QUOTED_KEYS).map(quotedKey).join(', ')}` : ''}`
-        : issue.message.slice(0, MOST_CHARACTERS)
+        ? `Unrecognized key${quotesKeys ? `: ${issue.keys.slice(0, MAX_QUOTED_KEYS).map(quotedKey).join(', ')}` : ''}`
+        : issue.message.slice(0, MAX_ISSUE_LENGTH)
     return `${path === '' ? '' : `${path.replace(/^\./, '')}: `}${message}`
   })
   const more = error.issues.length > 5 ? [`and ${error.issues.length - 5} more`] : []

@@ -9,7 +9,7 @@ import { DUMMY_SIGNATURE } from '../tokens/reasoning-bindings.ts'
  */
 
 /** The number of final characters that are compared, which is enough: signatures have thousands of characters. */
-const COMPARED = 80
+const COMPARED_LENGTH = 80
 
 /** The names under which the AI SDK stores fields of OpenAI's items (`itemId`). */
 const SDK_NAMES = ['openai', 'azure'] as const
@@ -30,7 +30,7 @@ export class Numbers {
     const number = numberOf(part)
     if (number === undefined) return part
     const { text, isShared } = number
-    const key = text.length > COMPARED ? `${text.length} ${text.slice(-COMPARED)}` : text
+    const key = text.length > COMPARED_LENGTH ? `${text.length} ${text.slice(-COMPARED_LENGTH)}` : text
     if (!this.#seen.has(key)) {
       if (isShared) this.#here.add(key)
       else this.#seen.add(key)

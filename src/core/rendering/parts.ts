@@ -338,7 +338,7 @@ function roughLength(value: unknown, limit: number): number {
 }
 
 /** The number of characters shown of a long text in a shortened input, from both ends. */
-const SHOWN_ENDS = 10_000
+const SHOWN_LENGTH = 10_000
 
 /** Returns an input with its long texts cut; if it is still longer than the limit, a single cut text. */
 function shortened(input: JsonObject, limit: number): JsonObject {
@@ -354,8 +354,8 @@ function cutTexts(value: unknown): unknown {
 }
 
 function cutText(text: string): string {
-  if (text.length <= 3 * SHOWN_ENDS) return text
-  const [head, tail] = [headOf(text, SHOWN_ENDS), tailOf(text, SHOWN_ENDS)]
+  if (text.length <= 3 * SHOWN_LENGTH) return text
+  const [head, tail] = [headOf(text, SHOWN_LENGTH), tailOf(text, SHOWN_LENGTH)]
   return `${head}\n[… ${text.length - head.length - tail.length} characters are not shown …]\n${tail}`
 }
 

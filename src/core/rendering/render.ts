@@ -166,7 +166,7 @@ function renderedDrafts(
     const paired =
       options.toolUse === 'text'
         ? toolUseAsText(arranged, note)
-        : withDividedCalls(arranged, profile.mostCalls, note)
+        : withDividedCalls(arranged, profile.maxCalls, note)
     const responses = responsesOf(view)
     const spoken = view.findLast(({ role, kind }) => role !== 'system' || kind !== 'message')?.id
     const settled = settleReasoning(paired, profile, responses, note)

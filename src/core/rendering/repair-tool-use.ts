@@ -407,30 +407,30 @@ export function withoutPartedUse(drafts: readonly Draft[], note: Note): readonly
  */
 export function withDividedCalls(
   drafts: readonly Draft[],
-  mostCalls: number | undefined,
+  maxCalls: number | undefined,
   note: Note,
 ): readonly Draft[] {
-  if (mostCalls === undefined || !drafts.some((draft) => callsOf(draft.parts).length > mostCalls))
+  if (maxCalls === undefined || !drafts.some((draft) => callsOf(draft.parts).length > maxCalls))
     return drafts
   const divided: Draft[] = []
   for (let at = 0; at < drafts.length; at++) {
     const draft = drafts[at]!
-    if (callsOf(draft.parts).length <= mostCalls) {
+    if (callsOf(draft.parts).length <= maxCalls) {
       divided.push(draft)
       continue
     }
     let next = at + 1
     while (drafts[next]?.message.role === 'tool') next++
-    for (const part of dividedUse(draft, drafts.slice(at + 1, next), mostCalls)) divided.push(part)
+    for (const part of dividedUse(draft, drafts.slice(at + 1, next), maxCalls)) divided.push(part)
     note({ kind: 'calls-divided', messageId: draft.id })
     at = next - 1
   }
   return divided
 }
 
-/** Divides a message with calls, and the messages with their results, into groups of at most `mostCalls` calls. */
-function dividedUse(draft: Draft, results: readonly Draft[], mostCalls: number): Draft[] {
-  const groups = partsInGroups(draft.parts, mostCalls)
+/** Divides a message with calls, and the messages with their results, into groups of at most `maxCalls` calls. */
+function dividedUse(draft: Draft, results: readonly Draft[], maxCalls: number): Draft[] {
+  const groups = partsInGroups(draft.parts, maxCalls)
   // Ids may repeat, but results are in the order of the calls.
   const groupsOf = new Map<string, number[]>()
   for (const [group, parts] of groups.entries())
@@ -455,11 +455,11 @@ function dividedUse(draft: Draft, results: readonly Draft[], mostCalls: number):
 }
 
 /** Returns the parts of a message in groups; each group except the last ends with its last call. */
-function partsInGroups(parts: readonly Part[], mostCalls: number): Part[][] {
+function partsInGroups(parts: readonly Part[], maxCalls: number): Part[][] {
   const groups: Part[][] = [[]]
   let calls = 0
   for (const part of parts) {
-    if (isApplicationCall(part) && calls++ === mostCalls) {
+    if (isApplicationCall(part) && calls++ === maxCalls) {
       groups.push([])
       calls = 1
     }

@@ -7,7 +7,7 @@ import { keepSurvivors, keepsGroups } from './cut-points.ts'
 import { lowestFirst } from './importance/groups.ts'
 import { DEFAULT_WEIGHTS } from './importance/weights.ts'
 import type { BareContext, PlanningStage, StageContext } from './stage.ts'
-import { MINIMUM_MESSAGES } from './summarize.ts'
+import { MIN_MESSAGES } from './summarize.ts'
 
 /** The marker's text. */
 export const TRUNCATION_MARKER = '[Earlier conversation history was truncated to fit within context limits]'
@@ -34,7 +34,7 @@ export const truncate: PlanningStage<Plan | undefined> = {
   },
 
   plan(view, context) {
-    if (view.rows.length <= MINIMUM_MESSAGES) return undefined
+    if (view.rows.length <= MIN_MESSAGES) return undefined
     const { truncationFraction, truncationMarker } = context.settings
     const insert = truncationMarker === undefined ? undefined : markerFor(view, truncationMarker)
     const hide =

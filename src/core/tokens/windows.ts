@@ -219,14 +219,14 @@ const LOOKUPS: { readonly [R in WindowRegistry]: readonly Lookup[] } = {
 
 /** A cache of the last windows: a conversation needs the same window before every call. */
 const known = new Map<string, ContextWindow>()
-const MOST_KNOWN = 256
+const MAX_CACHED = 256
 
 function knownWindow(registry: WindowRegistry, provider: string, model: string | undefined): ContextWindow {
   const key = JSON.stringify([registry, provider, model])
   const last = known.get(key)
   if (last !== undefined) return last
   const found = lookUp(registry, provider, model)
-  if (known.size >= MOST_KNOWN) known.clear()
+  if (known.size >= MAX_CACHED) known.clear()
   known.set(key, Object.freeze(found))
   return found
 }

@@ -3,7 +3,7 @@ import {
   addNumber,
   type Block,
   type Media,
-  MOST_NESTING,
+  MAX_NESTING,
   mediaTypeOf,
   newReading,
   objectsIn,
@@ -43,7 +43,7 @@ export function readGemini(body: PlainObject): Reading {
 }
 
 function partsOf(parts: Plain | undefined, path: string, reading: Reading, depth = 0): Block[] {
-  if (depth > MOST_NESTING || parts === undefined) return []
+  if (depth > MAX_NESTING || parts === undefined) return []
   return Array.from(objectsIn(parts, path, reading), ([part, at]) => partOf(part, at, reading, depth))
 }
 

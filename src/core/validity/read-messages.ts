@@ -3,7 +3,7 @@ import {
   addNumber,
   type Block,
   type Media,
-  MOST_NESTING,
+  MAX_NESTING,
   mediaTypeOf,
   newReading,
   objectsIn,
@@ -39,7 +39,7 @@ export function readMessagesApi(body: PlainObject): Reading {
 }
 
 function blocksOf(content: Plain | undefined, path: string, reading: Reading, depth = 0): Block[] {
-  if (depth > MOST_NESTING) return []
+  if (depth > MAX_NESTING) return []
   const objects = objectsIn(content, path, reading, 'must be a text or a list')
   return Array.from(objects, ([block, at]) => blockOf(block, at, reading, depth))
 }
@@ -130,7 +130,7 @@ export function readConverse(body: PlainObject): Reading {
 }
 
 function converseBlocks(content: Plain | undefined, path: string, reading: Reading, depth = 0): Block[] {
-  if (depth > MOST_NESTING) return []
+  if (depth > MAX_NESTING) return []
   return Array.from(objectsIn(content, path, reading), ([raw, at]) => converseBlock(raw, at, reading, depth))
 }
 

@@ -1,4 +1,4 @@
-import { CHAT_LISTS, MOST_ARGUMENTS } from './limits.ts'
+import { CHAT_MAX, MAX_ARGUMENTS_LENGTH } from './limits.ts'
 import {
   CHAT_MISTRAL,
   CHAT_OPENAI,
@@ -199,7 +199,7 @@ export const CALL_RULES: readonly Rule[] = [
     says: 'The arguments of a call have at most 1,048,576 characters.',
     check: (request, report) => {
       for (const { json, path } of blocksOf(request, 'call'))
-        if (typeof json === 'string' && json.length > MOST_ARGUMENTS)
+        if (typeof json === 'string' && json.length > MAX_ARGUMENTS_LENGTH)
           report(path, `${json.length} characters of arguments`)
     },
   },
@@ -258,7 +258,7 @@ export const CALL_RULES: readonly Rule[] = [
     check: ({ turns }, report) => {
       for (const { blocks, path } of turns) {
         const calls = blocks.filter(({ kind }) => kind === 'call').length
-        if (calls > CHAT_LISTS.calls) report(path, `${calls} calls, and ${CHAT_LISTS.calls} are allowed`)
+        if (calls > CHAT_MAX.calls) report(path, `${calls} calls, and ${CHAT_MAX.calls} are allowed`)
       }
     },
   },

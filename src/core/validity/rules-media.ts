@@ -1,4 +1,4 @@
-import { CONVERSE_DOCUMENTS, IMAGES_OF_SMALL_WINDOWS, limitsOf, SMALL_WINDOW } from './limits.ts'
+import { CONVERSE_MAX_DOCUMENTS, SMALL_WINDOW_MAX_IMAGES, limitsOf, SMALL_WINDOW } from './limits.ts'
 import {
   CHAT_GROQ,
   CHAT_MISTRAL,
@@ -98,7 +98,7 @@ function imagesOf({ form, model, provider }: Request): number | undefined {
     (form === 'messages' || form === 'converse') &&
     model !== undefined &&
     SMALL_WINDOW.test(model.toLowerCase())
-  return isSmall ? IMAGES_OF_SMALL_WINDOWS : images
+  return isSmall ? SMALL_WINDOW_MAX_IMAGES : images
 }
 
 export const MEDIA_RULES: readonly Rule[] = [
@@ -188,8 +188,8 @@ export const MEDIA_RULES: readonly Rule[] = [
     check: (request, report) => {
       if (request.form === 'converse') {
         const files = [...mediaOf(request)].filter(({ media: { kind } }) => kind === 'file')
-        if (files.length > CONVERSE_DOCUMENTS)
-          report(files[CONVERSE_DOCUMENTS]!.path, `${files.length} documents in a request`)
+        if (files.length > CONVERSE_MAX_DOCUMENTS)
+          report(files[CONVERSE_MAX_DOCUMENTS]!.path, `${files.length} documents in a request`)
       }
       const most = imagesOf(request)
       if (most === undefined) return
@@ -315,14 +315,14 @@ function pictureIn({ base64, bytes }: Media) {
 type Picture = { readonly type: string; readonly width?: number; readonly height?: number }
 
 /** The number of bytes that are read: a JPEG can have a long preview before its size. */
-const READ = 256 * 1024
+const MAX_BYTES_READ = 256 * 1024
 
 /** Reads the type and size of a picture; returns `undefined` for any other file. Source: the specifications of the formats. */
 function pictureOf(data: string | Uint8Array): Picture | undefined {
   const bytes =
     typeof data === 'string'
-      ? Buffer.from(data.slice(0, (READ / 3) * 4), 'base64')
-      : Buffer.from(data.buffer, data.byteOffset, Math.min(data.byteLength, READ))
+      ? Buffer.from(data.slice(0, (MAX_BYTES_READ / 3) * 4), 'base64')
+      : Buffer.from(data.buffer, data.byteOffset, Math.min(data.byteLength, MAX_BYTES_READ))
   const begins = (text: string, at = 0): boolean => bytes.toString('latin1', at, at + text.length) === text
   if (begins('\x89PNG\r\n\x1a\n')) {
     if (bytes.length < 24) return { type: 'image/png' }

@@ -1,4 +1,4 @@
-import { CHAT_LISTS, OLD_CLAUDE, takesPrefill } from './limits.ts'
+import { CHAT_MAX, OLD_CLAUDE, takesPrefill } from './limits.ts'
 import {
   CHAT_MISTRAL,
   CHAT_OPENAI,
@@ -152,8 +152,8 @@ export const ROLE_RULES: readonly Rule[] = [
     scopes: [CHAT_OPENAI],
     says: 'A request has at most 2,048 messages.',
     check: ({ turns }, report) => {
-      if (turns.length > CHAT_LISTS.messages)
-        report(LISTS.chat, `${turns.length} messages, and ${CHAT_LISTS.messages} are allowed`)
+      if (turns.length > CHAT_MAX.messages)
+        report(LISTS.chat, `${turns.length} messages, and ${CHAT_MAX.messages} are allowed`)
     },
   },
 ]

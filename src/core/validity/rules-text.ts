@@ -1,4 +1,4 @@
-import { MOST_TEXT } from './limits.ts'
+import { MAX_TEXT_LENGTH } from './limits.ts'
 import { CHAT_OPENAI, CLAUDE, EVERY_FORM, RESPONSES, type Rule, SDK_GOOGLE } from './rule.ts'
 import { allBlocks, type Block } from './wire.ts'
 
@@ -68,7 +68,7 @@ export const TEXT_RULES: readonly Rule[] = [
     scopes: [CHAT_OPENAI, RESPONSES],
     says: 'A text has at most 10,485,760 characters, on Azure 1,048,576.',
     check: (request, report) => {
-      const most = request.provider === 'azure' ? MOST_TEXT.azure : MOST_TEXT.openai
+      const most = request.provider === 'azure' ? MAX_TEXT_LENGTH.azure : MAX_TEXT_LENGTH.openai
       for (const block of allBlocks(request))
         if (block.kind === 'text' && block.text.length > most)
           report(block.path, `${block.text.length} characters, and ${most} are allowed`)

@@ -89,7 +89,7 @@ export type Reading = {
 }
 
 /** The deepest nesting: contents are nested in results and documents, and the APIs go no deeper. */
-export const MOST_NESTING = 2
+export const MAX_NESTING = 2
 
 export function newReading(): Reading {
   return { turns: [], system: [], marks: [], numbered: [], misshapen: [] }

@@ -2,7 +2,7 @@ import { UndertextError } from '../../core/errors.ts'
 import {
   type PartPreview,
   previewsOf,
-  SHORTEST_PREVIEWED,
+  MIN_PREVIEWED_LENGTH,
   type ToolOutputLimits,
 } from '../../core/files/tool-output/message-previews.ts'
 import { canonicalJson, stringifyJson } from '../../core/messages/json.ts'
@@ -215,7 +215,7 @@ function prepare(message: NewMessage, estimator: Estimator): Prepared {
 
 /** The JSON of a text is at least as long as the text, so no large output is missed. */
 function mayBeLarge({ results, encoded }: Prepared): boolean {
-  return results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
+  return results.length > 0 && encoded.content.length > MIN_PREVIEWED_LENGTH
 }
 
 /** Writes a batch within the caller's transaction. Throws `OutdatedBatch` if it was prepared for other settings. */

@@ -7,7 +7,7 @@ import {
   candidateOf,
   rank,
   rarity,
-  tellingWords,
+  distinctiveWords,
 } from '../../core/search/rank.ts'
 import { snippetOf } from '../../core/search/snippet.ts'
 import { type SearchedRow, wordsOf } from '../../core/search/words.ts'
@@ -222,7 +222,7 @@ function* rankBlock(
   const own = places.slice(block * BLOCK, (block + 1) * BLOCK)
   const names = new Set(own.map(nameOf))
   // A neighbor without words of the query changes no score.
-  const beside = own.flatMap(neighboursOf).filter(places.has)
+  const beside = own.flatMap(neighborsOf).filter(places.has)
   const context = new Map(beside.map((place) => [nameOf(place), place]))
   for (const name of names) context.delete(name)
   const isKnown = ({ place, row }: FoundRow): boolean => places.has(place) || addedAt(row) <= moment
@@ -267,7 +267,7 @@ function nameOf({ family, session, place }: Place): string {
   return `${family} ${session} ${place}`
 }
 
-function neighboursOf({ family, session, place }: Place): Place[] {
+function neighborsOf({ family, session, place }: Place): Place[] {
   if (place % 2 === 1) return []
   const near: Place[] = []
   for (let distance = -NEIGHBOURS; distance <= NEIGHBOURS; distance++)
@@ -304,7 +304,7 @@ function* readRows(
   query: SearchQuery,
   order: PlaceOrder,
 ): Work<FoundRow[]> {
-  const telling = tellingWords(query)
+  const telling = distinctiveWords(query)
   const stored = new Map<string, Row>()
   for (const row of yield* sql.words.rows(sql, [...own, ...beside], MOST_TOGETHER))
     stored.set(nameOf(placeOf(row)), row)

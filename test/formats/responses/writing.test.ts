@@ -217,7 +217,7 @@ describe('toOpenAIResponses', () => {
   })
 })
 
-describe('items whose neighbours are hidden', () => {
+describe('items whose neighbors are hidden', () => {
   const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAA' }
   const call = { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'f', arguments: '{}' }
   const search = { type: 'web_search_call', id: 'ws_1', status: 'completed' }

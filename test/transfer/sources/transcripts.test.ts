@@ -210,7 +210,7 @@ it('reads an object with a list of conversations', async () => {
   ])
 })
 
-it('reads items of the Responses API, each with what it must know of its neighbours', async () => {
+it('reads items of the Responses API, each with what it must know of its neighbors', async () => {
   const items = [
     { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hello' }] },
     { type: 'reasoning', id: 'rs_1', summary: [] },
