@@ -118,7 +118,9 @@ const MAX_LISTED_IDS = 20
 
 function named(ids: readonly string[]): string {
   const shown = ids.slice(0, MAX_LISTED_IDS).map((id) => JSON.stringify(id))
-  return ids.length > MAX_LISTED_IDS ? `${shown.join(', ')} and ${ids.length - MAX_LISTED_IDS} more` : shown.join(', ')
+  return ids.length > MAX_LISTED_IDS
+    ? `${shown.join(', ')} and ${ids.length - MAX_LISTED_IDS} more`
+    : shown.join(', ')
 }
 
 /** Formats a time. Any number is accepted, because a time in a damaged file may be out of range. */

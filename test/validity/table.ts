@@ -48,7 +48,7 @@ function scopesText(scopes: readonly Scope[]): string {
 export type Row = {
   readonly id: string
   readonly apis: string
-  readonly says: string
+  readonly description: string
   readonly brokenBy: string
   readonly sources: string
 }
@@ -58,12 +58,12 @@ export function rowsOf(page: string): Row[] {
   const [, after = ''] = page.split('## The rules\n')
   const [section = ''] = after.split('\n## ')
   return Array.from(section.matchAll(/^\| `([\w-]+)` \| (.+) \|$/gm), ([, id, cells]) => {
-    const [apis, says, brokenBy, sources] = cells!.split(' | ')
-    return { id: id!, apis: apis!, says: says!, brokenBy: brokenBy!, sources: sources! }
+    const [apis, description, brokenBy, sources] = cells!.split(' | ')
+    return { id: id!, apis: apis!, description: description!, brokenBy: brokenBy!, sources: sources! }
   })
 }
 
 /** What the page says of the rules as they are. */
-export function expectedRows(): Pick<Row, 'id' | 'apis' | 'says'>[] {
-  return RULES.map(({ id, scopes, says }) => ({ id, apis: scopesText(scopes), says }))
+export function expectedRows(): Pick<Row, 'id' | 'apis' | 'description'>[] {
+  return RULES.map(({ id, scopes, description }) => ({ id, apis: scopesText(scopes), description }))
 }

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { defined } from '../messages/json.ts'
 import {
+  contradictsOverflow,
   hintsAtSize,
   isAboutAnswer,
   isAboutOtherThing,
   isMentioned,
   isOtherError,
-  contradictsOverflow,
 } from './contrary-signs.ts'
 import { type ErrorNode, readError } from './error-texts.ts'
 import { figuresNear, isAboutMessages, type OverflowFigures } from './figures.ts'

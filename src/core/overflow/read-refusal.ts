@@ -1,5 +1,5 @@
 import { defined } from '../messages/json.ts'
-import { isMentioned, isOtherError, contradictsOverflow } from './contrary-signs.ts'
+import { contradictsOverflow, isMentioned, isOtherError } from './contrary-signs.ts'
 import { type ErrorNode, readError, statusOf } from './error-texts.ts'
 import { normalizeText } from './normalize.ts'
 import { type OverflowOptions, overflowAmong } from './read-overflow.ts'

@@ -410,8 +410,7 @@ export function withDividedCalls(
   maxCalls: number | undefined,
   note: Note,
 ): readonly Draft[] {
-  if (maxCalls === undefined || !drafts.some((draft) => callsOf(draft.parts).length > maxCalls))
-    return drafts
+  if (maxCalls === undefined || !drafts.some((draft) => callsOf(draft.parts).length > maxCalls)) return drafts
   const divided: Draft[] = []
   for (let at = 0; at < drafts.length; at++) {
     const draft = drafts[at]!

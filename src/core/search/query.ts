@@ -1,4 +1,4 @@
-import { ASKS_TIME, GENERAL_WORDS, MEANINGS, ABOUT_OWN_ANSWER } from './english.ts'
+import { ABOUT_OWN_ANSWER, ASKS_TIME, GENERAL_WORDS, MEANINGS } from './english.ts'
 import { wordsOf } from './words.ts'
 
 /** The content of a question, in words of the index. */

@@ -224,12 +224,15 @@ function nameOf(run: string): Name {
 function joined(before: string, name: string): string {
   const between = /\d$/.test(before) && /^\d/.test(name) ? '_' : ''
   const whole = before + between + name
-  return whole.length <= MAX_WORD_LENGTH ? whole : whole.slice(codePointStart(whole, whole.length - MAX_WORD_LENGTH))
+  return whole.length <= MAX_WORD_LENGTH
+    ? whole
+    : whole.slice(codePointStart(whole, whole.length - MAX_WORD_LENGTH))
 }
 
 /** Removes `_` and apostrophes, so that spellings match: `user_name`, `userName`, `user-name`. */
 function plainOf(run: string): string {
-  const short = run.length > 4 * MAX_WORD_LENGTH ? run.slice(0, codePointStart(run, 4 * MAX_WORD_LENGTH)) : run
+  const short =
+    run.length > 4 * MAX_WORD_LENGTH ? run.slice(0, codePointStart(run, 4 * MAX_WORD_LENGTH)) : run
   return lettersOf(short).join('')
 }
 

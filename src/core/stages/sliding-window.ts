@@ -117,8 +117,7 @@ export function summaryTasks(
   let count = 0
   let sum = 0
   for (const run of bySize) {
-    const isTooLittle =
-      count === 0 ? most(1) < 1 : textOf(run, sum + run.tokens, count + 1) < MIN_TEXT_TOKENS
+    const isTooLittle = count === 0 ? most(1) < 1 : textOf(run, sum + run.tokens, count + 1) < MIN_TEXT_TOKENS
     if (isTooLittle) break
     count += 1
     sum += run.tokens

@@ -289,7 +289,9 @@ function unseenBy(
   const estimated = firstEstimate + standing
   const surplus = Math.max(0, firstTokens - ratioOf(calibration) * estimated)
   const isKnown = samplesOf(calibration) >= MIN_SAMPLES
-  return isKnown || firstTokens > MAX_RATIO * estimated ? surplus : Math.min(surplus, MAX_UNSEEN_SHARE * estimated)
+  return isKnown || firstTokens > MAX_RATIO * estimated
+    ? surplus
+    : Math.min(surplus, MAX_UNSEEN_SHARE * estimated)
 }
 
 /** Returns the estimated tokens added between two requests of one view. System prompt and tools only count if both requests have them. */

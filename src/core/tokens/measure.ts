@@ -243,8 +243,12 @@ function measureImage(data: string | Uint8Array, media: number): Sizes {
 function isLarge(data: string | Uint8Array): boolean {
   if (isUrl(data)) return false
   const comma =
-    typeof data === 'string' && data.startsWith('data:') ? data.slice(0, MAX_DATA_URL_PREFIX).indexOf(',') : -1
-  const size = imageSizeOf(comma === -1 ? data : (data as string).slice(comma + 1, comma + 1 + MAX_BASE64_READ))
+    typeof data === 'string' && data.startsWith('data:')
+      ? data.slice(0, MAX_DATA_URL_PREFIX).indexOf(',')
+      : -1
+  const size = imageSizeOf(
+    comma === -1 ? data : (data as string).slice(comma + 1, comma + 1 + MAX_BASE64_READ),
+  )
   return size !== undefined && Math.max(size.width, size.height) > LARGE_PIXELS
 }
 

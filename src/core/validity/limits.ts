@@ -7,20 +7,20 @@ const MIB = 1024 * 1024
 export type Limits = {
   /** The most bytes of a whole request. */
   readonly requestBytes?: number
-  /** Whether that limit only applies to requests with pictures in base64. */
+  /** Whether that limit only applies to requests with images in base64. */
   readonly onlyWithImages?: boolean
-  /** The most pictures in a request. */
+  /** The most images in a request. */
   readonly images?: number
-  /** The most pixels of a side of a picture. */
+  /** The most pixels on a side of an image. */
   readonly pixels?: number
-  /** The most pixels of a picture. */
+  /** The most pixels of an image. */
   readonly area?: number
-  /** Above a number of pictures, fewer pixels are allowed. */
+  /** Above a number of images, fewer pixels are allowed. */
   readonly manyImages?: { readonly above: number; readonly pixels: number }
-  /** The most bytes of a picture, in base64 or as a file. */
+  /** The most bytes of an image, in base64 or as a file. */
   readonly imageBytes?: { readonly most: number; readonly of: 'base64' | 'file' }
   readonly fileBytes?: number
-  /** The accepted media types of pictures. */
+  /** The accepted media types of images. */
   readonly imageTypes?: readonly string[]
   /** Whether the provider loads web addresses, itself or through the SDK. */
   readonly fetches?: boolean
@@ -45,7 +45,7 @@ const LIMITS: ReadonlyMap<string, Limits> = new Map<string, Limits>([
   ['anthropic', ANTHROPIC],
   ['bedrock', { ...HOSTED_CLAUDE, requestBytes: 20 * MIB }],
   ['vertex', { ...HOSTED_CLAUDE, requestBytes: 30 * MIB }],
-  // Bedrock itself limits neither the number nor the size of pictures; its models do.
+  // Bedrock itself limits neither the number nor the size of images; its models do.
   [
     'converse',
     {
@@ -65,7 +65,7 @@ const LIMITS: ReadonlyMap<string, Limits> = new Map<string, Limits>([
   ['xai', { imageBytes: { most: 20 * MIB, of: 'file' }, imageTypes: ['image/jpeg', 'image/png'] }],
 ])
 
-/** The most pictures in a request for Claude models with a window of 200,000 tokens. */
+/** The most images in a request for Claude models with a window of 200,000 tokens. */
 export const SMALL_WINDOW_MAX_IMAGES = 100
 
 /** Returns the limits of a provider in one of its forms. */

@@ -1,9 +1,9 @@
 import { isObject, type Plain, type PlainObject } from './snapshot.ts'
 import {
-  addNumber,
+  addAssignedId,
   type Block,
-  type Media,
   MAX_NESTING,
+  type Media,
   mediaTypeOf,
   newReading,
   objectsIn,
@@ -49,7 +49,7 @@ function partsOf(parts: Plain | undefined, path: string, reading: Reading, depth
 
 function partOf(raw: PlainObject, path: string, reading: Reading, depth: number): Block {
   const signature = field(raw, 'thoughtSignature')
-  if (!NO_SIGNATURE.has(signature)) addNumber(signature, path, 'thought signature', reading)
+  if (!NO_SIGNATURE.has(signature)) addAssignedId(signature, path, 'thought signature', reading)
   const call = field(raw, 'functionCall')
   if (isObject(call))
     return { kind: 'call', path, raw, id: call.id, name: call.name, input: call.args ?? Object.create(null) }

@@ -1,9 +1,9 @@
 import { Bytes, isList, isObject, type Plain, type PlainObject } from './snapshot.ts'
 import {
-  addNumber,
+  addAssignedId,
   type Block,
-  type Media,
   MAX_NESTING,
+  type Media,
   mediaTypeOf,
   newReading,
   objectsIn,
@@ -40,7 +40,7 @@ export function readMessagesApi(body: PlainObject): Reading {
 
 function blocksOf(content: Plain | undefined, path: string, reading: Reading, depth = 0): Block[] {
   if (depth > MAX_NESTING) return []
-  const objects = objectsIn(content, path, reading, 'must be a text or a list')
+  const objects = objectsIn(content, path, reading, 'must be a string or an array')
   return Array.from(objects, ([block, at]) => blockOf(block, at, reading, depth))
 }
 
@@ -56,10 +56,10 @@ function blockOf(raw: PlainObject, path: string, reading: Reading, depth: number
       if (typeof raw.text !== 'string') break
       return textBlock(raw.text, path, raw)
     case 'thinking':
-      addNumber(raw.signature, path, 'signature', reading)
+      addAssignedId(raw.signature, path, 'signature', reading)
       return { kind: 'thinking', path, raw, signature: raw.signature, isPlain: true }
     case 'redacted_thinking':
-      addNumber(raw.data, path, 'signature', reading)
+      addAssignedId(raw.data, path, 'signature', reading)
       return { kind: 'thinking', path, raw, signature: raw.data, isPlain: false }
     case 'tool_use':
       return { kind: 'call', path, raw, id: raw.id, name: raw.name, input: raw.input ?? null }
@@ -148,7 +148,7 @@ function converseBlock(raw: PlainObject, path: string, reading: Reading, depth: 
   if (isObject(reasoningContent)) {
     const { reasoningText, redactedContent } = reasoningContent
     const signature = isObject(reasoningText) ? reasoningText.signature : redactedContent
-    addNumber(signature, path, 'signature', reading)
+    addAssignedId(signature, path, 'signature', reading)
     return { kind: 'thinking', path, raw, signature, isPlain: isObject(reasoningText) }
   }
   if (isObject(cachePoint)) {

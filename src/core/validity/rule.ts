@@ -12,7 +12,7 @@ export type Rule = {
   readonly id: string
   readonly scopes: readonly Scope[]
   /** The rule, in one sentence. */
-  readonly says: string
+  readonly description: string
   readonly check: (request: Request, report: Report) => void
 }
 

@@ -78,7 +78,7 @@ export function snapshotOf(body: object): Snapshot {
   const leafOf = (value: unknown, path: string, isOpaque: boolean): Plain | undefined => {
     switch (typeof value) {
       case 'string':
-        if (LONE_SURROGATE.test(value)) surrogates.push({ path, detail: 'half a surrogate pair in a text' })
+        if (LONE_SURROGATE.test(value)) surrogates.push({ path, detail: 'a lone surrogate in a text' })
         return value
       case 'boolean':
         return value
@@ -130,7 +130,7 @@ export function snapshotOf(body: object): Snapshot {
     const isNamed = !frame.isOpaque && (isList || FIELDS.has(key))
     const path = isNamed ? (frame.path === '' ? key : `${frame.path}.${key}`) : frame.path
     if (!isList && LONE_SURROGATE.test(key))
-      surrogates.push({ path: frame.path, detail: 'half a surrogate pair in the name of a field' })
+      surrogates.push({ path: frame.path, detail: 'a lone surrogate in a field name' })
     // The input of a call contains values of a conversation; the list `input` of the Responses API doesn't.
     const isOpaque = !isNamed || OPAQUE.has(key) || (key === 'input' && frame.parent !== undefined)
     try {

@@ -1,8 +1,8 @@
 import { UndertextError } from '../../core/errors.ts'
 import {
+  MIN_PREVIEWED_LENGTH,
   type PartPreview,
   previewsOf,
-  MIN_PREVIEWED_LENGTH,
   type ToolOutputLimits,
 } from '../../core/files/tool-output/message-previews.ts'
 import { canonicalJson, stringifyJson } from '../../core/messages/json.ts'

@@ -5,9 +5,9 @@ import {
   type Candidate,
   type Collection,
   candidateOf,
+  distinctiveWords,
   rank,
   rarity,
-  distinctiveWords,
 } from '../../core/search/rank.ts'
 import { snippetOf } from '../../core/search/snippet.ts'
 import { type SearchedRow, wordsOf } from '../../core/search/words.ts'

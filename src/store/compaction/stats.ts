@@ -24,10 +24,10 @@ import {
   isMediaDue,
   isWithinMedia,
   type MediaUse,
+  maxImages,
   mediaBudget,
   mediaFigures,
   mediaLimitsOf,
-  maxImages,
   withPending,
 } from '../../core/tokens/media-limits.ts'
 import { type ModelProfile, type ProfileSubject, profileOf } from '../../core/tokens/profiles.ts'

@@ -239,7 +239,8 @@ const UNFITTED: readonly (readonly [
   ],
 ]
 const SIMILAR_CLASS = classes[0x1000] as number
-for (let own = 0; own < 128; own++) pairCosts[(RARE_CLASS << 7) | own] = pairCosts[(SIMILAR_CLASS << 7) | own] as number
+for (let own = 0; own < 128; own++)
+  pairCosts[(RARE_CLASS << 7) | own] = pairCosts[(SIMILAR_CLASS << 7) | own] as number
 for (const [own, cost, blocks] of UNFITTED) {
   for (const [from, to] of blocks) classes.fill(own, from, to)
   for (let before = 0; before < 128; before++) pairCosts[(before << 7) | own] = cost
