@@ -107,7 +107,7 @@ export class SystemInjector {
 
   /** Adds a rule after the others. Returns the injector, so that calls can be chained. Throws `INVALID_INPUT`. */
   addRule(trigger: InjectionTrigger, content: string): this {
-    if (typeof content !== 'string') throw invalid('addRule: content must be a text')
+    if (typeof content !== 'string') throw invalid('addRule: content must be a string')
     this.#rules.push({ trigger: checkTrigger(trigger), content })
     return this
   }

@@ -124,7 +124,7 @@ class HistoryCursor {
     if (isObject(given) && Number.isSafeInteger(given.number)) {
       if (typeof given.text === 'string' || typeof given.problem === 'string') return given as HistoryLine
     }
-    throw invalid(`lines[${this.#count - 1}]: must be a text, or a line as readLines yields it`)
+    throw invalid(`lines[${this.#count - 1}]: must be a string, or a line as readLines yields it`)
   }
 
   #keep(line: HistoryLine): void {

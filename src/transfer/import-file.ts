@@ -96,7 +96,7 @@ export async function importStream(
   stream: Readable,
   { called = 'stream', onBytes, ...options }: ImportStreamOptions = {},
 ): Promise<ImportReport> {
-  if (typeof called !== 'string' || called === '') throw invalid('importStream: called must be a text')
+  if (typeof called !== 'string' || called === '') throw invalid('importStream: called must be a string')
   const checked = check(importFileSchema, { name: called, ...options }, 'importStream')
   const spooled = await spool(stream, called, { signal: checked.signal, onBytes })
   try {

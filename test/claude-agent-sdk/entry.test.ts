@@ -128,11 +128,11 @@ describe('what is no entry', () => {
     ['no type', [{ uuid: 'secret' }], 'entries[0].type: must be a string'],
     ['another type', [{ type: 1 }], 'entries[0].type: must be a string'],
     ['a function', [{ type: 'x', run: () => 0 }], 'entries[0]: holds a value of type function in an object'],
-    ['a date', [{ type: 'x', at: new Date() }], 'entries[0]: holds an object that is not plain in an object'],
+    ['a date', [{ type: 'x', at: new Date() }], "entries[0]: holds an object that isn't plain in an object"],
     [
       'no number',
       [{ type: 'x', n: [Number.NaN] }],
-      'entries[0]: holds a number that is not finite at [0] in an object',
+      "entries[0]: holds a number that isn't finite at [0] in an object",
     ],
     ['a bigint', [{ type: 'x', n: 1n }], 'entries[0]: holds a value of type bigint in an object'],
   ])('is refused with its place: %s', (_, entries, problem) => {

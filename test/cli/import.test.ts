@@ -23,7 +23,7 @@ it('imports what it can of several files, and its exit code tells the worst', as
   const bad = file('bad.jsonl', line('one') + line('my secret').slice(0, -4))
   const { exit, lines, err } = await run('none.jsonl', good, bad)
   expect(exit).toBe(6)
-  expect(err).toContain('none.jsonl" cannot be read: there is no such file.')
+  expect(err).toContain(`none.jsonl" can't be read: there is no such file.`)
   expect(lines.join('\n')).not.toContain('secret')
   expect(lines).toContain('✓ good.jsonl: plain messages, 2 messages stored as good')
   expect(lines).toContain('  line 2: the file ends within it')

@@ -358,12 +358,12 @@ describe('fromAnthropic', () => {
     [
       'a number',
       [{ role: 'user', content: 'SECRET', at: Number.NaN }],
-      '[0]: holds a number that is not finite in an object',
+      "[0]: holds a number that isn't finite in an object",
     ],
     [
       'a date',
       [assistant(call('a', 'n', { at: new Date(0) }))],
-      '[0]: holds an object that is not plain in an object in an object at [0] in an object',
+      "[0]: holds an object that isn't plain in an object in an object at [0] in an object",
     ],
   ])('refuses what is not %s, naming the place and not the text', (_, input, problem) => {
     expect(problemOf(() => fromAnthropic(input as never))).toBe(problem)

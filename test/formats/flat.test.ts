@@ -115,11 +115,11 @@ describe('fromChatMessages', () => {
       { role: 'developer', content: '' },
       '[1].role: must be system, user, assistant, tool, tool_call or tool_result',
     ],
-    ['no content', { role: 'user' }, '[1].content: must be a text or a list of parts'],
+    ['no content', { role: 'user' }, '[1].content: must be a string or an array of parts'],
     [
       'a call whose content is a number',
       { role: 'tool_call', content: 1 },
-      '[1].content: must be a text or a list of parts',
+      '[1].content: must be a string or an array of parts',
     ],
     ['an id that is a number', { role: 'user', content: '', id: 1 }, '[1].id: must be a string'],
     ['a tool that is a number', { role: 'tool_call', content: '', tool: 1 }, '[1].tool: must be a string'],

@@ -277,7 +277,7 @@ describe('fromAgentItems', () => {
     ],
     [
       { type: 'unknown', providerData: { at: new Date(0) } },
-      '[0]: holds an object that is not plain in an object in an object',
+      "[0]: holds an object that isn't plain in an object in an object",
     ],
   ])('refuses %j', (item, problem) => {
     expect(problemOf(item)).toBe(problem)

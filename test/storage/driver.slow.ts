@@ -86,7 +86,7 @@ async function said(...nodeOptions: readonly string[]): Promise<string> {
 }
 
 const APPROVE = ' (npm 12 and later: first npm install-scripts approve better-sqlite3)'
-const UNAVAILABLE = 'DRIVER_UNAVAILABLE: better-sqlite3 cannot be loaded: '
+const UNAVAILABLE = "DRIVER_UNAVAILABLE: better-sqlite3 can't be loaded: "
 
 describe('a driver that cannot be loaded gives the reason, and advice', () => {
   it('not installed', async () => {
@@ -184,7 +184,7 @@ the module (for instance, using \\\`npm rebuild\\\` or \\\`npm install\\\`).\`),
       readFileSync(manifest, 'utf8').replace(/"version": "[^"]+"/, '"version": "13.2.0"'),
     )
     expect(await said()).toBe(
-      `DRIVER_UNSUPPORTED: better-sqlite3 13.2.0 does not work on Node ${node.slice(1)}. Use Node 22 or later, or better-sqlite3@^12.11.1. With npm: npm install better-sqlite3@^12.11.1. With pnpm or yarn, add "better-sqlite3": "^12.11.1" to the overrides (pnpm) or resolutions (yarn), allow its install script, and install again (docs/install.md).`,
+      `DRIVER_UNSUPPORTED: better-sqlite3 13.2.0 doesn't work on Node ${node.slice(1)}. Use Node 22 or later, or better-sqlite3@^12.11.1. With npm: npm install better-sqlite3@^12.11.1. With pnpm or yarn, add "better-sqlite3": "^12.11.1" to the overrides (pnpm) or resolutions (yarn), allow its install script, and install again (docs/install.md).`,
     )
   })
 })

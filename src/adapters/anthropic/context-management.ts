@@ -87,7 +87,7 @@ export function contextManagement(
 function built(given: ContextManagement, provider: string): JsonObject | readonly Json[] {
   const what = 'contextManagement'
   const edits = isObject(given) ? given.edits : undefined
-  if (!Array.isArray(edits)) throw invalid(`${what}: edits must be a list`)
+  if (!Array.isArray(edits)) throw invalid(`${what}: edits must be an array`)
   const to = canonicalProvider(provider)
   if (to !== 'anthropic' && to !== 'openai')
     throw invalid(`${what}: the provider must be anthropic or openai`)

@@ -151,14 +151,14 @@ function fromContent(content: unknown, flatRole: string, fields: JsonObject, pat
     const shown = flatRole === 'tool' ? { role: flatRole } : {}
     return { message: { role, content: [part] }, further, marks: shown }
   }
-  if (typeof content !== 'string') throw invalid(`${path}.content: must be a text or a list of parts`)
+  if (typeof content !== 'string') throw invalid(`${path}.content: must be a string or an array of parts`)
   return { message: { role, content }, further: fields, marks }
 }
 
 /** The text of a call or a result, which may be absent. */
 function contentAt(content: unknown, path: string): string | null | undefined {
   if (typeof content === 'string' || content === null || content === undefined) return content
-  throw invalid(`${path}.content: must be a text or a list of parts`)
+  throw invalid(`${path}.content: must be a string or an array of parts`)
 }
 
 function shapeOf(content: string | null | undefined): JsonObject {

@@ -120,7 +120,7 @@ class MessageReader {
   #plainContent(content: Json | undefined): string | Part[] {
     if (typeof content === 'string') return content
     if (content !== undefined && content !== null)
-      throw invalid(`${this.#path}.content: must be a text or a list of blocks`)
+      throw invalid(`${this.#path}.content: must be a string or an array of blocks`)
     this.#form.content = content === null ? null : 'absent'
     return []
   }

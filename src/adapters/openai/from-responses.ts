@@ -171,7 +171,8 @@ export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionO
     const reading = new Reading(RESPONSES, options)
     if (Array.isArray(input)) return fromItems(input, '', true, reading)
     const { input: value, instructions } = objectAt(input, 'input')
-    if (typeof value !== 'string' && !Array.isArray(value)) throw invalid('input: must be a text or an array')
+    if (typeof value !== 'string' && !Array.isArray(value))
+      throw invalid('input: must be a string or an array')
     const leading = fromText(instructions, 'instructions', 'system', false, reading)
     return [...leading, ...fromText(value, 'input', 'user', true, reading)]
   })
@@ -201,7 +202,7 @@ function itemReader(reading: Reading): ItemReader {
 function fromText(value: unknown, path: string, role: Role, isList: boolean, reading: Reading): Message[] {
   if (value === undefined || value === null) return []
   if (typeof value === 'string') return [{ role, content: value }]
-  if (!Array.isArray(value)) throw invalid(`${path}: must be a text or an array`)
+  if (!Array.isArray(value)) throw invalid(`${path}: must be a string or an array`)
   return fromItems(value, path, isList, reading)
 }
 

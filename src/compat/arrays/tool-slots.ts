@@ -144,7 +144,7 @@ function readToolMessage(message: PlainMessage, where: string): ToolMessage {
   const { role, content } = message
   if (roleOf(role) === undefined) throw invalid(`${where}.role is unknown`)
   if (!Array.isArray(content) && typeof content !== 'string' && content !== null && content !== undefined)
-    throw invalid(`${where}.content must be a text or a list of parts`)
+    throw invalid(`${where}.content must be a string or an array of parts`)
 
   const parts: readonly unknown[] = Array.isArray(content) ? content : []
   const inContent = parts.flatMap((part, at) => slotOfPart(part, at, role))

@@ -68,7 +68,7 @@ export function problemOf(schema: z.ZodType, value: unknown): string | undefined
   }
 }
 
-const UNREADABLE = 'it cannot be read: a property throws, has another type, or is nested too deeply'
+const UNREADABLE = "it can't be read: a property throws, has an unexpected type, or is nested too deeply"
 
 /** The most characters of one issue: enough to list all stages. */
 const MAX_ISSUE_LENGTH = 300
@@ -161,7 +161,7 @@ export const labelSchema = z
 
 /** Why `owner: undefined` is rejected. */
 export const UNDEFINED_OWNER =
-  'must not be undefined: leave the key out for all owners, and check first that the user was found'
+  'must not be undefined: omit the key to select all owners, and check first that the user was found'
 const ownerText = z.string({
   error: ({ input }) => (input === undefined ? UNDEFINED_OWNER : undefined),
 })

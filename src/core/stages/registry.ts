@@ -53,7 +53,7 @@ export function compositeStage(
   options: { readonly budget?: number | undefined } = {},
   what = 'composite',
 ): CompositeStage {
-  if (!Array.isArray(stages)) throw invalid(`${what}: stages must be a list`)
+  if (!Array.isArray(stages)) throw invalid(`${what}: stages must be an array`)
   const { budget } = check(z.strictObject({ budget: budgetSchema }), options, what)
   return { name: 'composite', stages: [...stages], ...(budget !== undefined && { budget }) }
 }

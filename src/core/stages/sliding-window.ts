@@ -36,11 +36,11 @@ export const slidingWindowShape = {
 
 function windowProblem(options: WindowOptions): string | undefined {
   const { last, fitBudget, countSystem, shrinkToFit, keepNewest } = options
-  if (last !== undefined && fitBudget !== undefined) return 'last and fitBudget cannot both be given'
-  if (last === undefined && fitBudget === undefined) return 'either last or fitBudget must be given'
+  if (last !== undefined && fitBudget !== undefined) return "last and fitBudget can't be combined"
+  if (last === undefined && fitBudget === undefined) return 'last or fitBudget is required'
   if (last === undefined && (countSystem !== undefined || shrinkToFit !== undefined))
-    return 'countSystem and shrinkToFit go with last'
-  return keepNewest !== undefined && fitBudget === undefined ? 'keepNewest goes with fitBudget' : undefined
+    return 'countSystem and shrinkToFit require last'
+  return keepNewest !== undefined && fitBudget === undefined ? 'keepNewest requires fitBudget' : undefined
 }
 
 const optionsSchema = z.strictObject(slidingWindowShape).superRefine((options, context) => {

@@ -121,7 +121,7 @@ async function load(name: TokenizerName): Promise<Estimator> {
   if (typeof module.countTokens !== 'function')
     throw new UndertextError('TOKENIZER_UNAVAILABLE', {
       tokenizer: name,
-      detail: 'it is of another version.',
+      detail: "its version isn't supported.",
     })
   return estimatorOf(name, module.countTokens as CountTokens)
 }

@@ -47,7 +47,7 @@ export function truncateToTokenBudget(
   provider?: string,
   options?: TruncateTextOptions,
 ): { readonly text: string; readonly truncated: boolean } {
-  if (typeof text !== 'string') throw invalid('truncateToTokenBudget: text must be a text')
+  if (typeof text !== 'string') throw invalid('truncateToTokenBudget: text must be a string')
   if (typeof maxTokens !== 'number' || Number.isNaN(maxTokens))
     throw invalid('truncateToTokenBudget: maxTokens must be a number')
   checkProviderName(provider, 'truncateToTokenBudget')

@@ -84,7 +84,7 @@ export function snapshotOf(body: object): Snapshot {
         return value
       case 'number':
         if (Number.isFinite(value)) return value
-        notJson.push({ path, detail: 'a number that is not finite' })
+        notJson.push({ path, detail: "a number that isn't finite" })
         return null
       case 'object':
         break
@@ -113,7 +113,7 @@ export function snapshotOf(body: object): Snapshot {
   try {
     begin(body, '', false)
   } catch {
-    notJson.push({ path: '', detail: 'the body cannot be read' })
+    notJson.push({ path: '', detail: "the body can't be read" })
   }
   while (top !== undefined) {
     const frame: Frame = top
@@ -144,7 +144,7 @@ export function snapshotOf(body: object): Snapshot {
       }
     } catch {
       // A getter or a proxy of the application threw.
-      notJson.push({ path, detail: 'a field that cannot be read' })
+      notJson.push({ path, detail: "a field that can't be read" })
       place(frame, null, 4)
     }
   }

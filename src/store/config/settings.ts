@@ -37,7 +37,7 @@ export const SPEND_WINDOW_MS = 3_600_000
 const tokens = z.int().nonnegative()
 const placeholderSchema = z.custom<Exclude<Placeholder, string>>(
   (value) => typeof value === 'function',
-  'must be a text or a function',
+  'must be a string or a function',
 )
 
 const { maxOutputTokens, ...requestParts } = requestSchema.shape

@@ -20,7 +20,7 @@ export type Prompt = string | NewMessage | readonly NewMessage[]
 
 /** The messages are checked by the caller, as in `append`. */
 const promptSchema = z
-  .custom<Prompt>((value) => value !== null, 'must be a text, a message or messages')
+  .custom<Prompt>((value) => value !== null, 'must be a string, a message or messages')
   .transform((prompt) => taken(prompt))
 
 /** Checked as in `compactSession`, so that a mistake is reported at the first turn and not at the first run. */
@@ -85,7 +85,7 @@ export const afterTurnSchema = z.strictObject({
   ...requestSchema.shape,
   ...commonShape,
   /** The model's answer, to be appended first. Omit it if it was already appended. */
-  messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),
+  messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be an array').optional(),
   /** Why the answer ended, as the provider reported it. */
   stopReason: labelSchema.optional(),
 })

@@ -343,7 +343,7 @@ function problemOf(given: JsonObject): string | undefined {
   if (!SPEAKERS.has(given.sender)) return 'message.sender: must be human or assistant'
   const { content } = given
   const isContent = content === undefined || content === null || typeof content === 'string'
-  if (!isContent && !Array.isArray(content)) return 'message.content: must be a list'
+  if (!isContent && !Array.isArray(content)) return 'message.content: must be an array'
   const problem = jsonProblem(given, DEPTH_KEPT)
   return problem === undefined ? undefined : `message: holds ${problem}`
 }

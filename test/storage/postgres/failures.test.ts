@@ -38,7 +38,7 @@ describe('an error of the driver', () => {
     ['53300', 'STORE_BUSY', /accepted no more connections/],
     ['53100', 'STORE_FULL', /53100/],
     ['53200', 'STORE_FULL', /53200/],
-    ['25006', 'STORE_READONLY', /standby.*append cannot write/],
+    ['25006', 'STORE_READONLY', /standby.*append can't write/],
     ['08006', 'STORE_UNAVAILABLE', /connection was lost \(08006\)/],
     ['57P01', 'STORE_UNAVAILABLE', /connection was lost \(57P01\)/],
     ['57P03', 'STORE_UNAVAILABLE', /starting or stopping/],

@@ -131,7 +131,7 @@ describe('a conversation', () => {
       .replace('{"title"', '{"rating":1e999,"title"')
     const { events } = await readFile(await fileWith('conversations.json', `[${bad}]`))
     const at = { line: 1, element: 1 }
-    const why = 'a number that is not finite'
+    const why = "a number that isn't finite"
     expect(events[0]).toEqual({ type: 'conversation', at, id: 'talk-1' })
     expect(events.filter(({ type }) => type === 'problem')).toEqual([
       { type: 'problem', at, why: `a field holds ${why}` },

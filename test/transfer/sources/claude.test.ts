@@ -180,7 +180,7 @@ describe('a bad place', () => {
     [
       'a content that is no list',
       message('m2', 'human', { type: 'text' }),
-      'message.content: must be a list',
+      'message.content: must be an array',
     ],
     [
       'a uuid again',

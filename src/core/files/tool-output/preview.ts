@@ -38,7 +38,7 @@ const optionsSchema = z
   })
   .refine(
     ({ headRatio = 0, tailRatio = 0 }) => headRatio + tailRatio <= 1 + 1e-9,
-    'headRatio and tailRatio must not be more than 1 together',
+    'headRatio and tailRatio must not add up to more than 1',
   )
   .optional()
 /** Options of `previewToolOutput`. */
@@ -70,7 +70,7 @@ export function generateToolOutputPreview(
   output: string,
   options?: ToolOutputPreviewOptions,
 ): ToolOutputPreview {
-  if (typeof output !== 'string') throw invalid('generateToolOutputPreview: output must be a text')
+  if (typeof output !== 'string') throw invalid('generateToolOutputPreview: output must be a string')
   const limits = limitsOf(check(optionsSchema, options, 'generateToolOutputPreview'))
   return previewWithin(output, limits, noticesFor(limits.retrieveWith))
 }

@@ -164,7 +164,7 @@ export function estimateTokens(
   isCode: boolean | 'auto' = false,
   options: z.input<typeof tokenOptionsSchema> = USUAL,
 ): number {
-  if (typeof text !== 'string') throw invalid('estimateTokens: text must be a text')
+  if (typeof text !== 'string') throw invalid('estimateTokens: text must be a string')
   // The common call avoids zod.
   const { marginMode } =
     options === USUAL ? SEED_MARGIN : check(tokenOptionsSchema, options, 'estimateTokens')
