@@ -1,17 +1,5 @@
 import { CHAT_MAX, MAX_ARGUMENTS_LENGTH } from './limits.ts'
-import {
-  CHAT_MISTRAL,
-  CHAT_OPENAI,
-  CLAUDE,
-  EVERY_FORM,
-  GEMINI,
-  MESSAGES,
-  OPENAI_HOSTS,
-  RESPONSES,
-  type Report,
-  type Rule,
-  SDK_GOOGLE,
-} from './rule.ts'
+import { CLAUDE, EVERY_FORM, OPENAI_HOSTS, type Report, type Rule } from './rule.ts'
 import { isObject, type Plain } from './snapshot.ts'
 import { type BlockOf, blocksOf, type Form, type Request, type Turn } from './wire.ts'
 
@@ -29,7 +17,7 @@ function idForm(
   if (form === 'responses') return { form: /^[\s\S]{1,64}$/, description: '1 to 64 characters' }
   if (form === 'chat' && provider === 'mistral')
     return { form: /^[a-zA-Z0-9]{9}$/, description: '9 letters and digits' }
-  if (form === 'chat' && (OPENAI_HOSTS as readonly string[]).includes(provider))
+  if (form === 'chat' && OPENAI_HOSTS.includes(provider))
     return { form: /^[\s\S]{1,40}$/, description: '1 to 40 characters' }
   return form === 'chat' ? { form: /^[\s\S]+$/, description: 'at least one character' } : undefined
 }
@@ -112,7 +100,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'results-first',
-    scopes: [...MESSAGES, { form: 'converse' }],
+    scopes: ['messages', 'converse'],
     description: 'In a user message with results, the results come first.',
     check: ({ turns }, report) => {
       for (const { blocks, role } of turns) {
@@ -126,7 +114,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'result-order',
-    scopes: GEMINI,
+    scopes: ['gemini'],
     description: 'Results without ids are in the order of their calls and have the same names.',
     check: ({ turns }, report) => {
       for (const [i, turn] of turns.entries()) {
@@ -142,7 +130,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'call-id-form',
-    scopes: [...CLAUDE, { form: 'chat' }, RESPONSES],
+    scopes: [...CLAUDE, 'chat', 'responses'],
     description:
       'Call ids have the form that the provider requires. Messages: letters, digits, `_` and `-`; Converse: the same, at most 64; Mistral: 9 letters and digits; OpenAI: at most 40 characters; Responses API: at most 64.',
     check: (request, report) => {
@@ -155,7 +143,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'call-id-twice',
-    scopes: [...CLAUDE, CHAT_MISTRAL],
+    scopes: [...CLAUDE, 'chat: mistral'],
     description: 'No two calls of a request have the same id.',
     check: (request, report) => {
       const seen = new Set<Plain>()
@@ -179,7 +167,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'input-object',
-    scopes: [...CLAUDE, { form: 'gemini' }, SDK_GOOGLE],
+    scopes: [...CLAUDE, 'gemini', 'sdk: google-ai'],
     description: 'The input of a call is an object.',
     check: (request, report) => {
       for (const { input, path } of blocksOf(request, 'call'))
@@ -188,7 +176,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'arguments-json',
-    scopes: [{ form: 'chat' }, RESPONSES],
+    scopes: ['chat', 'responses'],
     description: 'The arguments of a call are a string with a JSON object.',
     check: (request, report) => {
       for (const { json, path } of blocksOf(request, 'call')) {
@@ -200,7 +188,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'arguments-length',
-    scopes: [CHAT_OPENAI, RESPONSES],
+    scopes: ['chat: openai azure', 'responses'],
     description: 'The arguments of a call have at most 1,048,576 characters.',
     check: (request, report) => {
       for (const { json, path } of blocksOf(request, 'call'))
@@ -210,14 +198,14 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'own-tools',
-    scopes: MESSAGES,
+    scopes: ['messages'],
     description:
       'Results of server tools have their call before them, and calls of server tools have their result.',
     check: checkOwnTools,
   },
   {
     id: 'tools-missing',
-    scopes: [{ form: 'converse' }],
+    scopes: ['converse'],
     description: 'A request with calls or results defines tools.',
     check: ({ hasTools, turns }, report) => {
       if (hasTools) return
@@ -229,7 +217,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'empty-failure',
-    scopes: MESSAGES,
+    scopes: ['messages'],
     description: "The result of a failed tool call isn't empty.",
     check: (request, report) => {
       for (const { blocks, path, raw } of blocksOf(request, 'result'))
@@ -238,7 +226,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'failure-text',
-    scopes: MESSAGES,
+    scopes: ['messages'],
     description: 'The result of a failed tool call contains only text.',
     check: (request, report) => {
       for (const { blocks, path, raw } of blocksOf(request, 'result'))
@@ -248,7 +236,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'result-name',
-    scopes: GEMINI,
+    scopes: ['gemini'],
     description: 'Every result has a valid tool name.',
     check: (request, report) => {
       const form = nameForm(request.form, request.provider)
@@ -258,7 +246,7 @@ export const CALL_RULES: readonly Rule[] = [
   },
   {
     id: 'call-count',
-    scopes: [CHAT_OPENAI],
+    scopes: ['chat: openai azure'],
     description: 'A message has at most 128 calls.',
     check: ({ turns }, report) => {
       for (const { blocks, path } of turns) {

@@ -1,17 +1,5 @@
 import { CONVERSE_MAX_DOCUMENTS, limitsOf, SMALL_WINDOW, SMALL_WINDOW_MAX_IMAGES } from './limits.ts'
-import {
-  CHAT_GROQ,
-  CHAT_MISTRAL,
-  CHAT_OPENAI,
-  CHAT_XAI,
-  CLAUDE,
-  EVERY_FORM,
-  GEMINI,
-  MESSAGES,
-  RESPONSES,
-  type Rule,
-  SDK_OPENAI,
-} from './rule.ts'
+import { CLAUDE, EVERY_FORM, type Rule } from './rule.ts'
 import { isObject } from './snapshot.ts'
 import {
   allBlocks,
@@ -108,7 +96,7 @@ function imagesOf({ form, model, provider }: Request): number | undefined {
 export const MEDIA_RULES: readonly Rule[] = [
   {
     id: 'media-type',
-    scopes: [...MESSAGES, { form: 'converse' }, CHAT_OPENAI, CHAT_XAI, RESPONSES, ...GEMINI, { form: 'sdk' }],
+    scopes: ['messages', 'converse', 'chat: openai azure xai', 'responses', 'gemini', 'sdk'],
     description:
       'Images and files have a type that the API accepts: JPEG, PNG, GIF and WebP (Gemini: PNG, JPEG, WebP, HEIC and HEIF; xAI: JPEG and PNG); documents in the Messages API and files in Chat Completions are PDFs.',
     check: (request, report) => {
@@ -133,7 +121,7 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'media-match',
-    scopes: [...MESSAGES, { form: 'sdk', providers: ['anthropic'] }],
+    scopes: ['messages', 'sdk: anthropic'],
     description: 'An image has the media type that is stated.',
     check: (request, report) => {
       for (const { media, path } of mediaOf(request)) {
@@ -163,7 +151,7 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'media-role',
-    scopes: [...CLAUDE, CHAT_OPENAI, RESPONSES, SDK_OPENAI],
+    scopes: [...CLAUDE, 'chat: openai azure', 'responses', 'sdk: openai azure'],
     description:
       'Images and files are in user messages or tool results; in Chat Completions for OpenAI, only in user messages.',
     check: ({ form, system, turns }, report) => {
@@ -182,14 +170,12 @@ export const MEDIA_RULES: readonly Rule[] = [
   {
     id: 'image-count',
     scopes: [
-      ...MESSAGES,
-      { form: 'converse' },
-      CHAT_OPENAI,
-      CHAT_MISTRAL,
-      CHAT_GROQ,
-      RESPONSES,
-      ...GEMINI,
-      { form: 'sdk', providers: ['anthropic', 'google-ai', 'openai', 'azure', 'mistral'] },
+      'messages',
+      'converse',
+      'chat: openai azure mistral groq',
+      'responses',
+      'gemini',
+      'sdk: anthropic google-ai openai azure mistral',
     ],
     description:
       'A request has at most 600 images for Claude, 100 for its models with a window of 200,000 tokens; 1,500 for OpenAI, 50 on Azure, 8 for Mistral, 5 for Groq; 3,600 for Gemini, 3,000 on Vertex. A Converse request has at most five documents.',
@@ -211,12 +197,7 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'image-pixels',
-    scopes: [
-      ...MESSAGES,
-      { form: 'converse' },
-      CHAT_GROQ,
-      { form: 'sdk', providers: ['anthropic', 'bedrock'] },
-    ],
+    scopes: ['messages', 'converse', 'chat: groq', 'sdk: anthropic bedrock'],
     description:
       'A side of an image has at most 8,000 pixels for Claude, and 2,000 in a Messages request with more than 20 images; for Groq, an image has at most 33,177,600 pixels.',
     check: (request, report) => {
@@ -236,14 +217,7 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'media-bytes',
-    scopes: [
-      ...MESSAGES,
-      { form: 'converse' },
-      CHAT_MISTRAL,
-      CHAT_XAI,
-      { form: 'responses', providers: ['xai'] },
-      { form: 'sdk', providers: ['anthropic'] },
-    ],
+    scopes: ['messages', 'converse', 'chat: mistral xai', 'responses: xai', 'sdk: anthropic'],
     description:
       'An image has at most 10 MiB of base64 in the Messages API, 5 MiB on Bedrock and Vertex; 3.75 MB in Converse, where a document other than a PDF has at most 4.5 MB; 10 MiB for Mistral, 20 MiB for xAI.',
     check: (request, report) => {
@@ -260,14 +234,7 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'request-bytes',
-    scopes: [
-      ...MESSAGES,
-      CHAT_OPENAI,
-      CHAT_GROQ,
-      RESPONSES,
-      ...GEMINI,
-      { form: 'sdk', providers: ['anthropic', 'openai', 'google-ai'] },
-    ],
+    scopes: ['messages', 'chat: openai azure groq', 'responses', 'gemini', 'sdk: anthropic openai google-ai'],
     description:
       'A request has at most 32 MiB in the Messages API, 20 on Bedrock and 30 on Vertex; 512 for OpenAI; 100 for Gemini; with base64 images, 4 for Groq.',
     check: (request, report) => {
@@ -281,7 +248,7 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'document-name',
-    scopes: [{ form: 'converse' }],
+    scopes: ['converse'],
     description:
       'A document name consists of 1 to 200 letters, digits, single spaces, `-`, `_`, and round or square brackets.',
     check: (request, report) => {
@@ -291,7 +258,7 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'document-name-twice',
-    scopes: [{ form: 'converse' }],
+    scopes: ['converse'],
     description: 'No two documents of a request have the same name.',
     check: (request, report) => {
       const seen = new Set<string>()
@@ -303,7 +270,7 @@ export const MEDIA_RULES: readonly Rule[] = [
   },
   {
     id: 'document-alone',
-    scopes: [{ form: 'converse' }],
+    scopes: ['converse'],
     description: 'A message with a document also has text.',
     check: ({ turns }, report) => {
       for (const { blocks } of turns) {

@@ -1,14 +1,4 @@
-import {
-  CLAUDE,
-  EVERY_FORM,
-  GEMINI,
-  MESSAGES,
-  RESPONSES,
-  type Rule,
-  SDK_CLAUDE,
-  SDK_GOOGLE,
-  SDK_OPENAI,
-} from './rule.ts'
+import { CLAUDE, EVERY_FORM, type Rule } from './rule.ts'
 import { allBlocks, type Block, blocksOf, type Request, type Turn, textField } from './wire.ts'
 
 /* Rules about reasoning, ids that a provider assigned, and cache marks. */
@@ -44,7 +34,7 @@ const PREFIXES: ReadonlyMap<string, readonly string[]> = new Map([
 export const REASONING_RULES: readonly Rule[] = [
   {
     id: 'thinking-signed',
-    scopes: [...MESSAGES, { form: 'converse' }],
+    scopes: ['messages', 'converse'],
     description: 'A thinking block has its text and its complete base64 signature.',
     check: (request, report) => {
       if (!isClaude(request)) return
@@ -98,7 +88,7 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'thinking-leads',
-    scopes: [...MESSAGES, { form: 'converse' }],
+    scopes: ['messages', 'converse'],
     description:
       'In a message with calls, thinking comes first; if `thinking` is enabled, the last message before results begins with it.',
     check: ({ body, turns }, report) => {
@@ -134,7 +124,7 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'reasoning-followed',
-    scopes: [RESPONSES],
+    scopes: ['responses'],
     description: 'A reasoning item is followed by the item of its answer or call.',
     check: ({ turns }, report) => {
       let waiting: string[] = []
@@ -151,7 +141,7 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'reasoning-whole',
-    scopes: [RESPONSES],
+    scopes: ['responses'],
     description: 'A reasoning item has a summary, and its encrypted content is unchanged base64.',
     check: ({ turns }, report) => {
       for (const { blocks, path, raw } of turns) {
@@ -166,7 +156,7 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'item-not-stored',
-    scopes: [RESPONSES],
+    scopes: ['responses'],
     description:
       'A request with `store: false` has the encrypted content of each reasoning item, and no item references.',
     check: ({ body, turns }, report) => {
@@ -181,7 +171,7 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'reasoning-missing',
-    scopes: [{ form: 'chat', providers: ['deepseek'] }],
+    scopes: ['chat: deepseek'],
     description:
       'If the model thinks (`thinking` is enabled, or deepseek-reasoner), a message with calls has its `reasoning_content`.',
     check: ({ body, model, turns }, report) => {
@@ -200,7 +190,7 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'thought-signature',
-    scopes: GEMINI,
+    scopes: ['gemini'],
     description: 'Thought signatures are complete base64.',
     check: ({ turns }, report) => {
       for (const { blocks } of turns)
@@ -218,7 +208,7 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'thought-signature-missing',
-    scopes: GEMINI,
+    scopes: ['gemini'],
     description:
       "For Gemini 3 and later, the first call of every answer since the user's last message has its thought signature.",
     check: ({ model, turns }, report) => {
@@ -235,15 +225,7 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'numbered-once',
-    scopes: [
-      ...MESSAGES,
-      { form: 'converse' },
-      RESPONSES,
-      { form: 'gemini' },
-      SDK_CLAUDE,
-      SDK_GOOGLE,
-      SDK_OPENAI,
-    ],
+    scopes: [...CLAUDE, 'responses', 'gemini', 'sdk: google-ai openai azure'],
     description: 'Item ids, signatures, thought signatures and encrypted reasoning are sent only once.',
     check: ({ assignedIds }, report) => {
       const seen = new Set<string>()
@@ -256,7 +238,7 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'item-id',
-    scopes: [RESPONSES],
+    scopes: ['responses'],
     description:
       'Item ids consist of at most 64 letters, digits, `_` and `-`, and begin with the prefix of their type (`msg`, `rs`, `fc`).',
     check: ({ turns }, report) => {
@@ -281,7 +263,7 @@ export const REASONING_RULES: readonly Rule[] = [
   },
   {
     id: 'cache-mark-place',
-    scopes: [...MESSAGES, { form: 'converse' }],
+    scopes: ['messages', 'converse'],
     description:
       "No thinking block has a cache mark; in Converse, a `cachePoint` follows other content, but no document that isn't a PDF.",
     check: ({ form, marks, turns }, report) => {

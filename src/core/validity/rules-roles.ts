@@ -1,15 +1,5 @@
 import { CHAT_MAX, OLD_CLAUDE, takesPrefill } from './limits.ts'
-import {
-  CHAT_MISTRAL,
-  CHAT_OPENAI,
-  CLAUDE,
-  EVERY_FORM,
-  MESSAGES,
-  OPENAI_HOSTS,
-  type Rule,
-  SDK_CLAUDE,
-  SDK_GOOGLE,
-} from './rule.ts'
+import { CLAUDE, EVERY_FORM, OPENAI_HOSTS, type Rule } from './rule.ts'
 import type { Block, Form, Request, Turn } from './wire.ts'
 
 /* Rules about the roles of messages and their order. */
@@ -57,7 +47,7 @@ export const ROLE_RULES: readonly Rule[] = [
     scopes: EVERY_FORM,
     description: 'Every message has a role that the API knows.',
     check: ({ form, provider, turns }, report) => {
-      const isOpenAI = (OPENAI_HOSTS as readonly string[]).includes(provider)
+      const isOpenAI = OPENAI_HOSTS.includes(provider)
       const others = form === 'chat' && KNOWN_CHAT.has(provider) && !isOpenAI ? ['developer', 'function'] : []
       const roles = ROLES[form].filter((role) => !others.includes(role))
       for (const { path, role } of turns)
@@ -66,7 +56,7 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'fields',
-    scopes: [{ form: 'messages' }],
+    scopes: ['messages'],
     description: 'A message has the fields `role` and `content`, and no others.',
     check: ({ turns }, report) => {
       for (const { path, raw } of turns) {
@@ -77,7 +67,7 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'system-inside',
-    scopes: [...CLAUDE, CHAT_MISTRAL, { form: 'chat', providers: ['huggingface', 'sagemaker'] }, SDK_GOOGLE],
+    scopes: [...CLAUDE, 'chat: mistral huggingface sagemaker', 'sdk: google-ai'],
     description: 'System messages come before all others, or in their own field.',
     check: ({ form, model, turns }, report) => {
       const isOwnField = form === 'messages' || form === 'converse'
@@ -92,7 +82,7 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'first-user',
-    scopes: [{ form: 'messages' }, { form: 'converse' }, SDK_CLAUDE],
+    scopes: CLAUDE,
     description: "The first message is the user's, or contains Anthropic's compaction block.",
     check: (request, report) => {
       const first = firstSpoken(request)
@@ -102,7 +92,7 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'alternation',
-    scopes: [{ form: 'converse' }],
+    scopes: ['converse'],
     description: 'User and assistant messages alternate.',
     check: ({ turns }, report) => {
       for (const [i, { path, role }] of turns.entries())
@@ -111,7 +101,7 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'user-after-tool',
-    scopes: [CHAT_MISTRAL, { form: 'sdk', providers: ['mistral'] }],
+    scopes: ['chat: mistral', 'sdk: mistral'],
     description: "A user message doesn't directly follow tool results.",
     check: ({ turns }, report) => {
       for (const [i, { path, role }] of turns.entries())
@@ -121,7 +111,7 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'last-not-assistant',
-    scopes: [CHAT_MISTRAL, ...MESSAGES, { form: 'converse' }, SDK_CLAUDE],
+    scopes: [...CLAUDE, 'chat: mistral'],
     description:
       "The last message is the user's or a tool's, unless the model continues the answer: Mistral's models with `prefix`, Claude's before version 4.6 always, and later ones after a server tool or a compaction.",
     check: ({ form, model, turns }, report) => {
@@ -136,7 +126,7 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'answer-empty',
-    scopes: [CHAT_OPENAI, CHAT_MISTRAL],
+    scopes: ['chat: openai azure mistral'],
     description: "An assistant message has content or calls; for Mistral, the content isn't empty.",
     check: ({ provider, turns }, report) => {
       for (const { blocks, path, raw, role } of turns) {
@@ -151,7 +141,7 @@ export const ROLE_RULES: readonly Rule[] = [
   },
   {
     id: 'message-count',
-    scopes: [CHAT_OPENAI],
+    scopes: ['chat: openai azure'],
     description: 'A request has at most 2,048 messages.',
     check: ({ turns }, report) => {
       if (turns.length > CHAT_MAX.messages)

@@ -1,5 +1,5 @@
 import { MAX_TEXT_LENGTH } from './limits.ts'
-import { CHAT_OPENAI, CLAUDE, EVERY_FORM, RESPONSES, type Rule, SDK_GOOGLE } from './rule.ts'
+import { CLAUDE, EVERY_FORM, type Rule } from './rule.ts'
 import { allBlocks, type Block } from './wire.ts'
 
 /* Rules about texts, and about the form of the body. */
@@ -38,7 +38,7 @@ export const TEXT_RULES: readonly Rule[] = [
   },
   {
     id: 'empty-text',
-    scopes: [...CLAUDE, { form: 'gemini' }, SDK_GOOGLE],
+    scopes: [...CLAUDE, 'gemini', 'sdk: google-ai'],
     description: 'No text block and no message is empty.',
     check: (request, report) => {
       for (const block of allBlocks(request))
@@ -65,7 +65,7 @@ export const TEXT_RULES: readonly Rule[] = [
   },
   {
     id: 'text-length',
-    scopes: [CHAT_OPENAI, RESPONSES],
+    scopes: ['chat: openai azure', 'responses'],
     description: 'A text has at most 10,485,760 characters; on Azure, 1,048,576.',
     check: (request, report) => {
       const most = request.provider === 'azure' ? MAX_TEXT_LENGTH.azure : MAX_TEXT_LENGTH.openai
@@ -76,7 +76,7 @@ export const TEXT_RULES: readonly Rule[] = [
   },
   {
     id: 'trailing-space',
-    scopes: [{ form: 'messages' }, { form: 'converse' }],
+    scopes: ['messages', 'converse'],
     description: "If the last message is the assistant's, it doesn't end in whitespace.",
     check: ({ turns }, report) => {
       const last = turns.at(-1)
