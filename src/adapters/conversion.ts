@@ -1,5 +1,5 @@
 import { invalid, isUndertextError, type UndertextError } from '../core/errors.ts'
-import { callOut, readable } from '../core/messages/check.ts'
+import { callApplication, readable } from '../core/messages/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../core/messages/json.ts'
 import {
   type Message,
@@ -95,7 +95,7 @@ export class Conversion {
   }
 
   note(kind: ConversionNoteKind, place: string, why: string): void {
-    callOut(() => this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why }))
+    callApplication(() => this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why }))
   }
 
   /** Returns the messages without unpaired surrogates, which providers reject, and reports each change. */

@@ -1,3 +1,5 @@
+import type { BudgetBreakdown } from './tokens/budget.ts'
+
 /** Every error code of this package with the facts it carries: ids and numbers, never text of a conversation. */
 export interface Failures {
   INVALID_INPUT: { problems: string }
@@ -79,14 +81,7 @@ export type ContextBudgetFacts = {
   /** The stages of compaction that were tried. */
   readonly stagesUsed: readonly string[]
   /** The size of the request by category, as `checkContextBudget` returns it. */
-  readonly breakdown: {
-    readonly systemPrompt: number
-    readonly conversationHistory: number
-    readonly currentPrompt: number
-    readonly toolDefinitions: number
-    readonly fileAttachments: number
-    readonly unseen?: number
-  }
+  readonly breakdown: BudgetBreakdown
   readonly provider?: string
   readonly model?: string
 }
@@ -315,7 +310,7 @@ export function isNotFound(error: unknown): boolean {
 }
 
 /** Attaches the error of the application's own code (a stage, a strategy, a summarizer) to the error of this package that reports it. */
-export function standingFor<E extends UndertextError>(error: E, original: unknown): E {
+export function withOriginal<E extends UndertextError>(error: E, original: unknown): E {
   originals.set(error, original)
   return error
 }

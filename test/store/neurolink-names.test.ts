@@ -67,7 +67,7 @@ describe('the names of the parts of a request that NeuroLink has', () => {
       const both = { ...OWN, systemPrompt: 'Be long.' }
       expect(await failureOf(async () => call(both as never))).toMatchObject({
         code: 'INVALID_INPUT',
-        message: expect.stringContaining('system is given twice, under different names'),
+        message: expect.stringContaining('system is given twice, under two names'),
       })
     })
   }

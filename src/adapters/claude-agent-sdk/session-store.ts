@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { isNotFound, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { isNotFound, isUndertextError, UndertextError, withOriginal } from '../../core/errors.ts'
 import { check, nameSchema, taken } from '../../core/messages/check.ts'
 import { isObject } from '../../core/messages/json.ts'
 import type { Session, ListedSession as SessionInList } from '../../storage/storage.ts'
@@ -45,7 +45,7 @@ async function load(): Promise<FoldSessionSummary> {
   } catch (error) {
     const isMissing = isNotFound(error)
     const detail = isMissing ? 'it is not installed.' : 'it cannot be loaded.'
-    throw standingFor(new UndertextError('CLAUDE_AGENT_SDK_UNAVAILABLE', { detail }), error)
+    throw withOriginal(new UndertextError('CLAUDE_AGENT_SDK_UNAVAILABLE', { detail }), error)
   }
   const { foldSessionSummary } = module
   if (typeof foldSessionSummary !== 'function') {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { errorName, invalid, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { errorName, invalid, isUndertextError, UndertextError, withOriginal } from '../../core/errors.ts'
 import { check } from '../../core/messages/check.ts'
 import { jsonTextOrNone, listIn } from '../../core/messages/json.ts'
 import { outputText, type Part, partsOf } from '../../core/messages/message.ts'
@@ -214,7 +214,7 @@ async function runUserStrategy(
     else answer = await strategy.apply(messages, { availableForHistory: target })
   } catch (error) {
     if (isUndertextError(error)) throw error
-    throw standingFor(strategyFailed(strategy, errorName(error)), error)
+    throw withOriginal(strategyFailed(strategy, errorName(error)), error)
   }
   const list: unknown = Array.isArray(answer)
     ? answer

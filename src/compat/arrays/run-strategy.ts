@@ -1,12 +1,12 @@
 import { v7 as uuidv7 } from 'uuid'
-import { invalid, standingFor, UndertextError } from '../../core/errors.ts'
+import { invalid, UndertextError, withOriginal } from '../../core/errors.ts'
 import { defined } from '../../core/messages/json.ts'
 import type { Part } from '../../core/messages/message.ts'
 import type { ChatMessage } from '../../core/model/message-parts.ts'
 import type { Plan, PlannedInsert } from '../../core/model/plan.ts'
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
-import { framedText, MANNERS, type Manner } from '../../core/rendering/summary-heading.ts'
+import { framedText, SUMMARY_STYLES, type SummaryStyle } from '../../core/rendering/summary-heading.ts'
 import type {
   PlanDraft,
   Stage,
@@ -45,7 +45,7 @@ export type RunOptions = {
   readonly estimator: ArrayEstimator
   readonly provider: string
   readonly summarizer: Summarizer
-  readonly manner: Manner
+  readonly manner: SummaryStyle
   readonly summaryMaxTokens: number
   readonly summarySections: readonly string[]
   readonly summaryTimeoutMs: number
@@ -226,7 +226,7 @@ function sourceOf(row: ViewRow, { contentOf, metadataOf }: ArrayRows): SummarySo
 
 function withoutFrame(part: Part): Part {
   if (part.type !== 'text') return part
-  const frame = Object.values(MANNERS).find(
+  const frame = Object.values(SUMMARY_STYLES).find(
     ({ before, after }) => part.text.startsWith(before) && part.text.endsWith(after),
   )
   if (frame === undefined) return part
@@ -264,7 +264,7 @@ async function requestSummary(
   )
   if ('error' in asked) {
     const failure = failed(asked.error)
-    throw asked.error === 'SUMMARY_TIMEOUT' ? failure : standingFor(failure, asked.thrown)
+    throw asked.error === 'SUMMARY_TIMEOUT' ? failure : withOriginal(failure, asked.thrown)
   }
   const problem = summaryProblem(asked.written)
   if (problem !== undefined) throw failed(problem)
@@ -275,7 +275,7 @@ async function requestSummary(
 function insertedItem(
   insert: PlannedInsert,
   origins: readonly number[],
-  manner: Manner,
+  manner: SummaryStyle,
   ownText = insert.text,
 ): Item {
   const id = uuidv7()

@@ -40,7 +40,7 @@ function isRethrown(error: unknown): boolean {
 }
 
 /** Calls a function of the application while an argument is read: `readable` rethrows its error. */
-export function callOut<T>(work: () => T): T {
+export function callApplication<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {

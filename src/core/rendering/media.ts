@@ -50,8 +50,8 @@ function isRelative(data: string, start: string): boolean {
 }
 
 /** Returns why a provider cannot read an image or a file; `undefined` if it can, as far as its type and its address show. */
-function whyUnreadable(look: MediaStart, { types, schemes }: MediaRules): string | undefined {
-  const { stated, base64, address, scheme } = look
+function whyUnreadable(start: MediaStart, { types, schemes }: MediaRules): string | undefined {
+  const { stated, base64, address, scheme } = start
   if (base64 === '') return 'it is empty'
   if (address !== undefined && scheme === undefined)
     return 'its address is relative, so the provider cannot load it'
@@ -81,13 +81,13 @@ export function trueType(part: ImagePart | FilePart): string | undefined {
  * can read it.
  */
 export function unreadableText(part: ImagePart | FilePart, rules: MediaRules): TextPart | undefined {
-  const look = startOf(part)
-  const why = whyUnreadable(look, rules)
-  return why === undefined ? undefined : notShown(part, why, look.address)
+  const start = startOf(part)
+  const why = whyUnreadable(start, rules)
+  return why === undefined ? undefined : placeholderFor(part, why, start.address)
 }
 
 /** Returns the text in place of an image or a file. */
-function notShown(part: ImagePart | FilePart, why: string, address = ''): TextPart {
+function placeholderFor(part: ImagePart | FilePart, why: string, address = ''): TextPart {
   const name = (part.type === 'file' ? part.filename : undefined) ?? address
   const shown = name.slice(0, MAX_LABEL_LENGTH).replace(/\s+/g, ' ').toWellFormed()
   return {
@@ -224,10 +224,12 @@ export function smallerMedia(
   isAccepted: (part: ImagePart | FilePart) => boolean,
 ): ImagePart | FilePart | TextPart {
   const resized = image && resize?.(image)
-  if (resized === undefined) return notShown(part, why)
+  if (resized === undefined) return placeholderFor(part, why)
   const { data, mediaType } = checkResized(resized)
   const smaller = part.type === 'image' ? { ...part, image: data, mediaType } : { ...part, data, mediaType }
-  return isAccepted(smaller) ? smaller : notShown(part, `${why}; it was resized to what it does not accept`)
+  return isAccepted(smaller)
+    ? smaller
+    : placeholderFor(part, `${why}; it was resized to what it does not accept`)
 }
 
 /** Checks the value that the application's resizing function returned. Throws `INVALID_INPUT` for any other form. */

@@ -147,8 +147,8 @@ function readToolUse(
   for (const { result: place, duplicateOf } of orphans) {
     if (duplicateOf === undefined) continue
     const [first, result] = [callAt(duplicateOf).result, resultAt(place)]
-    const mayBeAnothers = rules.afterHidden.has(drafts[result.row]!.id)
-    if (mayBeAnothers && first !== undefined && contentOf(first) !== contentOf(result)) continue
+    const mayBelongElsewhere = rules.afterHidden.has(drafts[result.row]!.id)
+    if (mayBelongElsewhere && first !== undefined && contentOf(first) !== contentOf(result)) continue
     result.fate = 'duplicate'
   }
   const waitingRow = rules.keepWaiting ? findLastSpeaker(drafts, slots) : -1
@@ -181,10 +181,10 @@ function findLastSpeaker(drafts: readonly Draft[], slots: ToolWork['slots']): nu
 function rankParts(drafts: readonly Draft[], slots: ToolWork['slots']): number[] {
   let next = 0
   return drafts.map(({ message, parts }, row) => {
-    const ridesAlong = message.role === 'tool' && slots[row]!.some((slot) => slot?.kind === 'result')
+    const isAmongResults = message.role === 'tool' && slots[row]!.some((slot) => slot?.kind === 'result')
     for (const [index, part] of parts.entries()) {
       const slot = slots[row]![index]
-      if (part.type === 'provider' && ridesAlong) continue
+      if (part.type === 'provider' && isAmongResults) continue
       if (slot?.kind === 'result') {
         if (slot.fate === 'duplicate') continue
         slot.rank = next

@@ -76,7 +76,7 @@ export function validateHistory(messages: readonly Message[], provider?: string)
       ...findToolProblems(messages),
       ...findIdProblems(messages, profile),
       ...findTurnProblems(messages, profile, provider),
-      ...findMends(messages, profile, provider),
+      ...findRepairs(messages, profile, provider),
     ]
     return found.sort((a, b) => a.index - b.index)
   })
@@ -102,7 +102,7 @@ const PROBLEM_OF: { readonly [K in MendKind]?: ProblemCode } = {
   'space-trimmed': 'SPACE_AT_END',
 }
 
-function findMends(
+function findRepairs(
   messages: readonly Message[],
   profile: ProviderProfile,
   provider: string | undefined,
@@ -207,9 +207,9 @@ function findResultRuns(messages: readonly Message[]): (ResultRun | undefined)[]
   let unbroken = false
   for (const [index, { role, content }] of messages.entries()) {
     const parts = partsOf({ content })
-    const goesAlong = (part: Part): boolean =>
+    const isResultLike = (part: Part): boolean =>
       part.type === 'tool-result' || (part.type === 'provider' && role === 'tool')
-    const firstOther = parts.findIndex((part) => !goesAlong(part))
+    const firstOther = parts.findIndex((part) => !isResultLike(part))
     const leading = firstOther === -1 ? parts.length : firstOther
     const hasResults = parts.some((part, place) => place < leading && part.type === 'tool-result')
     const begins = hasResults && (role === 'tool' || role === 'user')

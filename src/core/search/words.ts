@@ -431,10 +431,11 @@ function baseOf(word: string): string {
  * encoded data.
  */
 export function searchedText(message: Pick<Message, 'content'>): string {
-  return partsOf(message)
-    .map(partText)
-    .filter((text) => text !== '')
-    .join('\n')
+  return joinFilled(partsOf(message).map(partText))
+}
+
+function joinFilled(texts: readonly string[]): string {
+  return texts.filter((text) => text !== '').join('\n')
 }
 
 /** The searched text of a row: the first `own` units are the speaker's own words, the rest is content that a user attached. */
@@ -460,8 +461,8 @@ export function searchedRow({
         if (by !== 'client') (by === 'user' ? own : attached).push(found)
       }
     }
-  const words = own.filter((text) => text !== '').join('\n')
-  return { text: [words, ...attached].filter((text) => text !== '').join('\n'), own: words.length }
+  const words = joinFilled(own)
+  return { text: joinFilled([words, ...attached]), own: words.length }
 }
 
 function partText(part: Part): string {
@@ -491,10 +492,7 @@ function outputOf(output: ToolResultOutput): string {
     case 'error-json':
       return jsonText(output.value)
     case 'content':
-      return output.value
-        .map(partText)
-        .filter((text) => text !== '')
-        .join('\n')
+      return joinFilled(output.value.map(partText))
   }
 }
 

@@ -15,7 +15,7 @@ import {
   slidingWindowStage,
   summarizeOlderStage,
 } from './sliding-window.ts'
-import { type CompositeStage, ours, type Stage } from './stage.ts'
+import { type CompositeStage, markBuiltIn, type Stage } from './stage.ts'
 import { summarize } from './summarize.ts'
 import { truncate } from './truncate.ts'
 
@@ -71,7 +71,7 @@ function makeComposite(options: Record<string, unknown>, what: string, depth: nu
   return compositeStage(made, budget === undefined ? {} : { budget }, what)
 }
 
-for (const stage of [prune, deduplicate, truncate, cut]) ours(stage)
+for (const stage of [prune, deduplicate, truncate, cut]) markBuiltIn(stage)
 
 const STAGE_FACTORIES: ReadonlyMap<string, StageFactory> = new Map<string, StageFactory>([
   ['media', (options, what) => mediaStage(options as MediaStageOptions, what)],
@@ -110,7 +110,7 @@ function make(spec: StageSpec, what: string, depth: number): Stage {
   const { stage, ...options } = typeof spec === 'string' ? { stage: spec } : spec
   const maker = STAGE_FACTORIES.get(stage)
   if (maker === undefined) throw invalid(`${what}: stage must be one of ${STAGE_NAMES.join(', ')}`)
-  return ours(maker(options, what, depth))
+  return markBuiltIn(maker(options, what, depth))
 }
 
 /** Returns whether a value has the form of a stage in a configuration, whatever its name. */

@@ -173,7 +173,7 @@ function renamedParts<T>(options: T): T {
   for (const [given, value] of Object.entries(options)) {
     const name = NEUROLINK_NAMES.get(given) ?? given
     if (named.get(name) !== undefined && value !== undefined)
-      throw invalid(`${name} is given twice, under different names`)
+      throw invalid(`${name} is given twice, under two names`)
     named.set(name, value ?? named.get(name))
   }
   return Object.fromEntries(named) as T

@@ -175,7 +175,7 @@ export function isDoubted(measurement: Measurement, calibration: Calibration | u
 }
 
 /** Returns whether a report grew with the view since the last one, by a quarter to twice the addition, or repeats an accepted report. */
-function growsAlong({ tokens, estimate }: Report, last: Measurement | undefined): boolean {
+function growsWith({ tokens, estimate }: Report, last: Measurement | undefined): boolean {
   if (last === undefined) return false
   const added = addedSince(last.estimate, estimate)
   const grown = tokens - last.tokens
@@ -195,7 +195,7 @@ export function recordReport(
   const expected = expectedTokens(outlook({ measurement: last, calibration }, report), estimate)
   const isConfirmed =
     same !== undefined && isNear(tokens, same.tokens + ratio * addedSince(same.estimate, estimate))
-  const isShort = isFarBelow(report, calibration) && !growsAlong(report, same)
+  const isShort = isFarBelow(report, calibration) && !growsWith(report, same)
   const isBelieved = !isShort && (isConfirmed || isNear(tokens, expected))
   const first = firstOf(same, isConfirmed) ?? (isBelieved ? { tokens, estimate: sized(estimate) } : undefined)
   return {

@@ -225,13 +225,13 @@ function knownWindow(registry: WindowRegistry, provider: string, model: string |
   const key = JSON.stringify([registry, provider, model])
   const last = known.get(key)
   if (last !== undefined) return last
-  const found = lookUp(registry, provider, model)
+  const found = findWindow(registry, provider, model)
   if (known.size >= MAX_CACHED) known.clear()
   known.set(key, Object.freeze(found))
   return found
 }
 
-function lookUp(registry: WindowRegistry, provider: string, model: string | undefined): ContextWindow {
+function findWindow(registry: WindowRegistry, provider: string, model: string | undefined): ContextWindow {
   for (const lookup of LOOKUPS[registry]) {
     const found = lookup(provider, model)
     if (found !== undefined) return found

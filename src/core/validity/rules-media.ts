@@ -17,6 +17,10 @@ function* mediaOf(request: Request): Generator<BlockOf<'media'>> {
   for (const block of allBlocks(request)) if (block.kind === 'media') yield block
 }
 
+function mediaOfKind(request: Request, kind: Media['kind']): BlockOf<'media'>[] {
+  return [...mediaOf(request)].filter(({ media }) => media.kind === kind)
+}
+
 /** Returns the bytes of a medium: of its base64, or of the file encoded in it. */
 function sizeOf({ base64, bytes }: Media, of: 'base64' | 'file'): number | undefined {
   if (bytes !== undefined) return of === 'file' ? bytes.data.length : Math.ceil(bytes.data.length / 3) * 4
@@ -181,7 +185,7 @@ export const MEDIA_RULES: readonly Rule[] = [
       'A request has at most 600 images for Claude, 100 for its models with a window of 200,000 tokens; 1,500 for OpenAI, 50 on Azure, 8 for Mistral, 5 for Groq; 3,600 for Gemini, 3,000 on Vertex. A Converse request has at most five documents.',
     check: (request, report) => {
       if (request.form === 'converse') {
-        const files = [...mediaOf(request)].filter(({ media: { kind } }) => kind === 'file')
+        const files = mediaOfKind(request, 'file')
         if (files.length > CONVERSE_MAX_DOCUMENTS)
           report(
             files[CONVERSE_MAX_DOCUMENTS]!.path,
@@ -190,7 +194,7 @@ export const MEDIA_RULES: readonly Rule[] = [
       }
       const most = imagesOf(request)
       if (most === undefined) return
-      const images = [...mediaOf(request)].filter(({ media: { kind } }) => kind === 'image')
+      const images = mediaOfKind(request, 'image')
       if (images.length > most)
         report(images[most]!.path, `${images.length} images; at most ${most} are allowed`)
     },
@@ -202,7 +206,7 @@ export const MEDIA_RULES: readonly Rule[] = [
       'A side of an image has at most 8,000 pixels for Claude, and 2,000 in a Messages request with more than 20 images; for Groq, an image has at most 33,177,600 pixels.',
     check: (request, report) => {
       const { area, pixels, manyImages } = limitsOf(request.form, request.provider)
-      const images = [...mediaOf(request)].filter(({ media: { kind } }) => kind === 'image')
+      const images = mediaOfKind(request, 'image')
       const most = manyImages !== undefined && images.length > manyImages.above ? manyImages.pixels : pixels
       if (most === undefined && area === undefined) return
       for (const { media, path } of images) {

@@ -1,5 +1,5 @@
 import { isUndertextError, UndertextError } from '../../core/errors.ts'
-import { countRows, holdsRow, spanPlaces } from '../../core/model/coverage.ts'
+import { containsRow, countRows, spanPlaces } from '../../core/model/coverage.ts'
 import { checkLaws, partedReasoning } from '../../core/model/laws.ts'
 import { sizesOf } from './columns.ts'
 import { figuresOfSet, placesIn, type RowFigures, SIZE_TOTALS } from './commit.ts'
@@ -35,7 +35,7 @@ export function* figuresInSpan(
   const rows = yield* sql.all(`select m.id, m.position, m.ordinal ${span}`, ...bounds)
   const appeared = rows.filter(([, position, ordinal]) => {
     const row = { position: (position as number | null) ?? undefined, ordinal: ordinal as number }
-    return !holdsRow(hidden, row) && !holdsRow(beside, row)
+    return !containsRow(hidden, row) && !containsRow(beside, row)
   })
   if (appeared.length === 0) return yield* figuresOfSet(sql, session.no, hidden)
   const why = 'other messages have become visible between its own'
@@ -46,7 +46,7 @@ export function* figuresInSpan(
 export function* checkPairs(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
   const { kind, coverage } = compaction
   const view = yield* viewIndex(sql, session, '')
-  const hide = view.rows.filter((row) => holdsRow(coverage.hidden, row))
+  const hide = view.rows.filter((row) => containsRow(coverage.hidden, row))
   if (hide.length < countRows(coverage.hidden)) throw yield* missingRows(sql, session, compaction)
   try {
     const rewinds = coverage.rewinds === true ? { rewinds: true as const } : {}

@@ -5,8 +5,8 @@ import {
   type PlannedReplacement,
   planRewind,
   pointingAfter,
+  reopenedReasoning,
   restoredPart,
-  thinkingAgain,
 } from '../../core/model/plan.ts'
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
@@ -256,7 +256,7 @@ function* restoredParts(
     const shown = yield* shownParts(sql, session, row)
     return shown.filter(({ copies: own }) => own.some((key) => wanted.has(key)))
   })
-  const thoughts = yield* mapped(thinkingAgain(view, from), function* (row) {
+  const thoughts = yield* mapped(reopenedReasoning(view, from), function* (row) {
     const shown = yield* shownParts(sql, session, row)
     return shown.filter(
       ({ part, text, isMoved }) =>

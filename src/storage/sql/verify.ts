@@ -4,10 +4,10 @@ import { pairToolUse } from '../../core/messages/call-results.ts'
 import { defined } from '../../core/messages/json.ts'
 import {
   COMPACTION_STATUSES,
+  containsRow,
   countRows,
   type Finding,
   type FindingCode,
-  holdsRow,
   type RowSet,
 } from '../../core/model/coverage.ts'
 import { isCondensing } from '../../core/model/plan.ts'
@@ -392,7 +392,7 @@ class Check {
       if (parentA === parentB || coverageOf(parentA)?.openCalls === true) continue
       // A late result may be hidden alone, and its call may become visible without it.
       const place = { position: a.position!, ordinal: a.ordinal }
-      if (parentA === null && open.some(({ coverage }) => holdsRow(coverage.hidden, place))) continue
+      if (parentA === null && open.some(({ coverage }) => containsRow(coverage.hidden, place))) continue
       this.#report('PARTED_PAIR', 'a call and its result are not hidden together', b.id)
     }
   }

@@ -12,7 +12,7 @@ import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
 import {
   type InsertDraft,
-  isOurs,
+  isBuiltInStage,
   type PlanDraft,
   type ReplacementDraft,
   type Stage,
@@ -27,7 +27,7 @@ export type RowContents = { readonly original: readonly Part[]; readonly shown: 
 
 /** Whether a built-in stage computed everything itself, so that no contents need to be read. */
 export function isWholePlan(draft: PlanDraft, stage: Stage): draft is Plan {
-  return isOurs(stage) && 'kind' in draft && draft.hide !== undefined && draft.replace !== undefined
+  return isBuiltInStage(stage) && 'kind' in draft && draft.hide !== undefined && draft.replace !== undefined
 }
 
 /** Returns why a stage's result isn't a plan, or `undefined`. A stage of the application may return anything. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { isUndertextError, UndertextError, withOriginal } from '../../core/errors.ts'
 import { check, MAX_TIMER_MS, modelShape, nameSchema } from '../../core/messages/check.ts'
 import { callFailure, mayRetry, waitBefore } from '../../core/summarizers/model/call-failure.ts'
 import {
@@ -178,7 +178,7 @@ async function summarizeWith(options: Checked, request: SummaryRequest): Promise
   } catch (error) {
     if (isUndertextError(error)) throw error
     const code = timeout.signal.aborted ? 'SUMMARY_TIMEOUT' : callFailure(error)
-    throw standingFor(new UndertextError('MODEL_CALL_FAILED', { summarizer: name, error: code }), error)
+    throw withOriginal(new UndertextError('MODEL_CALL_FAILED', { summarizer: name, error: code }), error)
   } finally {
     clearTimeout(timer)
   }

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { errorName, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { errorName, isUndertextError, UndertextError, withOriginal } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages/json.ts'
 import { defined, listIn } from '../../core/messages/json.ts'
 import { type Message, type Part, partsOf } from '../../core/messages/message.ts'
@@ -23,7 +23,7 @@ import { deduplicate } from '../../core/stages/deduplicate.ts'
 import { latestPart } from '../../core/stages/latest-part.ts'
 import {
   type CompositeStage,
-  isOurs,
+  isBuiltInStage,
   type MediaNeed,
   type PlanDraft,
   type PlanningStage,
@@ -295,7 +295,7 @@ export class Run {
    * that they would be neither in a summary nor in the view. What a stage of the application hides is its own decision.
    */
   #leavesHole(plan: Plan, stage: Stage): boolean {
-    if (!this.#summarizes || plan.hide.length === 0 || !isOurs(stage)) return false
+    if (!this.#summarizes || plan.hide.length === 0 || !isBuiltInStage(stage)) return false
     const { rows } = this.#view
     const { after } = applyPlan(this.#view, plan, Number.MIN_SAFE_INTEGER, 0)
     // If the plan reaches the budget, no summary follows.
@@ -389,7 +389,7 @@ export class Run {
       return await work()
     } catch (error) {
       if (isUndertextError(error)) throw error
-      throw standingFor(this.#stageFailed(stage, errorName(error)), error)
+      throw withOriginal(this.#stageFailed(stage, errorName(error)), error)
     }
   }
 

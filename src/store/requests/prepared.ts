@@ -1,4 +1,4 @@
-import { ContextBudgetExceededError, standingFor } from '../../core/errors.ts'
+import { ContextBudgetExceededError, withOriginal } from '../../core/errors.ts'
 import { defined, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { Message, NewMessage } from '../../core/messages/message.ts'
 import type { RefusalKind } from '../../core/overflow/wordings.ts'
@@ -144,5 +144,5 @@ export function exceeded(
     }),
   )
   // A provider's error may contain the whole request (`requestBodyValues` of the AI SDK), so it isn't the `cause`.
-  return cause === undefined ? error : standingFor(error, cause)
+  return cause === undefined ? error : withOriginal(error, cause)
 }

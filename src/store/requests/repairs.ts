@@ -1,4 +1,4 @@
-import { isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
+import { isUndertextError, UndertextError, withOriginal } from '../../core/errors.ts'
 import { defined } from '../../core/messages/json.ts'
 import type { Refusal } from '../../core/overflow/read-refusal.ts'
 import type { RefusalKind } from '../../core/overflow/wordings.ts'
@@ -139,7 +139,7 @@ export class Repairs {
       tried,
     }
     // A provider's error may contain the whole request, so it isn't the `cause`.
-    return standingFor(new UndertextError('REQUEST_REFUSED', facts), error)
+    return withOriginal(new UndertextError('REQUEST_REFUSED', facts), error)
   }
 
   /**
