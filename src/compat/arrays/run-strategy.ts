@@ -45,7 +45,7 @@ export type RunOptions = {
   readonly estimator: ArrayEstimator
   readonly provider: string
   readonly summarizer: Summarizer
-  readonly manner: SummaryStyle
+  readonly style: SummaryStyle
   readonly summaryMaxTokens: number
   readonly summarySections: readonly string[]
   readonly summaryTimeoutMs: number
@@ -138,7 +138,7 @@ export async function runStageOnItems(
   return after.rows.map(({ key }): Item => {
     const item = items[key - 1]
     if (item !== undefined) return { ...item, message: shown[key - 1]! }
-    return insertedItem(plan.insert!, originsOf(items, plan.hide), run.manner)
+    return insertedItem(plan.insert!, originsOf(items, plan.hide), run.style)
   })
 }
 
@@ -207,7 +207,7 @@ async function condenseTasks(
     const withLevel = { ...metadata, ...defined({ level }) }
     const insert: PlannedInsert = { kind: 'summary', role: 'system', text, metadata: withLevel, sizes }
     const number = made.size + 1
-    made.set(-number, insertedItem(insert, originsOf(items, rows), run.manner, answer.text))
+    made.set(-number, insertedItem(insert, originsOf(items, rows), run.style, answer.text))
     now = stepOf(now, condensePlan(rows, insert, {}), number).after
   }
   return now.rows.map(({ key }) => made.get(key) ?? items[key - 1]!)
@@ -275,14 +275,14 @@ async function requestSummary(
 function insertedItem(
   insert: PlannedInsert,
   origins: readonly number[],
-  manner: SummaryStyle,
+  style: SummaryStyle,
   ownText = insert.text,
 ): Item {
   const id = uuidv7()
   if (insert.kind === 'marker') return { message: insertedMessage(insert, id), origins: [] }
-  const text = framedText(insert.text, manner)
+  const text = framedText(insert.text, style)
   const metadata = { ...insert.metadata, isSummary: true }
-  const message = insertedMessage({ ...insert, role: manner.role, text, metadata }, id)
+  const message = insertedMessage({ ...insert, role: style.role, text, metadata }, id)
   return { message, origins, summary: ownText }
 }
 

@@ -38,7 +38,7 @@ import {
 const SUMMARY_TOKENS = 1_024
 
 /** How a summary is rendered without a preset: a system message that contains only its text. */
-const PLAIN_MANNER = { role: 'system', before: '', after: '', place: 'inline' } as const
+const PLAIN_STYLE = { role: 'system', before: '', after: '', place: 'inline' } as const
 
 const PRESETS = Object.keys(SUMMARY_STYLES) as [SummaryPreset, ...SummaryPreset[]]
 
@@ -214,7 +214,7 @@ function givenOptions({ estimator, summaryPreset, ...options }: StrategyOptions)
   return {
     ...pick(options, ['provider', 'summarizer', 'summaryMaxTokens', 'summarySections', 'summaryTimeoutMs']),
     ...(estimator !== undefined && { estimator: arrayEstimator(estimator) }),
-    ...(summaryPreset !== undefined && { manner: SUMMARY_STYLES[summaryPreset] }),
+    ...(summaryPreset !== undefined && { style: SUMMARY_STYLES[summaryPreset] }),
   } as Partial<RunOptions>
 }
 
@@ -222,7 +222,7 @@ const DEFAULT_OPTIONS: RunOptions = {
   estimator: arrayEstimator(undefined),
   provider: '',
   summarizer: extractiveSummarizer,
-  manner: PLAIN_MANNER,
+  style: PLAIN_STYLE,
   summaryMaxTokens: SUMMARY_TOKENS,
   summarySections: SUMMARY_SECTIONS,
   summaryTimeoutMs: SUMMARY_TIMEOUT_MS,

@@ -117,7 +117,7 @@ export type ToolSlot = {
 export type ToolMessage = {
   readonly slots: readonly ToolSlot[]
   /** Whether the message has content besides calls and results. */
-  readonly says: boolean
+  readonly speaks: boolean
   /** Whether the message consists only of results. */
   readonly isResults: boolean
   /** Whether the message is one call in the flat format. */
@@ -151,7 +151,7 @@ function readToolMessage(message: PlainMessage, where: string): ToolMessage {
   const whole = inContent.length > 0 ? undefined : wholeSlot(message, parts)
   if (whole !== undefined) {
     const isCall = whole.kind === 'call'
-    return { slots: [whole], says: false, isResults: !isCall, isFlatCall: isCall }
+    return { slots: [whole], speaks: false, isResults: !isCall, isFlatCall: isCall }
   }
 
   // Some frameworks list the calls in their blocks a second time.
@@ -159,11 +159,11 @@ function readToolMessage(message: PlainMessage, where: string): ToolMessage {
   const slots = [...inContent, ...callsApart(message).filter(({ id }) => !listed.has(id))]
   const taken = new Set(inContent.map(({ at }) => at))
   const others = parts.filter((_, at) => !taken.has(at))
-  const says = typeof content === 'string' ? isContentText(content) : others.some(isContent)
+  const speaks = typeof content === 'string' ? isContentText(content) : others.some(isContent)
   const isAddition = (part: unknown): boolean => role === 'tool' && fieldOf(part, 'type') === 'provider'
   const isResults =
     slots.length > 0 && slots.every(({ kind }) => kind === 'result') && others.every(isAddition)
-  return { slots, says, isResults, isFlatCall: false }
+  return { slots, speaks, isResults, isFlatCall: false }
 }
 
 /** Types of parts that aren't content by themselves. */

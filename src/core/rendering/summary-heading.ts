@@ -106,6 +106,6 @@ export function summaryStyleOf({
   summaryRole,
   summaryPlace,
 }: InsertedRowOptions): SummaryStyle {
-  const manner = SUMMARY_STYLES[preset]
-  return { ...manner, role: summaryRole ?? manner.role, place: summaryPlace ?? manner.place }
+  const style = SUMMARY_STYLES[preset]
+  return { ...style, role: summaryRole ?? style.role, place: summaryPlace ?? style.place }
 }
