@@ -1,5 +1,3 @@
-import type { BudgetBreakdown } from './tokens/budget.ts'
-
 /** Every error code of this package with the facts it carries: ids and numbers, never text of a conversation. */
 export interface Failures {
   INVALID_INPUT: { problems: string }
@@ -81,7 +79,18 @@ export type ContextBudgetFacts = {
   /** The stages of compaction that were tried. */
   readonly stagesUsed: readonly string[]
   /** The size of the request by category, as `checkContextBudget` returns it. */
-  readonly breakdown: BudgetBreakdown
+  readonly breakdown: {
+    readonly systemPrompt: number
+    readonly conversationHistory: number
+    readonly currentPrompt: number
+    readonly toolDefinitions: number
+    readonly fileAttachments: number
+    /**
+     * Tokens that the call doesn't contain: the system prompt and tools of the session's last request, and tokens that only the provider
+     * counted. Present only if there are any.
+     */
+    readonly unseen?: number
+  }
   readonly provider?: string
   readonly model?: string
 }

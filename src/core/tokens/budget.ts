@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid } from '../errors.ts'
+import { type ContextBudgetFacts, invalid } from '../errors.ts'
 import { check, readable, shareSchema } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
@@ -180,18 +180,7 @@ function renamedParts<T>(options: T): T {
 }
 
 /** Tokens of a request by category. */
-export type BudgetBreakdown = {
-  readonly systemPrompt: number
-  readonly conversationHistory: number
-  readonly currentPrompt: number
-  readonly toolDefinitions: number
-  readonly fileAttachments: number
-  /**
-   * Tokens that the call doesn't contain: the system prompt and tools of the session's last request, and tokens that only the provider
-   * counted. Present only if there are any.
-   */
-  readonly unseen?: number
-}
+export type BudgetBreakdown = ContextBudgetFacts['breakdown']
 
 /** A request compared with a window, in tokens. */
 export type BudgetCheckResult = {
