@@ -8,7 +8,7 @@ export function versionIn(row: readonly unknown[] | undefined): number {
   if (row === undefined) return 0
   const version = Number(row[0])
   if (Number.isSafeInteger(version) && version >= 0) return version
-  throw new UndertextError('STORE_CORRUPT', { detail: 'its schema version is no number' })
+  throw new UndertextError('STORE_CORRUPT', { detail: "its schema version isn't a number" })
 }
 
 export function refuseNewer(found: number, supported: number): void {
@@ -18,7 +18,7 @@ export function refuseNewer(found: number, supported: number): void {
 /** The error for a read-only store that isn't up to date. */
 export function outdated(location: string, found: number, supported: number): UndertextError {
   if (found > 0) return new UndertextError('STORE_TOO_OLD', { found, supported })
-  return notAStore(location, 'it holds no tables of undertext, and a read-only store makes none.')
+  return notAStore(location, "it has no undertext tables, and a read-only store doesn't create them.")
 }
 
 export function notAStore(location: string, detail: string, advice?: 'ADOPT'): UndertextError<'NOT_A_STORE'> {

@@ -140,7 +140,7 @@ export class StoreContext<S extends Storage = Storage> {
     if (this.#assumed.has(name) || this.#assumed.size >= MOST_MODELS) return
     this.#assumed.add(name)
     const { tokens } = contextWindow
-    const message = `The context window of ${name} is not known, and ${tokens} tokens are assumed: pass contextWindows to openStore.`
+    const message = `The context window of ${name} is unknown, so ${tokens} tokens are assumed: pass contextWindows to openStore.`
     if (this.events.has('windowAssumed'))
       this.events.emit('windowAssumed', { sessionId, provider, model, tokens, message })
     else process.emitWarning(message, { type: 'UndertextWarning', code: 'UNDERTEXT_WINDOW' })
@@ -154,7 +154,7 @@ export class StoreContext<S extends Storage = Storage> {
     const isTheStores = settings.estimator === configuration.ofStore.settings.estimator
     if (isTheStores || sources.estimator === 'default') return estimators.standard.name
     if (!estimators.byName.has(settings.estimator))
-      throw invalid('sessions.create: config: the store does not know this estimator')
+      throw invalid('sessions.create: config: this estimator is unknown to the store')
     return settings.estimator
   }
 

@@ -81,7 +81,7 @@ export class Services<S extends Storage = Storage> {
       config instanceof CompactionPreview ? config : undefined,
     )
     if (preview === undefined) return this.compactor.compact(id, readCall(config, 'compactSession'))
-    if (preview.sessionId !== id) throw invalid('compactSession: the preview is of another session')
+    if (preview.sessionId !== id) throw invalid('compactSession: the preview belongs to another session')
     return this.compactor.apply(id, preview)
   }
 

@@ -148,7 +148,7 @@ export type UsageResult = {
   readonly requestId?: string
 }
 const FAR_BELOW =
-  'The provider reported less than half of what the request is estimated to hold. A server may have cut the prompt without an error (Ollama: raise num_ctx, and set contextWindows to it), the report leaves out what came from a cache (pass cacheReadTokens), or images take much less than they were estimated at.'
+  'The provider reported less than half of the tokens that the request is estimated to take. A server may have truncated the prompt without an error (Ollama: raise num_ctx, and set contextWindows to it), the report may omit cached tokens (pass cacheReadTokens), or images may take far fewer tokens than estimated.'
 
 function warningOf(
   { tokens }: UsageReport,

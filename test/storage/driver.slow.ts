@@ -163,7 +163,7 @@ the module (for instance, using \\\`npm rebuild\\\` or \\\`npm install\\\`).\`),
     installWithoutNative()
     writeNative(Buffer.alloc(100))
     expect(await said()).toBe(
-      `${UNAVAILABLE}its native part is damaged or made for another system than ${platform} ${arch}. Remove node_modules and install the packages again on this system.`,
+      `${UNAVAILABLE}its native part is damaged or was built for a system other than ${platform} ${arch}. Remove node_modules and install the packages again on this system.`,
     )
   })
 

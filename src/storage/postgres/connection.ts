@@ -136,7 +136,7 @@ export class PostgresSql implements Sql {
   }
 
   *insert(text: string, key: number | null, ...values: unknown[]): Work<number> {
-    if (key === null) throw new Error('PostgreSQL does not choose keys.')
+    if (key === null) throw new Error('An insert on PostgreSQL requires a key.')
     yield* this.run(text, key, ...values)
     return key
   }
@@ -223,7 +223,7 @@ export class PostgresSql implements Sql {
     if (session === 0) return -randomFamily()
     const family = scope.session?.family
     const entered = scope.entered.findLast((one) => one.family === family && one.number === session)
-    if (entered === undefined) throw new Error('A session gets numbers after it was entered.')
+    if (entered === undefined) throw new Error('Enter the session before requesting a number.')
     if (entered.look !== undefined) yield entered.look
     // The counters are written at the commit.
     scope.hasWritten = true
@@ -333,7 +333,7 @@ export class PostgresSql implements Sql {
     else this.#begin(scope, deadline)
     try {
       const result = await drive(work())
-      if (await this.#isStale(scope)) throw new Error('a session is at another address')
+      if (await this.#isStale(scope)) throw new Error('a session moved to another address')
       if (scope.failure !== undefined) throw scope.failure.error
       // A read result is valid even if the end of the transaction fails.
       if (scope.hasWritten && scope.kind === 'write') await this.#commit(scope)
@@ -414,7 +414,7 @@ export class PostgresSql implements Sql {
   #unknown({ code }: Failure): UndertextError {
     const { location } = this.#database.options
     const named = code === undefined ? '' : ` (${code})`
-    const detail = `the connection was lost during a commit${named}, and whether this call was stored is unknown. Read the session before you call again.`
+    const detail = `the connection was lost during a commit${named}, so it is unknown whether this call was stored. Read the session before you repeat the call.`
     return new UndertextError('STORE_UNAVAILABLE', { location, detail, outcome: 'unknown' })
   }
 
@@ -524,11 +524,11 @@ export class PostgresSql implements Sql {
   #ask(scope: Scope, text: string, values: unknown[]): Promise<PostgresResult> {
     const statement = this.#database.statement(text)
     if (values.length !== statement.parameters)
-      throw new Error(`A statement has ${statement.parameters} parameters and got ${values.length} values.`)
+      throw new Error(`A statement with ${statement.parameters} parameters received ${values.length} values.`)
     if (statement.usesFamily && scope.session === undefined)
-      throw new Error('A session is entered before the statements about it.')
+      throw new Error('Enter the session before running statements about it.')
     if (scope.session === null && text.includes('{?,}'))
-      throw new Error('A row is inserted into a session that exists.')
+      throw new Error('A row can only be inserted into an existing session.')
     // -1 stands for no family.
     const all = statement.usesFamily ? [...values, scope.session?.family ?? -1] : values
     return this.#send(scope, statement.text, all, statement.name)
@@ -580,7 +580,7 @@ export class PostgresSql implements Sql {
   }
 
   #current(): Scope {
-    if (this.#scope === undefined) throw new Error('A statement is run within read, write or outside.')
+    if (this.#scope === undefined) throw new Error('A statement can only run within read, write or outside.')
     return this.#scope
   }
 

@@ -81,7 +81,7 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
     if (locked === 0 && isDistributed)
       throw notAStore(
         place.location,
-        'this is a worker of a cluster. Name the coordinator, which has all tables.',
+        'this is a worker of a cluster. Connect to the coordinator, which has all tables.',
       )
     // A schema that was created without Citus isn't distributed here: moving its rows takes long, so the administrator decides when.
     const isCluster = isDistributed || (citus !== undefined && locked === 0)
@@ -155,14 +155,14 @@ function translated(error: unknown, place: Place): unknown {
     case '42501': // insufficient_privilege
       return new UndertextError('STORE_UNAVAILABLE', {
         location: place.location,
-        detail: `its role may not use the schema ${JSON.stringify(place.schema)} or create the tables in it. Open the store once with a role that may, and grant the rest.`,
+        detail: `its role may not use the schema ${JSON.stringify(place.schema)} or create the tables in it. Open the store once with a role that may, and grant this role access to its tables.`,
       })
     case '42P01': // undefined_table
-      return notAStore(place.location, 'it has not all of the tables of its version.')
+      return notAStore(place.location, 'some tables of its version are missing.')
     case '42P07': // duplicate_table
     case '42723': // duplicate_function
     case '42710': // duplicate_object
-      return notAStore(place.location, 'it has tables of another program with names that undertext needs.')
+      return notAStore(place.location, 'it has tables of another program whose names undertext needs.')
     default:
       return error
   }

@@ -97,7 +97,7 @@ function parametersOf(text: string): number {
     if (number !== undefined) numbers.push(number)
   }
   if (numbers.every((number) => number === '')) return numbers.length
-  if (numbers.includes('')) throw new Error('A statement has plain and numbered parameters.')
+  if (numbers.includes('')) throw new Error('A statement cannot mix plain and numbered parameters.')
   return numbers.reduce((most, number) => Math.max(most, Number(number)), 0)
 }
 

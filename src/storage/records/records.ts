@@ -41,7 +41,7 @@ const place = z.tuple([count, ordinal])
 
 const rowSet = z
   .strictObject({ positions: z.array(range).optional(), inserted: z.array(place).optional() })
-  .refine(({ positions = [] }) => isAscending(positions), 'must be ranges in order that do not overlap')
+  .refine(({ positions = [] }) => isAscending(positions), "must be ordered ranges that don't overlap")
   .refine(
     ({ inserted = [] }) => new Set(inserted.map(([, at]) => at)).size === inserted.length,
     'must not name a row twice',

@@ -550,7 +550,7 @@ function explainConflict(
   const column = sql.takenColumn(error)
   if (column === undefined) return error
   if (column === 'id') return idTaken(head, id!)
-  const detail = `a row for position ${position} is there already`
+  const detail = `a row for position ${position} already exists`
   return new UndertextError('STORE_CORRUPT', { detail })
 }
 

@@ -243,7 +243,7 @@ const MAX_BYTES = 4_000_000
 
 /**
  * Returns the rows after a position, as they were when the head was read: pins and tags follow from the head, and everything else is
- * written once. Throws `STORE_CORRUPT`, and `SESSION_NOT_FOUND` if the session was purged since.
+ * written once. Throws `STORE_CORRUPT`, and `SESSION_NOT_FOUND` if the session was purged in the meantime.
  */
 export const exportRows = reading(
   'sessions.export',

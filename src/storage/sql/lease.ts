@@ -150,7 +150,7 @@ function* findPlanned(sql: Sql, { session }: Snapshot): Work<StoredSession | und
 /** Returns the session of a snapshot. Throws `STALE_PLAN` if it was purged since. */
 export function* requirePlanned(sql: Sql, snapshot: Snapshot): Work<StoredSession> {
   const session = yield* findPlanned(sql, snapshot)
-  if (session === undefined) throw stale(snapshot.session.id, 'the session was purged since')
+  if (session === undefined) throw stale(snapshot.session.id, 'the session was purged in the meantime')
   return session
 }
 

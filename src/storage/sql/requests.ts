@@ -391,7 +391,7 @@ export function* exportRequests(
       const text = yield* readText(sql, [sha256])
       if (text === undefined)
         throw new UndertextError('STORE_CORRUPT', {
-          detail: `blob ${sha256} of request no. ${request.no} is gone`,
+          detail: `blob ${sha256} of request no. ${request.no} is missing`,
         })
       pieces.set(sha256, { type: 'piece', sha256, text })
     }

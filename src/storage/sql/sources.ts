@@ -82,7 +82,7 @@ function* summaryRow(sql: Sql, session: StoredSession, key: number): Work<number
     key,
   ))!
   if (decodeKind(row[0]) !== 'summary' || row[1] === null)
-    throw invalid(`this message of session ${JSON.stringify(session.id)} is no summary`)
+    throw invalid(`this message of session ${JSON.stringify(session.id)} isn't a summary`)
   return row[1] as number
 }
 

@@ -246,7 +246,7 @@ export class Turning {
     const { hidden } = compaction.coverage
     const figures = (): Work<RowFigures> => figuresOfSet(this.#sql, this.#session.no, hidden)
     if (yield* setActive(this.#sql, this.#session, compaction, false, figures)) return
-    const detail = `the rows of compaction ${compaction.id} do not have its tags`
+    const detail = `the rows of compaction ${compaction.id} don't have its tags`
     throw new UndertextError('STORE_CORRUPT', { detail })
   }
 
@@ -288,7 +288,7 @@ export class Turning {
     throw notVisible(
       this.#session,
       rewind,
-      'undo first these compactions, which build on those that it undoes',
+      'first undo these compactions, which build on those that it undoes',
       missing,
     )
   }

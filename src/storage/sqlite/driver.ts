@@ -95,7 +95,7 @@ function unavailable(detail: string, cause: unknown): UndertextError {
 }
 
 const BUNDLED =
-  'it was made part of a bundle, which cannot hold its native part. Leave it out: serverExternalPackages: ["better-sqlite3"] in next.config, --external:better-sqlite3 with esbuild.'
+  'it was bundled, but a bundle cannot contain its native part. Exclude it: serverExternalPackages: ["better-sqlite3"] in next.config, --external:better-sqlite3 with esbuild.'
 
 function notInstalled(): string {
   const version = Number.parseInt(process.versions.node, 10) < 22 ? '@12' : ''
@@ -149,7 +149,7 @@ function brokenBy(error: unknown): string {
   const { code } = error as { code?: unknown }
   const why =
     code === 'ERR_DLOPEN_FAILED'
-      ? `its native part is damaged or made for another system than ${process.platform} ${process.arch}`
+      ? `its native part is damaged or was built for a system other than ${process.platform} ${process.arch}`
       : 'it is damaged or incomplete'
   return `${why}. Remove node_modules and install the packages again on this system.`
 }

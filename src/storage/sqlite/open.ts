@@ -118,7 +118,7 @@ function refuseImpossible(location: string, shown: string, { readonly }: SqliteO
   const found = statOf(location, unavailable)
   if (found?.isDirectory()) throw unavailable('it is a directory.')
   if (found === undefined && readonly)
-    throw unavailable('there is no such file, and a read-only store creates none.')
+    throw unavailable("the file doesn't exist, and a read-only store doesn't create it.")
   if (found === undefined && !existsSync(dirname(location)))
     throw unavailable('its folder does not exist. Create it first.')
 }

@@ -173,7 +173,7 @@ export class Compactor {
   /** Applies exactly the plans of a preview, and calls the model now if it wasn't called before. */
   async apply(sessionId: string, preview: CompactionPreview): Promise<CompactionResult> {
     const source = planOfPreview(preview)
-    if (source === undefined) throw invalid('compactSession: this preview was not made by this package')
+    if (source === undefined) throw invalid("compactSession: this preview wasn't made by this package")
     const { run: planned, config } = source
     this.refuseReentry(sessionId)
     if (planned.pending.length > 0) {
@@ -415,7 +415,7 @@ function limitsWait({ waitMs, whenBusy }: RunConfig): boolean {
 }
 
 function purged(sessionId: string): UndertextError<'STALE_PLAN'> {
-  const why = 'the session was purged since'
+  const why = 'the session was purged in the meantime'
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
 }
 

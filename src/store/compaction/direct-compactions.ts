@@ -100,7 +100,7 @@ export function hideMessages(
     const missing = new Set(messageIds)
     const hide = run.view.rows.filter((row) => missing.delete(row.id))
     if (missing.size > 0) {
-      const why = 'they are hidden already'
+      const why = 'they are already hidden'
       throw new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [...missing] })
     }
     run.add({ kind: 'manual', hide, replace: [], requires: [], params: { ...params } })

@@ -231,7 +231,7 @@ export class Run {
     if (rows.length === 0) {
       throw new UndertextError('ILLEGAL_BOUNDARY', {
         sessionId,
-        why: 'nothing is visible in the range',
+        why: 'no message is visible in the range',
         messageIds: [],
       })
     }
@@ -375,7 +375,7 @@ export class Run {
       contentOf: ({ key }) => {
         // The most common mistake in a custom stage: without the error the row would just be empty.
         if (stage.reads === undefined)
-          throw this.#stageFailed(stage, 'contentOf needs the rows named by reads')
+          throw this.#stageFailed(stage, 'contentOf requires reads to name the rows')
         return originals.get(key) ?? []
       },
       shownOf: ({ key }) => shown.get(key) ?? originals.get(key) ?? [],

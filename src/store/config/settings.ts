@@ -37,7 +37,7 @@ export const SPEND_WINDOW_MS = 3_600_000
 const tokens = z.int().nonnegative()
 const placeholderSchema = z.custom<Exclude<Placeholder, string>>(
   (value) => typeof value === 'function',
-  'must be a text or a function',
+  'must be a string or a function',
 )
 
 const { maxOutputTokens, ...requestParts } = requestSchema.shape
@@ -165,7 +165,7 @@ const factShape = {
 /** All options of a compaction; each is optional. */
 export const compactionConfigSchema = z
   .strictObject({ ...given(compactionTable), ...factShape })
-  .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary needs a range')
+  .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary requires a range')
 
 /** The config of one compaction: what to compact and how. All fields are optional; the defaults are in docs/configuration.md. */
 export type CompactionConfig = z.input<typeof compactionConfigSchema>

@@ -149,14 +149,14 @@ export const providerCompactionSchema = z
   })
   .refine(({ answer, keepFrom }) => answer !== undefined || keepFrom === undefined, {
     path: ['keepFrom'],
-    message: 'belongs to an answer',
+    message: 'requires answer',
   })
   .refine(
     ({ answer, messageId, appliedEdits }) =>
       answer === undefined || (messageId === undefined && appliedEdits.length === 0),
     {
       path: ['answer'],
-      message: 'is recorded alone, without messageId and appliedEdits',
+      message: 'cannot be combined with messageId or appliedEdits',
     },
   )
 export const renderSchema = z.strictObject({

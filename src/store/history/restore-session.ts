@@ -143,12 +143,12 @@ class Restore {
   /** Ids were checked against the incarnation in the file; the incarnation here may differ. */
   #requireForeign(line: number, record: NumberedRecord['record'], { incarnation }: SessionRecord): void {
     if (record.type === 'message' && record.id?.startsWith(`${incarnation}:`) === true)
-      throw refused(line, 'id must not have the form of the session’s own')
+      throw refused(line, 'id must not have the form of the ids that undertext assigns in this session')
   }
 
   async #requireSound(importId: string): Promise<void> {
     const codes = await findingsOf(this.#storage, importId)
-    if (codes.length > 0) throw refused(this.#records.line, `verifySession finds ${codes.join(', ')} in it`)
+    if (codes.length > 0) throw refused(this.#records.line, `sessions.verify reports ${codes.join(', ')}`)
   }
 }
 
@@ -226,7 +226,7 @@ function twice(
 ): UndertextError<'HISTORY_REFUSED'> {
   const { incarnation } = head.session
   const line = rows.findLast(({ row }) => recordId(incarnation, row) === messageId)?.line ?? 0
-  return refused(line, 'there is a message of its id already')
+  return refused(line, 'a message with its id already exists')
 }
 
 type NumberedRow = RestoredRow & { readonly line: number }
@@ -299,7 +299,7 @@ class CheckedRecords {
       if (problem !== undefined) throw refused(this.#line, problem)
       yield record
     }
-    if (!this.#check.isDone) throw refused(this.#line, 'it ends before its end')
+    if (!this.#check.isDone) throw refused(this.#line, 'the end record is missing')
   }
 }
 

@@ -50,7 +50,7 @@ export async function answered<S extends z.ZodType, A extends RecallAnswer>(
     scope = await scopeNow(store, given, names)
   } catch (error) {
     if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
-    return problemAnswer(error.code, 'Nothing of this conversation is stored.')
+    return problemAnswer(error.code, 'No message of this conversation is stored.')
   }
   try {
     return await work(scope, check(schema, input, INPUT), maxTokens)

@@ -35,18 +35,18 @@ export const notesInput = z.strictObject({
   key: nameSchema
     .optional()
     .describe(
-      'remember: replaces the note of this key, such as "deploys". recall: only the note of this key.',
+      'remember: replaces the note with this key, such as "deploys". recall: only the note with this key.',
     ),
   about: z
     .enum(['session', 'owner'])
     .optional()
-    .describe('remember: "owner" for a note that holds in all sessions of this user. Default "session".'),
+    .describe('remember: "owner" for a note that applies to all sessions of this user. Default "session".'),
   noteId: nameSchema.optional().describe('forget: the id of the note. recall: only this note.'),
   cursor: z
     .string()
     .max(2_000)
     .optional()
-    .describe('recall: a cursor from an earlier answer, of the next notes or of the rest of a note.'),
+    .describe('recall: a cursor from an earlier answer, for the next notes or the rest of a note.'),
 })
 /** The input of `logNotes`. */
 export type LogNotesInput = z.input<typeof notesInput>
@@ -81,7 +81,7 @@ async function remember(scope: Scope, { text, key, about }: Given): Promise<Reca
   const { base, owner, store } = scope
   const isOwners = about === 'owner' || base === undefined
   if (isOwners && owner === undefined)
-    throw wrong('This session has no owner: remember the note about the session.')
+    throw wrong('This session has no owner: remember the note for the session.')
   const whose = isOwners ? { owner: owner! } : { session: base.id }
   const note = await store.notes.add(text, { ...whose, ...(key !== undefined && { key }), actor: MODEL })
   const answer = remarkAnswer(scope, { code: 'remembered', noteId: note.id })
@@ -93,7 +93,7 @@ async function forget(scope: Scope, { noteId }: Given): Promise<RecallAnswer> {
   if (noteId === undefined) throw wrong(`Pass the ${names.noteId} to forget: ${names.notes} lists the ids.`)
   const known = await notesOf(scope, { limit: MOST })
   if (!known.some(({ id }) => id === noteId))
-    throw wrong(`There is no such note in use. ${names.notes} lists the notes and their ids.`)
+    throw wrong(`No note with this id is in use. ${names.notes} lists the notes and their ids.`)
   await scope.store.notes.forget(noteId, { actor: MODEL })
   return remarkAnswer(scope, { code: 'forgotten' })
 }

@@ -57,7 +57,7 @@ const applyWhatReaches: MakeRoomPolicy = (preview, { upToPosition }) =>
     ? 'apply'
     : {
         refuse:
-          'It would not reach this share, because the newest messages are too large. Ask for a larger share.',
+          'Compaction would not reach this share, because the newest messages are too large. Ask for a larger share.',
       }
 
 /** The answer of `makeRoom`. */
@@ -172,7 +172,7 @@ async function planOf(
   const from = (stays?.anchor ?? 0) + 1
   const isShown = (row: StoredMessage): boolean => row.anchor <= upToPosition && !isKept(row)
   if (!rows.some((row) => row.anchor >= from && isShown(row))) {
-    if (stays === undefined) throw wrong(`All messages up to position ${upToPosition} are hidden already.`)
+    if (stays === undefined) throw wrong(`All messages up to position ${upToPosition} are already hidden.`)
     const after = `a position after ${Math.max(stays.anchor, upToPosition)}`
     throw wrong(
       `Position ${stays.anchor} stays, because ${whyKept(stays)}. Choose ${before === undefined ? '' : `${before.anchor}, or `}${after}.`,

@@ -103,15 +103,13 @@ export async function scopeNow(store: Store, given: RecallScope, names: Names = 
     ...{ store, base, searched, owner: whose, names, ...measures(store, base) },
     async sessionOf(id) {
       if (id === undefined || id === base?.id) {
-        if (base === undefined) throw wrong(`Name the session: take it from an answer of ${names.search}.`)
+        if (base === undefined) throw wrong(`Pass the session: take it from an answer of ${names.search}.`)
         return { session: base, scope }
       }
       const session = await findSession(store, id)
       // The same words as for a session that doesn't exist: a model learns nothing about others.
       if (session === undefined || !mayRead(session))
-        throw wrong(
-          `There is no such session among those that may be read. Take it from an answer of ${names.search}.`,
-        )
+        throw wrong(`No session with this id may be read. Take the id from an answer of ${names.search}.`)
       return { session, scope: base === undefined ? { ...scope, ...measures(store, session) } : scope }
     },
   }

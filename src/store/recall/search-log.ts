@@ -36,9 +36,9 @@ export const searchInput = z.strictObject({
     .min(1)
     .max(20_000)
     .describe(
-      'What you look for: a question or words that the text probably has: names, paths, numbers, error messages. Text in double quotes is a phrase.',
+      'What to look for: a question, or words that the text probably contains, such as names, paths, numbers, error messages. Text in double quotes is a phrase.',
     ),
-  session: nameSchema.optional().describe('Only this session. Default: all that may be read.'),
+  session: nameSchema.optional().describe('Only this session. Default: all sessions that may be read.'),
   hidden: z.boolean().optional().describe('true: only messages that a compaction hides.'),
   cursor: z
     .string()

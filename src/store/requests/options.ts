@@ -20,7 +20,7 @@ export type Prompt = string | NewMessage | readonly NewMessage[]
 
 /** The messages are checked by the caller, as in `append`. */
 const promptSchema = z
-  .custom<Prompt>((value) => value !== null, 'must be a text, a message or messages')
+  .custom<Prompt>((value) => value !== null, 'must be a string, a message or a list of messages')
   .transform((prompt) => taken(prompt))
 
 /** Checked as in `compactSession`, so that a mistake is reported at the first turn and not at the first run. */
@@ -73,7 +73,7 @@ const beforeShape = {
 function hasTurnNumber(options: { readonly injector?: unknown; readonly turnNumber?: unknown }): boolean {
   return options.injector === undefined || options.turnNumber !== undefined
 }
-const needsTurnNumber = { path: ['turnNumber'], message: 'is needed with an injector' }
+const needsTurnNumber = { path: ['turnNumber'], message: 'is required with an injector' }
 
 /** Options of `beforeTurn`. */
 export const beforeTurnSchema = z

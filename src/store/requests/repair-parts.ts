@@ -195,7 +195,7 @@ function withoutMedia(part: Part): string | undefined {
 }
 
 function mediaText(part: ImagePart | FilePart): string {
-  return replaceOdd(`${mediaWord(part).slice(0, -1)}: the provider refused it]`)
+  return replaceOdd(`${mediaWord(part).slice(0, -1)}: the provider rejected it]`)
 }
 
 /** The base64 beginnings of the formats that providers read. */
@@ -273,14 +273,14 @@ function simplest(part: Part): string | undefined {
 function withoutContent(part: Part): string | undefined {
   switch (part.type) {
     case 'text':
-      return part.text === '' ? '' : `[A text of ${part.text.length} characters: the provider refused it]`
+      return part.text === '' ? '' : `[A text of ${part.text.length} characters: the provider rejected it]`
     case 'tool-result':
-      return `[A result of ${outputText(part.output).length} characters: the provider refused it]`
+      return `[A result of ${outputText(part.output).length} characters: the provider rejected it]`
     case 'tool-call':
-      return `[A call of a tool: the provider refused it]`
+      return `[A tool call: the provider rejected it]`
     case 'image':
     case 'file':
-      return `[${part.type}: the provider refused it]`
+      return `[${part.type}: the provider rejected it]`
     default:
       return ''
   }

@@ -298,7 +298,7 @@ function planImported(
   if (kind === 'condense' && text.trim() === '') return { why: 'it has no summary' }
   if (kind === 'manual' && isEndOf(view, rows)) return rewound(view, rows, params, nextOrdinal)
   const hide = legalAmong(view, rows, kind === 'condense')
-  if (hide.length === 0) return { why: 'nothing that may be hidden is visible of what it covers' }
+  if (hide.length === 0) return { why: 'none of the messages that it covers is visible and may be hidden' }
   const rowsLeft = rows.length - hide.length
   if (kind !== 'condense') {
     const insert = text === '' || kind === 'manual' ? {} : { insert: insertOf(view, 'marker', text) }

@@ -180,8 +180,8 @@ class KnownBeginning {
   }
 
   async #known(event: MessageEvent, position: number, isSame: boolean): Promise<void> {
-    if (!isSame) throw this.#diverged(position, 'the message there says something else now')
-    if (this.#isPast) throw this.#diverged(position, 'a new message precedes it now')
+    if (!isSame) throw this.#diverged(position, 'the message there has changed')
+    if (this.#isPast) throw this.#diverged(position, 'a new message now precedes it')
     if (position > this.#last + 1) this.#gap ??= this.#last + 1
     this.#last = Math.max(this.#last, position)
     this.existing += 1
@@ -194,7 +194,8 @@ class KnownBeginning {
       throw new UndertextError('SESSION_EXISTS', { sessionId })
     if (!this.#isPast && this.#last < messageCount)
       throw this.#diverged(this.#last + 1, 'other messages were appended after the imported ones')
-    if (this.#gap !== undefined) throw this.#diverged(this.#gap, 'the message there is not in it any more')
+    if (this.#gap !== undefined)
+      throw this.#diverged(this.#gap, 'the import no longer contains the message there')
     this.#isPast = true
     this.fresh += 1
     await this.#writing?.take(event)

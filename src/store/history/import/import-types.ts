@@ -71,7 +71,7 @@ export type CompactionOutcome = {
    * message.
    */
   readonly rowsLeft?: number
-  /** Why the compaction was refused. */
+  /** Why the compaction was rejected. */
   readonly why?: string
 }
 
@@ -188,7 +188,7 @@ export async function* checkedEvents(
   for await (const event of list) {
     refuseAborted()
     if (!isObject(event) || typeof event.type !== 'string')
-      throw invalid('sessions.import: an event is no event')
+      throw invalid('sessions.import: an event must be an object with a type')
     if (event.type === 'message') {
       checkMessages([event.message], 'sessions.import: message')
       if (event.usage != null) check(importedUsageSchema, event.usage, 'sessions.import: usage')
