@@ -76,10 +76,10 @@ export interface Jobs {
    */
   enqueue(id: string, job: NewJob, hurry: boolean): Awaitable<{ readonly job: Job; readonly isNew: boolean }>
   /**
-   * Claims the session's open job if it is due or its holder has died; `undefined` if there is none. A job that was tried `mostAttempts`
+   * Claims the session's open job if it is due or its holder has died; `undefined` if there is none. A job that was tried `maxAttempts`
    * times is marked as failed instead.
    */
-  claim(id: string, claim: JobClaim, mostAttempts: number): Awaitable<ClaimedJob | undefined>
+  claim(id: string, claim: JobClaim, maxAttempts: number): Awaitable<ClaimedJob | undefined>
   /** Extends a claim; returns `false` if it is no longer held. */
   renew(id: string, jobId: string, claim: JobClaim): Awaitable<boolean>
   /** Ends an attempt; returns `false` if the claim is no longer held or the commit has ended the job. */

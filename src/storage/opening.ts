@@ -11,7 +11,7 @@ export function versionIn(row: readonly unknown[] | undefined): number {
   throw new UndertextError('STORE_CORRUPT', { detail: "its schema version isn't a number" })
 }
 
-export function refuseNewer(found: number, supported: number): void {
+export function rejectNewer(found: number, supported: number): void {
   if (found > supported) throw new UndertextError('STORE_TOO_NEW', { found, supported })
 }
 
@@ -26,7 +26,7 @@ export function notAStore(location: string, detail: string, advice?: 'ADOPT'): U
 }
 
 /** Throws `NOT_A_STORE` if triggers of the migrations are missing or changed. */
-export function refuseUnguarded(
+export function rejectUnguarded(
   location: string,
   { missing, changed, disabled = [] }: GuardProblems & { readonly disabled?: readonly string[] },
 ): void {

@@ -156,7 +156,7 @@ export async function listNotes(context: StoreContext, options: ListNotesOptions
 }
 
 /** Maximum number of notes that `all` reads for a session or an owner, including current ones. */
-const MOST_NOTES = 10_000
+const MAX_NOTES = 10_000
 
 /** Newest first. */
 async function readNotes(
@@ -166,7 +166,7 @@ async function readNotes(
 ): Promise<Note[]> {
   const config = 'session' in scope ? (await storage.session(scope.session))?.config : undefined
   const { maxNotes } = configuration.ofSession(config).settings
-  return storage.notes.list(scope, { limit: all ? MOST_NOTES : maxNotes, all, key })
+  return storage.notes.list(scope, { limit: all ? MAX_NOTES : maxNotes, all, key })
 }
 
 /**

@@ -209,7 +209,7 @@ async function layersOf(options: CheckedOptions): Promise<Layer[]> {
   const layers: Layer[] = [{ source: 'store', values: storeLayer(options, config) }]
   if (env !== false) {
     layers.push({ source: 'environment', values: readEnvironment(env) })
-    refuseUnknown(unknownVariables(env), options.env !== undefined)
+    rejectUnknown(unknownVariables(env), options.env !== undefined)
   }
   const fromVariable = env === false ? undefined : env[FILE_VARIABLE] || undefined
   const path = options.configFile ?? fromVariable
@@ -227,7 +227,7 @@ const warned = new Set<string>()
  * A variable with our prefix that nothing reads is a mistake. In an `env` passed by the caller it is an error; in the process's
  * environment, which other programs may have set, it causes one warning.
  */
-function refuseUnknown(names: readonly string[], isHandedIn: boolean): void {
+function rejectUnknown(names: readonly string[], isHandedIn: boolean): void {
   if (names.length > 0 && isHandedIn) throw invalid(`openStore: env: ${names[0]} isn't a setting`)
   for (const name of names) {
     if (warned.has(name)) continue

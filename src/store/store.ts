@@ -381,7 +381,7 @@ export class Store<S extends Storage = Storage> {
   async prepareRequest(sessionId: string, options: PrepareRequestOptions = {}): Promise<PreparedRequest> {
     const id = checkId(sessionId)
     const checked = check(prepareSchema, options, 'prepareRequest')
-    this.#services.compactor.refuseReentry(id)
+    this.#services.compactor.rejectReentry(id)
     return prepareRequest(this.#services, id, checked, checkPrompt(checked))
   }
 
@@ -426,7 +426,7 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     if (typeof call !== 'function') throw invalid('withOverflowRecovery: call must be a function')
     const checked = check(prepareSchema, options, 'withOverflowRecovery')
-    this.#services.compactor.refuseReentry(id)
+    this.#services.compactor.rejectReentry(id)
     return withRecovery(this.#services, id, call, checked, checkPrompt(checked))
   }
 

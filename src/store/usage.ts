@@ -50,7 +50,7 @@ export async function recordUsage(
       }
     : undefined
   const { result } = await report(context, session, tokens, usage, {
-    wentThrough: true,
+    wasAccepted: true,
     limit: undefined,
     billed,
     request: requestOf(billed),
@@ -84,7 +84,7 @@ export async function recordOverflow(
     const lowest = limit && { ...limit, tokens: await context.storage.learnLimit(key, model, limit) }
     return overflowResult(reading, lowest)
   }
-  const refused = { wentThrough: false, limit, billed: undefined }
+  const refused = { wasAccepted: false, limit, billed: undefined }
   const { result, learned } = await report(context, session, size, { ...request, provider }, refused)
   const lowest = limit && { ...limit, tokens: Math.min(learned[limit.kind] ?? limit.tokens, limit.tokens) }
   return overflowResult(reading, lowest, result)
@@ -95,7 +95,7 @@ async function report(
   session: Session,
   tokens: number,
   request: CheckedOverflow,
-  outcome: Pick<UsageReport, 'wentThrough' | 'limit' | 'billed' | 'request'>,
+  outcome: Pick<UsageReport, 'wasAccepted' | 'limit' | 'billed' | 'request'>,
 ): Promise<{ readonly result: UsageResult; readonly learned: LearnedTokens }> {
   const { id, estimator } = session
   const chosen = context.modelFor(session, request.provider, request.model)
@@ -169,7 +169,7 @@ export function usageResult(report: UsageReport, outcome: UsageOutcome, estimato
   const { provider, model, tokens } = report
   const { recorded, before, after, estimate, requestId } = outcome
   // The size in an error doesn't belong to a successful request.
-  const warning = report.wentThrough ? warningOf(report, outcome) : undefined
+  const warning = report.wasAccepted ? warningOf(report, outcome) : undefined
   const calibration = after.calibration ?? NO_CALIBRATION
   return {
     recorded,

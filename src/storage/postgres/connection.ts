@@ -30,7 +30,7 @@ export type PostgresOptions = {
 
 const KEPT_ADDRESSES = 10_000
 /** The maximum number of statements sent before an answer is awaited. */
-const MOST_SENT = 256
+const MAX_PIPELINED = 256
 
 /** A database: a pool of connections, and the state that they share. */
 export class PostgresDatabase {
@@ -128,7 +128,7 @@ export class PostgresSql implements Sql {
     const scope = this.#current()
     const answer = this.#run(text, values, true)
     // Outside of a transaction, its failure would not make a later step fail.
-    if (scope.kind !== 'write' || ++scope.sent % MOST_SENT === 0) yield answer
+    if (scope.kind !== 'write' || ++scope.sent % MAX_PIPELINED === 0) yield answer
   }
 
   change(text: string, ...values: unknown[]): Step<number> {
@@ -387,7 +387,7 @@ export class PostgresSql implements Sql {
     if (failure.isPassing || failure.isRefused || !scope.hasConnected) return undefined
     if (!failure.isLost) throw failure.error
     // If the row lacks the token, the statement may still reach the server, so a retry might store the messages twice.
-    const { rows } = (await this.#askAnew(verb, (anew) =>
+    const { rows } = (await this.#askOnNewConnection(verb, (anew) =>
       this.#ask(anew, LOCK_LAST, [address.family, address.number]),
     )) ?? { rows: [] }
     const [lastWrite, ...result] = rows[0] ?? []
@@ -396,7 +396,7 @@ export class PostgresSql implements Sql {
   }
 
   /** Asks on new connections until one answers, which includes waiting for the end of a lost transaction. */
-  async #askAnew<T>(verb: string, ask: (scope: Scope) => Promise<T>): Promise<T | undefined> {
+  async #askOnNewConnection<T>(verb: string, ask: (scope: Scope) => Promise<T>): Promise<T | undefined> {
     const deadline = this.#deadline()
     for (let attempt = 0; ; attempt++) {
       const scope = scopeOf('write', verb)
@@ -444,7 +444,7 @@ export class PostgresSql implements Sql {
   async #outcome({ verb, entered: [entered] }: Scope, token: string): Promise<Outcome> {
     if (entered === undefined) return 'unknown'
     const { family, number, id, before, isForgotten } = entered
-    const outcome = await this.#askAnew(verb, async (scope): Promise<Outcome> => {
+    const outcome = await this.#askOnNewConnection(verb, async (scope): Promise<Outcome> => {
       // The lost transaction may still be running. Both statements wait for its end, because it holds the name or the row.
       if (before === undefined)
         await this.#ask(scope, `${INSERT_NAME} on conflict do nothing`, [id, family, number])

@@ -58,11 +58,11 @@ export function isStalePlan(error: unknown): boolean {
 /** Returns whether the connection was lost: true unless the server answered or a value was invalid. */
 function isLost(code: string | undefined, error: unknown): boolean {
   if (isUndertextError(error) || error instanceof RangeError) return false
-  return code === undefined || !isServers(code) || LOST.test(code)
+  return code === undefined || !isServerCode(code) || LOST.test(code)
 }
 
 /** Returns whether a code is the server's; codes of the operating system begin with an E. */
-function isServers(code: string): boolean {
+function isServerCode(code: string): boolean {
   return /^(?!E)[0-9A-Z]{5}$/.test(code)
 }
 
@@ -104,7 +104,7 @@ function errorOf(
     const isPassword = /password|SASL/.test(message)
     return unavailable(isPassword ? wrongCredentials(name) : `the driver failed (${name}).`)
   }
-  if (!isServers(code)) return unavailable(systemDetail(code))
+  if (!isServerCode(code)) return unavailable(systemDetail(code))
 
   if (isTaken || /^(?:40001|40P01|55P03)$/.test(code)) return new UndertextError('STORE_BUSY', { waitedMs })
   if (code === NO_CONNECTION_FREE)

@@ -1,5 +1,5 @@
 import { invalid, UndertextError } from '../../core/errors.ts'
-import { notAStore, outdated, refuseNewer, refuseUnguarded, versionIn, warnOfForeign } from '../opening.ts'
+import { notAStore, outdated, rejectNewer, rejectUnguarded, versionIn, warnOfForeign } from '../opening.ts'
 import { beginChanges, distribute, hasCitus, tablesOf } from './citus.ts'
 import { guardReport } from './guards.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -55,7 +55,7 @@ export async function migrate(driver: PostgresDriver, options: MigrateOptions): 
   let isDone = false
   try {
     const found = await schemaVersion(place)
-    refuseNewer(found, supported())
+    rejectNewer(found, supported())
     if (found < supported() && readonly) throw outdated(location, found, supported())
     if (found < supported()) await bringUp(place, adopt)
     await checkGuards(place)
@@ -75,7 +75,7 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
   try {
     await run('select pg_advisory_xact_lock($1)', LOCK)
     const locked = await schemaVersion(place)
-    refuseNewer(locked, supported())
+    rejectNewer(locked, supported())
     const citus = (await hasCitus(connection)) ? await tablesOf(connection, schema) : undefined
     const isDistributed = citus !== undefined && citus.distributed.length > 0
     if (locked === 0 && isDistributed)
@@ -85,7 +85,7 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
       )
     // A schema that was created without Citus isn't distributed here: moving its rows takes long, so the administrator decides when.
     const isCluster = isDistributed || (citus !== undefined && locked === 0)
-    if (locked === 0 && !adopt) await refuseOthers(place)
+    if (locked === 0 && !adopt) await rejectForeignTables(place)
     if (locked < supported()) {
       // Not "if not exists", which needs the right to create in the database even if the schema exists.
       const { count } = await run('select 1 from pg_catalog.pg_namespace where nspname = $1', schema)
@@ -130,7 +130,7 @@ export async function schemaVersion({
   return versionIn(row)
 }
 
-async function refuseOthers(place: Place): Promise<void> {
+async function rejectForeignTables(place: Place): Promise<void> {
   if (!(await hasTables(place))) return
   const detail = `its schema ${JSON.stringify(place.schema)} has tables of another program.`
   throw notAStore(place.location, detail, 'ADOPT')
@@ -170,6 +170,6 @@ function translated(error: unknown, place: Place): unknown {
 
 async function checkGuards(place: Place): Promise<void> {
   const { kind, problems } = await guardReport(place.connection, place.schema)
-  if (kind === 'none') refuseUnguarded(place.location, problems)
+  if (kind === 'none') rejectUnguarded(place.location, problems)
   else warnOfForeign(place.location, problems)
 }

@@ -160,7 +160,7 @@ export const commitRun = writing(
     // These reads don't depend on what is written, so they are started before anything is awaited.
     const planned = begun(requirePlanned(sql, snapshot))
     const holding = begun(leaseOfId(sql, sessionId))
-    const noting = begun(notedNumbers(sql, run.steps))
+    const noting = begun(attemptNumbers(sql, run.steps))
     const session = yield* planned
     const held = yield* holding
     if (lease !== undefined && held?.runId !== lease.runId)
@@ -200,7 +200,7 @@ export const commitRun = writing(
 )
 
 /** Returns the numbers of the steps that were recorded when their summaries were requested. */
-function* notedNumbers(sql: Sql, steps: readonly CommitStep[]): Work<ReadonlyMap<string, number>> {
+function* attemptNumbers(sql: Sql, steps: readonly CommitStep[]): Work<ReadonlyMap<string, number>> {
   const rows = yield* sql.all(
     'select id, no from undertext_compactions where {family} id in (select value from {texts ?} k)',
     JSON.stringify(steps.map(({ id }) => id)),

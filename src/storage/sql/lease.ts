@@ -47,7 +47,7 @@ export function liveRun(sql: Sql, lease: Lease | undefined): string | undefined 
 }
 
 /** Like `expireDead`, in its own transaction, if there are such attempts. */
-export function* endDead(sql: Sql, verb: string, id: string): Work<void> {
+export function* expireDeadInTransaction(sql: Sql, verb: string, id: string): Work<void> {
   const no = yield* sql.outside(verb, function* () {
     const session = yield* readSession(sql, id)
     return session !== undefined && (yield* hasRunning(sql, session.no)) ? session.no : undefined
@@ -77,7 +77,7 @@ export function* expireAllDead(sql: Sql): Work<void> {
 export function* leaseInTheWay(sql: Sql, id: string): Work<Lease | undefined> {
   const lease = yield* sql.outside('compactSession', () => leaseOfId(sql, id))
   if (lease === undefined || !isAlive(sql, lease)) {
-    yield* endDead(sql, 'compactSession', id)
+    yield* expireDeadInTransaction(sql, 'compactSession', id)
     return undefined
   }
   if (expiresTooLate(sql, lease)) yield* sql.write('compactSession', () => shorten(sql, id, lease))

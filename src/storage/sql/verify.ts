@@ -16,7 +16,7 @@ import { writeAudit } from './audit.ts'
 import { SIZE_COLUMNS, sizeColumns } from './columns.ts'
 import { loadCompactions, type StoredCompaction } from './compactions.ts'
 import { blobPlaces } from './content-codec.ts'
-import { endDead } from './lease.ts'
+import { expireDeadInTransaction } from './lease.ts'
 import {
   countAll,
   type Recounted,
@@ -78,7 +78,7 @@ export function* verifySession(
     return { findings, repaired: true }
   }
   // Attempts whose process has died are first marked as expired.
-  if (!sql.readonly) yield* endDead(sql, 'sessions.verify', id)
+  if (!sql.readonly) yield* expireDeadInTransaction(sql, 'sessions.verify', id)
   return repair ? yield* sql.write('sessions.verify', check) : yield* sql.read('sessions.verify', check)
 }
 
@@ -326,7 +326,7 @@ class Check {
     const expected = sizeColumns(shownSizes)
     if (!isDeepStrictEqual(row.sizes, expected))
       this.#report('SIZE_DRIFT', `sizes are ${row.sizes.join(' ')}; expected ${expected.join(' ')}`, row.id)
-    if (replacements.some(({ isRight }) => !isRight))
+    if (replacements.some(({ isCorrect }) => !isCorrect))
       this.#report('SIZE_DRIFT', 'the savings of its replacements are wrong', row.id)
     if (row.tools !== encodeTools(index))
       this.#report('INDEX_DRIFT', 'the index of its calls and results is wrong', row.id)

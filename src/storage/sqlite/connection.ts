@@ -199,13 +199,13 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     }
     const written = isPatient
       ? this.#inTransaction('begin immediate', verb, checked)
-      : this.#impatiently(verb, checked)
+      : this.#withoutWaiting(verb, checked)
     this.residue.retry?.()
     return written
   }
 
   /** Runs a write transaction that doesn't wait for the lock of another connection, and then restores the driver's timeout. */
-  #impatiently<T>(verb: string, work: () => T): T {
+  #withoutWaiting<T>(verb: string, work: () => T): T {
     const before = this.readPragma('busy_timeout')
     this.pragma('busy_timeout = 0')
     try {

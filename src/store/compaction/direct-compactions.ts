@@ -314,8 +314,8 @@ async function planRequested(
 }
 
 function isOf({ kind, params, status }: Compaction, { row, part }: BlockPlace): boolean {
-  const wasMade = status === 'active' || status === 'undone'
-  return kind === 'provider' && wasMade && params.messageId === row.id && params.part === part
+  const wasInForce = status === 'active' || status === 'undone'
+  return kind === 'provider' && wasInForce && params.messageId === row.id && params.part === part
 }
 
 /** Returns the block of a message, or the newest one in the view. */

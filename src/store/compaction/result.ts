@@ -283,10 +283,10 @@ function writerOf({ summarizer, model, usage, cost }: SummaryRecord) {
 
 /** Returns why a planned run changes nothing; `undefined` if it changes something. */
 function idleReason(planned: PlannedRun): IdleReason | undefined {
-  const { steps, failed, heldBack, snapshot, settings } = planned
+  const { steps, failed, isHeldBack, snapshot, settings } = planned
   if (steps.length > 0) return undefined
   if (failed.length > 0) return 'SUMMARY_FAILED'
-  if (heldBack === true) return 'SAVES_TOO_LITTLE'
+  if (isHeldBack === true) return 'SAVES_TOO_LITTLE'
   const isDue = isMediaDue(mediaIn(snapshot.view, settings), settings.media)
   return snapshot.view.tokens <= settings.targetTokens && !isDue ? 'NOTHING_TO_COMPACT' : 'NO_PROGRESS'
 }

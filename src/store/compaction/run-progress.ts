@@ -176,7 +176,7 @@ function fallbackOf({ steps, failed }: PlannedRun): string | undefined {
 
 /** Returns the failed attempts to record: a model that wasn't called cost nothing. */
 export function recordedAttempts(failed: readonly FailedAttempt[]): readonly FailedAttempt[] {
-  return failed.filter(({ wasAsked }) => wasAsked !== false)
+  return failed.filter(({ wasCalled }) => wasCalled !== false)
 }
 
 /** The summaries that one run requests. Each is recorded before the model is called, and closed whatever happens. */

@@ -103,7 +103,7 @@ export type PlannedRun = {
   /** Present if the model checks what precedes its reasoning and the run changes something. */
   readonly invalidatedReasoning?: InvalidatedReasoning | undefined
   /** The run would save less than its minimum, so its plans were dropped. */
-  readonly heldBack?: true
+  readonly isHeldBack?: true
 }
 
 /** Returns the run without its plans and their texts; failed summaries are kept. */
@@ -116,7 +116,7 @@ export function withoutSteps(planned: PlannedRun): PlannedRun {
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
 
 /** How often the extractive summarizer is asked for a shorter summary if its first ends above the target. */
-const MOST_SHORTENED = 3
+const MAX_SHORTENINGS = 3
 
 /** Number of rows whose contents are read at once. */
 export const PAGE_ROWS = 500
@@ -546,8 +546,8 @@ export class Run {
     await recorded
     if ('error' in asked) {
       this.#throwIfAborted()
-      const wasAsked = recorded !== undefined || !summarizer.usesModel
-      this.#fail(id, 'failed', asked.error, asked.record, wasAsked)
+      const wasCalled = recorded !== undefined || !summarizer.usesModel
+      this.#fail(id, 'failed', asked.error, asked.record, wasCalled)
       return 'failed'
     }
     // Only the extractive summarizer is asked again: a model's summary is paid for once, and the rows that it replaces are recorded before
@@ -589,7 +589,7 @@ export class Run {
     const size = this.#view.tokensOfRow({ sizes })
     const over = this.#view.tokens - task.tokens + size - task.fillTokens
     if (over <= 0) return shortened > 0 ? undefined : withoutSpareRows(this.#view, task, size)
-    if (shortened >= MOST_SHORTENED) return undefined
+    if (shortened >= MAX_SHORTENINGS) return undefined
     const maxTokens = Math.floor((task.maxTokens * (size - over)) / size) - 1
     return maxTokens < task.maxTokens / 2 ? undefined : { ...task, maxTokens }
   }
@@ -661,16 +661,16 @@ export class Run {
     return true
   }
 
-  /** Records a rejected summary. `wasAsked`: false if the model wasn't called. */
+  /** Records a rejected summary. `wasCalled`: false if the model wasn't called. */
   #fail(
     id: string,
     status: FailedAttempt['status'],
     error: string,
     summary: SummaryRecord,
-    wasAsked = true,
+    wasCalled = true,
   ): void {
     const { tokens } = this.#view
-    this.#failed.push({ ...(!wasAsked && { wasAsked }), id, status, error, tokens, summary })
+    this.#failed.push({ ...(!wasCalled && { wasCalled }), id, status, error, tokens, summary })
   }
 
   #throwIfAborted(): void {

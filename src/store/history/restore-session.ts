@@ -15,7 +15,7 @@ import {
 } from '../../storage/records/records.ts'
 import type { RestoredRow, Restoring, Session, SessionFields, Storage } from '../../storage/storage.ts'
 import { exportedRows } from './export-session.ts'
-import { Batch, discardDead, MOST_TOGETHER, othersFirst, staged } from './import/staging.ts'
+import { BATCH_SIZE, Batch, discardAbandoned, othersFirst, staged } from './import/staging.ts'
 import { namesWithin, ownNames, Renaming } from './renamed.ts'
 
 export const restoreSchema = z.strictObject({
@@ -113,7 +113,7 @@ class Restore {
 
   /** Writes the history as a session that is invisible until it is complete and verified. */
   async write(given: HistoryHead): Promise<void> {
-    await discardDead(this.#storage)
+    await discardAbandoned(this.#storage)
     const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
     // Under another id, always use other ids: the first may be restored at the same time, with ids that aren't visible yet.
     const isOther = this.#sessionId !== given.session.id
@@ -189,13 +189,13 @@ export async function writeHistory(
   }
   await flush()
   const undoneWith: number[] = []
-  for (let at = 0; at < audit.length; at += MOST_TOGETHER) {
-    for (const no of await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER)))
+  for (let at = 0; at < audit.length; at += BATCH_SIZE) {
+    for (const no of await histories.writeAudit(restoring, audit.slice(at, at + BATCH_SIZE)))
       undoneWith.push(no)
     await othersFirst()
   }
-  for (let at = 0; at < compactions.length; at += MOST_TOGETHER) {
-    await histories.writeCompactions(restoring, at, compactions.slice(at, at + MOST_TOGETHER), undoneWith)
+  for (let at = 0; at < compactions.length; at += BATCH_SIZE) {
+    await histories.writeCompactions(restoring, at, compactions.slice(at, at + BATCH_SIZE), undoneWith)
     await othersFirst()
   }
   await histories.settle(restoring)
@@ -208,10 +208,10 @@ export async function findingsOf(storage: Storage, id: string): Promise<string[]
   return [...new Set(findings.filter(isOfSession).map(({ code }) => code))].sort()
 }
 
-const OF_THE_STORE: readonly Finding['code'][] = ['GUARD_MISSING', 'GUARD_CHANGED', 'FOREIGN_TRIGGER']
+const STORE_FINDINGS: readonly Finding['code'][] = ['GUARD_MISSING', 'GUARD_CHANGED', 'FOREIGN_TRIGGER']
 
 function isOfSession({ code }: Finding): boolean {
-  return !OF_THE_STORE.includes(code)
+  return !STORE_FINDINGS.includes(code)
 }
 
 export function sessionFields({ session }: HistoryHead): SessionFields {

@@ -13,7 +13,7 @@ import {
   cursorPlace,
   FRAME_TOKENS,
   headWithin,
-  LEAST_PIECE,
+  MIN_PIECE_TOKENS,
   placeOf,
   remarkAnswer,
   wordlessAnswer,
@@ -91,14 +91,14 @@ async function remember(scope: Scope, { text, key, about }: Given): Promise<Reca
 async function forget(scope: Scope, { noteId }: Given): Promise<RecallAnswer> {
   const { names } = scope
   if (noteId === undefined) throw wrong(`Pass the ${names.noteId} to forget: ${names.notes} lists the ids.`)
-  const known = await notesOf(scope, { limit: MOST })
+  const known = await notesOf(scope, { limit: MAX_LISTED_NOTES })
   if (!known.some(({ id }) => id === noteId))
     throw wrong(`No note with this id is in use. ${names.notes} lists the notes and their ids.`)
   await scope.store.notes.forget(noteId, { actor: MODEL })
   return remarkAnswer(scope, { code: 'forgotten' })
 }
 
-const MOST = 1_000
+const MAX_LISTED_NOTES = 1_000
 
 async function notesOf(
   { store, base, owner }: Scope,
@@ -124,7 +124,7 @@ async function recall(
 ): Promise<RecallAnswer> {
   const [place, offset = 0] = cursor === undefined ? [0] : placeOf(notesCursor, cursor)
   const [id, after] = typeof place === 'string' ? [place, 0] : [noteId, place]
-  const all = await notesOf(scope, { query, key, limit: MOST })
+  const all = await notesOf(scope, { query, key, limit: MAX_LISTED_NOTES })
   const isSought = query !== undefined && query.trim() !== '' && id === undefined
   const wordless = isSought ? wordlessAnswer(scope, query) : undefined
   if (wordless !== undefined) return { ...wordless, notes: [] }
@@ -132,9 +132,9 @@ async function recall(
   const notes: RecalledNoteText[] = []
   let left = maxTokens - FRAME_TOKENS
   for (const note of found) {
-    if (left < LEAST_PIECE && notes.length > 0) break
+    if (left < MIN_PIECE_TOKENS && notes.length > 0) break
     const from = cursorPlace(note.text, offset)
-    const head = headWithin(scope, note.text.slice(from), Math.max(LEAST_PIECE, left - NOTE_TOKENS))
+    const head = headWithin(scope, note.text.slice(from), Math.max(MIN_PIECE_TOKENS, left - NOTE_TOKENS))
     left -= scope.tokensOf(head) + NOTE_TOKENS
     notes.push(shownNote(note, head, from))
   }

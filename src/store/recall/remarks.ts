@@ -27,7 +27,7 @@ export const TOOL_NAMES: Names = {
   noteId: 'noteId',
 }
 
-const MOST_WORDS = 8
+const MAX_WORDS = 8
 
 /** Each remark with its sentence. Sentences contain only our own words. */
 const SENTENCES = {
@@ -51,7 +51,7 @@ const SENTENCES = {
   incomplete: () => "Rows that aren't indexed yet weren't searched.",
   around: (_: object, { read }: Names) => `For the context of a message, use ${read} with its position.`,
   wordless: ({ leftOut }: { leftOut: readonly string[] }) => {
-    const named = `${leftOut.slice(0, MOST_WORDS).join(', ')}${leftOut.length > MOST_WORDS ? ', …' : ''}`
+    const named = `${leftOut.slice(0, MAX_WORDS).join(', ')}${leftOut.length > MAX_WORDS ? ', …' : ''}`
     const why =
       leftOut.length === 0
         ? 'This query has no word that can be searched for.'
@@ -101,11 +101,11 @@ export function badCursor(): never {
 }
 
 /** Maximum length of the description of a mistake, UTF-16 units. */
-const MOST_UNITS = 600
+const MAX_MISTAKE_LENGTH = 600
 
 /** Returns what a model should do after an error; `undefined` if the error isn't the model's mistake. */
 export function sentenceOf(error: unknown, { search, session, notes }: Names): string | undefined {
-  if (isUndertextError(error, 'INVALID_INPUT')) return headOf(error.facts.problems, MOST_UNITS)
+  if (isUndertextError(error, 'INVALID_INPUT')) return headOf(error.facts.problems, MAX_MISTAKE_LENGTH)
   if (isUndertextError(error, 'SESSION_NOT_FOUND'))
     return `This session doesn't exist, or it was purged. Repeat the call without \`${session}\`.`
   if (isUndertextError(error, 'MESSAGE_NOT_FOUND'))

@@ -9,9 +9,9 @@ import { contextOf, type Store } from '../store.ts'
 import { type Names, TOOL_NAMES, wrong } from './remarks.ts'
 
 /** The default tokens of an answer, and the minimum and maximum that may be chosen. */
-const [DEFAULT_MAX_TOKENS, LEAST_MAX_TOKENS, MOST_MAX_TOKENS] = [2_000, 300, 200_000]
+const [DEFAULT_MAX_TOKENS, MIN_MAX_TOKENS, MAX_MAX_TOKENS] = [2_000, 300, 200_000]
 /** Maximum number of sessions in a list, each of which is searched. */
-const MOST_SESSIONS = 20
+const MAX_SESSIONS = 20
 
 const scopeSchema = z.union([
   nameSchema,
@@ -24,7 +24,7 @@ const scopeSchema = z.union([
        * sessions of the store.
        */
       sessions: z
-        .union([z.enum(['owner', 'all']), z.array(nameSchema).max(MOST_SESSIONS).readonly()])
+        .union([z.enum(['owner', 'all']), z.array(nameSchema).max(MAX_SESSIONS).readonly()])
         .optional(),
       /** Without a session: all sessions of this owner may be read. */
       owner: ownerOption,
@@ -44,7 +44,7 @@ export type RecallScope = z.input<typeof scopeSchema>
 
 export const boundsSchema = z.strictObject({
   /** Maximum tokens per answer, by the session's estimator. */
-  maxTokens: z.int().min(LEAST_MAX_TOKENS).max(MOST_MAX_TOKENS).default(DEFAULT_MAX_TOKENS),
+  maxTokens: z.int().min(MIN_MAX_TOKENS).max(MAX_MAX_TOKENS).default(DEFAULT_MAX_TOKENS),
 })
 /** The bounds of an answer. */
 export type RecallBounds = z.input<typeof boundsSchema>
