@@ -398,7 +398,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
       list.pop()
       return list.length - 1
     },
-    /ends/,
+    /end record is missing/,
   ],
   'something behind the end': [
     (list) => {

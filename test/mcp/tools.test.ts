@@ -622,7 +622,7 @@ describe('errors', () => {
       [
         'forget_note',
         { session_id: 'talk', note_id: 'none' },
-        /^INVALID_INPUT: There is no such note in use\. recall_notes lists the notes and their ids\.$/,
+        /^INVALID_INPUT: No note with this id is in use\. recall_notes lists the notes and their ids\.$/,
       ],
       ['remember_note', { session_id: 'talk', text: 'x'.repeat(20_001) }, /^INVALID_INPUT: text: /],
       [

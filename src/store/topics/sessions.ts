@@ -41,7 +41,7 @@ const listSchema = z.strictObject({
   after: z
     .union(
       [nameSchema, z.object({ id: nameSchema, newestAt: z.int() })],
-      'must be a session of listSessions, or its id',
+      'must be a session of sessions.list, or its id',
     )
     .transform((given) => (typeof given === 'string' ? { id: given } : given))
     .optional(),
