@@ -9,7 +9,6 @@ import {
   applyPlan,
   bareCondensePlan,
   COMPACTION_STAGES,
-  type CompactionStage,
   type Plan,
   type PlannedInsert,
   type PlannedReplacement,
@@ -18,7 +17,6 @@ import { firstChange, type InvalidatedReasoning } from '../../core/model/reasoni
 import type { View } from '../../core/model/view.ts'
 import type { ViewRow } from '../../core/model/view-row.ts'
 import { prune } from '../../core/stages/clear-tool-outputs.ts'
-import { cut } from '../../core/stages/cut.ts'
 import { deduplicate } from '../../core/stages/deduplicate.ts'
 import { latestPart } from '../../core/stages/latest-part.ts'
 import {
@@ -93,7 +91,6 @@ export type PlannedRun = {
   readonly settings: RunSettings
   readonly steps: readonly CommitStep[]
   readonly failed: readonly FailedAttempt[]
-  readonly stagesUsed: readonly CompactionStage[]
   readonly after: View
   readonly pending: readonly PendingSummary[]
   /** The summarizers' own texts, by compaction id: the inserted rows also contain notes and the digest. */
@@ -109,7 +106,7 @@ export type PlannedRun = {
 /** Returns the run without its plans and their texts; failed summaries are kept. */
 export function withoutSteps(planned: PlannedRun): PlannedRun {
   const { view } = planned.snapshot
-  return { ...planned, steps: [], stagesUsed: [], pending: [], ownTexts: new Map(), after: view }
+  return { ...planned, steps: [], pending: [], ownTexts: new Map(), after: view }
 }
 
 /** The part of a storage that planning reads, besides the snapshot. */
@@ -136,13 +133,6 @@ export type SummaryListener = {
 
 /** `failed`: an error that another request wouldn't change. */
 type Outcome = 'accepted' | 'failed' | AnswerProblem
-
-type SummaryFacts = {
-  /** The plan of the stage that wrote it. */
-  readonly plan?: Plan | undefined
-  /** The summarizer or model that this one replaces. */
-  readonly insteadOf?: string | undefined
-}
 
 /** The input from which a run is planned. */
 export type RunInput = {
@@ -171,7 +161,6 @@ export class Run {
   readonly #failed: FailedAttempt[] = []
   readonly #pending: PendingSummary[] = []
   readonly #ownTexts = new Map<string, string>()
-  readonly #used = new Set<CompactionStage>()
   /** The stages after the current one and their budgets: their summaries may be placed before the rows that the current one hides. */
   #toCome: readonly { readonly stages: readonly Stage[]; readonly budget: number }[] = []
 
@@ -192,7 +181,6 @@ export class Run {
       settings,
       steps: this.#steps,
       failed: this.#failed,
-      stagesUsed: [...this.#used],
       after: this.#view,
       pending: this.#pending,
       ownTexts: this.#ownTexts,
@@ -243,12 +231,8 @@ export class Run {
       maxTokens: Math.max(1, Math.min(this.#in.settings.stages.summaryMaxTokens, Math.floor(tokens / 2))),
     }
     const { summary } = this.#in.config
-    if (summary === undefined) {
-      if (await this.#condense(task)) this.#used.add('summarize')
-      return
-    }
-    const written = await this.#givenSummary(summary, rows)
-    if (this.#accept(task, written, 'given')) this.#used.add('summarize')
+    if (summary === undefined) await this.#condense(task)
+    else this.#judge(uuidv7(), task, await this.#givenSummary(summary, rows), { summarizer: 'given' })
   }
 
   async #givenSummary(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
@@ -271,10 +255,7 @@ export class Run {
     if (plan.insert?.kind === 'summary') return this.#addSummary(plan, stage)
     const isWhole = !this.#leavesHole(plan, stage)
     const lawful = isWhole ? plan : this.#beforeSummary(plan)
-    if (lawful !== undefined) {
-      this.#add(lawful, uuidv7())
-      this.#used.add(stage === cut ? 'truncate' : stage.name)
-    }
+    if (lawful !== undefined) this.#add(lawful, uuidv7())
     if (!isWhole) await this.#summarizeFurther(budget)
   }
 
@@ -333,10 +314,7 @@ export class Run {
     if (this.#view.tokens <= Math.min(budget * (1 + tolerance), limitTokens)) return
     const target = Math.min(budget, limitTokens)
     const insteadOf = summarizer?.usesModel === true ? summarizer.name : undefined
-    const condense = async (tasks: readonly SummaryTask[]): Promise<void> => {
-      for (const task of tasks) if (await this.#condenseOffline(task, insteadOf)) this.#used.add('summarize')
-    }
-    await condense(planFurtherSummaries(this.#view, target, stages.summaryMaxTokens))
+    await this.#condenseOffline(planFurtherSummaries(this.#view, target, stages.summaryMaxTokens), insteadOf)
     if (this.#view.tokens <= limitTokens) return
     // The request must fit: one summary of everything, including earlier summaries.
     const settings = { ...stages, keepRecentTokens: undefined, keepRecentRatio: undefined }
@@ -347,7 +325,7 @@ export class Run {
       contentOf: () => [],
       metadataOf: () => undefined,
     }
-    await condense(summarize.summaries(this.#view, context) as readonly SummaryTask[])
+    await this.#condenseOffline(summarize.summaries(this.#view, context) as readonly SummaryTask[], insteadOf)
   }
 
   /** Returns the contents and metadata of the rows that a stage asks for, with the changes of this run. */
@@ -439,7 +417,7 @@ export class Run {
     const { text, metadata } = plan.insert!
     const written = await this.#givenSummary(text, plan.hide)
     const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
-    if (this.#accept(task, whole, stage.name, plan)) this.#used.add(stage.name)
+    this.#judge(uuidv7(), task, whole, { summarizer: stage.name }, undefined, plan)
   }
 
   async #runSummarizing(stage: SummarizingStage, budget: number): Promise<void> {
@@ -453,8 +431,7 @@ export class Run {
         this.#checkLaws(bareCondensePlan(task.rows), stage)
         if (await this.#condense(named(task, stage))) accepted += 1
       }
-      if (accepted > 0) this.#used.add(stage.name)
-      else return
+      if (accepted === 0) return
     }
   }
 
@@ -485,22 +462,18 @@ export class Run {
     return outcome === 'accepted'
   }
 
-  /** Replaces rows with a summary that the extractive summarizer writes; returns whether it was accepted. */
-  async #condenseOffline(task: SummaryTask, insteadOf: string | undefined): Promise<boolean> {
-    // The content of a pending summary isn't known.
-    const isPending = task.rows.some(({ key }) => this.#plannedInsert(key)?.text === '')
-    if (isPending) return this.#addEstimated(task)
-    return (await this.#ask(task, extractiveSummarizer, insteadOf)) === 'accepted'
+  /** Replaces the rows of each task with a summary by the extractive summarizer. */
+  async #condenseOffline(tasks: readonly SummaryTask[], insteadOf: string | undefined): Promise<void> {
+    for (const task of tasks) {
+      // The content of a pending summary isn't known.
+      if (task.rows.some(({ key }) => this.#plannedInsert(key)?.text === '')) this.#addEstimated(task)
+      else await this.#ask(task, extractiveSummarizer, insteadOf)
+    }
   }
 
   /** Whether summaries were requested, and none was accepted. */
   get #hasOnlyFailed(): boolean {
     return this.#failed.length > 0 && this.#steps.every(({ summary }) => summary === undefined)
-  }
-
-  /** Adds a text from the caller or a stage; returns whether it was accepted. */
-  #accept(task: SummaryTask, written: WrittenSummary, summarizer: string, plan?: Plan): boolean {
-    return this.#judge(uuidv7(), task, written, { summarizer }, { plan }) === 'accepted'
   }
 
   /**
@@ -527,11 +500,9 @@ export class Run {
       await listener.started?.({ id, view: this.#view, rows: task.rows, summarizer: summarizer.name })
     }
     const calling = (): Promise<void> => {
-      if (recorded === undefined) {
-        recorded = record()
-        // A summarizer that doesn't wait for it would leave the rejection unhandled until the end of the call.
-        recorded.catch(() => undefined)
-      }
+      recorded ??= record()
+      // A summarizer that doesn't wait for it would leave the rejection unhandled until the end of the call.
+      recorded.catch(() => undefined)
       return recorded
     }
     const request = { ...this.#requestFor(task, retryOf), calling }
@@ -547,22 +518,18 @@ export class Run {
     if ('error' in asked) {
       this.#throwIfAborted()
       const wasCalled = recorded !== undefined || !summarizer.usesModel
-      this.#fail(id, 'failed', asked.error, asked.record, wasCalled)
+      const { error, record: summary } = asked
+      this.#fail({ ...(!wasCalled && { wasCalled }), id, status: 'failed', error, summary })
       return 'failed'
     }
     // Only the extractive summarizer is asked again: a model's summary is paid for once, and the rows that it replaces are recorded before
     // the call.
     const fitting =
       summarizer === extractiveSummarizer ? this.#refitted(task, asked.written, shortened) : undefined
-    if (fitting === undefined) return this.#judge(id, task, asked.written, asked.record, { insteadOf })
-    return this.#ask(
-      fitting,
-      summarizer,
-      insteadOf,
-      retryOf,
-      fitting.rows === task.rows ? material : undefined,
-      fitting.rows === task.rows ? shortened + 1 : shortened,
-    )
+    if (fitting === undefined) return this.#judge(id, task, asked.written, asked.record, insteadOf)
+    return fitting.rows === task.rows
+      ? this.#ask(fitting, summarizer, insteadOf, retryOf, material, shortened + 1)
+      : this.#ask(fitting, summarizer, insteadOf, retryOf, undefined, shortened)
   }
 
   async #read(task: SummaryTask, summarizer: Summarizer, level?: number): Promise<SummaryMaterial> {
@@ -610,13 +577,17 @@ export class Run {
     }
   }
 
-  /** Adds a summary that isn't empty and is smaller than the rows it replaces; records any other as a failure. */
+  /**
+   * Adds a summary that isn't empty and is smaller than the rows it replaces; records any other as a failure. `insteadOf`: the summarizer
+   * or model that its writer replaces. `plan`: that of the stage that wrote it.
+   */
   #judge(
     id: string,
     task: SummaryTask,
     written: WrittenSummary,
     record: SummaryRecord,
-    { plan, insteadOf }: SummaryFacts,
+    insteadOf?: string,
+    plan?: Plan,
   ): Outcome {
     const { rows, tokens: coveredTokens, maxTokens } = task
     const insert = this.#summaryRow(written.text, { ...written.metadata, ...levelOf(task) })
@@ -624,7 +595,8 @@ export class Run {
       summaryProblem(written) ??
       (this.#view.tokensOfRow(insert) >= coveredTokens ? 'SUMMARY_NOT_SMALLER' : undefined)
     if (problem !== undefined) {
-      this.#fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, record)
+      const status = problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed'
+      this.#fail({ id, status, error: problem, summary: record })
       return problem
     }
     const noted = { ...levelOf(task), ...defined({ insteadOf }), ...notesOf(written) }
@@ -661,16 +633,8 @@ export class Run {
     return true
   }
 
-  /** Records a rejected summary. `wasCalled`: false if the model wasn't called. */
-  #fail(
-    id: string,
-    status: FailedAttempt['status'],
-    error: string,
-    summary: SummaryRecord,
-    wasCalled = true,
-  ): void {
-    const { tokens } = this.#view
-    this.#failed.push({ ...(!wasCalled && { wasCalled }), id, status, error, tokens, summary })
+  #fail(attempt: Omit<FailedAttempt, 'tokens'>): void {
+    this.#failed.push({ ...attempt, tokens: this.#view.tokens })
   }
 
   #throwIfAborted(): void {
@@ -705,23 +669,16 @@ export class Run {
     planned: ReadonlyMap<number, readonly PlannedReplacement[]>,
   ): Promise<readonly SummarySource[]> {
     const stored = rows.filter(({ key }) => key > 0)
-    const { id } = this.#in.snapshot.session
+    const { storage } = this.#in
+    const id = this.#sessionId
     const [contents, metadata, shownTexts] = await Promise.all([
-      this.#in.storage.contents(
-        id,
-        stored.map(({ key }) => key),
-      ),
-      this.#in.storage.metadata(
-        id,
-        stored.filter(({ kind }) => kind === 'summary').map(({ key }) => key),
-      ),
-      this.#in.storage.shownTexts(
-        id,
-        rows.filter(({ shown }) => shown.length > 0).map(({ key }) => key),
-      ),
+      storage.contents(id, keysOf(stored)),
+      storage.metadata(id, keysOf(stored.filter(({ kind }) => kind === 'summary'))),
+      storage.shownTexts(id, keysOf(rows.filter(({ shown }) => shown.length > 0))),
     ])
     return rows.map((row) => {
-      const content = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []
+      const insert = this.#plannedInsert(row.key)
+      const content = contents.get(row.key) ?? partsOf({ content: insert?.text ?? [] })
       const original = { role: row.role, content }
       const texts = new Map(shownTexts.get(row.key))
       for (const { part, text } of planned.get(row.key) ?? []) texts.set(part, text)
@@ -733,7 +690,7 @@ export class Run {
         kind: row.kind,
         shown: texts.size === 0 ? original : { role: row.role, content: content.map(show) },
         original,
-        metadata: metadata.get(row.key) ?? this.#plannedInsert(row.key)?.metadata,
+        metadata: metadata.get(row.key) ?? insert?.metadata,
         position: row.position,
       }
     })
@@ -741,11 +698,6 @@ export class Run {
 
   #plannedInsert(key: number): PlannedInsert | undefined {
     return key > 0 ? undefined : this.#steps.find(({ inserted }) => inserted?.key === key)?.plan.insert
-  }
-
-  #plannedContent(key: number): readonly Part[] | undefined {
-    const insert = this.#plannedInsert(key)
-    return insert && partsOf({ content: insert.text })
   }
 }
 
@@ -758,6 +710,10 @@ function changesOldRows(stage: Stage): boolean {
 function named<T extends { readonly params?: JsonObject }>(planned: T, { name }: Stage): T {
   const isOurs = name === 'cut' || (COMPACTION_STAGES as readonly string[]).includes(name)
   return isOurs ? planned : { ...planned, params: { stage: name, ...planned.params } }
+}
+
+function keysOf(rows: readonly ViewRow[]): number[] {
+  return rows.map(({ key }) => key)
 }
 
 function notesOf({ notes = {} }: WrittenSummary): SummaryNotes {

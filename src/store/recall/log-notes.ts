@@ -20,17 +20,13 @@ import {
 } from './answer.ts'
 import type { RecallAnswer, RecalledNoteText } from './data.ts'
 import { wrong } from './remarks.ts'
-import type { RecallBounds, RecallScope, Scope } from './scope.ts'
+import { type RecallBounds, type RecallScope, type Scope, textInput } from './scope.ts'
 
 export const notesInput = z.strictObject({
   action: z
     .enum(['recall', 'remember', 'forget'])
     .describe('recall: lists notes. remember: stores one. forget: takes one out of use.'),
-  query: z
-    .string()
-    .max(20_000)
-    .optional()
-    .describe('recall: notes with these words, best first. Default: the newest.'),
+  query: textInput(20_000, 'recall: notes with these words, best first. Default: the newest.'),
   text: noteTextSchema.optional().describe('remember: the text.'),
   key: nameSchema
     .optional()
@@ -42,11 +38,10 @@ export const notesInput = z.strictObject({
     .optional()
     .describe('remember: "owner" for a note that applies to all sessions of this user. Default "session".'),
   noteId: nameSchema.optional().describe('forget: the id of the note. recall: only this note.'),
-  cursor: z
-    .string()
-    .max(2_000)
-    .optional()
-    .describe('recall: a cursor from an earlier answer, for the next notes or the rest of a note.'),
+  cursor: textInput(
+    2_000,
+    'recall: a cursor from an earlier answer, for the next notes or the rest of a note.',
+  ),
 })
 /** The input of `logNotes`. */
 export type LogNotesInput = z.input<typeof notesInput>

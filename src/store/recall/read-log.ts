@@ -23,7 +23,7 @@ import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { passagesOf } from './passages.ts'
 import { type RecallRemark, wrong } from './remarks.ts'
 import { rowNamed, rowsBetween, rowText } from './rows.ts'
-import type { RecallBounds, RecallScope, Scope } from './scope.ts'
+import { type RecallBounds, type RecallScope, type Scope, textInput } from './scope.ts'
 
 /** The default number of neighbors, their maximum, and the messages of a page without a middle. */
 const [DEFAULT_NEIGHBORS, MAX_NEIGHBORS, PAGE] = [2, 20, 20]
@@ -35,17 +35,9 @@ export const readInput = z.strictObject({
   messageId: nameSchema.optional().describe('Its id, instead of the position.'),
   before: z.int().nonnegative().max(MAX_NEIGHBORS).optional().describe('Messages before it. Default 2.'),
   after: z.int().nonnegative().max(MAX_NEIGHBORS).optional().describe('Messages after it. Default 2.'),
-  query: z
-    .string()
-    .max(20_000)
-    .optional()
-    .describe('For a long message, returns passages with these words instead of its beginning.'),
+  query: textInput(20_000, 'For a long message, returns passages with these words instead of its beginning.'),
   session: nameSchema.optional().describe('The session of the message. Default: this conversation.'),
-  cursor: z
-    .string()
-    .max(300)
-    .optional()
-    .describe('A cursor from an earlier answer. Returns the messages before or after it.'),
+  cursor: textInput(300, 'A cursor from an earlier answer. Returns the messages before or after it.'),
 })
 /** The input of `readLog`. */
 export type ReadLogInput = z.input<typeof readInput>

@@ -42,6 +42,11 @@ const scopeSchema = z.union([
 /** What may be read: one session, or, with `sessions`, more than one. */
 export type RecallScope = z.input<typeof scopeSchema>
 
+/** An optional text in the input of a tool, of at most `max` UTF-16 units. */
+export function textInput(max: number, description: string) {
+  return z.string().max(max).optional().describe(description)
+}
+
 export const boundsSchema = z.strictObject({
   /** Maximum tokens per answer, by the session's estimator. */
   maxTokens: z.int().min(MIN_MAX_TOKENS).max(MAX_MAX_TOKENS).default(DEFAULT_MAX_TOKENS),

@@ -28,7 +28,7 @@ import type { RecallAnswer, RecalledPiece } from './data.ts'
 import { type Passage, passagesOf, WHOLE } from './passages.ts'
 import { badCursor, type RecallRemark } from './remarks.ts'
 import { isRecall, rowsAt, rowText, soughtText } from './rows.ts'
-import type { RecallBounds, RecallScope, Scope } from './scope.ts'
+import { type RecallBounds, type RecallScope, type Scope, textInput } from './scope.ts'
 
 export const searchInput = z.strictObject({
   query: z
@@ -40,11 +40,10 @@ export const searchInput = z.strictObject({
     ),
   session: nameSchema.optional().describe('Only this session. Default: all sessions that may be read.'),
   hidden: z.boolean().optional().describe('true: only messages that a compaction hides.'),
-  cursor: z
-    .string()
-    .max(2_000)
-    .optional()
-    .describe('The cursor of the previous answer, with the same query. Returns the next passages.'),
+  cursor: textInput(
+    2_000,
+    'The cursor of the previous answer, with the same query. Returns the next passages.',
+  ),
 })
 /** The input of `searchLog`. */
 export type SearchLogInput = z.input<typeof searchInput>
