@@ -8,7 +8,8 @@ import type { CommitStep, ReasoningRecord, Snapshot, Storage } from '../../stora
 import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
 import type { Configuration } from '../config/resolve.ts'
 import { mayCallModel, type RunConfig, type RunSettings, resolveSettings } from '../config/run-config.ts'
-import { mediaIn, PAGE_ROWS, type PlannedRun, Run, type SummaryMode, withoutSteps } from './run.ts'
+import { PAGE_ROWS } from './row-sources.ts'
+import { mediaIn, type PlannedRun, Run, type SummaryMode, withoutSteps } from './run.ts'
 import type { RunEvents } from './run-progress.ts'
 
 /**

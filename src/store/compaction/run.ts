@@ -1,9 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import { errorName, isUndertextError, standingFor, UndertextError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/messages/json.ts'
-import { defined, listIn } from '../../core/messages/json.ts'
+import { defined } from '../../core/messages/json.ts'
 import { type Message, type Part, partsOf } from '../../core/messages/message.ts'
-import { overlaid } from '../../core/messages/overlay.ts'
 import { checkLaws, missingAfterSummary } from '../../core/model/laws.ts'
 import {
   applyPlan,
@@ -11,7 +10,6 @@ import {
   COMPACTION_STAGES,
   type Plan,
   type PlannedInsert,
-  type PlannedReplacement,
 } from '../../core/model/plan.ts'
 import { firstChange, type InvalidatedReasoning } from '../../core/model/reasoning.ts'
 import type { View } from '../../core/model/view.ts'
@@ -41,14 +39,7 @@ import { extractiveSummarizer } from '../../core/summarizers/extractive.ts'
 import type { AnswerProblem, Summarizer } from '../../core/summarizers/summarizer.ts'
 import { measureMessage, NO_SIZES, type Sizes } from '../../core/tokens/measure.ts'
 import { isMediaDue, mediaFigures, type RequestMedia, withPending } from '../../core/tokens/media-limits.ts'
-import type {
-  Attempt,
-  CommitStep,
-  FailedAttempt,
-  Snapshot,
-  Storage,
-  SummaryRecord,
-} from '../../storage/storage.ts'
+import type { Attempt, CommitStep, FailedAttempt, Snapshot, SummaryRecord } from '../../storage/storage.ts'
 import {
   type RunConfig,
   type RunSettings,
@@ -66,7 +57,8 @@ import {
   rowsToMeasure,
   tasksProblem,
 } from './draft-plan.ts'
-import { SummaryMaterial, type SummarySource } from './summary-chunks.ts'
+import { type ContentReader, PAGE_ROWS, RowSources } from './row-sources.ts'
+import { SummaryMaterial } from './summary-chunks.ts'
 import {
   askForSummary,
   givenSummary,
@@ -109,14 +101,8 @@ export function withoutSteps(planned: PlannedRun): PlannedRun {
   return { ...planned, steps: [], pending: [], ownTexts: new Map(), after: view }
 }
 
-/** The part of a storage that planning reads, besides the snapshot. */
-export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
-
 /** How often the extractive summarizer is asked for a shorter summary if its first ends above the target. */
 const MAX_SHORTENINGS = 3
-
-/** Number of rows whose contents are read at once. */
-export const PAGE_ROWS = 500
 
 /**
  * How a run gets its summaries. An object: from the summarizer, and the object is notified. `estimate`: from summarizers without a model;
@@ -158,6 +144,7 @@ export class Run {
   #view: View
   #ordinal: number
   readonly #steps: CommitStep[] = []
+  readonly #sources: RowSources
   readonly #failed: FailedAttempt[] = []
   readonly #pending: PendingSummary[] = []
   readonly #ownTexts = new Map<string, string>()
@@ -169,6 +156,7 @@ export class Run {
     this.#summarizes = input.config.pipeline.some(requestsSummaries)
     this.#view = input.snapshot.view
     this.#ordinal = input.snapshot.nextOrdinal
+    this.#sources = new RowSources(input, this.#steps)
   }
 
   /** Throws the errors of `checkLaws` for a range of the caller, and `ABORTED`. */
@@ -238,7 +226,7 @@ export class Run {
   async #givenSummary(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
     const { readTools, userTools } = this.#in.settings.stages
     const material = new SummaryMaterial(undefined, { readTools, userTools })
-    await this.#readSources(rows, (source) => material.add(source))
+    await this.#sources.read(rows, (source) => material.add(source))
     return givenSummary(text, material)
   }
 
@@ -340,7 +328,7 @@ export class Run {
     const originals = new Map<number, readonly Part[]>()
     const shown = new Map<number, readonly Part[]>()
     const metadata = new Map<number, JsonObject>()
-    await this.#readSources(needed, (source, row) => {
+    await this.#sources.read(needed, (source, row) => {
       const { key } = row
       if (source.metadata !== undefined) metadata.set(key, source.metadata)
       const parts = partsOf(source.original)
@@ -391,7 +379,7 @@ export class Run {
   async #complete(draft: PlanDraft, stage: Stage): Promise<Plan | undefined> {
     this.#refuse(stage, draftProblem(draft))
     const rows = rowsToMeasure(this.#view, draft)
-    const sources = rows.length === 0 ? [] : await this.#sourcesOf(rows)
+    const sources = rows.length === 0 ? [] : await this.#sources.all(rows)
     const contents = new Map(
       rows.map((row, at) => {
         const { original, shown } = sources[at]!
@@ -437,7 +425,7 @@ export class Run {
 
   /** Adds a plan as the next step. Throws the errors of `checkLaws`, and `ABORTED`. */
   #add(plan: Plan, id: string, summary?: SummaryRecord): void {
-    this.#throwIfAborted()
+    this.#sources.throwIfAborted()
     checkLaws(this.#sessionId, this.#view, plan)
     const step = applyPlan(this.#view, plan, -1 - this.#steps.length, this.#ordinal)
     if (plan.insert !== undefined) this.#ordinal += 1
@@ -466,7 +454,7 @@ export class Run {
   async #condenseOffline(tasks: readonly SummaryTask[], insteadOf: string | undefined): Promise<void> {
     for (const task of tasks) {
       // The content of a pending summary isn't known.
-      if (task.rows.some(({ key }) => this.#plannedInsert(key)?.text === '')) this.#addEstimated(task)
+      if (task.rows.some(({ key }) => this.#sources.insertOf(key)?.text === '')) this.#addEstimated(task)
       else await this.#ask(task, extractiveSummarizer, insteadOf)
     }
   }
@@ -490,7 +478,7 @@ export class Run {
     shortened = 0,
   ): Promise<Outcome> {
     const id = uuidv7()
-    this.#throwIfAborted()
+    this.#sources.throwIfAborted()
     const { mode } = this.#in
     const listener = typeof mode === 'object' ? mode : {}
     // A call is recorded once, when the model is called.
@@ -516,7 +504,7 @@ export class Run {
     // Throws if the recording failed.
     await recorded
     if ('error' in asked) {
-      this.#throwIfAborted()
+      this.#sources.throwIfAborted()
       const wasCalled = recorded !== undefined || !summarizer.usesModel
       const { error, record: summary } = asked
       this.#fail({ ...(!wasCalled && { wasCalled }), id, status: 'failed', error, summary })
@@ -535,10 +523,10 @@ export class Run {
   async #read(task: SummaryTask, summarizer: Summarizer, level?: number): Promise<SummaryMaterial> {
     const { readTools, userTools } = this.#in.settings.stages
     const material = new SummaryMaterial(summarizer, { level, readTools, userTools })
-    await this.#readSources(task.rows, (source) => material.add(source))
+    await this.#sources.read(task.rows, (source) => material.add(source))
     material.end()
     if (material.reader !== undefined || material.log !== undefined)
-      await this.#readSources(this.#rowsAfter(task), (source) => material.follow(source))
+      await this.#sources.read(this.#rowsAfter(task), (source) => material.follow(source))
     return material
   }
 
@@ -613,7 +601,7 @@ export class Run {
 
   async #estimate(task: SummaryTask, summarizer: Summarizer): Promise<true> {
     const { rows, tokens: inputTokens, maxTokens } = task
-    const sources = await this.#sourcesOf(rows)
+    const sources = await this.#sources.all(rows)
     const messages = sources.map(({ shown }) => shown)
     this.#pending.push({ summarizer: summarizer.name, messages, inputTokens, maxTokens })
     return this.#addEstimated(task)
@@ -636,69 +624,6 @@ export class Run {
   #fail(attempt: Omit<FailedAttempt, 'tokens'>): void {
     this.#failed.push({ ...attempt, tokens: this.#view.tokens })
   }
-
-  #throwIfAborted(): void {
-    if (this.#in.config.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
-  }
-
-  /** Returns the rows as they are stored, and as the view shows them after the steps so far. */
-  async #sourcesOf(rows: readonly ViewRow[]): Promise<SummarySource[]> {
-    const sources: SummarySource[] = []
-    await this.#readSources(rows, (source) => sources.push(source))
-    return sources
-  }
-
-  /** Passes the same rows on one by one, read in pages, so that memory doesn't grow with the rows unless the caller keeps them. */
-  async #readSources(
-    rows: readonly ViewRow[],
-    use: (source: SummarySource, row: ViewRow) => unknown,
-  ): Promise<void> {
-    const planned = new Map<number, PlannedReplacement[]>()
-    for (const { plan } of this.#steps) {
-      for (const replacement of plan.replace) listIn(planned, replacement.row.key).push(replacement)
-    }
-    for (let from = 0; from < rows.length; from += PAGE_ROWS) {
-      this.#throwIfAborted()
-      const page = rows.slice(from, from + PAGE_ROWS)
-      for (const [i, source] of (await this.#pageOf(page, planned)).entries()) use(source, page[i]!)
-    }
-  }
-
-  async #pageOf(
-    rows: readonly ViewRow[],
-    planned: ReadonlyMap<number, readonly PlannedReplacement[]>,
-  ): Promise<readonly SummarySource[]> {
-    const stored = rows.filter(({ key }) => key > 0)
-    const { storage } = this.#in
-    const id = this.#sessionId
-    const [contents, metadata, shownTexts] = await Promise.all([
-      storage.contents(id, keysOf(stored)),
-      storage.metadata(id, keysOf(stored.filter(({ kind }) => kind === 'summary'))),
-      storage.shownTexts(id, keysOf(rows.filter(({ shown }) => shown.length > 0))),
-    ])
-    return rows.map((row) => {
-      const insert = this.#plannedInsert(row.key)
-      const content = contents.get(row.key) ?? partsOf({ content: insert?.text ?? [] })
-      const original = { role: row.role, content }
-      const texts = new Map(shownTexts.get(row.key))
-      for (const { part, text } of planned.get(row.key) ?? []) texts.set(part, text)
-      const show = (part: Part, index: number): Part => {
-        const text = texts.get(index)
-        return text === undefined ? part : overlaid(part, text)
-      }
-      return {
-        kind: row.kind,
-        shown: texts.size === 0 ? original : { role: row.role, content: content.map(show) },
-        original,
-        metadata: metadata.get(row.key) ?? insert?.metadata,
-        position: row.position,
-      }
-    })
-  }
-
-  #plannedInsert(key: number): PlannedInsert | undefined {
-    return key > 0 ? undefined : this.#steps.find(({ inserted }) => inserted?.key === key)?.plan.insert
-  }
 }
 
 /** Whether a stage is a built-in one that shortens old rows anywhere in the view. */
@@ -710,10 +635,6 @@ function changesOldRows(stage: Stage): boolean {
 function named<T extends { readonly params?: JsonObject }>(planned: T, { name }: Stage): T {
   const isOurs = name === 'cut' || (COMPACTION_STAGES as readonly string[]).includes(name)
   return isOurs ? planned : { ...planned, params: { stage: name, ...planned.params } }
-}
-
-function keysOf(rows: readonly ViewRow[]): number[] {
-  return rows.map(({ key }) => key)
 }
 
 function notesOf({ notes = {} }: WrittenSummary): SummaryNotes {
