@@ -30,12 +30,8 @@ export function rejectUnguarded(
   location: string,
   { missing, changed, disabled = [] }: GuardProblems & { readonly disabled?: readonly string[] },
 ): void {
-  const refuse = (names: readonly string[], what: string): void => {
+  for (const [what, names] of Object.entries({ missing, modified: changed, disabled }))
     if (names.length > 0) throw notAStore(location, `its triggers are ${what} (${names.join(', ')}).`)
-  }
-  refuse(missing, 'gone')
-  refuse(changed, 'not ours')
-  refuse(disabled, 'disabled')
 }
 
 const warned = new Set<string>()
@@ -43,7 +39,7 @@ const warned = new Set<string>()
 /** Reports each foreign trigger once. They may be intended, so they aren't an error. */
 export function warnOfForeign(location: string, { foreign }: GuardProblems): void {
   for (const name of foreign) {
-    const what = `undertext: ${JSON.stringify(location)} has the trigger ${JSON.stringify(name)} on a table of undertext, which did not make it`
+    const what = `undertext: ${JSON.stringify(location)} has a trigger on an undertext table that undertext didn't create: ${JSON.stringify(name)}`
     if (warned.has(what)) continue
     warned.add(what)
     process.emitWarning(what, { type: 'UndertextWarning', code: 'UNDERTEXT_TRIGGER' })

@@ -752,7 +752,7 @@ describe('transcripts', () => {
           const whole = (content as { text: string }).text
           expect(tokensIn(whole)).toBeLessThanOrEqual(2_000)
           const [, body = '', next] =
-            /^What is between .*\n\[history [^\n]*\]\n([\s\S]*)\n\[end of history [^\n]*\](?:\nThe transcript continues: read (\S+))?$/.exec(
+            /^The text between .*\n\[history [^\n]*\]\n([\s\S]*)\n\[end of history [^\n]*\](?:\nThe transcript continues: read (\S+))?$/.exec(
               whole,
             ) ?? []
           text += body
