@@ -96,7 +96,7 @@ const listNotesSchema = z
 
 export const forgetNoteSchema = z.strictObject({
   /**
-   * Whether the text is removed for good, along with the earlier notes with its key. Otherwise it stays stored and is no longer recalled.
+   * Whether the text is removed permanently, along with the earlier notes with its key. Otherwise it stays stored and is no longer recalled.
    */
   purge: z.boolean().default(false),
   ...authorshipSchema.shape,

@@ -128,7 +128,7 @@ export class Services<S extends Storage = Storage> {
     return outcome
   }
 
-  /** Changes how the parts that a provider refused are shown, unless a hook vetoes it; returns the compaction's id. */
+  /** Changes how the parts that a provider rejected are shown, unless a hook vetoes it; returns the compaction's id. */
   repair(id: string, repair: Repair): Promise<string | undefined> {
     const providerOf = (session: Session): string => this.context.modelFor(session).key
     const { storage, events } = this.context

@@ -72,7 +72,7 @@ export function translate(text: string, schema: string): Translated {
     if (word !== undefined) return word
     const type = { list: 'bigint', texts: 'text' }[name]
     if (type === undefined || !argument.startsWith('?'))
-      throw new Error(`{${fragment}} is not a fragment of SQL.`)
+      throw new Error(`{${fragment}} isn't an SQL fragment.`)
     const list = `(select value::${type} as value from json_array_elements_text(${parameter(argument.slice(1))}::json))`
     return hasAlias(rest) ? list : `${list} as list`
   }

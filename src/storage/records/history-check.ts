@@ -70,7 +70,7 @@ class RowCheck {
     if (problem !== undefined || this.#row === undefined) return problem
     const part = this.#required.get(this.#row.id)
     if (part === undefined) return undefined
-    if (part >= partsOf(this.#row).length) return 'a compaction refers to a part that its row does not have'
+    if (part >= partsOf(this.#row).length) return "a compaction refers to a part that its row doesn't have"
     this.#required.delete(this.#row.id)
     return undefined
   }

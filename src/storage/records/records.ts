@@ -216,7 +216,7 @@ const request = z.strictObject({
 const noteRecord = z.strictObject({
   type: z.literal('note'),
   id: nameSchema,
-  /** 1, 2, 3 …, with gaps where notes were removed for good. */
+  /** 1, 2, 3 …, with gaps where notes were removed permanently. */
   no: ordinal,
   key: newNameSchema.optional(),
   text: z.string().max(MAX_NOTE_LENGTH * 2),

@@ -186,7 +186,7 @@ export const endJob = writing(
 )
 
 /**
- * Settles the job of a run within the transaction of the run's commit. Throws `ABORTED` if the job was cancelled or taken over. If the run
+ * Settles the job of a run within the transaction of the run's commit. Throws `ABORTED` if the job was canceled or taken over. If the run
  * has steps, the job is done with the same commit, so that a crash can't repeat it.
  */
 export function* settleJob(

@@ -120,7 +120,7 @@ function checkPath(location: string, shown: string, { readonly }: SqliteOptions)
   if (found === undefined && readonly)
     throw unavailable("the file doesn't exist, and a read-only store doesn't create it.")
   if (found === undefined && !existsSync(dirname(location)))
-    throw unavailable('its folder does not exist. Create it first.')
+    throw unavailable("its folder doesn't exist. Create it first.")
 }
 
 function statOf(location: string, unavailable: (detail: string) => UndertextError): Stats | undefined {

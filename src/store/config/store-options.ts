@@ -190,7 +190,7 @@ export type HideOptions = z.input<typeof hideSchema>
 /** A provider's report of the tokens of a request. */
 export type UsageInput = z.input<typeof usageSchema> & NeurolinkRequest
 export type CheckedUsage = z.output<typeof usageSchema>
-/** The figures of a request that a provider refused as too long. */
+/** The figures of a request that a provider rejected as too long. */
 export type OverflowInput = z.input<typeof overflowSchema> & NeurolinkRequest
 export type CheckedOverflow = z.output<typeof overflowSchema>
 /** A compaction that a provider made of the history it received. */

@@ -116,7 +116,7 @@ export const prepareSchema = z
     /** Output tokens requested; sets the output reserve. */
     maxOutputTokens: z.int().nonnegative().optional(),
     /**
-     * For development: returns the body that you send for a request. `validateRequest` checks that body; if the provider would refuse it,
+     * For development: returns the body that you send for a request. `validateRequest` checks that body; if the provider would reject it,
      * `REQUEST_INVALID` is thrown. Default: no check.
      */
     validate: z

@@ -509,7 +509,7 @@ function isSameMoment({ snapshot: a }: Draft, { snapshot: b }: Draft): boolean {
   return a.position === b.position && a.audit === b.audit
 }
 
-/** Throws `REQUEST_INVALID` if the provider would refuse the request's body. */
+/** Throws `REQUEST_INVALID` if the provider would reject the request's body. */
 function accepted(request: PreparedRequest, bodyOf: CheckedPrepare['validate']): PreparedRequest {
   if (bodyOf === undefined) return request
   const { model, provider, sessionId } = request

@@ -16,7 +16,7 @@ import {
 import type { RefusalKind } from '../../core/overflow/wordings.ts'
 
 /*
- * Replacements for parts that a provider refused. A replacement keeps what every provider reads; fields of a single provider, such as
+ * Replacements for parts that a provider rejected. A replacement keeps what every provider reads; fields of a single provider, such as
  * marks, signatures and item ids, are dropped.
  */
 

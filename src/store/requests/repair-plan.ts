@@ -49,7 +49,7 @@ type RefusedRequest = {
   readonly rendering: RenderOptions
   readonly bound?: BoundPrefix
   readonly resizeImage?: ResizeImage | undefined
-  /** The messages of each refused request. */
+  /** The messages of each rejected request. */
   readonly refused: readonly (readonly Message[])[]
 }
 
@@ -60,7 +60,7 @@ type Origin = { readonly row: number; readonly part: number }
 const ORIGIN = Symbol('origin')
 
 /**
- * Returns the smallest repair, from a given step on, that changes a refused request: first the parts that the error points to, each step
+ * Returns the smallest repair, from a given step on, that changes a rejected request: first the parts that the error points to, each step
  * removing more of them; then all possible causes. If the error points nowhere, the newest such part comes first. Returns `undefined` if
  * nothing is left, or if the cause is in an unstored message: the caller has that message.
  */

@@ -26,7 +26,7 @@ type Made = RequestRepair & {
   isUndone: boolean
 }
 
-/** The repairs of one call, each of which must change its request. A repair after which the provider refuses the same content is undone. */
+/** The repairs of one call, each of which must change its request. A repair after which the provider rejects the same content is undone. */
 export class Repairs {
   readonly #services: Services
   readonly #sessionId: string
@@ -55,7 +55,7 @@ export class Repairs {
     this.#prepare = prepare
   }
 
-  /** Takes note of a refused request. Undoes the repair made for it if the provider refuses the same content. */
+  /** Takes note of a rejected request. Undoes the repair made for it if the provider rejects the same content. */
   async judge(request: PreparedRequest, refusal: Refusal | null): Promise<void> {
     const last = this.#latest
     this.#latest = undefined

@@ -37,14 +37,14 @@ export type WorkerParts = {
   readonly compactor: Compactor
 }
 
-/** Why a run was ended from outside. `elsewhere`: cancelled by another store in this thread; `lost`: another process took the job over. */
+/** Why a run was ended from outside. `elsewhere`: canceled by another store in this thread; `lost`: another process took the job over. */
 type Cause = 'cancelled' | 'elsewhere' | 'closing' | 'purged' | 'lost'
 
 type Work = {
   readonly runId: string
   readonly abort: AbortController
   cause: Cause | undefined
-  /** The id of a job that was cancelled before it was claimed. */
+  /** The id of a job that was canceled before it was claimed. */
   cancelled?: string
   result: CompactionResult | null
   readonly done: Promise<CompactionResult | null>
@@ -221,7 +221,7 @@ export class Worker {
       const afterMs = Math.max(0, refused.until - Date.now())
       return this.#settle(claimed, work, { kind: 'again', code: refused.code, afterMs, isUncounted: true })
     }
-    // It was cancelled after it was claimed: no `started` event after its end.
+    // It was canceled after it was claimed: no `started` event after its end.
     if (work.abort.signal.aborted) return this.#aborted(job, work)
     this.#emit({ phase: 'started', ...about(job), runId: work.runId })
     await this.#settle(claimed, work, await this.#run(claimed, work))
@@ -306,7 +306,7 @@ export class Worker {
       default: {
         const { kind, code } = outcome
         const isOurs = await jobs.end(job.sessionId, job.id, runId, { state: kind, error: code })
-        // It was cancelled, purged or taken over in the meantime: a job ends only once.
+        // It was canceled, purged or taken over in the meantime: a job ends only once.
         if (!isOurs) return this.#aborted(job, work)
         const call = this.#calls.get(job.id)
         const signal = this.#followed.get(job.id)?.signal
