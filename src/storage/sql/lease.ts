@@ -9,7 +9,7 @@ import { readSession, requireSession, type StoredSession } from './sessions.ts'
 import { type Sql, writing } from './sql.ts'
 import type { Work } from './work.ts'
 
-export function* leaseOf(sql: Sql, session: number): Work<Lease | undefined> {
+function* leaseOf(sql: Sql, session: number): Work<Lease | undefined> {
   return yield* leaseWhere(sql, 'no', session)
 }
 
@@ -36,7 +36,7 @@ export function* clearLease(sql: Sql, session: number): Work<void> {
 }
 
 /** Marks attempts of a session as expired if their run has no valid lease, within the caller's transaction. */
-export function* expireDead(sql: Sql, session: number): Work<void> {
+function* expireDead(sql: Sql, session: number): Work<void> {
   const lease = yield* leaseOf(sql, session)
   yield* expireAttempts(sql, session, yield* runningAttempts(sql, session), liveRun(sql, lease))
 }

@@ -504,7 +504,7 @@ function* withTagsOf(
  * Returns whether messages were pinned at a point, for those that entries of the audit name. An entry names at most 20 messages; for the
  * others, the current pins are the best approximation.
  */
-export function* pinsAt(
+function* pinsAt(
   sql: Sql,
   session: { readonly no: number },
   { audit }: Point,

@@ -30,7 +30,7 @@ export const DEFAULT_BACKGROUND_THRESHOLD = 0.7
 /** Usage levels at which the application is warned, as shares of the available input. */
 export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
 /** Number of notes, of a session and of an owner, that are recalled; as in nca. */
-export const DEFAULT_MAX_NOTES = 128
+const DEFAULT_MAX_NOTES = 128
 /** Milliseconds of the window in which spending is counted. */
 export const SPEND_WINDOW_MS = 3_600_000
 
