@@ -217,5 +217,5 @@ it('a driver that was made part of a bundle advises to leave it out', async () =
   })
   const { stdout } = await run(process.execPath, [script])
   rmSync(folder, { recursive: true, force: true })
-  expect(stdout).toMatch(/^DRIVER_UNAVAILABLE: .*was made part of a bundle.*serverExternalPackages/)
+  expect(stdout).toMatch(/^DRIVER_UNAVAILABLE: .*it was bundled.*serverExternalPackages/)
 })
