@@ -30,7 +30,7 @@ export class RunEvents {
   #pending: CompactionEvent[] = []
   #hasStarted = false
   #hasEnded = false
-  #hasCalledModel = false
+  hasCalledModel = false
 
   constructor(
     emit: (event: CompactionEvent) => void,
@@ -52,12 +52,8 @@ export class RunEvents {
     this.#hasStarted = false
   }
 
-  get hasCalledModel(): boolean {
-    return this.#hasCalledModel
-  }
-
   modelCalled(): void {
-    this.#hasCalledModel = true
+    this.hasCalledModel = true
     this.#started()
   }
 

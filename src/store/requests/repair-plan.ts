@@ -133,7 +133,7 @@ function stepsOf(
   located: readonly Place[],
   all: readonly Place[],
   { isSuspect, mayBe = isSuspect, forms }: RepairForms,
-): (readonly [places: readonly Place[], form: RepairForms['forms'][number]])[] {
+): (readonly [places: readonly Place[], form: RepairForm])[] {
   const suspects = all.filter(({ part }) => isSuspect(part))
   const [first] = forms
   const newest = suspects.findLast(({ part }) => isMalformed(part)) ?? suspects.at(-1)
@@ -213,12 +213,10 @@ function hasCallId(part: Part, ids: readonly string[]): boolean {
   return ids.some((id) => json.includes(JSON.stringify(id)))
 }
 
+type RepairForm = RepairForms['forms'][number]
+
 /** Returns a provider's summary at a place, if there is one. It has no text to show, so the messages that it replaces are shown again. */
-function blockAt(
-  view: readonly ViewMessage[],
-  { part }: Place,
-  form: RepairForms['forms'][number],
-): ProviderBlock[] {
+function blockAt(view: readonly ViewMessage[], { part }: Place, form: RepairForm): ProviderBlock[] {
   const origin = originOf(part)
   const row = origin && view[origin.row]
   if (row?.condenseId === undefined || blockOfSummary(row) === undefined || form(part) === undefined)
@@ -226,11 +224,7 @@ function blockAt(
   return [{ messageId: row.id, compactionId: row.condenseId }]
 }
 
-function repaired(
-  view: readonly ViewMessage[],
-  { part }: Place,
-  form: RepairForms['forms'][number],
-): RepairedPart[] {
+function repaired(view: readonly ViewMessage[], { part }: Place, form: RepairForm): RepairedPart[] {
   const origin = originOf(part)
   const row = origin && view[origin.row]
   if (origin === undefined || row === undefined) return []
