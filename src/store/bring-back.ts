@@ -41,7 +41,7 @@ export async function bringBack(
   { text: given, actor, reason }: BringBackOptions,
 ): Promise<BringBackResult> {
   const fork = await context.requireSession(forkId)
-  if (fork.forkedFrom === undefined) throw invalid('sessions.bringBack: this session is no fork')
+  if (fork.forkedFrom === undefined) throw invalid("sessions.bringBack: this session isn't a fork")
   const { sessionId, position: from } = fork.forkedFrom
   const written =
     given === undefined ? await conclusionOf(context, fork, from) : { text: given, summarizer: undefined }

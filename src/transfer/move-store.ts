@@ -6,7 +6,7 @@ import { canonicalJson } from '../core/messages/json.ts'
 import type { HistoryHead } from '../storage/records/records.ts'
 import type { ExportedHead, SessionPage, Storage, StoreTable } from '../storage/storage.ts'
 import { exportedRecords, exportedRows } from '../store/history/export-session.ts'
-import { discard, discardDead, newLease, staged, stagedName } from '../store/history/import/staging.ts'
+import { discard, discardAbandoned, newLease, staged, stagedName } from '../store/history/import/staging.ts'
 import { ownNames, Renaming } from '../store/history/renamed.ts'
 import {
   findingsOf,
@@ -103,7 +103,7 @@ const PAGE = 500
 
 /** See `moveStore` of undertext/transfer. */
 export async function moveStorage(from: Storage, to: Storage, hooks: MoveOptions = {}): Promise<MoveReport> {
-  await discardDead(to)
+  await discardAbandoned(to)
   const counts = { copied: 0, replaced: 0, unchanged: 0, refused: 0, gone: 0, messages: 0 }
   const problems: MoveProblem[] = []
   for await (const { id, messages } of sessionsOf(from)) {
@@ -291,7 +291,7 @@ async function requireSound(storage: Storage, { session }: HistoryHead, id: stri
   if (session.messages > MOST_VERIFIED) return
   const codes = await findingsOf(storage, id)
   if (codes.length > 0)
-    throw new Unmovable('UNSOUND', `verifySession finds ${codes.join(', ')} in it; repair it first`)
+    throw new Unmovable('UNSOUND', `sessions.verify reports ${codes.join(', ')}; repair it first`)
 }
 
 /** Copies the rows of a table that belong to no session; returns the number of rows written. */

@@ -68,7 +68,7 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
   STORE_UNAVAILABLE: [
     { location: 'a.db', detail: 'it is a directory.' },
     { location: 'postgres://h/d', detail: 'a fork needs these messages.', advice: 'KEEP_FORKS' },
-    { location: 'postgres://h/d', detail: 'a prepared statement is lost.', advice: 'UNPREPARED' },
+    { location: 'postgres://h/d', detail: 'a prepared statement was lost.', advice: 'UNPREPARED' },
   ],
   NOT_A_STORE: [
     { location: 'a.db', detail: 'it is no SQLite database.' },

@@ -224,7 +224,7 @@ describe('failures', () => {
       return `${message} ${hint}`
     }
     expect(told(new UndertextError('STORE_BUSY', { waitedMs: 5 }))).not.toContain('busyTimeoutMs')
-    expect(told(new UndertextError('STORE_CORRUPT', { detail: 'X' }))).not.toContain('verifySession')
+    expect(told(new UndertextError('STORE_CORRUPT', { detail: 'X' }))).not.toContain('sessions.verify')
     const readonly = told(new UndertextError('STORE_READONLY', { verb: 'openStore' }))
     expect(readonly).toContain('is read-only. ')
     expect(readonly).not.toContain('openStore')

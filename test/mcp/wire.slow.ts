@@ -209,7 +209,7 @@ it('serves a store whose file cannot be written, and reports what is not in the 
     HELLO + call(2, 'search_history', { query: 'kettle' }) + call(3, 'get_view', { session_id: 'talk' }),
   )
   expect([await raw.ended(), raw.err]).toEqual([0, ''])
-  expect(raw.answers.find(({ id }) => id === 2)?.result?.content?.[0]?.text).toContain('not in the index')
+  expect(raw.answers.find(({ id }) => id === 2)?.result?.content?.[0]?.text).toContain("aren't indexed yet")
   expect(raw.answers.find(({ id }) => id === 3)?.result?.content?.[0]?.text).toContain(
     'Does the kettle work?',
   )

@@ -176,7 +176,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
     for (const session of ['foreign', 'absent'])
       expect(await readLog(store, wide, { session, position: 1 })).toMatchObject({
         problem: 'INVALID_INPUT',
-        text: 'There is no such session among those that may be read. Take it from an answer of search_history.',
+        text: 'No session with this id may be read. Take the id from an answer of search_history.',
       })
     const listed = await searchLog(store, { session: 's', sessions: ['other'] }, { query })
     expect(listed.text).toContain('Thursday')

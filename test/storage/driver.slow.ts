@@ -163,7 +163,7 @@ the module (for instance, using \\\`npm rebuild\\\` or \\\`npm install\\\`).\`),
     installWithoutNative()
     writeNative(Buffer.alloc(100))
     expect(await said()).toBe(
-      `${UNAVAILABLE}its native part is damaged or made for another system than ${platform} ${arch}. Remove node_modules and install the packages again on this system.`,
+      `${UNAVAILABLE}its native part is damaged or was built for a system other than ${platform} ${arch}. Remove node_modules and install the packages again on this system.`,
     )
   })
 
@@ -217,5 +217,5 @@ it('a driver that was made part of a bundle advises to leave it out', async () =
   })
   const { stdout } = await run(process.execPath, [script])
   rmSync(folder, { recursive: true, force: true })
-  expect(stdout).toMatch(/^DRIVER_UNAVAILABLE: .*was made part of a bundle.*serverExternalPackages/)
+  expect(stdout).toMatch(/^DRIVER_UNAVAILABLE: .*it was bundled.*serverExternalPackages/)
 })

@@ -1036,7 +1036,7 @@ export class ModelStorage implements Storage {
     if (stored?.session.incarnation !== snapshot.session.incarnation || stored === undefined) {
       throw new UndertextError('STALE_PLAN', {
         sessionId: id,
-        why: 'the session was purged since',
+        why: 'the session was purged in the meantime',
         messageIds: [],
       })
     }

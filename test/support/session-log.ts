@@ -316,7 +316,7 @@ function checkReplaced(
   const pinned = visible.filter((row) => row.pinned)
   if (pinned.length > 0)
     refuse(
-      'these are pinned now',
+      'it changes pinned messages',
       pinned.map(({ id }) => id),
     )
   const emptied = replacements.flatMap(({ key, part, text }) => {
@@ -326,7 +326,7 @@ function checkReplaced(
   const needing = partedReasoning(view, emptied)
   if (needing.length > 0)
     refuse(
-      'a tool loop needs the reasoning',
+      'a tool loop needs their reasoning',
       needing.map(({ id }) => id),
     )
   if (visible.length === 0) return
@@ -336,7 +336,7 @@ function checkReplaced(
   })
   if (gone.length > 0)
     refuse(
-      'it points to these, and they are hidden or replaced',
+      'its pointers refer to messages that are hidden or replaced',
       gone.map(({ key }) => nameOf(key)),
     )
 }

@@ -85,7 +85,7 @@ export function* append(
 }
 
 /** The maximum number of messages in one statement. */
-const MOST_AT_ONCE = 16
+const MAX_STATEMENT_MESSAGES = 16
 
 /**
  * Appends plain messages in one round trip if the engine supports it. The session must exist, and the messages must have no own ids, blobs
@@ -100,7 +100,7 @@ function* appendAtOnce(
   if (
     sql.appendOnce === undefined ||
     rows.length === 0 ||
-    rows.length > MOST_AT_ONCE ||
+    rows.length > MAX_STATEMENT_MESSAGES ||
     previewed !== undefined
   )
     return undefined
@@ -172,11 +172,11 @@ type Seen = { readonly estimator: string; readonly config: SessionSettings['conf
  * costs a retry.
  */
 const seenSessions = new WeakMap<Estimators, Map<string, Seen>>()
-const MOST_SESSIONS = 1_000
+const MAX_SESSIONS = 1_000
 
 function outdated(estimators: Estimators, { sessionId, estimator, settings }: Head): OutdatedBatch {
   const known = seenSessions.get(estimators) ?? new Map<string, Seen>()
-  if (known.size >= MOST_SESSIONS) known.clear()
+  if (known.size >= MAX_SESSIONS) known.clear()
   seenSessions.set(estimators, known.set(sessionId, { estimator, config: settings.config }))
   return new OutdatedBatch()
 }
@@ -529,11 +529,11 @@ function* insertMany(
 }
 
 /** The maximum number of rows in one statement. Their parameters stay far below PostgreSQL's limit. */
-const MOST_ROWS = 64
+const MAX_STATEMENT_ROWS = 64
 
 /** Splits a list into parts whose lengths are powers of two, so that only a few different statements are prepared. */
 function* batchesOf<T>(list: readonly T[]): Generator<readonly T[]> {
-  for (let from = 0, size = MOST_ROWS; from < list.length; from += size) {
+  for (let from = 0, size = MAX_STATEMENT_ROWS; from < list.length; from += size) {
     while (size > list.length - from) size /= 2
     yield list.slice(from, from + size)
   }
@@ -550,7 +550,7 @@ function explainConflict(
   const column = sql.takenColumn(error)
   if (column === undefined) return error
   if (column === 'id') return idTaken(head, id!)
-  const detail = `a row for position ${position} is there already`
+  const detail = `a row for position ${position} already exists`
   return new UndertextError('STORE_CORRUPT', { detail })
 }
 

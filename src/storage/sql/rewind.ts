@@ -51,7 +51,7 @@ export function* rewind(
     const session = yield* readSession(sql, sessionId)
     const known = operation && session && (yield* knownOperation(sql, session, operation))
     if (known !== undefined) return known
-    if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since')
+    if (!matchesSession(request, session)) throw stale(sessionId, 'the session has changed')
     const hidden = session === undefined ? NOTHING : yield* hideFrom(sql, session, request)
     if (session === undefined && (!isAppending || typeof request.from === 'object'))
       throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
@@ -73,7 +73,7 @@ export function* rewind(
   })
 }
 
-function isMadeFor({ madeFor }: RewindRequest, session: StoredSession | undefined): boolean {
+function matchesSession({ madeFor }: RewindRequest, session: StoredSession | undefined): boolean {
   if (madeFor === undefined) return true
   return madeFor?.incarnation === session?.incarnation && madeFor?.version === session?.version
 }

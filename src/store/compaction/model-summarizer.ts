@@ -61,7 +61,7 @@ const ROOM_SHARE = 0.8
 const FILES_SHARE = 0.1
 /** Share of a summary that the listed rules may take, because they are part of it. */
 const RULES_SHARE = 0.5
-const LEAST_ROOM = 200
+const MIN_ROOM_TOKENS = 200
 
 /** The arguments of `generate`. */
 export type GenerateRequest = {
@@ -245,8 +245,8 @@ function outputTokens(
   { thinkingTokens = THINKING_TOKENS }: Checked,
   { maxTokens, retryOf }: Pick<SummaryRequest, 'maxTokens' | 'retryOf'>,
 ): number {
-  const ranOut = retryOf === 'SUMMARY_REASONING_ONLY' || retryOf === 'SUMMARY_CUT'
-  return maxTokens + thinkingTokens * (ranOut ? 2 : 1)
+  const isTruncated = retryOf === 'SUMMARY_REASONING_ONLY' || retryOf === 'SUMMARY_CUT'
+  return maxTokens + thinkingTokens * (isTruncated ? 2 : 1)
 }
 
 /** Returns the tokens of messages that fit into one request besides the prompt's own text. */
@@ -259,7 +259,7 @@ function roomFor(
   const without = { ...request, files, rules, previousSummary: '…' }
   const bare = summarizationPrompt([], promptOptions(options, without))
   const own = estimateTokens(bare.system) + estimateTokens(bare.prompt)
-  return Math.max(LEAST_ROOM, Math.floor((inputRoom(options, request) - own) * ROOM_SHARE))
+  return Math.max(MIN_ROOM_TOKENS, Math.floor((inputRoom(options, request) - own) * ROOM_SHARE))
 }
 
 function inputRoom(

@@ -27,11 +27,11 @@ export type PreparedFiles = {
   readonly tokens: number
 }
 
-/** A repair that was made because a provider refused a request for its content. */
+/** A repair that was made because a provider rejected a request for its content. */
 export type RequestRepair = {
-  /** The compaction of kind `repair`, or the compaction of the provider that was undone because it refused its block. */
+  /** The compaction of kind `repair`, or the compaction of the provider that was undone because it rejected its block. */
   readonly compactionId: string
-  /** What the provider refused. */
+  /** What the provider rejected. */
   readonly kind: RefusalKind
   /** The place as named in the provider's error. */
   readonly path?: string

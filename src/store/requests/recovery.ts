@@ -36,7 +36,7 @@ export type RecoveredCall = {
 
 /**
  * Prepares a request and makes the call. After an overflow, shortens the history and calls again, once for each step: the session's stages;
- * the same without a model; truncation and the emergency cut. After a refusal of the content, repairs the refused parts.
+ * the same without a model; truncation and the emergency cut. After a refusal of the content, repairs the rejected parts.
  */
 export async function withRecovery<T>(
   services: Services,

@@ -50,7 +50,7 @@ describe('an error of the driver', () => {
     ['58030', 'STORE_UNAVAILABLE', /its files/],
     ['22021', 'INVALID_INPUT', /character/],
     ['22P05', 'INVALID_INPUT', /character/],
-    ['54000', 'INVALID_INPUT', /larger than/],
+    ['54000', 'INVALID_INPUT', /too large/],
     ['UT001', 'STORE_CORRUPT', /UT001/],
     ['23505', 'STORE_CORRUPT', /23505/],
     ['3F000', 'STORE_CORRUPT', /3F000/],
