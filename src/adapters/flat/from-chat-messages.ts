@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { joinByNeighbourhood } from '../../core/messages/call-results.ts'
+import { joinByNeighborhood } from '../../core/messages/call-results.ts'
 import { isBlank } from '../../core/messages/characters.ts'
 import { readable } from '../../core/messages/check.ts'
 import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
@@ -232,7 +232,7 @@ export function isMarkedFailed({ isError, result }: JsonObject): boolean {
 
 /** Gives calls and results without ids an id each, and results the names of their tools. */
 function withIds(messages: readonly NewMessage[], first: number): NewMessage[] {
-  const joined = joinByNeighbourhood(messages.map(partsOf), first)
+  const joined = joinByNeighborhood(messages.map(partsOf), first)
   const names = new Map<string, string>()
   return messages.map((message, index) => {
     for (const part of joined[index]!)
