@@ -57,7 +57,7 @@ export function isSilent({ type, text }: { readonly type: string; readonly text?
 }
 
 /** Returns why a part that was kept whole is not sent, in the same words for every format. `own` is the provider of the format. */
-export function whyNotSent(provider: string, own: string): string {
+export function omissionReason(provider: string, own: string): string {
   if (provider === UNREAD) return 'it could not be read, so it is never sent'
   return provider === own ? 'this form has no part for it' : 'it is only for another provider'
 }
@@ -107,7 +107,7 @@ export class Conversion {
   }
 
   /** Reports that a place is not sent. */
-  leaveOut(place: string, why: string): undefined {
+  omit(place: string, why: string): undefined {
     this.note('not-sent', place, why)
   }
 

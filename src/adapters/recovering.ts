@@ -33,7 +33,7 @@ export type SessionNames = {
  * with its provider. An unknown session is ignored; with `creates`, it is created with these values, so that it never exists without its
  * owner. Throws `SESSION_NOT_FOUND` for a session of another owner.
  */
-export async function noteSession(
+export async function recordNames(
   store: Pick<Store, 'sessions'>,
   id: string,
   { provider, model, owner }: SessionNames,
@@ -53,7 +53,7 @@ export async function noteSession(
     await store.sessions.create(defined({ id, provider, model: provider && model, owner }))
   } catch (error) {
     if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
-    await noteSession(store, id, { provider, model, owner })
+    await recordNames(store, id, { provider, model, owner })
   }
 }
 
@@ -116,7 +116,7 @@ type Waiting<Item, Answer> = {
 }
 
 /** The most answers that wait: a turn may end without storing them. */
-const MOST_WAITING = 100
+const MAX_WAITING = 100
 
 /** Recorded requests of a session whose answers are not stored yet. */
 export class Unanswered<Item, Answer> {
@@ -134,7 +134,7 @@ export class Unanswered<Item, Answer> {
     const began = this.#count
     return (requestId, answer) => {
       const one = { requestId, answer, last, began, ended: this.#count++ }
-      this.#waiting = [...this.#waiting, one].slice(-MOST_WAITING)
+      this.#waiting = [...this.#waiting, one].slice(-MAX_WAITING)
     }
   }
 
@@ -215,7 +215,7 @@ export async function appendNamed(
   if (names.provider === undefined && names.owner === undefined) return store.append(id, messages, options)
   checkMessages(messages)
   const given = taken(messages)
-  await noteSession(store, id, names, true)
+  await recordNames(store, id, names, true)
   return store.append(id, given, options)
 }
 
@@ -223,14 +223,14 @@ export async function appendNamed(
  * Records usage as `recordCall` does, and the names of the session, which is created when its messages are not
  * stored yet. Returns the id of the recorded request.
  */
-export async function recordCallOf(
+export async function recordSessionCall(
   store: RecoveringStore,
   request: PreparedRequest,
   owner: string | undefined,
   usage: ReportedUsage | undefined,
 ): Promise<string | undefined> {
   try {
-    await noteSession(store, request.sessionId, { ...request, owner }, true)
+    await recordNames(store, request.sessionId, { ...request, owner }, true)
   } catch (error) {
     process.emitWarning(`The model of a session was not recorded: ${errorName(error)}`)
   }

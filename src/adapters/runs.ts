@@ -36,8 +36,8 @@ export function beginWriting<Flag extends string>(
 /** The conversion, and the place in the input of the part being written. */
 export type Writing = { readonly conversion: Conversion; readonly path: string }
 
-export function leftOut({ conversion, path }: Writing, why: string): undefined {
-  return conversion.leaveOut(path, why)
+export function omit({ conversion, path }: Writing, why: string): undefined {
+  return conversion.omit(path, why)
 }
 
 /** Sets the message that notes name, and reports a system message that becomes a user message. */

@@ -32,7 +32,7 @@ export function stringAt(value: unknown, path: string): string {
 }
 
 /** The most fields a message may have: reading it visits all of them about ten times, and so does each later reader. */
-const MOST_FIELDS = 10_000
+const MAX_FIELDS = 10_000
 
 /**
  * Returns a message as an object of JSON values; the same object if it already is one. Fields that are `undefined` count as absent at any
@@ -42,13 +42,13 @@ export function jsonMessageAt(value: unknown, path: string): JsonObject {
   const given = objectAt(value, path)
   let count = 0
   for (const _ in given)
-    if (++count > MOST_FIELDS) throw invalid(`${path}: must have at most ${MOST_FIELDS} fields`)
+    if (++count > MAX_FIELDS) throw invalid(`${path}: must have at most ${MAX_FIELDS} fields`)
   if (jsonProblem(given) === undefined) return given
   const message = { ...given }
   if (jsonProblem(message) === undefined) return message
   const sent = withoutUndefined(message) as JsonObject
   const problem = jsonProblem(sent)
-  if (problem !== undefined) throw invalid(`${path}: holds ${problem}`)
+  if (problem !== undefined) throw invalid(`${path}: contains ${problem}`)
   return sent
 }
 

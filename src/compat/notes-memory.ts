@@ -63,7 +63,7 @@ export interface NotesMemory extends LongTermMemory {
 
 /** The type of notes that weren't stored by a memory. */
 const NOTE_TYPE = 'note'
-const MOST = 10_000
+const MAX_NOTES = 10_000
 
 /**
  * Returns a memory for a `HistoryManager` over the notes of a session or of an owner: `{ session }` or `{ owner }`. Notes that weren't
@@ -77,7 +77,7 @@ export function notesMemory(
   const scope = check(whoseSchema, whose, 'notesMemory')
   const found = async (query: string | undefined, filters: unknown): Promise<StoredMemory[]> => {
     const { type, sessionId, key } = check(filtersSchema, filters, 'filters') ?? {}
-    const listed = await notes.list({ query, ...scope, limit: MOST, ...(key !== undefined && { key }) })
+    const listed = await notes.list({ query, ...scope, limit: MAX_NOTES, ...(key !== undefined && { key }) })
     return listed
       .map(memoryOf)
       .filter(

@@ -34,7 +34,8 @@ import type { SdkPart, UIMessageLike } from './types.ts'
 import { derivedState, isToolPart, type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
 
 /* Fields of parts that are checked; others are kept as they are. */
-const saidPart = fields({ providerMetadata: sdkOptions, state: optional(oneOf('streaming', 'done')) })
+const messageShape = fields({ id: text, role: oneOf('system', 'user', 'assistant') })
+const spokenPart = fields({ providerMetadata: sdkOptions, state: optional(oneOf('streaming', 'done')) })
 const filePart = fields({
   url: text,
   mediaType: text,
@@ -86,15 +87,12 @@ export function fromUIMessages(
 
 /** The rows of one message. Throws `INVALID_INPUT`. */
 export function rowsOfUIMessage(message: unknown, place: string, conversion: Conversion): NewMessage[] {
-  if (!isObject(message)) throw invalid(`${place}: must be an object`)
-  const id = text(message.id, `${place}.id`)
-  const { role } = message
-  if (role !== 'system' && role !== 'user' && role !== 'assistant')
-    throw invalid(`${place}.role: must be system, user or assistant`)
-  const parts = listAt(message.parts, `${place}.parts`)
-  const first = otherFields(message, ['id', 'role', 'parts'], place, conversion)
+  const { id, role } = messageShape(message, place)
+  const { parts, ...others } = message as { readonly [field: string]: unknown }
+  const list = listAt(parts, `${place}.parts`)
+  const first = otherFields(others, ['id', 'role'], place, conversion)
   const reader = new RowReader(role, conversion)
-  for (const [index, part] of parts.entries()) reader.add(part, `${place}.parts[${index}]`)
+  for (const [index, part] of list.entries()) reader.add(part, `${place}.parts[${index}]`)
   return reader.finish().map(({ role: speaker, content, parts: shown, steering }, index) => {
     const isPlain = shown.length === content.length && shown.every((part, at) => part === at)
     const row: UiRow = {
@@ -168,7 +166,7 @@ class RowReader {
   }
 
   #readText(part: SdkPart, place: string): void {
-    const { providerMetadata, state } = saidPart(part, place)
+    const { providerMetadata, state } = spokenPart(part, place)
     const { type } = part
     // Streaming stopped in the middle of it, so its signature or item isn't valid.
     if (type === 'reasoning' && state === 'streaming') {

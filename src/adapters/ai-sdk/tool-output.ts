@@ -3,7 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import { defined, isObject, type JsonObject } from '../../core/messages/json.ts'
 import { outputText, type ToolResultContent, type ToolResultOutput } from '../../core/messages/message.ts'
 import { base64At, type Conversion } from '../conversion.ts'
-import { fields, object, optional, rule, type Shape, type Shapes, text } from '../shapes.ts'
+import { fields, object, optional, required, rule, type Shape, type Shapes, text } from '../shapes.ts'
 import { listAt } from '../wire.ts'
 import {
   AI_SDK,
@@ -161,15 +161,13 @@ function filenameOf(item: Item): { readonly filename?: string } {
  * type of an item if another one would be written.
  */
 
-const json = rule((value) => value !== undefined, 'must be a JSON value')
-
 /** Kinds of outputs, and their fields. */
 const OUTPUTS: { readonly [type: string]: Shapes } = {
   text: { value: text },
-  json: { value: json },
+  json: { value: required },
   'execution-denied': { reason: optional(text) },
   'error-text': { value: text },
-  'error-json': { value: json },
+  'error-json': { value: required },
   content: {},
 }
 

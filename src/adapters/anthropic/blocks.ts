@@ -154,10 +154,10 @@ type BlockOptions = {
   /** The data of redacted thinking, as the AI SDK keeps it. */
   readonly redactedData: string | undefined
   /** The type of the block from which the AI SDK made the part. */
-  readonly madeOf: Json | undefined
+  readonly blockType: Json | undefined
 }
 
-const NOTHING: BlockOptions = { fields: {}, isOwn: false, redactedData: undefined, madeOf: undefined }
+const NOTHING: BlockOptions = { fields: {}, isOwn: false, redactedData: undefined, blockType: undefined }
 
 /** Reads the fields kept with a part. `type` and names with capitals are never sent unchanged. */
 export function blockOptions(kept: ProviderOptions | undefined): BlockOptions {
@@ -173,7 +173,7 @@ export function blockOptions(kept: ProviderOptions | undefined): BlockOptions {
     fields: Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
     isOwn: kept?.['ai-sdk'] === undefined && !Object.keys(given).some(isForeignName),
     redactedData: typeof redactedData === 'string' ? redactedData : undefined,
-    madeOf: given.type,
+    blockType: given.type,
   }
 }
 

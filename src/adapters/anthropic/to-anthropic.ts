@@ -13,12 +13,12 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
-import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { type Conversion, type ConversionOptions, omissionReason, unknownPart } from '../conversion.ts'
 import {
   answeredRunsOf,
   beginTurn,
   beginWriting,
-  leftOut,
+  omit,
   placesOf,
   resultsFirst,
   type Writing,
@@ -142,7 +142,7 @@ function toContent(
   if (typeof content === 'string' ? own || !isBlank(content) : own && content.length === 0)
     return typeof content === 'string' ? content : []
   if (typeof content === 'string' || content.length === 0)
-    return leftOut(writing, 'the API rejects a message without visible characters')
+    return omit(writing, 'the API rejects a message without visible characters')
   const parts = role === 'tool' ? resultsFirst(content) : content
   const blocks = parts.flatMap((part) => toBlock(part, place, { ...writing, path: places.get(part)! }) ?? [])
   return blocks.length > 0 ? blocks : undefined
@@ -168,14 +168,14 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
       return textBlock(part, writing)
     case 'image':
     case 'file':
-      if (place !== 'user') return leftOut(writing, 'images and files are allowed in user messages only')
+      if (place !== 'user') return omit(writing, 'images and files are allowed in user messages only')
       if (isShownAsPlain(part))
         writing.conversion.note('changed', writing.path, 'a text is sent as plain text')
-      return mediaBlock(part) ?? leftOut(writing, 'the API rejects bytes of this media type')
+      return mediaBlock(part) ?? omit(writing, 'the API rejects bytes of this media type')
     case 'provider':
-      if (part.provider !== ANTHROPIC) return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
+      if (part.provider !== ANTHROPIC) return omit(writing, omissionReason(part.provider, ANTHROPIC))
       if (!isObject(part.data) || typeof part.data.type !== 'string')
-        return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
+        return omit(writing, omissionReason(part.provider, ANTHROPIC))
       // It was a block of another type when it was read.
       return { ...part.data } as AnthropicResultBlock
     default:
@@ -184,10 +184,10 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
 }
 
 function textBlock({ text, providerOptions }: TextPart, writing: Writing): AnthropicResultBlock | undefined {
-  const { fields, isOwn, madeOf } = blockOptions(providerOptions)
+  const { fields, isOwn, blockType } = blockOptions(providerOptions)
   // The AI SDK makes a text of a compaction block; it becomes a block again.
-  if (madeOf === 'compaction') return { type: madeOf, content: text } as unknown as AnthropicResultBlock
-  if (isBlank(text) && !isOwn) return leftOut(writing, 'the API rejects text without visible characters')
+  if (blockType === 'compaction') return { type: blockType, content: text } as unknown as AnthropicResultBlock
+  if (isBlank(text) && !isOwn) return omit(writing, 'the API rejects text without visible characters')
   return { type: 'text', text, ...fields }
 }
 
@@ -199,20 +199,21 @@ function reasoningBlock(
   const { signature, ...rest } = fields
   if (typeof signature === 'string') return { type: 'thinking', thinking: text, signature, ...rest }
   if (redactedData !== undefined) return { type: 'redacted_thinking', data: redactedData }
-  return leftOut(writing, 'the API rejects reasoning without a signature of Anthropic')
+  return omit(writing, 'the API rejects reasoning without a signature of Anthropic')
 }
 
 function callBlock(part: ToolCallPart, { conversion, path }: Writing): AnthropicBlock {
   const { fields, isOwn } = blockOptions(part.providerOptions)
-  const asItIs = isOwn || isObject(part.input)
-  if (!asItIs) conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent as one')
+  const isUnchanged = isOwn || isObject(part.input)
+  if (!isUnchanged)
+    conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent as one')
   if (part.providerExecuted === true)
     conversion.note(
       'changed',
       path,
       "a call that a provider ran itself is sent as one of the application's tools",
     )
-  const input = asItIs ? part.input : objectInput(part.input)
+  const input = isUnchanged ? part.input : objectInput(part.input)
   return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
 }
 

@@ -78,7 +78,7 @@ export type SessionStoreOptions = {
 /** Page size of `sessions.list`. */
 const PAGE = 1_000
 /** How often a deletion is retried after a concurrent append. */
-const MOST_TRIES = 10
+const MAX_TRIES = 10
 
 /**
  * Returns a session store that keeps transcripts of the Claude Agent SDK: pass it as `sessionStore` to `query` and to the SDK's functions
@@ -227,7 +227,7 @@ export class UndertextSessionStore {
         if (messageCount > position) await this.#store.sessions.archive(id, false)
         return
       } catch (error) {
-        if (!isUndertextError(error, 'POSITION_CONFLICT') || tries === MOST_TRIES) throw error
+        if (!isUndertextError(error, 'POSITION_CONFLICT') || tries === MAX_TRIES) throw error
       }
     }
   }

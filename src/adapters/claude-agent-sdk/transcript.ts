@@ -15,7 +15,7 @@ import {
 } from './entry.ts'
 
 /** How often an append is retried after another writer stored one of its entries. */
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 /**
  * Appends the new entries of a batch, in order, in one transaction. An entry whose `uuid` the transcript has is
@@ -37,7 +37,7 @@ export async function appendNew(
       await store.append(id, fresh)
       return
     } catch (error) {
-      if (!isUndertextError(error, 'IDEMPOTENCY_CONFLICT') || tries === MOST_TRIES) throw error
+      if (!isUndertextError(error, 'IDEMPOTENCY_CONFLICT') || tries === MAX_TRIES) throw error
       isDoubtful = true
     }
   }

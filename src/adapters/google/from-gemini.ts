@@ -13,6 +13,7 @@ import type {
 } from '../../core/messages/message.ts'
 import { isResult } from '../../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { fields, flag, nullish, oneOf, optional, text } from '../shapes.ts'
 import { isEmpty, jsonMessageAt, listAt, messageRead, objectAt, stringAt } from '../wire.ts'
 import {
   Calls,
@@ -29,7 +30,7 @@ import {
 type Reading = { readonly conversion: Conversion; readonly calls: Calls }
 
 /** The contents of a part: exactly one of these. Source: `Part` of `@google/genai`. */
-const HELD = [
+const CONTENT_FIELDS = [
   'text',
   'inlineData',
   'fileData',
@@ -42,7 +43,7 @@ const HELD = [
 ] as const
 
 /** Fields that only describe the content of a part. */
-const TELLING: ReadonlySet<string> = new Set([
+const DESCRIBING_FIELDS: ReadonlySet<string> = new Set([
   'thought',
   'videoMetadata',
   'mediaResolution',
@@ -53,29 +54,28 @@ const TELLING: ReadonlySet<string> = new Set([
 ])
 
 /** The content field of a part; `undefined` for an unknown kind, or a signature alone. */
-function heldBy(part: JsonObject, path: string): (typeof HELD)[number] | undefined {
-  const [held, another] = HELD.filter((name) => part[name] !== undefined && part[name] !== null)
-  if (another !== undefined) throw invalid(`${path}: must hold only one of ${HELD.join(', ')}`)
-  const says = held !== undefined || Object.keys(part).some((name) => !TELLING.has(name))
-  if (!says) throw invalid(`${path}: must hold one of ${HELD.join(', ')}`)
-  return held
+function contentFieldOf(part: JsonObject, path: string): (typeof CONTENT_FIELDS)[number] | undefined {
+  const [field, another] = CONTENT_FIELDS.filter((name) => part[name] !== undefined && part[name] !== null)
+  if (another !== undefined) throw invalid(`${path}: must have only one of ${CONTENT_FIELDS.join(', ')}`)
+  const hasContent = field !== undefined || Object.keys(part).some((name) => !DESCRIBING_FIELDS.has(name))
+  if (!hasContent) throw invalid(`${path}: must have one of ${CONTENT_FIELDS.join(', ')}`)
+  return field
 }
+
+const partShape = fields({ thoughtSignature: optional(text), thought: nullish(flag) })
 
 /** Reads a part. Throws `INVALID_INPUT`, which names the place and the rule, for a part that the API doesn't have. */
 function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: Reading): Part {
-  if (part.thoughtSignature !== undefined) stringAt(part.thoughtSignature, `${path}.thoughtSignature`)
-  const { thought } = part
-  if (thought !== undefined && thought !== null && typeof thought !== 'boolean')
-    throw invalid(`${path}.thought: must be true or false`)
-  const held = heldBy(part, path)
-  switch (held) {
+  partShape(part, path)
+  const field = contentFieldOf(part, path)
+  switch (field) {
     case 'text':
       return readText(part, path)
     case 'inlineData':
     case 'fileData': {
       // A system instruction is text. Other parts of it are kept whole.
       const media = fromMedia(part, path)
-      return place === 'system' || media === undefined ? whole(part, path, held, reading) : media
+      return place === 'system' || media === undefined ? whole(part, path, field, reading) : media
     }
     case 'functionCall':
       if (place !== 'model') throw invalid(`${path}: a functionCall must be in a content of the model`)
@@ -84,13 +84,13 @@ function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: R
       if (place !== 'user') throw invalid(`${path}: a functionResponse must be in a content of the user`)
       return readAnswer(part, path, reading)
     case 'executableCode':
-      stringAt(objectAt(part[held], `${path}.${held}`).code, `${path}.${held}.code`)
-      return whole(part, path, held, reading)
+      stringAt(objectAt(part[field], `${path}.${field}`).code, `${path}.${field}.code`)
+      return whole(part, path, field, reading)
     case 'codeExecutionResult':
     case 'toolCall':
     case 'toolResponse':
-      objectAt(part[held], `${path}.${held}`)
-      return whole(part, path, held, reading)
+      objectAt(part[field], `${path}.${field}`)
+      return whole(part, path, field, reading)
     case undefined:
       return whole(part, path, undefined, reading)
   }
@@ -99,10 +99,10 @@ function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: R
 function whole(
   data: JsonObject,
   path: string,
-  held: string | undefined,
+  field: string | undefined,
   { conversion }: Reading,
 ): ProviderPart {
-  const what = held === undefined ? 'a part of an unknown kind' : `this ${held}`
+  const what = field === undefined ? 'a part of an unknown kind' : `this ${field}`
   return conversion.keep(GOOGLE, data, path, `the neutral form has no part for ${what}`)
 }
 
@@ -121,7 +121,7 @@ function readCall(part: JsonObject, path: string, reading: Reading): ToolCallPar
   if (givenId === undefined && name === undefined && args === undefined)
     return whole(part, path, 'piece of a functionCall', reading)
   const toolName = stringAt(name, `${at}.name`)
-  const id = givenId === undefined ? undefined : stringAt(givenId, `${at}.id`)
+  const id = optional(text)(givenId, `${at}.id`)
   const input = args === undefined ? {} : objectAt(args, `${at}.args`)
   const toolCallId = reading.calls.call(toolName, id)
   const fields = {
@@ -145,7 +145,7 @@ function readAnswer(
 ): ToolResultPart {
   const at = `${path}.functionResponse`
   const { id: givenId, name: givenName, response, parts, ...own } = objectAt(functionResponse, at)
-  const id = givenId === undefined ? undefined : stringAt(givenId, `${at}.id`)
+  const id = optional(text)(givenId, `${at}.id`)
   // Without an id, only the name identifies the call.
   const name = givenName === undefined && id !== undefined ? undefined : stringAt(givenName, `${at}.name`)
   const { output, shape } = readOutput(response, parts, at, reading)
@@ -184,9 +184,9 @@ function readOutput(
 }
 
 function readPiece(piece: JsonObject, path: string, reading: Reading): ToolResultContent {
-  if (isEmpty(piece)) throw invalid(`${path}: must hold one of inlineData, fileData`)
+  if (isEmpty(piece)) throw invalid(`${path}: must have inlineData or fileData`)
   if (piece.inlineData !== undefined && piece.fileData !== undefined)
-    throw invalid(`${path}: must hold only one of inlineData, fileData`)
+    throw invalid(`${path}: must have only one of inlineData and fileData`)
   const isMedia = piece.inlineData !== undefined || piece.fileData !== undefined
   return (isMedia ? fromMedia(piece, path) : undefined) ?? whole(piece, path, undefined, reading)
 }
@@ -230,9 +230,11 @@ export function fromGemini(
       const answers = idsOf(message, 'tool-result')
       if (calls.length > 0) lastCalls = calls
       const isInOrder = orderOf(answers, lastCalls).every((from, to) => from === to)
-      const isOdd = answers.length > 0 && (followsAnswers || !isInOrder)
+      const isReordered = answers.length > 0 && (followsAnswers || !isInOrder)
       followsAnswers = answers.length > 0
-      return isOdd && message.metadata === undefined ? { ...message, metadata: { [GOOGLE]: {} } } : message
+      return isReordered && message.metadata === undefined
+        ? { ...message, metadata: { [GOOGLE]: {} } }
+        : message
     })
     return [...leading, ...turns]
   })
@@ -243,10 +245,10 @@ function idsOf({ content }: Message, type: 'tool-call' | 'tool-result'): string[
   return content.flatMap((part) => (part.type === type ? [part.toolCallId] : []))
 }
 
-const ROLES: ReadonlySet<unknown> = new Set([undefined, 'user', 'model', 'function'])
+const roleShape = optional(oneOf('user', 'model', 'function'))
 
 function readContent({ role, parts, ...extra }: JsonObject, path: string, reading: Reading): Message {
-  if (!ROLES.has(role)) throw invalid(`${path}.role: must be user or model, or absent`)
+  roleShape(role, `${path}.role`)
   reading.calls.nextContent()
   const list = parts === undefined ? [] : listAt(parts, `${path}.parts`)
   const place = role === 'model' || (role === undefined && isModelsOwn(list)) ? 'model' : 'user'

@@ -241,10 +241,10 @@ export function responseItem(given: Json, path: string): { item: TextPart; isErr
 export function responseOfItems(
   items: readonly ToolResultContent[],
   isError: boolean,
-  wasAbsent: boolean,
+  isAbsent: boolean,
 ): JsonObject | undefined {
   const [first, ...others] = items.filter((item) => item.type === 'text')
-  if (first === undefined && !isError) return wasAbsent ? undefined : {}
+  if (first === undefined && !isError) return isAbsent ? undefined : {}
   const marks = others.length === 0 ? partOptions(first?.providerOptions)?.fields : undefined
   const text = outputText({ type: 'content', value: items })
   const value = marks?.json === true ? parsedArguments(text) : text
@@ -283,7 +283,7 @@ export class Calls {
 
   /** The id of a call in the neutral form. */
   call(name: string, id: string | undefined): string {
-    const own = id === undefined || id === '' ? this.#madeUp(name, 'call') : id
+    const own = id === undefined || id === '' ? this.#generateId(name, 'call') : id
     this.#names.set(own, name)
     this.#open(own, name)
     return own
@@ -305,15 +305,15 @@ export class Calls {
   answer(
     name: string | undefined,
     id: string | undefined,
-    goesOn: boolean,
+    isContinued: boolean,
   ): { id: string; name: string | undefined } {
     const known = id !== undefined && this.#names.has(id) ? id : undefined
     const found = known ?? this.#openCall(name)?.id
     if (found === undefined) {
-      const own = id === undefined || id === '' ? this.#madeUp(name ?? '', 'answer') : id
+      const own = id === undefined || id === '' ? this.#generateId(name ?? '', 'answer') : id
       return { id: own, name }
     }
-    if (!goesOn) this.#close(found)
+    if (!isContinued) this.#close(found)
     return { id: found, name: this.#names.get(found) }
   }
 
@@ -339,7 +339,7 @@ export class Calls {
     return undefined
   }
 
-  #madeUp(name: string, kind: 'call' | 'answer'): string {
+  #generateId(name: string, kind: 'call' | 'answer'): string {
     const base = `gemini_call_${name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 40)}`
     for (;;) {
       const count = (this.#counts.get(`${kind} ${base}`) ?? 0) + 1

@@ -15,12 +15,12 @@ import {
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
 import { DUMMY_SIGNATURE } from '../../core/tokens/reasoning-bindings.ts'
-import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { type Conversion, type ConversionOptions, omissionReason, unknownPart } from '../conversion.ts'
 import {
   answeredRunsOf,
   beginTurn,
   beginWriting,
-  leftOut,
+  omit,
   placesOf,
   resultsFirst,
   type Writing,
@@ -54,7 +54,7 @@ function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart
       return writeReasoning(part, writing)
     case 'image':
     case 'file':
-      return place === 'system' ? leftOut(writing, 'a system instruction holds text only') : mediaPart(part)
+      return place === 'system' ? omit(writing, 'a system instruction holds text only') : mediaPart(part)
     case 'tool-call':
       return writeCall(part, writing)
     case 'tool-result':
@@ -69,22 +69,22 @@ function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart
 function writeText({ text, providerOptions }: TextPart, writing: Writing): GeminiPart | undefined {
   const options = partOptions(providerOptions)
   if (options === undefined && isBlank(text))
-    return leftOut(writing, 'the API rejects text without visible characters')
+    return omit(writing, 'the API rejects text without visible characters')
   const { form: _, ...fields } = options?.fields ?? {}
   return { text, ...fields }
 }
 
 function writeReasoning({ text, providerOptions }: ReasoningPart, writing: Writing): GeminiPart | undefined {
   const options = partOptions(providerOptions)
-  if (options === undefined) return leftOut(writing, "reasoning that is not Gemini's is not sent")
+  if (options === undefined) return omit(writing, "reasoning that is not Gemini's is not sent")
   return { text, thought: true, ...options.fields }
 }
 
 /** A part that was kept whole. Parts that the AI SDK keeps whole are in its own form. */
 function writeWhole({ provider, data }: ProviderPart, writing: Writing): GeminiPart | undefined {
-  if (!PROVIDERS.has(provider)) return leftOut(writing, whyNotSent(provider, GOOGLE))
+  if (!PROVIDERS.has(provider)) return omit(writing, omissionReason(provider, GOOGLE))
   if (!isObject(data) || 'ai-sdk' in data || 'type' in data)
-    return leftOut(writing, whyNotSent(GOOGLE, GOOGLE))
+    return omit(writing, omissionReason(GOOGLE, GOOGLE))
   return { ...data } as GeminiPart
 }
 
@@ -294,8 +294,7 @@ function writeMessage(
   const path = `[${index}].content`
   const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
   const all = partsOf(message)
-  if (all.length === 0 && own === undefined)
-    conversion.leaveOut(path, 'the API rejects a content without parts')
+  if (all.length === 0 && own === undefined) conversion.omit(path, 'the API rejects a content without parts')
   const arranged = message.role === 'tool' && own === undefined ? resultsFirst(all) : all
   const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
   const places = placesOf(all, path)
@@ -363,15 +362,15 @@ function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
   let last: Draft[] = []
   let isOpen = false
   for (const draft of drafts) {
-    const goesOn: boolean =
+    const isContinued: boolean =
       isOpen &&
       !draft.isOwn &&
       (isResult(draft.parts?.[0]?.source) ||
         (last[0]!.isWithin && !draft.isWithin && draft.fields.role === 'user'))
-    if (goesOn) last.push(draft)
+    if (isContinued) last.push(draft)
     else together.push([draft])
     last = together.at(-1)!
-    isOpen = (goesOn || hasContent(draft)) && isOfAnswers(draft)
+    isOpen = (isContinued || hasContent(draft)) && isOfAnswers(draft)
   }
   let calls: readonly string[] = []
   return together.map((group) => {

@@ -12,6 +12,7 @@ import type {
 } from '../../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { FunctionCallIds } from '../openai/from-openai.ts'
+import { required } from '../shapes.ts'
 import {
   isEmpty,
   isTextBlock,
@@ -259,10 +260,10 @@ class CallReader {
 
   #readBlock(block: JsonObject, place: string): ToolCallPart {
     const argsField = block.type === 'tool_use' ? 'input' : 'args'
-    const { id, name, [argsField]: args, ...extra } = block
+    const { id, name, [argsField]: given, ...extra } = block
     const toolCallId = stringAt(id, `${place}.id`)
     const blockName = stringAt(name, `${place}.name`)
-    if (args === undefined) throw invalid(`${place}.${argsField}: is missing`)
+    const args = required(given, `${place}.${argsField}`)
     const entry = this.#entries.find(
       ({ taken, value }) => !taken && isObject(value) && value.id === toolCallId,
     )
@@ -278,10 +279,10 @@ class CallReader {
 
   #readEntry(entry: Entry): ToolCallPart {
     const place = `${this.#path}.tool_calls[${entry.at}]`
-    const { id, name, args, type, ...extra } = objectAt(entry.value, place)
+    const { id, name, args: given, type, ...extra } = objectAt(entry.value, place)
     const toolCallId = stringAt(id, `${place}.id`)
     const toolName = stringAt(name, `${place}.name`)
-    if (args === undefined) throw invalid(`${place}.args: is missing`)
+    const args = required(given, `${place}.args`)
     entry.taken = true
     this.#order.push(entry.at)
     const call = { ...extra, ...(type !== 'tool_call' && { type: type ?? null }) }

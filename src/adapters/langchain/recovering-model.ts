@@ -15,7 +15,7 @@ import { defined } from '../../core/messages/json.ts'
 import { isBlankMessage } from '../../core/messages/message.ts'
 import { readUsage } from '../../core/tokens/provider-usage.ts'
 import type { PreparedRequest } from '../../store/requests/prepared.ts'
-import { begunIterable, recordCallOf } from '../recovering.ts'
+import { begunIterable, recordSessionCall } from '../recovering.ts'
 import {
   type HistoryTurns,
   type ModelAnswer,
@@ -100,7 +100,12 @@ async function record(
   reported: BaseMessage | undefined,
   answer: ModelAnswer,
 ): Promise<void> {
-  const requestId = await recordCallOf(store, request, owner, await readUsage(reported, request.provider))
+  const requestId = await recordSessionCall(
+    store,
+    request,
+    owner,
+    await readUsage(reported, request.provider),
+  )
   if (requestId !== undefined) answered(requestId, answer)
 }
 

@@ -16,7 +16,7 @@ import type {
 } from '../../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { audioTypeOf } from '../openai/chat-types.ts'
-import type { Shape } from '../shapes.ts'
+import { oneOf, type Shape } from '../shapes.ts'
 import {
   isEmpty,
   joinBlocks,
@@ -53,7 +53,7 @@ function fromItem(value: unknown, place: string, conversion: Conversion): Messag
   const { type, role } = objectAt(value, place)
   if (type === undefined || type === 'message') return fromMessage(value, place, role, conversion)
   const shape = ITEMS.get(type)
-  if (shape === undefined) throw invalid(`${place}.type: is not a type of an item`)
+  if (shape === undefined) throw invalid(`${place}.type: isn't an item type`)
   if (type === 'function_call_result') return fromResult(value, place, shape, conversion)
   const item = jsonMessageAt(value, place)
   shape(item, place)
@@ -70,8 +70,7 @@ function only(role: Role, part: Part): Message {
 }
 
 function fromMessage(value: unknown, place: string, givenRole: unknown, conversion: Conversion): Message {
-  const role = (['system', 'user', 'assistant'] as const).find((one) => one === givenRole)
-  if (role === undefined) throw invalid(`${place}.role: must be one of ${Object.keys(MESSAGES).join(', ')}`)
+  const role = oneOf('system', 'user', 'assistant')(givenRole, `${place}.role`)
   const shape = MESSAGES[role]
   const { content: given, ...others } = objectAt(value, place)
   // Contents are checked one by one, so that a malformed one can be kept alone.

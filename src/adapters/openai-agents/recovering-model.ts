@@ -6,7 +6,7 @@ import type { PreparedRequest } from '../../store/requests/prepared.ts'
 import {
   type AnswerPlace,
   begunIterable,
-  recordCallOf,
+  recordSessionCall,
   type SessionNames,
   withMethods,
 } from '../recovering.ts'
@@ -39,10 +39,10 @@ export type AgentModelProvider = {
 }
 
 /** The history as `getItems` returned it, and what was stored since. */
-export type HandedOut = {
+export type ReturnedHistory = {
   readonly shown: readonly AgentItem[]
   /** The number of messages stored after it. */
-  readonly storedSince: () => Promise<number>
+  readonly countStoredSince: () => Promise<number>
   /** Returns the same history as it is now, without messages stored after it. */
   readonly again: () => Promise<AgentItem[]>
 }
@@ -52,7 +52,7 @@ type RecoveringSession = SessionNames & {
   readonly store: SessionStore
   readonly sessionId: string
   /** The history that was last returned; `undefined` if there is none. */
-  readonly handedOut: () => HandedOut | undefined
+  readonly returned: () => ReturnedHistory | undefined
   /** Begins a call whose input ends with this item. The returned function takes the model's answer, which is stored later. */
   readonly asked: (last: object | undefined) => Answered
 }
@@ -105,7 +105,7 @@ async function record(
 ): Promise<void> {
   if (asked === undefined) return
   const { request, answered } = asked
-  const requestId = await recordCallOf(store, request, owner, await readUsage(given, request.provider))
+  const requestId = await recordSessionCall(store, request, owner, await readUsage(given, request.provider))
   const { response = given } = given as { readonly response?: object }
   const { output } = response as { readonly output?: unknown }
   if (requestId !== undefined && Array.isArray(output)) answered(requestId, output)
@@ -113,17 +113,17 @@ async function record(
 
 /** Sends a request unchanged; after an overflow, with the shorter history instead of the one that the session returned. */
 async function ask<R>(
-  { store, sessionId, provider, model, handedOut, asked }: RecoveringSession,
+  { store, sessionId, provider, model, returned, asked }: RecoveringSession,
   sent: AgentRequest,
   send: (sent: AgentRequest) => Promise<R>,
 ): Promise<{ readonly asked?: Asked; readonly result: R }> {
-  const history = handedOut()
+  const history = returned()
   const input =
     typeof sent.input === 'string' ? [{ type: 'message', role: 'user', content: sent.input }] : sent.input
   const isOnServer = sent.previousResponseId !== undefined || sent.conversationId !== undefined
   const rest = history === undefined || isOnServer ? undefined : afterHistory(input, history.shown)
   if (history === undefined || rest === undefined) return { result: await send(sent) }
-  const unstored = rest.slice(await history.storedSince())
+  const unstored = rest.slice(await history.countStoredSince())
   const { systemInstructions: system, tools, modelSettings, signal } = sent
   const maxOutputTokens = modelSettings?.maxTokens
   const answered = asked(input.at(-1))

@@ -18,7 +18,7 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
-import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { Conversion, type ConversionOptions, omissionReason, unknownPart } from '../conversion.ts'
 import { audioFormatOf } from '../openai/chat-types.ts'
 import { argumentsText, keptFor, mediaOf, replacedAt, textBlocks } from '../wire.ts'
 import { AGENTS, type AgentItem, CALLS, CONTENT_TYPES, PROVIDER, RESULTS } from './item-shapes.ts'
@@ -264,7 +264,7 @@ function toContent(part: Part, isModel: boolean, writing: Writing): readonly Ite
 }
 
 function left({ conversion, place }: Writing, why: string): readonly Item[] {
-  conversion.leaveOut(place, why)
+  conversion.omit(place, why)
   return []
 }
 
@@ -272,7 +272,7 @@ function left({ conversion, place }: Writing, why: string): readonly Item[] {
 function toKeptContent(part: ProviderPart, writing: Writing): readonly Item[] {
   const content = keptItem(part)
   if (content !== undefined && CONTENT_TYPES.has(content.type)) return [content]
-  return left(writing, whyNotSent(part.provider, PROVIDER))
+  return left(writing, omissionReason(part.provider, PROVIDER))
 }
 
 function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'output_text'): Item {

@@ -3,6 +3,7 @@ import { readable } from '../../core/messages/check.ts'
 import type { Json, JsonObject } from '../../core/messages/json.ts'
 import type { Message, Part, Role, ToolCallPart, ToolResultOutput } from '../../core/messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, UNREAD } from '../conversion.ts'
+import { oneOf } from '../shapes.ts'
 import { isEmpty, listAt, objectAt, readArguments, stringAt } from '../wire.ts'
 import { OPENAI } from './chat-types.ts'
 import { endsAnswer, fromReasoning, isReasoningItem, type Link, linksOf } from './reasoning.ts'
@@ -171,7 +172,8 @@ export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionO
     const reading = new Reading(RESPONSES, options)
     if (Array.isArray(input)) return fromItems(input, '', true, reading)
     const { input: value, instructions } = objectAt(input, 'input')
-    if (typeof value !== 'string' && !Array.isArray(value)) throw invalid('input: must be a text or an array')
+    if (typeof value !== 'string' && !Array.isArray(value))
+      throw invalid('input: must be a string or an array')
     const leading = fromText(instructions, 'instructions', 'system', false, reading)
     return [...leading, ...fromText(value, 'input', 'user', true, reading)]
   })
@@ -201,7 +203,7 @@ function itemReader(reading: Reading): ItemReader {
 function fromText(value: unknown, path: string, role: Role, isList: boolean, reading: Reading): Message[] {
   if (value === undefined || value === null) return []
   if (typeof value === 'string') return [{ role, content: value }]
-  if (!Array.isArray(value)) throw invalid(`${path}: must be a text or an array`)
+  if (!Array.isArray(value)) throw invalid(`${path}: must be a string or an array`)
   return fromItems(value, path, isList, reading)
 }
 
@@ -256,8 +258,9 @@ function checkKept(kind: string, item: JsonObject, path: string): void {
 }
 
 function fromMessage(item: JsonObject, link: Link, path: string, reading: Reading): Message {
-  const { role: shown, content, ...fields } = item
-  const role = roleOf(shown, path)
+  const { role: given, content, ...fields } = item
+  const shown = roleShape(given, `${path}.role`)
+  const role = shown === 'developer' ? 'system' : shown
   const own: Own = { item: shown === 'developer' ? { ...fields, role: shown } : fields }
   if (typeof content === 'string')
     return isEmpty(own.item as JsonObject)
@@ -271,11 +274,7 @@ function fromMessage(item: JsonObject, link: Link, path: string, reading: Readin
   return { role, content: parts.map((part, i) => (i === bearer ? withOwn(part, kept) : part)) }
 }
 
-function roleOf(role: Json | undefined, path: string): 'user' | 'assistant' | 'system' {
-  if (role === 'developer') return 'system'
-  if (role === 'user' || role === 'assistant' || role === 'system') return role
-  throw invalid(`${path}.role: must be user, assistant, system or developer`)
-}
+const roleShape = oneOf('user', 'assistant', 'system', 'developer')
 
 /** A part that also keeps the fields of its message: messages may be merged, their parts stay. */
 function withOwn<P extends Part>(part: P, own: Own): P {

@@ -4,9 +4,9 @@ import { isEmpty, listAt, objectAt, stringAt } from '../wire.ts'
 import { keptAs, OUTPUTS, type Own, ownOf } from './responses-content.ts'
 
 /** Separates pieces of reasoning, so that people can read them as one text. */
-const GAP = '\n\n'
+const PIECE_SEPARATOR = '\n\n'
 
-const LISTS = { summary: 'summary_text', content: 'reasoning_text' } as const
+const PIECE_TYPES = { summary: 'summary_text', content: 'reasoning_text' } as const
 
 /** A reasoning item: summary and content become one text; fields that only OpenAI reads are kept beside it. */
 export function fromReasoning(item: JsonObject, link: Link, path: string): Message {
@@ -22,19 +22,24 @@ export function fromReasoning(item: JsonObject, link: Link, path: string): Messa
   if (content !== undefined) own.content = content === null ? null : layoutOf(content, 'content', path, texts)
   const part: ReasoningPart = {
     type: 'reasoning',
-    text: texts.join(GAP),
+    text: texts.join(PIECE_SEPARATOR),
     ...keptAs({ ...own, ...link }),
   }
   return { role: 'assistant', content: [part] }
 }
 
-function layoutOf(list: Json | undefined, name: keyof typeof LISTS, path: string, texts: string[]): Json {
+function layoutOf(
+  list: Json | undefined,
+  name: keyof typeof PIECE_TYPES,
+  path: string,
+  texts: string[],
+): Json {
   return listAt(list, `${path}.${name}`).map((entry, i) => {
     const place = `${path}.${name}[${i}]`
     const { type, text, ...extra } = objectAt(entry, place)
     const own = stringAt(text, `${place}.text`)
     texts.push(own)
-    const fields = type === LISTS[name] ? extra : { ...extra, type: stringAt(type, `${place}.type`) }
+    const fields = type === PIECE_TYPES[name] ? extra : { ...extra, type: stringAt(type, `${place}.type`) }
     return { length: own.length, ...(isEmpty(fields) ? {} : { fields }) }
   })
 }
@@ -56,12 +61,12 @@ function listsOf(text: string, { summary, content }: Own): JsonObject {
       const { length, fields } = isObject(entry) ? entry : {}
       const end = from + (typeof length === 'number' ? length : 0)
       const piece = { type, text: text.slice(from, end), ...(isObject(fields) ? fields : {}) }
-      from = end + GAP.length
+      from = end + PIECE_SEPARATOR.length
       return piece
     })
-  const lists = { summary: listOf(summary, LISTS.summary) }
+  const lists = { summary: listOf(summary, PIECE_TYPES.summary) }
   if (content === undefined) return lists
-  return { ...lists, content: content === null ? null : listOf(content, LISTS.content) }
+  return { ...lists, content: content === null ? null : listOf(content, PIECE_TYPES.content) }
 }
 
 function textOrNone(value: Json | undefined): string | undefined {
@@ -90,17 +95,18 @@ export function sdkItemOf(options: ReasoningPart['providerOptions']): { id?: str
 export function toSdkReasoning(
   { text, providerOptions }: ReasoningPart,
   before: Draft | undefined,
-): { draft: UnplacedDraft; goesOn: boolean } | undefined {
+): { draft: UnplacedDraft; isContinued: boolean } | undefined {
   const { id, encrypted } = sdkItemOf(providerOptions)
   if (id === undefined && encrypted === undefined) return undefined
-  const goesOn = id !== undefined && before?.reasoning === id
-  const earlier = goesOn && Array.isArray(before.item.summary) ? (before.item.summary as readonly Json[]) : []
+  const isContinued = id !== undefined && before?.reasoning === id
+  const earlier =
+    isContinued && Array.isArray(before.item.summary) ? (before.item.summary as readonly Json[]) : []
   const item = {
-    ...(goesOn ? before.item : { type: 'reasoning', ...defined({ id }) }),
-    summary: text === '' ? earlier : [...earlier, { type: LISTS.summary, text }],
+    ...(isContinued ? before.item : { type: 'reasoning', ...defined({ id }) }),
+    summary: text === '' ? earlier : [...earlier, { type: PIECE_TYPES.summary, text }],
     ...defined({ encrypted_content: encrypted }),
   }
-  return { draft: defined({ item, reasoning: id }), goesOn }
+  return { draft: defined({ item, reasoning: id }), isContinued }
 }
 
 /*
@@ -167,7 +173,7 @@ export type Draft = {
   /** The item is reasoning with this id. */
   readonly reasoning?: string
   /** The item is valid without its id. */
-  readonly idMayGo?: true
+  readonly isIdOptional?: true
   /** The item is a call or a result with this id. */
   readonly callId?: string
   /** The same as a function call, or as its result. */
@@ -195,7 +201,7 @@ export function settledItems(drafts: readonly Draft[], note: DraftNote): JsonObj
     if (draft.reasoning !== undefined) shown.add(draft.reasoning)
     else if (after !== undefined && !shown.has(after)) {
       lacking.add(draft)
-      if (!draft.idMayGo && draft.asFunction !== undefined) plain.add(draft.callId)
+      if (!draft.isIdOptional && draft.asFunction !== undefined) plain.add(draft.callId)
     }
   }
   return kept.flatMap((draft): JsonObject[] => {
@@ -205,7 +211,7 @@ export function settledItems(drafts: readonly Draft[], note: DraftNote): JsonObj
       return [asFunction]
     }
     if (!lacking.has(draft)) return [item]
-    if (draft.idMayGo) return [withoutId(item)]
+    if (draft.isIdOptional) return [withoutId(item)]
     note(draft, 'not-sent', 'the API rejects it without the reasoning before it')
     return []
   })

@@ -11,7 +11,7 @@ import {
 } from '../../core/messages/message.ts'
 import { unreadableText } from '../../core/rendering/media.ts'
 import { RESPONSES_MEDIA } from '../../core/tokens/providers.ts'
-import { addressAt, type Conversion, fileDataAt, whyNotSent } from '../conversion.ts'
+import { addressAt, type Conversion, fileDataAt, omissionReason } from '../conversion.ts'
 import { isEmpty, keptFor, keptUnder, mediaOf, stringAt, textBlocks } from '../wire.ts'
 import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
 
@@ -147,7 +147,7 @@ export function toContentPart(
   place: string,
   conversion: Conversion,
 ): JsonObject | undefined {
-  const refuse = (why: string): undefined => conversion.leaveOut(place, why)
+  const refuse = (why: string): undefined => conversion.omit(place, why)
   switch (part.type) {
     case 'text':
       return textPart(part, speaker)
@@ -161,7 +161,7 @@ export function toContentPart(
       return textPart(unreadableText(part, RESPONSES_MEDIA)!, speaker)
     }
     case 'provider':
-      return keptPartOf(part.provider, part.data) ?? refuse(whyNotSent(part.provider, OPENAI))
+      return keptPartOf(part.provider, part.data) ?? refuse(omissionReason(part.provider, OPENAI))
   }
 }
 

@@ -16,7 +16,7 @@ import {
   type ToolResultPart,
 } from '../../core/messages/message.ts'
 import { readMessages } from '../../core/messages/message-check.ts'
-import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { Conversion, type ConversionOptions, omissionReason, unknownPart } from '../conversion.ts'
 import { answeredRunsOf, placesOf } from '../runs.ts'
 import { argumentsText, isEmpty, keptFor, mediaOf, textBlocks } from '../wire.ts'
 import {
@@ -149,7 +149,7 @@ function toOthers(message: Message, path: string, writing: Writing): WireMessage
     // Only text beside results can be sent, as a user message.
     if (role !== 'tool' || part.type !== 'provider')
       return toPart(part, role !== 'system', placeOf(path, i), writing) ?? []
-    writing.leaveOut(placeOf(path, i), 'only text can accompany tool results')
+    writing.omit(placeOf(path, i), 'only text can accompany tool results')
     return []
   })
   const shape = keptFor(OPENAI, metadata)?.content
@@ -163,7 +163,7 @@ function placeOf(path: string, part: number): string {
 }
 
 function noteEmpty(path: string, conversion: Conversion): void {
-  conversion.leaveOut(path, 'a message without content is not sent')
+  conversion.omit(path, 'a message without content is not sent')
 }
 
 /** A message in place of each of OpenAI's own compaction blocks, which only the Responses API reads. */
@@ -306,7 +306,7 @@ function toPart(part: Part, isUser: boolean, place: string, conversion: Conversi
     case 'image':
     case 'file': {
       if (!isUser)
-        return conversion.leaveOut(place, `only a user sends ${part.type === 'image' ? 'images' : 'files'}`)
+        return conversion.omit(place, `only a user sends ${part.type === 'image' ? 'images' : 'files'}`)
       const sent = mediaPart(part)
       if (sent.type === 'text')
         conversion.note('changed', place, 'a file known by its address is sent as a text with that address')
@@ -315,12 +315,12 @@ function toPart(part: Part, isUser: boolean, place: string, conversion: Conversi
     case 'provider': {
       const type = part.provider === OPENAI && isObject(part.data) ? part.data.type : undefined
       if (typeof type === 'string') return { ...(part.data as JsonObject), type }
-      return conversion.leaveOut(place, whyNotSent(part.provider, OPENAI))
+      return conversion.omit(place, omissionReason(part.provider, OPENAI))
     }
     case 'reasoning':
-      return conversion.leaveOut(place, 'Chat Completions does not accept reasoning')
+      return conversion.omit(place, 'Chat Completions does not accept reasoning')
     case 'tool-call':
-      return conversion.leaveOut(place, 'only an assistant calls tools')
+      return conversion.omit(place, 'only an assistant calls tools')
     case 'tool-result':
       return undefined
     default:

@@ -318,7 +318,7 @@ function openCalls(): OpenCalls {
 }
 
 /** Gives ids to calls and results that lack one, so that they can be paired. `first` is the index of the first message. */
-export function joinByNeighborhood(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
+export function joinByAdjacency(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
   const joined = joinNeighbors(
     contents.map((parts) => ({
       slots: parts.flatMap((part): Joinable[] => {

@@ -13,7 +13,7 @@ import type { PrepareRequestOptions } from '../../../store/requests/options.ts'
 import type { PreparedRequest } from '../../../store/requests/prepared.ts'
 import { forkBeside } from '../../forks.ts'
 import { ownedStore } from '../../owned-store.ts'
-import { noteSession, recordAnswers } from '../../recovering.ts'
+import { recordAnswers, recordNames } from '../../recovering.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
 import { toolDefinitions, validateMessages } from '../load.ts'
 import { toModelMessages } from '../model-messages.ts'
@@ -315,7 +315,7 @@ async function beginTurn(
     // A call that was just approved has no result yet: the AI SDK runs it next.
     ...(isAnsweredRequest(stored.at(-1)?.rows ?? []) && { pendingCalls: 'keep' as const }),
   }
-  await noteSession(store, chatId, names)
+  await recordNames(store, chatId, names)
   const prepared = await prepareTurn(store, chatId, preparation)
   const answers = turnAnswers()
   const lastCall: LastCall = { isWhole: true }
@@ -342,7 +342,7 @@ async function beginTurn(
 }
 
 /** The most times that a request is prepared because other writers append to the chat meanwhile. */
-const MOST_PREPARATIONS = 5
+const MAX_PREPARATIONS = 5
 
 /**
  * Prepares a turn. If the model binds its reasoning, the request's additions are stored after the user's message, because the answer
@@ -358,7 +358,7 @@ async function prepareTurn(
     if (prepared.bound === undefined || prepared.prompt.length === 0) return prepared
     // A message after calls whose tools run next would separate them from their results.
     if (options.pendingCalls === 'keep') return store.prepareRequest(chatId, withoutAdditions(options))
-    const expected = tries < MOST_PREPARATIONS && { expectedPosition: prepared.position }
+    const expected = tries < MAX_PREPARATIONS && { expectedPosition: prepared.position }
     try {
       await store.append(chatId, prepared.prompt, { ...expected })
       return prepared
