@@ -86,7 +86,7 @@ export async function recordReport(
       : await store.requests.recordUsage(sessionId, { ...report, request: request! })
     return recorded.requestId
   } catch (error) {
-    process.emitWarning(`The usage of a model call was not recorded: ${errorName(error)}`)
+    process.emitWarning(`The usage of a model call wasn't recorded: ${errorName(error)}`)
     return undefined
   }
 }
@@ -199,7 +199,7 @@ export async function recordAnswers(
     try {
       await store.requests.recordAnswer(sessionId, requestId, positions)
     } catch (error) {
-      process.emitWarning(`The answer of a request was not recorded: ${errorName(error)}`)
+      process.emitWarning(`The answer of a request wasn't recorded: ${errorName(error)}`)
     }
   }
 }
@@ -232,7 +232,7 @@ export async function recordSessionCall(
   try {
     await recordNames(store, request.sessionId, { ...request, owner }, true)
   } catch (error) {
-    process.emitWarning(`The model of a session was not recorded: ${errorName(error)}`)
+    process.emitWarning(`The model of a session wasn't recorded: ${errorName(error)}`)
   }
   return recordCall(store, request, usage)
 }

@@ -44,7 +44,7 @@ export function omit({ conversion, path }: Writing, why: string): undefined {
 export function beginTurn({ role }: Message, index: number, conversion: Conversion): void {
   conversion.at(index)
   if (role === 'system')
-    conversion.note('changed', `[${index}]`, 'a system message after others is sent as a user message')
+    conversion.note('changed', `[${index}]`, 'a system message after the beginning is sent as a user message')
 }
 
 /** Parts with the results first, as APIs require. Other parts precede them only in messages that were not read from the same format. */

@@ -89,6 +89,36 @@ export function keptUnder(
   return isEmpty(fields) && !mark ? {} : { providerOptions: { [provider]: fields } }
 }
 
+/** A message with the fields that a format keeps under its name. Without fields there is no metadata, unless `mark` asks for it. */
+export function keptMessage(
+  format: string,
+  role: Message['role'],
+  content: Message['content'],
+  fields: JsonObject,
+  mark = false,
+): Message {
+  return isEmpty(fields) && !mark ? { role, content } : { role, content, metadata: { [format]: fields } }
+}
+
+/** An object with a field of this name, unless the value is undefined or an empty object. */
+export function given(name: string, value: Json | undefined): JsonObject {
+  return value === undefined || (isObject(value) && isEmpty(value)) ? {} : { [name]: value }
+}
+
+/**
+ * The messages of a conversation: a list, or an object with the list and perhaps a system prompt. `place` is the beginning of the places of
+ * the messages.
+ */
+export function conversationAt(
+  input: unknown,
+  systemField: string,
+  listField: string,
+): { readonly system: unknown; readonly list: readonly unknown[]; readonly place: string } {
+  if (Array.isArray(input)) return { system: undefined, list: listAt(input, 'input'), place: '' }
+  const { [systemField]: system, [listField]: list } = objectAt(input, 'input')
+  return { system, list: listAt(list, listField), place: listField }
+}
+
 /**
  * Returns an object with another value in a field, or without the field for `undefined`. `at` is the path to the field, such as
  * `source.data`.

@@ -12,7 +12,7 @@ export type NoteStore = Pick<Store, 'notes'>
 const noteStoreSchema = storeSchema<NoteStore>('notes')
 const whoseSchema = z.union(
   [z.strictObject({ session: nameSchema }), z.strictObject({ owner: nameSchema })],
-  'must name either a session or an owner',
+  'must be { session } or { owner }',
 )
 const entrySchema = z.strictObject({
   type: z.string().min(1).max(200),

@@ -134,7 +134,7 @@ describe('the neutral form', () => {
         kind: 'changed',
         messageIndex: 1,
         place: '[1].content[0].output.value',
-        why: 'it is not JSON; its JSON form is kept',
+        why: "it isn't JSON, so its JSON form is kept",
       },
     ])
   })
@@ -170,7 +170,7 @@ describe('bad input', () => {
     [
       'a picture that is none',
       user({ type: 'image', image: 1 }),
-      '[0].content[0].image: must be base64, bytes or an address',
+      '[0].content[0].image: must be base64, bytes or a URL',
     ],
     [
       'a file without a type',
@@ -207,7 +207,7 @@ describe('bad input', () => {
     [
       'options that are none',
       user({ type: 'text', text: '', providerOptions: { openai: 1 } }),
-      '[0].content[0].providerOptions: must hold objects',
+      '[0].content[0].providerOptions: must contain only objects',
     ],
   ])('%s is refused', (_, given, problem) => {
     expect(problemOf(() => fromModelMessages(given))).toBe(problem)
@@ -233,8 +233,8 @@ describe('bad input', () => {
     ])
     expect(toModelMessages(read, options)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'a' }] }])
     expect(notes.slice(2).map(({ kind, place, why }) => [kind, place, why])).toEqual([
-      ['not-sent', '[0].content[1]', 'it could not be read'],
-      ['not-sent', '[1].content[0]', 'it could not be read'],
+      ['not-sent', '[0].content[1]', "it couldn't be read"],
+      ['not-sent', '[1].content[0]', "it couldn't be read"],
     ])
   })
 

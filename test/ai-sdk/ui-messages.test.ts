@@ -392,7 +392,7 @@ describe('bad input', () => {
     [
       'metadata that is none',
       at({ type: 'text', text: '', providerMetadata: { a: 1 } }),
-      '[0].parts[0].providerMetadata: must hold objects',
+      '[0].parts[0].providerMetadata: must contain only objects',
     ],
   ])('%s is refused', (_, given, problem) => {
     let found: unknown

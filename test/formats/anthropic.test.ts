@@ -610,7 +610,7 @@ describe('toAnthropic', () => {
 
   it('refuses a part of an unknown type', () => {
     expect(problemOf(() => blocksSent('user', { type: 'SECRET' } as never))).toBe(
-      '[0].content[0].type: is not a part type',
+      "[0].content[0].type: isn't a part type",
     )
   })
 })

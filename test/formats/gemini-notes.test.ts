@@ -233,7 +233,7 @@ describe('what is reported', () => {
         kind: 'not-sent',
         messageIndex: 1,
         place: '[1].content[0]',
-        why: 'a system instruction holds text only',
+        why: 'a system instruction can only contain text',
       },
     ])
   })

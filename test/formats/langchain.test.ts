@@ -251,7 +251,7 @@ describe('fromLangChain', () => {
     [
       'a content of another kind',
       { type: 'human', content: 3 },
-      '[0].content: must be a text or a list of blocks',
+      '[0].content: must be a string or an array of blocks',
     ],
     ['a block that is none', { type: 'human', content: ['a'] }, '[0].content[0]: must be an object'],
     [

@@ -605,7 +605,7 @@ describe('toOpenAI', () => {
   it('refuses a part of an unknown type', () => {
     for (const role of ['user', 'assistant'] as const) {
       expect(problemOf(() => toOpenAI([{ role, content: [{ type: 'SECRET' }] } as never]))).toBe(
-        '[0].content[0].type: is not a part type',
+        "[0].content[0].type: isn't a part type",
       )
     }
   })

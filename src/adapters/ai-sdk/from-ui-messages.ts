@@ -196,7 +196,7 @@ class RowReader {
       const text = unreadableText({ type, data: url, ...named }, COMMON_MEDIA)
       if (text === undefined) this.#keep(part, place)
       else {
-        this.#conversion.note('kept', place, 'models read a text that names it')
+        this.#conversion.note('kept', place, 'models receive a text that mentions it')
         this.#instead(text, part, place)
       }
     }
@@ -329,7 +329,7 @@ class RowReader {
     if (shape !== undefined) shape(part, place)
     else if (part.type.startsWith('data-')) dataPart(part, place)
     else if (!isToolPart(part)) throw invalid(`${place}.type: must be the type of a UIMessage part`)
-    this.#conversion.note('kept', place, 'models do not read it; it is kept in the metadata of its message')
+    this.#conversion.note('kept', place, "models don't receive it; it is kept in the metadata of its message")
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject })
   }
 

@@ -245,7 +245,7 @@ class MessageWriter {
   #systemText(message: Message, index: number): string {
     const texts = partsOf(message).map((part, at) => {
       if (part.type === 'text') return part.text
-      this.#conversion.note('not-sent', `[${index}].content[${at}]`, 'a system message is a text')
+      this.#conversion.note('not-sent', `[${index}].content[${at}]`, 'a system message can only contain text')
       return ''
     })
     return texts.join('')
@@ -267,17 +267,19 @@ class MessageWriter {
         if (role === 'tool') conversion.note('changed', place, TOOL_TEXT)
         return [exactly(part)]
       case 'reasoning':
-        return role === 'assistant' ? [exactly(part)] : notSent('only an assistant reasons')
+        return role === 'assistant'
+          ? [exactly(part)]
+          : notSent('only assistant messages can contain reasoning')
       case 'image': {
         if (role !== 'assistant') return [mediaTo(part, version)]
-        conversion.note('changed', place, 'images of an assistant are sent as files')
+        conversion.note('changed', place, 'images in assistant messages are sent as files')
         const { image, mediaType = 'image/*', providerOptions } = part
         return [mediaTo({ type: 'file', data: image, mediaType, ...defined({ providerOptions }) }, version)]
       }
       case 'file':
         return [mediaTo(part, version)]
       case 'tool-call': {
-        if (role !== 'assistant') return notSent('only an assistant calls tools')
+        if (role !== 'assistant') return notSent('only assistant messages can contain tool calls')
         this.#names.set(part.toolCallId, part.toolName)
         const { input, ...written } = exactly(part)
         const isNone = ownOf(part).noInput === true && isObject(input) && Object.keys(input).length === 0
@@ -294,7 +296,7 @@ class MessageWriter {
       case 'provider': {
         const written = this.#providerPart(part, role)
         if (written !== undefined) return [written]
-        return notSent(part.provider === UNREAD ? 'it could not be read' : 'its provider alone knows it')
+        return notSent(part.provider === UNREAD ? "it couldn't be read" : 'only its provider can read it')
       }
     }
   }

@@ -236,15 +236,15 @@ export function modelOutputTo(
   conversion: Conversion,
 ): object {
   if (own.denied === true && version === 'v2')
-    conversion.note('changed', place, 'ai 5 has no denied calls: a failed result takes its place')
+    conversion.note('changed', place, 'ai 5 has no denied calls, so a failed result is sent instead')
   if (output.type === 'content' && output.isError === true)
-    conversion.note('changed', place, 'content cannot mark the call as failed')
+    conversion.note('changed', place, "an output of parts can't mark the call as failed")
   const toItem = (item: ToolResultContent, index: number): readonly object[] => {
     const written = modelItemTo(item, version)
     const at = `${place}.value[${index}]`
-    if (written.length === 0) conversion.note('not-sent', at, 'only its provider knows it')
+    if (written.length === 0) conversion.note('not-sent', at, 'only its provider can read it')
     else if (item.type !== 'text' && (written[0] as SdkPart).type === 'text')
-      conversion.note('changed', at, 'ai 5 has no addresses in results: a text names it')
+      conversion.note('changed', at, 'ai 5 has no URLs in results, so a text with the URL is sent')
     return written
   }
   const { outputFields } = own

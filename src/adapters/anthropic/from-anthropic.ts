@@ -8,7 +8,6 @@ import type {
   ImagePart,
   Message,
   Part,
-  ProviderOptions,
   ProviderPart,
   ToolResultContent,
   ToolResultPart,
@@ -16,7 +15,7 @@ import type {
 import { isResult } from '../../core/messages/message.ts'
 import { base64At, Conversion, type ConversionOptions } from '../conversion.ts'
 import { fields, flag, nullish, oneOf, required, type Shape, text } from '../shapes.ts'
-import { isEmpty, jsonMessageAt, keptUnder, listAt, messageRead, objectAt, stringAt } from '../wire.ts'
+import { conversationAt, isEmpty, jsonMessageAt, keptUnder, listAt, messageRead, stringAt } from '../wire.ts'
 import { ANTHROPIC, mediaBlock, type Place } from './blocks.ts'
 
 /*
@@ -39,6 +38,8 @@ const source: Shape = (value, path) => {
   const { type } = fields({ type: text })(value, path)
   return SOURCES.get(type)?.(value, path)
 }
+
+const kept = (fields: JsonObject, mark = false) => keptUnder(ANTHROPIC, fields, mark)
 
 const CALL = fields({ id: text, name: text, input: required })
 const RESULT = fields({ tool_use_id: text })
@@ -91,12 +92,9 @@ export function fromAnthropic(
 ): Message[] {
   return readable('fromAnthropic', () => {
     const reader = anthropicReader(options)
-    const list = Array.isArray(input)
-    const { system, messages } = list ? { system: undefined, messages: input } : objectAt(input, 'input')
-    const head = list ? '' : 'messages'
-    const turns = listAt(messages, list ? 'input' : 'messages')
+    const { system, list, place } = conversationAt(input, 'system', 'messages')
     const leading = system === undefined ? [] : [reader.system(system)]
-    return [...leading, ...turns.map((message, i) => reader.message(message, i, `${head}[${i}]`))]
+    return [...leading, ...list.map((message, i) => reader.message(message, i, `${place}[${i}]`))]
   })
 }
 
@@ -248,9 +246,4 @@ function opaque(block: JsonObject, path: string, conversion: Conversion): Provid
   // The names of unknown types are not repeated in notes.
   const what = BLOCKS.has(block.type) ? `this ${block.type} block` : 'a block of an unknown type'
   return conversion.keep(ANTHROPIC, block, path, `the neutral form has no part for ${what}`)
-}
-
-/** Fields as provider options. Without fields there are no options, unless `mark` identifies the part as Anthropic's own. */
-function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
-  return keptUnder(ANTHROPIC, fields, mark)
 }

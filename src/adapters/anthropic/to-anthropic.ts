@@ -168,10 +168,10 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
       return textBlock(part, writing)
     case 'image':
     case 'file':
-      if (place !== 'user') return omit(writing, 'images and files are allowed in user messages only')
+      if (place !== 'user') return omit(writing, 'only user messages can contain images and files')
       if (isShownAsPlain(part))
-        writing.conversion.note('changed', writing.path, 'a text is sent as plain text')
-      return mediaBlock(part) ?? omit(writing, 'the API rejects bytes of this media type')
+        writing.conversion.note('changed', writing.path, 'a text file of another type is sent as plain text')
+      return mediaBlock(part) ?? omit(writing, 'the API rejects this media type')
     case 'provider':
       if (part.provider !== ANTHROPIC) return omit(writing, omissionReason(part.provider, ANTHROPIC))
       if (!isObject(part.data) || typeof part.data.type !== 'string')
@@ -199,14 +199,14 @@ function reasoningBlock(
   const { signature, ...rest } = fields
   if (typeof signature === 'string') return { type: 'thinking', thinking: text, signature, ...rest }
   if (redactedData !== undefined) return { type: 'redacted_thinking', data: redactedData }
-  return omit(writing, 'the API rejects reasoning without a signature of Anthropic')
+  return omit(writing, 'the API rejects reasoning without a signature from Anthropic')
 }
 
 function callBlock(part: ToolCallPart, { conversion, path }: Writing): AnthropicBlock {
   const { fields, isOwn } = blockOptions(part.providerOptions)
   const isUnchanged = isOwn || isObject(part.input)
   if (!isUnchanged)
-    conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent as one')
+    conversion.note('changed', `${path}.input`, "the input isn't an object, so it is sent as one")
   if (part.providerExecuted === true)
     conversion.note(
       'changed',
@@ -231,7 +231,11 @@ function resultBlock(
   // Results read from this format stay as they were.
   const isSilent = failed === true && value?.length === 0 && !isOwn
   if (isSilent)
-    writing.conversion.note('changed', `${writing.path}.output`, 'a failure without content is refused')
+    writing.conversion.note(
+      'changed',
+      `${writing.path}.output`,
+      'the API rejects a failure without content, so a short text is sent',
+    )
   const content = isSilent ? FAILED_TEXT : value
   return {
     type: 'tool_result',

@@ -51,6 +51,8 @@ export const TAGS = [
   'retiredBy',
 ] as const
 
+const keptIn = (fields: JsonObject) => keptUnder(FLAT, fields)
+
 /** Marks arguments that were given in the text of a call. */
 export const FROM_CONTENT = 'content'
 
@@ -200,7 +202,7 @@ function fromCall(
     toolCallId: id.name,
     toolName: tool.name || 'unknown',
     input: value,
-    ...keptUnder(FLAT, { ...textFields, ...tool.kept, ...id.kept, ...kept }),
+    ...keptIn({ ...textFields, ...tool.kept, ...id.kept, ...kept }),
   })
   const isGiven = (value: Json | undefined): value is Json => value !== undefined && value !== null
   if (isGiven(args)) return { part: call(args, defined({ input })), further }
@@ -223,7 +225,7 @@ function fromResult(
     toolCallId: id.name,
     ...(tool.name !== '' && { toolName: tool.name }),
     output: { type: isMarkedFailed(further) ? 'error-text' : 'text', value: content ?? '' },
-    ...keptUnder(FLAT, { ...shapeOf(content), ...tool.kept, ...id.kept }),
+    ...keptIn({ ...shapeOf(content), ...tool.kept, ...id.kept }),
   }
   return { part, further }
 }

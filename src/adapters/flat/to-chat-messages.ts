@@ -114,7 +114,7 @@ function pieceOf(part: Part, further: JsonObject, place: string, conversion: Con
   switch (part.type) {
     case 'tool-call':
       if (part.providerExecuted === true)
-        conversion.note('changed', place, 'the format cannot mark a call that the provider ran itself')
+        conversion.note('changed', place, "the format can't mark a call that the provider ran itself")
       return callPiece(part, further)
     case 'tool-result':
       noteOmitted(part, place, conversion)

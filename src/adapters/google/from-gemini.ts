@@ -14,7 +14,17 @@ import type {
 import { isResult } from '../../core/messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { fields, flag, nullish, oneOf, optional, text } from '../shapes.ts'
-import { isEmpty, jsonMessageAt, listAt, messageRead, objectAt, stringAt } from '../wire.ts'
+import {
+  conversationAt,
+  given,
+  isEmpty,
+  jsonMessageAt,
+  keptMessage,
+  listAt,
+  messageRead,
+  objectAt,
+  stringAt,
+} from '../wire.ts'
 import {
   Calls,
   fromMedia,
@@ -24,7 +34,6 @@ import {
   kept,
   orderOf,
   responseItem,
-  under,
 } from './gemini-parts.ts'
 
 type Reading = { readonly conversion: Conversion; readonly calls: Calls }
@@ -106,8 +115,8 @@ function whole(
   return conversion.keep(GOOGLE, data, path, `the neutral form has no part for ${what}`)
 }
 
-function readText({ text: given, ...rest }: JsonObject, path: string): Part {
-  const text = stringAt(given, `${path}.text`)
+function readText({ text: own, ...rest }: JsonObject, path: string): Part {
+  const text = stringAt(own, `${path}.text`)
   if (rest.thought !== true) return { type: 'text', text, ...kept(rest, isBlank(text)) }
   const { thought: _, ...fields } = rest
   return { type: 'reasoning', text, ...kept(fields, true) }
@@ -134,7 +143,7 @@ function readCall(part: JsonObject, path: string, reading: Reading): ToolCallPar
     toolCallId,
     toolName,
     input,
-    ...kept({ ...rest, ...under('functionCall', fields) }),
+    ...kept({ ...rest, ...given('functionCall', fields) }),
   }
 }
 
@@ -163,7 +172,7 @@ function readAnswer(
     toolCallId: call.id,
     ...defined({ toolName }),
     output,
-    ...kept({ ...rest, ...under('functionResponse', fields) }),
+    ...kept({ ...rest, ...given('functionResponse', fields) }),
   }
 }
 
@@ -212,18 +221,13 @@ export function fromGemini(
 ): Message[] {
   return readable('fromGemini', () => {
     const conversion = new Conversion(GOOGLE, options)
-    const list = Array.isArray(input)
-    const { systemInstruction, contents } = list
-      ? { systemInstruction: undefined, contents: input }
-      : objectAt(input, 'input')
-    const head = list ? '' : 'contents'
-    const given = listAt(contents, list ? 'input' : 'contents')
-    const reading: Reading = { conversion, calls: new Calls(given) }
-    const leading = systemInstruction === undefined ? [] : [readInstruction(systemInstruction, reading)]
+    const { system, list, place } = conversationAt(input, 'systemInstruction', 'contents')
+    const reading: Reading = { conversion, calls: new Calls(list) }
+    const leading = system === undefined ? [] : [readInstruction(system, reading)]
     let lastCalls: readonly string[] = []
     let followsAnswers = false
-    const turns = given.map((content, i) => {
-      const path = `${head}[${i}]`
+    const turns = list.map((content, i) => {
+      const path = `${place}[${i}]`
       const read = (fields: JsonObject): Message => readContent(fields, path, reading)
       const message = conversion.message(asPlainContent(content), i, path, read)
       const calls = idsOf(message, 'tool-call')
@@ -288,16 +292,14 @@ function asMessage(role: Message['role'], parts: readonly Part[], fields: JsonOb
   const [first] = parts
   const isPlain = parts.length === 1 && first?.type === 'text' && first.providerOptions === undefined
   const content = isPlain ? first.text : parts
-  const needsMark = parts.length === 0 || Object.keys(fields).length > 0
-  return needsMark ? { role, content, metadata: { [GOOGLE]: fields } } : { role, content }
+  return keptMessage(GOOGLE, role, content, fields, parts.length === 0)
 }
 
-function readInstruction(given: unknown, reading: Reading): Message {
+function readInstruction(instruction: unknown, reading: Reading): Message {
   const path = 'systemInstruction'
-  const read = reading.conversion.reading(given, path, (): Message => {
-    const { value } = jsonMessageAt({ value: given }, path)
-    if (typeof value === 'string')
-      return { role: 'system', content: value, ...(isBlank(value) && { metadata: { [GOOGLE]: {} } }) }
+  const read = reading.conversion.reading(instruction, path, (): Message => {
+    const { value } = jsonMessageAt({ value: instruction }, path)
+    if (typeof value === 'string') return keptMessage(GOOGLE, 'system', value, {}, isBlank(value))
     if (Array.isArray(value)) return instructionOf(value, path, { form: 'parts' }, reading)
     const content = objectAt(value, path)
     if (!('parts' in content)) return instructionOf([content], path, { form: 'part' }, reading)
@@ -313,40 +315,24 @@ function instructionOf(
   fields: JsonObject,
   reading: Reading,
 ): Message {
-  const content = list.map((given, i): Part => {
-    if (typeof given === 'string') return { type: 'text', text: given, ...kept({ form: 'text' }) }
+  const content = list.map((part, i): Part => {
+    if (typeof part === 'string') return { type: 'text', text: part, ...kept({ form: 'text' }) }
     const at = `${path}[${i}]`
-    return reading.conversion.reading(given, at, () => readPart(objectAt(given, at), 'system', at, reading))
+    return reading.conversion.reading(part, at, () => readPart(objectAt(part, at), 'system', at, reading))
   })
-  const needsMark = content.length === 0 || Object.keys(fields).length > 0
-  return { role: 'system', content, ...(needsMark && { metadata: { [GOOGLE]: fields } }) }
+  return keptMessage(GOOGLE, 'system', content, fields, content.length === 0)
 }
 
-/** The SDK has classes for function responses; only their fields are sent. */
-function asPlainContent(given: unknown): unknown {
-  if (!isObject(given) || !Array.isArray(given.parts)) return given
-  const parts = (given.parts as readonly Json[]).map((part) => {
-    if (!isObject(part)) return part
-    const { functionResponse: answer, toolResponse: ran } = part
-    return {
-      ...part,
-      ...(isObject(answer) && { functionResponse: asPlainAnswer(answer) }),
-      ...(isObject(ran) && { toolResponse: { ...ran } }),
-    }
-  })
-  return { ...given, parts }
-}
+/** Fields whose values are instances of classes in the SDK; only the fields of an instance are sent. */
+const INSTANCES: ReadonlySet<string> = new Set(['functionResponse', 'toolResponse', 'inlineData', 'fileData'])
 
-function asPlainAnswer(answer: JsonObject): JsonObject {
-  if (!Array.isArray(answer.parts)) return { ...answer }
-  const parts = (answer.parts as readonly Json[]).map((part) => {
-    if (!isObject(part)) return part
-    const { inlineData, fileData } = part
-    return {
-      ...part,
-      ...(isObject(inlineData) && { inlineData: { ...inlineData } }),
-      ...(isObject(fileData) && { fileData: { ...fileData } }),
-    }
-  })
-  return { ...answer, parts }
+/** A content, or the value of such a field, as a plain object. */
+function asPlainContent(content: unknown): unknown {
+  if (!isObject(content) || !Array.isArray(content.parts)) return content
+  const plain = ([name, value]: [string, unknown]): [string, unknown] =>
+    INSTANCES.has(name) && isObject(value) ? [name, asPlainContent({ ...value })] : [name, value]
+  const parts = (content.parts as readonly unknown[]).map((part) =>
+    isObject(part) ? Object.fromEntries(Object.entries(part).map(plain)) : part,
+  )
+  return { ...content, parts }
 }

@@ -54,7 +54,9 @@ function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart
       return writeReasoning(part, writing)
     case 'image':
     case 'file':
-      return place === 'system' ? omit(writing, 'a system instruction holds text only') : mediaPart(part)
+      return place === 'system'
+        ? omit(writing, 'a system instruction can only contain text')
+        : mediaPart(part)
     case 'tool-call':
       return writeCall(part, writing)
     case 'tool-result':
@@ -76,7 +78,7 @@ function writeText({ text, providerOptions }: TextPart, writing: Writing): Gemin
 
 function writeReasoning({ text, providerOptions }: ReasoningPart, writing: Writing): GeminiPart | undefined {
   const options = partOptions(providerOptions)
-  if (options === undefined) return omit(writing, "reasoning that is not Gemini's is not sent")
+  if (options === undefined) return omit(writing, 'Gemini accepts only its own reasoning')
   return { text, thought: true, ...options.fields }
 }
 
@@ -120,7 +122,7 @@ function idOf(toolCallId: string, mark: Json | undefined): { id?: string } {
 
 function argsOf({ input }: ToolCallPart, { conversion, path }: Writing): JsonObject {
   if (isObject(input)) return input
-  conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent as one')
+  conversion.note('changed', `${path}.input`, "the input isn't an object, so it is sent as one")
   return objectInput(input)
 }
 
@@ -146,7 +148,7 @@ function writeAnswer(part: ToolResultPart, writing: Writing): GeminiPart {
 function nameOf({ toolName, toolCallId }: ToolResultPart, { conversion, path }: Writing): string {
   const name = toolName ?? conversion.toolNames.get(toolCallId)
   if (name === undefined)
-    conversion.note('changed', path, 'a response must name its function: it is named unknown')
+    conversion.note('changed', path, 'the name of the function is unknown, so the name unknown is sent')
   return name ?? 'unknown'
 }
 
@@ -350,7 +352,7 @@ function withSignature(sent: readonly Sent[], path: string, conversion: Conversi
   )
   const call = sent[first]?.source
   if (call?.type !== 'tool-call' || partOptions(call.providerOptions) !== undefined) return sent
-  conversion.note('changed', path, 'the first call has no signature: the documented replacement is sent')
+  conversion.note('changed', path, 'the first call has no signature, so the documented placeholder is sent')
   return sent.map((entry, i) =>
     i === first ? { ...entry, part: { ...entry.part, thoughtSignature: DUMMY_SIGNATURE } } : entry,
   )

@@ -176,7 +176,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const removal = given.findIndex((message) => isObject(message) && message.type === 'remove')
     if (removal !== -1)
       throw invalid(
-        `[${removal}].type: must not be remove: compactions.hide and rewind of the store hide messages`,
+        `[${removal}].type: must not be remove; use compactions.hide or rewind of the store to hide messages`,
       )
     const { store, sessionId, conversion } = this.#options
     const read = withOwnIds(fromLangChain(given, conversion), this.#ownIds)

@@ -17,13 +17,13 @@ import {
   isEmpty,
   isTextBlock,
   joinBlocks,
-  keptUnder,
+  keptMessage,
   listAt,
   objectAt,
   parsedArguments,
   stringAt,
 } from '../wire.ts'
-import { noBlock, readBlock, readSimpleBlock } from './blocks.ts'
+import { keptIn, noBlock, readBlock, readSimpleBlock } from './blocks.ts'
 import { type Envelope, LANGCHAIN, openEnvelope, usualFields } from './types.ts'
 
 /**
@@ -45,7 +45,7 @@ export function fromLangChain(messages: readonly object[], options?: ConversionO
     const conversion = new Conversion(LANGCHAIN, options)
     const calls: KnownCalls = { names: new Map(), functionCallIds: new FunctionCallIds() }
     const inexact = (place: string): void =>
-      conversion.note('changed', place, 'is not entirely JSON, and is kept as far as JSON allows')
+      conversion.note('changed', place, "it isn't JSON, so its JSON form is kept")
     return conversion.messages(messages, 'messages', (message, path) =>
       new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read(),
     )
@@ -102,8 +102,7 @@ class MessageReader {
   }
 
   #message(role: Role, content: string | Part[], fields: JsonObject): Message {
-    const kept = this.#kept(fields)
-    return { role, content, ...(!isEmpty(kept) && { metadata: { [LANGCHAIN]: kept } }) }
+    return keptMessage(LANGCHAIN, role, content, this.#kept(fields))
   }
 
   /** Returns the content: one text, or parts. */
@@ -121,7 +120,7 @@ class MessageReader {
   #plainContent(content: Json | undefined): string | Part[] {
     if (typeof content === 'string') return content
     if (content !== undefined && content !== null)
-      throw invalid(`${this.#path}.content: must be a text or a list of blocks`)
+      throw invalid(`${this.#path}.content: must be a string or an array of blocks`)
     this.#form.content = content === null ? null : 'absent'
     return []
   }
@@ -161,7 +160,7 @@ class MessageReader {
     const call = { toolCallId, ...defined({ toolName }) }
     return {
       role: 'tool',
-      content: [{ type: 'tool-result', ...call, output, ...keptUnder(LANGCHAIN, kept) }],
+      content: [{ type: 'tool-result', ...call, output, ...keptIn(kept) }],
     }
   }
 
@@ -308,7 +307,7 @@ class CallReader {
   #invalid(call: unknown, place: string): Part {
     return this.#conversion.reading(call, place, () => {
       const kept = objectAt(call, place)
-      this.#conversion.note('kept', place, 'a call with unreadable arguments cannot be answered')
+      this.#conversion.note('kept', place, "a call with unreadable arguments can't get a result")
       return noBlock('invalid_tool_call', kept)
     })
   }
@@ -344,5 +343,5 @@ class CallReader {
 }
 
 function callPart(toolCallId: string, toolName: string, input: Json, options: JsonObject): ToolCallPart {
-  return { type: 'tool-call', toolCallId, toolName, input, ...keptUnder(LANGCHAIN, options) }
+  return { type: 'tool-call', toolCallId, toolName, input, ...keptIn(options) }
 }

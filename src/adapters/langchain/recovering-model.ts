@@ -52,7 +52,9 @@ type Call = Omit<HistoryTurns, 'asked'> & {
  */
 export function recoveringModel<M extends BaseChatModel>(model: M, history?: UndertextChatMessageHistory): M {
   if (typeof model?.getLsParams !== 'function')
-    throw invalid('recoveringModel: model must be a chat model; bind tools and settings to what is returned')
+    throw invalid(
+      'recoveringModel: model must be a chat model; bind tools and settings to the returned model',
+    )
   if (history !== undefined && !turnsOf.has(history))
     throw invalid('recoveringModel: history must be an UndertextChatMessageHistory')
   const callOf = (input: BaseLanguageModelInput, options: CallOptions = {}): Call | undefined =>

@@ -46,8 +46,7 @@ class CallWriter {
     if (options.from === 'additional_kwargs' && isObject(this.#own?.additional_kwargs)) return []
     if (options.from === 'additional_kwargs') this.#renewed.add(part.toolCallId)
     const isWritten = isObject(part.input) || options.call !== undefined || options.from === 'content'
-    if (!isWritten)
-      this.#conversion.note('changed', place, 'arguments must be an object, and are put into one')
+    if (!isWritten) this.#conversion.note('changed', place, "the input isn't an object, so it is sent as one")
     const args: Json = isWritten ? part.input : { arguments: part.input }
     const call = { name: part.toolName, args, id: part.toolCallId }
     if (options.from !== 'content') this.#listed.push(entryOf(call, options.call))
@@ -242,7 +241,7 @@ class Writer {
       }
       case 'tool-call':
         if (isServed(part)) return [serverCallBlock(part)]
-        this.#conversion.note('not-sent', place, 'a call is sent only in an assistant message')
+        this.#conversion.note('not-sent', place, 'only assistant messages can contain tool calls')
         return []
       case 'tool-result':
         return [serverResultBlock(part)]

@@ -189,7 +189,7 @@ export class UndertextSession {
     const rows = (await this.#rows()).flatMap(({ row, shown }) => shown.map(({ id }) => ({ row, id })))
     const found = typeof item === 'number' ? rows[item] : rows.findLast(({ id }) => id === item)
     if (found === undefined && typeof item === 'number')
-      throw invalid('fork: at: the session has no item at this place')
+      throw invalid('fork: at: the session has no item at this index')
     return found && [found.row]
   }
 
@@ -269,7 +269,7 @@ export class UndertextSession {
     const decide: Decide = (rows, originals) => {
       const rewrite = replaceSuffix(rows, expected, replacement, originals)
       if (rewrite !== 'other') return rewrite
-      const why = 'the newest items are not those expected'
+      const why = "the newest items aren't the expected ones"
       throw new UndertextError('STALE_PLAN', { sessionId: this.#id, why, messageIds: [] })
     }
     await this.#rewrite('applyHistoryTransaction', decide, { operationId, operationBody })
@@ -326,7 +326,7 @@ export class UndertextSession {
     } catch (error) {
       if (ownership === undefined) throw error
       if (onCompactionError !== undefined) onCompactionError(error)
-      else process.emitWarning(`A session was not compacted after a turn: ${errorName(error)}`)
+      else process.emitWarning(`A session wasn't compacted after a turn: ${errorName(error)}`)
       return null
     }
   }
@@ -382,7 +382,7 @@ function itemsOf(rows: readonly ShownRow[]): AgentItem[] {
 
 const modelSchema = z.custom<object>(
   (value) => isObject(value) && ('getResponse' in value || 'getModel' in value),
-  'must be a model or a provider of models',
+  'must be a model or a model provider',
 )
 
 /** The usage of a compaction, as the SDK counts it. */

@@ -83,10 +83,7 @@ export type OpenAIMessage =
   | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
   | { role: 'function'; content: string | null; name: string }
 
-/** Fields of a part as `providerOptions` of this format. */
-export function kept(fields: JsonObject): { providerOptions?: ProviderOptions } {
-  return keptUnder(OPENAI, fields)
-}
+export const kept = (fields: JsonObject) => keptUnder(OPENAI, fields)
 
 /**
  * Options of the AI SDK that aren't field names of this format. If one of them is present, the fields beside it are the SDK's too. Source:

@@ -1,17 +1,16 @@
 import { invalid } from '../../core/errors.ts'
 import { readable } from '../../core/messages/check.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { defined, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { Message, Part, Role, ToolCallPart, ToolResultOutput } from '../../core/messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, UNREAD } from '../conversion.ts'
 import { oneOf } from '../shapes.ts'
-import { isEmpty, listAt, objectAt, readArguments, stringAt } from '../wire.ts'
+import { given, keptMessage, listAt, objectAt, readArguments, stringAt } from '../wire.ts'
 import { OPENAI } from './chat-types.ts'
 import { endsAnswer, fromReasoning, isReasoningItem, type Link, linksOf } from './reasoning.ts'
 import {
   CALLS,
   fromAnswer,
   fromContentList,
-  given,
   keptAs,
   OUTPUTS,
   type Own,
@@ -89,7 +88,7 @@ function fromOutput(item: JsonObject, path: string, reading: Reading): Message {
       {
         type: 'tool-result',
         toolCallId,
-        ...(toolName === undefined ? {} : { toolName }),
+        ...defined({ toolName }),
         output: read,
         ...keptAs({
           ...(isUsual ? {} : { type }),
@@ -258,15 +257,11 @@ function checkKept(kind: string, item: JsonObject, path: string): void {
 }
 
 function fromMessage(item: JsonObject, link: Link, path: string, reading: Reading): Message {
-  const { role: given, content, ...fields } = item
-  const shown = roleShape(given, `${path}.role`)
+  const { role: author, content, ...fields } = item
+  const shown = roleShape(author, `${path}.role`)
   const role = shown === 'developer' ? 'system' : shown
   const own: Own = { item: shown === 'developer' ? { ...fields, role: shown } : fields }
-  if (typeof content === 'string')
-    return isEmpty(own.item as JsonObject)
-      ? { role, content }
-      : { role, content, metadata: { [RESPONSES]: own } }
-
+  if (typeof content === 'string') return keptMessage(RESPONSES, role, content, given('item', own.item))
   const parts = fromContentList(content, role, `${path}.content`, reading)
   const kept: Own = link.after === undefined ? own : { ...own, after: link.after }
   const bearer = parts.findIndex((part) => part.type !== 'provider' || part.provider !== UNREAD)

@@ -163,7 +163,7 @@ function placeOf(path: string, part: number): string {
 }
 
 function noteEmpty(path: string, conversion: Conversion): void {
-  conversion.omit(path, 'a message without content is not sent')
+  conversion.omit(path, "messages without content aren't sent")
 }
 
 /** A message in place of each of OpenAI's own compaction blocks, which only the Responses API reads. */
@@ -171,7 +171,11 @@ function compactionsOf({ content }: Message, path: string, writing: Writing): Wi
   if (typeof content === 'string') return []
   return content.flatMap((part, i): WireMessage[] => {
     if (!isCompaction(part)) return []
-    writing.note('changed', placeOf(path, i), 'only the Responses API reads a compaction: a text replaces it')
+    writing.note(
+      'changed',
+      placeOf(path, i),
+      'only the Responses API reads compactions, so a text is sent instead',
+    )
     return [{ role: 'user', content: compactionBlock(part)?.text ?? UNREADABLE_SUMMARY }]
   })
 }
@@ -262,7 +266,11 @@ function toAssistantFields(
     functionCalls.length === 1 && only !== undefined ? { function_call: toFunction(only.part) } : {}
   if (functionCalls.length > 1) {
     for (const { place } of functionCalls)
-      writing.note('changed', place, 'each of several legacy calls becomes a tool call')
+      writing.note(
+        'changed',
+        place,
+        'a message can have one legacy call, so each of several is sent as a tool call',
+      )
     toolCalls = [...functionCalls.map(({ part }) => toToolCall(part)), ...toolCalls]
   }
   for (const { part } of functionCalls) writing.sent(part, functionCalls.length === 1)
@@ -306,10 +314,17 @@ function toPart(part: Part, isUser: boolean, place: string, conversion: Conversi
     case 'image':
     case 'file': {
       if (!isUser)
-        return conversion.omit(place, `only a user sends ${part.type === 'image' ? 'images' : 'files'}`)
+        return conversion.omit(
+          place,
+          `only user messages can contain ${part.type === 'image' ? 'images' : 'files'}`,
+        )
       const sent = mediaPart(part)
       if (sent.type === 'text')
-        conversion.note('changed', place, 'a file known by its address is sent as a text with that address')
+        conversion.note(
+          'changed',
+          place,
+          'a file that is known only by its URL is sent as a text with the URL',
+        )
       return sent
     }
     case 'provider': {
@@ -318,9 +333,9 @@ function toPart(part: Part, isUser: boolean, place: string, conversion: Conversi
       return conversion.omit(place, omissionReason(part.provider, OPENAI))
     }
     case 'reasoning':
-      return conversion.omit(place, 'Chat Completions does not accept reasoning')
+      return conversion.omit(place, "Chat Completions doesn't accept reasoning")
     case 'tool-call':
-      return conversion.omit(place, 'only an assistant calls tools')
+      return conversion.omit(place, 'only assistant messages can contain tool calls')
     case 'tool-result':
       return undefined
     default:
@@ -358,7 +373,7 @@ function asFields(value: Json | undefined): JsonObject {
 /** Results hold only text: a short text replaces an image or a file. */
 function toAnswerPart(item: ToolResultContent, place: string, conversion: Conversion): WirePart | undefined {
   if (item.type !== 'image' && item.type !== 'file') return toPart(item, false, place, conversion)
-  conversion.note('changed', place, 'a result holds only text: a short text replaces the media')
+  conversion.note('changed', place, 'results can only contain text, so a short text is sent instead')
   if (item.type === 'image') return { type: 'text', text: '[image]' }
   return { type: 'text', text: item.filename === undefined ? '[file]' : `[file ${item.filename}]` }
 }

@@ -119,7 +119,7 @@ class Writer extends Conversion {
       return
     }
     // A message without parts is sent only if it was read so.
-    if (content.length === 0 && own === undefined) this.omit(path, 'a message without content is not sent')
+    if (content.length === 0 && own === undefined) this.omit(path, "messages without content aren't sent")
     else if (content.length === 0) this.#pushMessage([], own?.item, path, linkOf(own ?? {}))
     for (const [i, part] of content.entries()) {
       const place = `${path}.content[${i}]`
@@ -274,10 +274,10 @@ function reasonToOmit(part: Part, role: Role): string | undefined {
       const { id, encrypted } = sdkItemOf(part.providerOptions)
       const isOpenAI =
         ownOf(part.providerOptions) !== undefined || id !== undefined || encrypted !== undefined
-      return isOpenAI ? undefined : "only OpenAI's own reasoning can be shown to it again"
+      return isOpenAI ? undefined : 'OpenAI accepts only its own reasoning'
     }
     case 'tool-call':
-      return role === 'assistant' ? undefined : 'only an assistant calls tools'
+      return role === 'assistant' ? undefined : 'only assistant messages can contain tool calls'
     case 'provider': {
       const fields = part.provider === OPENAI && isObject(part.data) ? part.data : {}
       const isItem = fields.type === 'compaction' || (fields.type === undefined && isObject(fields.item))

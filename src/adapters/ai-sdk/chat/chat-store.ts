@@ -147,7 +147,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       return messages as unknown as UI_MESSAGE[]
     },
     async save(input) {
-      if (!isObject(input)) throw invalid('save: must be given an object')
+      if (!isObject(input)) throw invalid('save: the argument must be an object')
       const chatId = check(nameSchema, input.chatId, 'save: chatId')
       const mode = check(chatOptionsSchema.shape.onConflict, input.onConflict, 'save: onConflict')
       const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
@@ -160,7 +160,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       return saved
     },
     async resume<MODEL>(request: unknown, given: object = {}) {
-      if (!isObject(request)) throw invalid('resume: must be given the body of a request')
+      if (!isObject(request)) throw invalid('resume: request must be an object')
       const chatId = check(nameSchema, request.id, 'resume: request.id')
       const options = check(turnSchema, given, 'resume')
       const { owner } = options
@@ -290,7 +290,7 @@ async function beginTurn(
   if (message !== undefined) await validateMessages([message], validation, 'resume')
   const read = readRequest(request)
   if (read.message?.message.role === 'user' && !hasContent(read.message.message, isBlank))
-    throw invalid('resume: request.message.parts: must have a text that is not blank, or another part')
+    throw invalid("resume: request.message.parts: must have a text that isn't blank, or another part")
   const { appended: _, ...saved } = await changeChat(chat, async ({ stored, isRewound }) => {
     const target = targetOfRequest(chatId, read, stored, isRewound, runsOf(validation.tools))
     const toolCallIds = repeatApproved === true ? [] : approvedBefore(stored, target.messages)
@@ -439,7 +439,7 @@ function endOf(
 ): (end: AnswerEnd) => Promise<void> {
   const { store, chatId, actor } = chat
   return async (end) => {
-    if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
+    if (!isObject(end)) throw invalid('onFinish: the argument must be an object with responseMessage')
     const given = taken(end.responseMessage)
     const responseMessage = isBroken(end) || !lastCall.isWhole ? withoutEnd(given) : given
     if (!hasContent(responseMessage)) {

@@ -204,7 +204,7 @@ function submitted(
     const updated = withOutcomes(message.message, former, runs)
     if (updated === undefined)
       throw invalid(
-        'request.message: must have the stored text of the assistant, with only outcomes of its calls added',
+        'request.message: must equal the stored assistant message, with only outcomes of its calls added',
       )
     return isSameOrOlder(updated, former) ? stored : [...stored.slice(0, at), updated]
   }
