@@ -60,27 +60,20 @@ export async function recordNames(
 /**
  * Records the usage of one model call, and what was sent; returns the id of the recorded request. If recording fails, the process emits a
  * warning, because the response was already delivered and paid for. Without a report, or with one of 0 tokens, the request alone is
- * recorded.
+ * recorded. `facts` are those of the sent request, by default of the prepared one.
  */
 export async function recordCall(
   store: Pick<Store, 'requests'>,
-  request: PreparedRequest,
+  prepared: PreparedRequest,
   usage: ReportedUsage | undefined,
+  facts: Omit<UsageReportInput, keyof ReportedUsage> = { ...describedBy(prepared), request: prepared },
 ): Promise<string | undefined> {
-  return recordReport(store, request, usage, { ...describedBy(request), request })
-}
-
-/** Records the usage of a call as `recordCall` does, with the known facts of its request. */
-export async function recordReport(
-  store: Pick<Store, 'requests'>,
-  { sessionId, provider, model }: Pick<PreparedRequest, 'sessionId' | 'provider' | 'model'>,
-  usage: ReportedUsage | undefined,
-  { request, ...known }: Omit<UsageReportInput, keyof ReportedUsage>,
-): Promise<string | undefined> {
+  const { sessionId, provider, model } = prepared
+  const { request, ...known } = facts
   const isReported = usage !== undefined && Object.values(usage).some((tokens) => tokens !== 0)
   if (!isReported && request === undefined) return undefined
   try {
-    const report = { ...known, provider, ...(model !== undefined && { model }) }
+    const report = { ...known, provider, ...defined({ model }) }
     const recorded = isReported
       ? await store.requests.recordUsage(sessionId, { ...report, ...usage, request })
       : await store.requests.recordUsage(sessionId, { ...report, request: request! })
@@ -130,7 +123,7 @@ export class Unanswered<Item, Answer> {
   }
 
   /** Begins a call whose input ends with this item. The returned function must be called once the request is recorded. */
-  asked(last?: Item): (requestId: string, answer: Answer) => void {
+  beginCall(last?: Item): (requestId: string, answer: Answer) => void {
     const began = this.#count
     return (requestId, answer) => {
       const one = { requestId, answer, last, began, ended: this.#count++ }

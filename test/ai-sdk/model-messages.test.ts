@@ -158,7 +158,7 @@ describe('bad input', () => {
     [
       'a part that may not stand there',
       user({ type: 'reasoning', text: '' }),
-      '[0].content[0].type: must be one of text, image, file',
+      '[0].content[0].type: must be text, image or file',
     ],
     ['a text that is none', user({ type: 'text' }), '[0].content[0].text: must be a string'],
     ['binary that is no base64', user(IMAGE), '[0].content[0].image: must be base64'],
@@ -191,7 +191,7 @@ describe('bad input', () => {
     [
       'an output of no kind',
       result({ type: 'x' }),
-      '[0].content[0].output.type: must be one of text, json, execution-denied, error-text, error-json, content',
+      '[0].content[0].output.type: must be text, json, execution-denied, error-text, error-json or content',
     ],
     ['JSON that is none', result({ type: 'json' }), '[0].content[0].output.value: must be a JSON value'],
     [

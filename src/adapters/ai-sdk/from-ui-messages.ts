@@ -254,15 +254,8 @@ class RowReader {
     const fields = otherFields(approval, ['id', 'approved'], `${place}.approval`, this.#conversion)
     const { signature, inputSchemaInput, isAutomatic, requestReason, reason, ...more } = fields
     const { id: approvalId, approved } = approval
-    const requested = {
-      approvalId,
-      toolCallId,
-      signature,
-      inputSchemaInput,
-      isAutomatic,
-      reason: requestReason,
-    }
-    const request = opaquePart({ type: 'tool-approval-request', ...defined(requested) }, AI_SDK)
+    const asked = { approvalId, toolCallId, signature, inputSchemaInput, isAutomatic, reason: requestReason }
+    const request = opaquePart({ type: 'tool-approval-request', ...defined(asked) }, AI_SDK)
     if (typeof approved !== 'boolean') return { request, more: { ...more, ...defined({ reason }) } }
     const answer = defined({ approvalId, approved, reason, providerExecuted })
     return { request, response: opaquePart({ type: 'tool-approval-response', ...answer }, AI_SDK), more }

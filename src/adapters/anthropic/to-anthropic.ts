@@ -46,8 +46,6 @@ export type AnthropicOptions = ConversionOptions & {
   readonly forRequest?: boolean | undefined
 }
 
-const FORMAT = { name: ANTHROPIC, flag: 'forRequest', byDefault: false } as const
-
 /**
  * Converts neutral messages to the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
  *
@@ -67,7 +65,8 @@ export function toAnthropic(
   options: AnthropicOptions = {},
 ): AnthropicConversation {
   return readMessages(given, 'toAnthropic', () => {
-    const { conversion, isSet, leading, messages } = beginWriting(given, options, FORMAT)
+    const begun = beginWriting(given, options, ANTHROPIC, 'forRequest', false)
+    const { conversion, isSet: forRequest, leading, messages } = begun
     const system = toSystem(messages.slice(0, leading), conversion)
     const turns: AnthropicMessage[] = []
     /** Whether the last turn holds results from within an assistant message: the next user content joins them. */
@@ -83,7 +82,7 @@ export function toAnthropic(
       for (const other of others) turns.push(other)
       ownResults = message.role === 'assistant' && turns.at(-1)?.role === 'user'
     }
-    const sent = isSet ? turns.map(({ role, content }) => ({ role, content })) : turns
+    const sent = forRequest ? turns.map(({ role, content }) => ({ role, content })) : turns
     return system === undefined ? { messages: sent } : { system, messages: sent }
   })
 }

@@ -191,8 +191,6 @@ export type GeminiOptions = ConversionOptions & {
   readonly dummySignatures?: boolean | undefined
 }
 
-const FORMAT = { name: GOOGLE, flag: 'dummySignatures', byDefault: true } as const
-
 /**
  * Converts neutral messages to contents of Gemini: `toGemini(fromGemini(x))` is x. Leading system messages
  * become `systemInstruction`, which the SDK accepts within `config`.
@@ -209,7 +207,8 @@ const FORMAT = { name: GOOGLE, flag: 'dummySignatures', byDefault: true } as con
  */
 export function toGemini(given: readonly Message[], options: GeminiOptions = {}): GeminiConversation {
   return readMessages(given, 'toGemini', () => {
-    const { conversion, isSet: dummySignatures, leading, messages } = beginWriting(given, options, FORMAT)
+    const begun = beginWriting(given, options, GOOGLE, 'dummySignatures', true)
+    const { conversion, isSet: dummySignatures, leading, messages } = begun
     const systemInstruction = writeInstruction(messages.slice(0, leading), conversion)
     const drafts = messages.slice(leading).flatMap((message, i) => {
       for (const part of partsOf(message))

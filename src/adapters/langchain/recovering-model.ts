@@ -31,8 +31,8 @@ import { LANGCHAIN } from './types.ts'
 type CallOptions = RunnableConfig & { readonly tools?: unknown }
 
 /** A call whose prompt has the history of a session. */
-type Call = Omit<HistoryTurns, 'asked'> & {
-  readonly answered: ReturnType<HistoryTurns['asked']>
+type Call = Omit<HistoryTurns, 'beginCall'> & {
+  readonly recordAnswer: ReturnType<HistoryTurns['beginCall']>
   readonly history: UndertextChatMessageHistory
   readonly messages: readonly BaseMessage[]
   readonly place: Place
@@ -97,7 +97,7 @@ export function recoveringModel<M extends BaseChatModel>(model: M, history?: Und
 
 /** Records the usage of a call. `answer` is stored by the history later. */
 async function record(
-  { store, owner, answered }: Call,
+  { store, owner, recordAnswer }: Call,
   request: PreparedRequest,
   reported: BaseMessage | undefined,
   answer: ModelAnswer,
@@ -108,7 +108,7 @@ async function record(
     owner,
     await readUsage(reported, request.provider),
   )
-  if (requestId !== undefined) answered(requestId, answer)
+  if (requestId !== undefined) recordAnswer(requestId, answer)
 }
 
 function messagesOf(input: BaseLanguageModelInput): readonly BaseMessage[] {
@@ -124,7 +124,7 @@ function findCall(
   const turns = history === undefined ? undefined : turnsOf.get(history)
   const place = turns?.find(messages)
   if (history === undefined || turns === undefined || place === undefined) return undefined
-  return { ...turns, answered: turns.asked(messages.at(-1)), history, messages, place, options }
+  return { ...turns, recordAnswer: turns.beginCall(messages.at(-1)), history, messages, place, options }
 }
 
 /** Sends a prompt unchanged; after an overflow, with the shorter history instead of the messages that the history returned. */

@@ -163,7 +163,7 @@ export class UndertextSession {
       store: this.#store,
       sessionId: this.#id,
       returned: () => this.#returned,
-      asked: (last) => this.#unanswered.asked(last),
+      beginCall: (last) => this.#unanswered.beginCall(last),
     })
   }
 
