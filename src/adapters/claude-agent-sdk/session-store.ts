@@ -6,6 +6,7 @@ import { defined, isObject } from '../../core/messages/json.ts'
 import type { Session, ListedSession as SessionInList } from '../../storage/storage.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
 import { ownedStore } from '../owned-store.ts'
+import { withRetries } from '../retry.ts'
 import type {
   FoldSessionSummary,
   ListedSession,
@@ -204,26 +205,17 @@ export class UndertextSessionStore {
 
   async #delete(id: string, deletion: string): Promise<void> {
     await keepIn(this.#store, id, { deleted: true })
-    for (let tries = 1; ; tries++) {
+    await withRetries(MAX_TRIES, ['POSITION_CONFLICT'], async () => {
       const { position } = await this.#store.append(id, [deletionMark(deletion)])
-      try {
-        await this.#store.rewind(id, {
-          from: 'start',
-          keepCompactions: true,
-          expectedPosition: position,
-          ...this.#authorship,
-          reason: 'SessionStore.delete',
-          params: DELETED,
-        })
-        await this.#store.sessions.archive(id)
-        // Entries were appended before it was archived: they make it a session again.
-        const { messageCount } = await this.#store.sessions.get(id)
-        if (messageCount > position) await this.#store.sessions.archive(id, false)
-        return
-      } catch (error) {
-        if (!isUndertextError(error, 'POSITION_CONFLICT') || tries === MAX_TRIES) throw error
-      }
-    }
+      await this.#store.rewind(id, {
+        ...{ from: 'start', keepCompactions: true, expectedPosition: position },
+        ...{ reason: 'SessionStore.delete', params: DELETED, ...this.#authorship },
+      })
+      await this.#store.sessions.archive(id)
+      // Entries were appended before it was archived: they make it a session again.
+      const { messageCount } = await this.#store.sessions.get(id)
+      if (messageCount > position) await this.#store.sessions.archive(id, false)
+    })
   }
 
   async #lastDeletion(id: string): Promise<DeletionMark | undefined> {

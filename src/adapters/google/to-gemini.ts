@@ -371,7 +371,8 @@ function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
     if (isContinued) last.push(draft)
     else together.push([draft])
     last = together.at(-1)!
-    isOpen = (isContinued || hasContent(draft)) && isOfAnswers(draft)
+    const isOfAnswers = !draft.isOwn && (draft.parts ?? []).every(({ source }) => isResult(source))
+    isOpen = isOfAnswers && (isContinued || (draft.parts ?? []).length > 0)
   }
   let calls: readonly string[] = []
   return together.map((group) => {
@@ -382,14 +383,6 @@ function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
     const parts = isOwn ? first : inOrder(sent, calls)
     return { ...fields, ...(parts !== undefined && { parts: parts.map(({ part }) => part) }) }
   })
-}
-
-function hasContent({ parts }: Draft): boolean {
-  return parts !== undefined && parts.length > 0
-}
-
-function isOfAnswers({ parts, isOwn }: Draft): boolean {
-  return !isOwn && (parts ?? []).every(({ source }) => isResult(source))
 }
 
 /** Sorts the results among parts into the order of their calls; other parts stay in place. */

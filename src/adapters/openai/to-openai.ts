@@ -240,6 +240,7 @@ function toAssistantFields(
 
   for (const { part, place } of parts) {
     const kind = part.type === 'provider' ? undefined : kindOf(part.providerOptions)
+    const { tool_call: unknownCall, audio } = keptFieldsOf(part)
     if (part.type === 'tool-call') {
       if (kind === 'function_call') functionCalls.push({ part, place })
       else toolCalls.push(toToolCall(part))
@@ -247,10 +248,10 @@ function toAssistantFields(
       texts.reasoning_content = (texts.reasoning_content ?? '') + part.text
     } else if (part.type === 'text' && kind === 'message_refusal') {
       texts.refusal = (texts.refusal ?? '') + part.text
-    } else if (part.type === 'provider' && part.provider === OPENAI && isUnknownCall(part.data)) {
-      toolCalls.push({ ...part.data.tool_call })
-    } else if (part.type === 'provider' && part.provider === OPENAI && isAudio(part.data) && !spoken.audio) {
-      spoken.audio = part.data.audio
+    } else if (isObject(unknownCall)) {
+      toolCalls.push({ ...unknownCall })
+    } else if (isObject(audio) && !spoken.audio) {
+      spoken.audio = audio
     } else {
       const sent = toPart(part, false, place, writing)
       if (sent !== undefined) content.push(sent)
@@ -285,13 +286,10 @@ function isEmptyText({ type, text }: WirePart): boolean {
   return type === 'text' && text === ''
 }
 
-function isUnknownCall(data: Json): data is { readonly tool_call: JsonObject } {
-  return isObject(data) && !('type' in data) && isObject(data.tool_call)
-}
-
-/** Audio of the assistant is a field beside the content. */
-function isAudio(data: Json): data is { readonly audio: JsonObject } {
-  return isObject(data) && !('type' in data) && isObject(data.audio)
+/** The fields of a message that a part keeps whole: an unknown call, or the audio of the assistant. */
+function keptFieldsOf(part: Part): JsonObject {
+  if (part.type !== 'provider' || part.provider !== OPENAI) return {}
+  return isObject(part.data) && !('type' in part.data) ? part.data : {}
 }
 
 /** As in responses of the API, missing content is null and a single text is a string, unless it was read in another form. */

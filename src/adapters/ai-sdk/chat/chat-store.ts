@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
-import { invalid, isUndertextError, UndertextError } from '../../../core/errors.ts'
+import { invalid, UndertextError } from '../../../core/errors.ts'
 import { check, nameSchema, ownerOption, taken } from '../../../core/messages/check.ts'
 import { defined, isObject } from '../../../core/messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
@@ -14,6 +14,7 @@ import type { PreparedRequest } from '../../../store/requests/prepared.ts'
 import { forkBeside } from '../../forks.ts'
 import { ownedStore } from '../../owned-store.ts'
 import { recordAnswers, recordNames } from '../../recovering.ts'
+import { withRetries } from '../../retry.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
 import { toolDefinitions, validateMessages } from '../load.ts'
 import { toModelMessages } from '../model-messages.ts'
@@ -353,19 +354,14 @@ async function prepareTurn(
   chatId: string,
   options: PrepareRequestOptions,
 ): Promise<PreparedRequest> {
-  for (let tries = 1; ; tries++) {
+  return withRetries(MAX_PREPARATIONS, ['POSITION_CONFLICT'], async (isLast) => {
     const prepared = await store.prepareRequest(chatId, options)
     if (prepared.bound === undefined || prepared.prompt.length === 0) return prepared
     // A message after calls whose tools run next would separate them from their results.
     if (options.pendingCalls === 'keep') return store.prepareRequest(chatId, withoutAdditions(options))
-    const expected = tries < MAX_PREPARATIONS && { expectedPosition: prepared.position }
-    try {
-      await store.append(chatId, prepared.prompt, { ...expected })
-      return prepared
-    } catch (error) {
-      if (!isUndertextError(error, 'POSITION_CONFLICT')) throw error
-    }
-  }
+    await store.append(chatId, prepared.prompt, isLast ? {} : { expectedPosition: prepared.position })
+    return prepared
+  })
 }
 
 /** The options of the calls in a turn whose additions are stored. */

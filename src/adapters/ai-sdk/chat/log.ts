@@ -1,4 +1,4 @@
-import { isUndertextError, UndertextError } from '../../../core/errors.ts'
+import { UndertextError } from '../../../core/errors.ts'
 import { addedParts, ownParts } from '../../../core/messages/added.ts'
 import { canonicalJson, defined } from '../../../core/messages/json.ts'
 import { type NewMessage, type Part, partsOf, type StoredMessage } from '../../../core/messages/message.ts'
@@ -7,6 +7,7 @@ import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
 import { Conversion } from '../../conversion.ts'
 import { appendNamed, recordNames } from '../../recovering.ts'
+import { withRetries } from '../../retry.ts'
 import { rowsOfUIMessage } from '../from-ui-messages.ts'
 import { unitsOf } from '../prompt-matching.ts'
 import { causeOf, readLog } from '../session-reading.ts'
@@ -90,7 +91,7 @@ export async function changeChat(
   chat: Chat,
   decide: (log: ChatLog) => Target | Promise<Target>,
 ): Promise<ChatChange> {
-  for (let tries = 1; ; tries++) {
+  return withRetries(MAX_TRIES, ['POSITION_CONFLICT', 'STALE_PLAN'], async () => {
     const known = await unlessUnknown(readChat(chat))
     const log = known ?? { stored: [], added: [], position: 0, isRewound: () => false }
     const target = await decide(log)
@@ -99,15 +100,10 @@ export async function changeChat(
     const last = log.stored.at(-1)?.rows.at(-1)
     if (change === undefined) {
       await recordNames(chat.store, chat.chatId, { owner: chat.owner })
-      return { ...nothing, ...(last && { lastRowId: last.id }) }
+      return { ...nothing, ...defined({ lastRowId: last?.id }) }
     }
-    try {
-      return { ...nothing, ...(await commit(chat, log, change)) }
-    } catch (error) {
-      const isRace = isUndertextError(error, 'POSITION_CONFLICT') || isUndertextError(error, 'STALE_PLAN')
-      if (!isRace || tries >= MAX_TRIES) throw error
-    }
-  }
+    return { ...nothing, ...(await commit(chat, log, change)) }
+  })
 }
 
 /** Rows to hide, from the first on, and rows to append. */
