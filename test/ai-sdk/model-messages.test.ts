@@ -193,7 +193,7 @@ describe('bad input', () => {
       result({ type: 'x' }),
       '[0].content[0].output.type: must be text, json, execution-denied, error-text, error-json or content',
     ],
-    ['JSON that is none', result({ type: 'json' }), '[0].content[0].output.value: must be a JSON value'],
+    ['JSON that is none', result({ type: 'json' }), '[0].content[0].output.value: is required'],
     [
       'a picture of a tool that is none',
       result({ type: 'content', value: [{ type: 'image-data', data: '%', mediaType: 'a/b' }] }),
@@ -240,7 +240,7 @@ describe('bad input', () => {
 
   it('invalid options are rejected', () => {
     expect(problemOf(() => toModelMessages([], { version: 'v9' as never }))).toBe(
-      'toModelMessages: options.version must be v2, v3 or v4',
+      'toModelMessages: options.version: must be v2, v3 or v4',
     )
   })
 })

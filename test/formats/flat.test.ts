@@ -271,7 +271,7 @@ describe('toChatMessages', () => {
       '[0].role: must be system, user, assistant or tool',
     )
     expect(problemOf(() => toChatMessages([{ role: 'user', content: [{ type: 'x' }] }] as never))).toBe(
-      '[0].content[0].type: is unknown',
+      "[0].content[0].type: isn't a part type",
     )
   })
 

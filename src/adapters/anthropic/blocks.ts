@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import { defined, isObject } from '../../core/messages/json.ts'
+import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { FilePart, ImagePart, ProviderOptions } from '../../core/messages/message.ts'
 import { keptFor, type Media, mediaOf } from '../wire.ts'
 

@@ -1,6 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import type { JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { isObject, type JsonObject } from '../../core/messages/json.ts'
 import {
   fields,
   filledText,

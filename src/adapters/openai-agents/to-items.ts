@@ -1,6 +1,5 @@
 import { compactionBlock } from '../../core/messages/compaction-block.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,

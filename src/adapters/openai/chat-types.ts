@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../../core/messages/json.ts'
+import { defined, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { ProviderOptions } from '../../core/messages/message.ts'
-import { keptFor, keptUnder } from '../wire.ts'
+import { given, keptFor, keptUnder } from '../wire.ts'
 
 /*
  * Messages in the form of OpenAI Chat Completions, in and out. One message becomes one message, and a message
@@ -104,10 +104,9 @@ const SDK_OPTIONS = [
  * detail of an image has a place here.
  */
 export function chatFields(options: ProviderOptions | undefined): JsonObject {
-  const given = keptFor(OPENAI, options) ?? {}
-  if (!SDK_OPTIONS.some((name) => Object.hasOwn(given, name))) return given
-  const detail = sdkDetailOf(options)
-  return detail === undefined ? {} : { image_url: { detail } }
+  const own = keptFor(OPENAI, options) ?? {}
+  if (!SDK_OPTIONS.some((name) => Object.hasOwn(own, name))) return own
+  return given('image_url', defined({ detail: sdkDetailOf(options) }))
 }
 
 /** The image detail that the AI SDK requests. */

@@ -14,6 +14,7 @@ import type {
   ToolResultPart,
 } from '../../core/messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, fileDataAt } from '../conversion.ts'
+import { nullish } from '../shapes.ts'
 import { given, keptMessage, listAt, mediaOf, objectAt, readArguments, stringAt } from '../wire.ts'
 import { audioTypeOf, kept, OPENAI } from './chat-types.ts'
 import { mediaPart } from './to-openai.ts'
@@ -265,8 +266,7 @@ function checkMedia({ type, image_url, input_audio, file }: JsonObject, path: st
     base64At(data, `${path}.input_audio.data`)
     stringAt(format, `${path}.input_audio.format`)
   } else if (type === 'file') {
-    const { file_data } = objectAt(file, `${path}.file`)
-    if (file_data !== undefined && file_data !== null) fileDataAt(file_data, `${path}.file.file_data`)
+    nullish(fileDataAt)(objectAt(file, `${path}.file`).file_data, `${path}.file.file_data`)
   }
 }
 

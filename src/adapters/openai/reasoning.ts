@@ -1,5 +1,6 @@
 import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import type { Message, ReasoningPart } from '../../core/messages/message.ts'
+import { fields, nullish, text } from '../shapes.ts'
 import { isEmpty, listAt, objectAt, stringAt } from '../wire.ts'
 import { keptAs, OUTPUTS, type Own, ownOf } from './responses-content.ts'
 
@@ -8,24 +9,17 @@ const PIECE_SEPARATOR = '\n\n'
 
 const PIECE_TYPES = { summary: 'summary_text', content: 'reasoning_text' } as const
 
+const reasoningShape = fields({ id: nullish(text), encrypted_content: nullish(text) })
+
 /** A reasoning item: summary and content become one text; fields that only OpenAI reads are kept beside it. */
 export function fromReasoning(item: JsonObject, link: Link, path: string): Message {
   const { type: _, summary, content, ...fields } = item
-  if (fields.id !== undefined && fields.id !== null) stringAt(fields.id, `${path}.id`)
-  const encrypted = fields.encrypted_content
-  if (encrypted !== undefined && encrypted !== null) stringAt(encrypted, `${path}.encrypted_content`)
+  reasoningShape(fields, path)
   const texts: string[] = []
-  const own: { [field: string]: Json } = {
-    item: fields,
-    summary: layoutOf(summary, 'summary', path, texts),
-  }
+  const own: { [field: string]: Json } = { item: fields, summary: layoutOf(summary, 'summary', path, texts) }
   if (content !== undefined) own.content = content === null ? null : layoutOf(content, 'content', path, texts)
-  const part: ReasoningPart = {
-    type: 'reasoning',
-    text: texts.join(PIECE_SEPARATOR),
-    ...keptAs({ ...own, ...link }),
-  }
-  return { role: 'assistant', content: [part] }
+  const text = texts.join(PIECE_SEPARATOR)
+  return { role: 'assistant', content: [{ type: 'reasoning', text, ...keptAs({ ...own, ...link }) }] }
 }
 
 function layoutOf(
@@ -137,7 +131,7 @@ export function linksOf(items: readonly unknown[]): readonly Link[] {
     const side = sideOf(item as JsonObject)
     if (side === 'outside') reasoning = undefined
     if (side !== 'model') return {}
-    const link = reasoning === undefined ? {} : { after: reasoning }
+    const link = defined({ after: reasoning })
     if (item.type === 'reasoning') reasoning = typeof item.id === 'string' ? item.id : undefined
     return link
   })

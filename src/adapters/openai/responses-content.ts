@@ -12,6 +12,7 @@ import {
 import { unreadableText } from '../../core/rendering/media.ts'
 import { RESPONSES_MEDIA } from '../../core/tokens/providers.ts'
 import { addressAt, type Conversion, fileDataAt, omissionReason } from '../conversion.ts'
+import { nullish } from '../shapes.ts'
 import { given, isEmpty, keptFor, keptUnder, mediaOf, stringAt, textBlocks } from '../wire.ts'
 import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
 
@@ -256,22 +257,15 @@ function fromText({ type, text: own, ...extra }: JsonObject, speaker: Speaker, p
   const counts = [extra.annotations, extra.logprobs].some((list) => Array.isArray(list) && list.length > 0)
   const length = counts ? { length: text.length } : {}
   // A text of the model is always marked as read here, because unmarked texts get the list of annotations that the API requires.
-  return {
-    type: 'text',
-    text,
-    ...(isEmpty(fields) && speaker !== 'assistant' ? {} : keptAs({ part: fields, ...length })),
-  }
+  const isUnmarked = isEmpty(fields) && speaker !== 'assistant'
+  return { type: 'text', text, ...(!isUnmarked && keptAs({ part: fields, ...length })) }
 }
 
 function checkMedia({ type, image_url, file_data, file_url }: JsonObject, path: string): void {
-  if (type === 'input_image' && isGiven(image_url)) addressAt(image_url, `${path}.image_url`)
+  if (type === 'input_image') nullish(addressAt)(image_url, `${path}.image_url`)
   if (type !== 'input_file') return
-  if (isGiven(file_data)) fileDataAt(file_data, `${path}.file_data`)
-  if (isGiven(file_url)) addressAt(file_url, `${path}.file_url`)
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null
+  nullish(fileDataAt)(file_data, `${path}.file_data`)
+  nullish(addressAt)(file_url, `${path}.file_url`)
 }
 
 /** An image or a file whose bytes or address a neutral part can hold. Others (a file id) are kept whole. */

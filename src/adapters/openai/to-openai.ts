@@ -1,6 +1,5 @@
 import { compactionBlock, UNREADABLE_SUMMARY } from '../../core/messages/compaction-block.ts'
-import type { Json, JsonObject } from '../../core/messages/json.ts'
-import { isObject } from '../../core/messages/json.ts'
+import { defined, isObject, type Json, type JsonObject } from '../../core/messages/json.ts'
 import {
   type FilePart,
   type ImagePart,
@@ -42,12 +41,8 @@ function toToolCall(part: ToolCallPart): JsonObject {
     return { id: part.toolCallId, type, custom: called, ...extra }
   }
   const { type, function: _, ...extra } = options
-  return {
-    id: part.toolCallId,
-    ...(type === null ? {} : { type: 'function' }),
-    function: toFunction(part),
-    ...extra,
-  }
+  const kind = type === null ? {} : { type: 'function' }
+  return { id: part.toolCallId, ...kind, function: toFunction(part), ...extra }
 }
 
 /** Name and arguments; the arguments as they were written, as long as they still mean the same input. */
@@ -82,7 +77,7 @@ function toToolMessage(
   const { role, content: shape, ...extra } = chatFields(providerOptions)
   if (isFailed(output)) noteFailure(place, writing)
   const content = answerContent(output, shape, place, writing)
-  const sent = content === undefined ? {} : { content }
+  const sent = defined({ content })
   const kind = writing.kindOf(toolCallId, role)
   if (kind.role === 'function') return { ...kind, ...sent, ...extra }
   return { role: 'tool', tool_call_id: toolCallId, ...sent, ...extra }
@@ -214,14 +209,7 @@ function toAssistant({ content, metadata }: Message, path: string, writing: Writ
       return []
     }
     const sent = spokenContent(parts, i === 0 ? shape : undefined)
-    return [
-      {
-        role: 'assistant',
-        ...(sent === undefined ? {} : { content: sent }),
-        ...fields,
-        ...(i === 0 ? extra : {}),
-      },
-    ]
+    return [{ role: 'assistant', ...defined({ content: sent }), ...fields, ...(i === 0 && extra) }]
   })
 }
 
@@ -275,11 +263,8 @@ function toAssistantFields(
     toolCalls = [...functionCalls.map(({ part }) => toToolCall(part)), ...toolCalls]
   }
   for (const { part } of functionCalls) writing.sent(part, functionCalls.length === 1)
-  const fields = { ...texts, ...spoken }
-  return {
-    parts: content,
-    fields: { ...fields, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}), ...legacy },
-  }
+  const calls = toolCalls.length > 0 && { tool_calls: toolCalls }
+  return { parts: content, fields: { ...texts, ...spoken, ...calls, ...legacy } }
 }
 
 function isEmptyText({ type, text }: WirePart): boolean {

@@ -239,13 +239,9 @@ class Writer extends Conversion {
     const callType = this.#callTypes.get(part.toolCallId)
     const { item, asFunction, onlyAsFunction } = outputItem(part, callType, place, this)
     const isPlain = item.type === 'function_call_output' || item.type === 'custom_tool_call_output'
-    const draft = {
-      item,
-      callId: part.toolCallId,
-      asFunction: isPlain ? undefined : asFunction,
-      onlyAsFunction: onlyAsFunction ? (true as const) : undefined,
-    }
-    this.#push(defined(draft), place)
+    const { toolCallId: callId } = part
+    const as = { ...(!isPlain && { asFunction }), ...(onlyAsFunction && { onlyAsFunction: true as const }) }
+    this.#push({ item, callId, ...as }, place)
   }
 
   #addKept({ data }: ProviderPart, place: string): void {
@@ -263,7 +259,7 @@ class Writer extends Conversion {
     // A part that came with reasoning is marked; the empty id matches no reasoning, so its id is removed.
     const reasoned = keptFor('ai-sdk', part.providerOptions)?.reasoned === true
     const after = this.#sdkReasoning ?? (reasoned ? '' : undefined)
-    return { id, link: after === undefined ? {} : { after } }
+    return { id, link: defined({ after }) }
   }
 }
 
