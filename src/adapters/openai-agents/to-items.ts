@@ -254,11 +254,11 @@ function toContent(part: Part, isModel: boolean, writing: Writing): readonly Ite
     case 'file': {
       const isOurs = keptFor(AGENTS, part.providerOptions) !== undefined
       if (!isModel || isOurs) return [toInputMedia(part, true)]
-      return left(writing, "images and files in assistant messages aren't sent")
+      return omit(writing, "images and files in assistant messages aren't sent")
     }
     case 'reasoning':
       // Emptied reasoning was removed on purpose.
-      return part.text === '' ? [] : left(writing, 'the provider accepts only its own reasoning')
+      return part.text === '' ? [] : omit(writing, 'the provider accepts only its own reasoning')
     case 'provider':
       return toKeptContent(part, writing)
     default:
@@ -266,7 +266,7 @@ function toContent(part: Part, isModel: boolean, writing: Writing): readonly Ite
   }
 }
 
-function left({ conversion, place }: Writing, why: string): readonly Item[] {
+function omit({ conversion, place }: Writing, why: string): readonly Item[] {
   conversion.omit(place, why)
   return []
 }
@@ -275,7 +275,7 @@ function left({ conversion, place }: Writing, why: string): readonly Item[] {
 function toKeptContent(part: ProviderPart, writing: Writing): readonly Item[] {
   const content = keptItem(part)
   if (content !== undefined && CONTENT_TYPES.has(content.type)) return [content]
-  return left(writing, omissionReason(part.provider, PROVIDER))
+  return omit(writing, omissionReason(part.provider, PROVIDER))
 }
 
 function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'output_text'): Item {

@@ -140,14 +140,14 @@ export function toContentPart(
   place: string,
   conversion: Conversion,
 ): JsonObject | undefined {
-  const refuse = (why: string): undefined => conversion.omit(place, why)
+  const omit = (why: string): undefined => conversion.omit(place, why)
   switch (part.type) {
     case 'text':
       return textPart(part, speaker)
     case 'image':
     case 'file': {
       if (speaker !== 'user' && speaker !== 'tool')
-        return refuse(
+        return omit(
           `only user messages and tool results can contain ${part.type === 'image' ? 'images' : 'files'}`,
         )
       const sent = part.type === 'image' ? imagePart(part) : filePart(part)
@@ -156,7 +156,7 @@ export function toContentPart(
       return textPart(unreadableText(part, RESPONSES_MEDIA)!, speaker)
     }
     case 'provider':
-      return keptPartOf(part.provider, part.data) ?? refuse(omissionReason(part.provider, OPENAI))
+      return keptPartOf(part.provider, part.data) ?? omit(omissionReason(part.provider, OPENAI))
   }
 }
 
