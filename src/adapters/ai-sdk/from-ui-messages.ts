@@ -334,7 +334,7 @@ class RowReader {
       return
     }
     const { mediaType, url } = reasoningFilePart(part, place)
-    if (!URL.canParse(url)) throw invalid(`${place}.url: must be an address`)
+    if (!URL.canParse(url)) throw invalid(`${place}.url: must be a URL`)
     this.#replace({ type, data: { type: 'url', url: new URL(url) }, mediaType }, part, place)
   }
 
