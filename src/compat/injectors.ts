@@ -87,7 +87,7 @@ function whole(value: unknown, name: string): number {
 
 function several(value: unknown, name: string, depth: number): readonly InjectionTrigger[] {
   if (!Array.isArray(value) || value.length === 0)
-    throw invalid(`trigger: ${name} must name at least one trigger`)
+    throw invalid(`trigger: ${name} must contain at least one trigger`)
   return Object.freeze(value.map((inner) => triggerAt(inner, depth + 1)))
 }
 

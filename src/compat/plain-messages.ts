@@ -42,7 +42,8 @@ export async function compactBeforeTurn<M>(
 function checkStrategy(strategy: unknown): void {
   const given = strategy as { readonly [name: string]: unknown } | null | undefined
   for (const name of ['tokenEstimate', 'shouldCompact', 'compact']) {
-    if (typeof given?.[name] !== 'function') throw invalid(`compactBeforeTurn: the strategy has no ${name}`)
+    if (typeof given?.[name] !== 'function')
+      throw invalid(`compactBeforeTurn: the strategy must have the method ${name}`)
   }
 }
 

@@ -31,7 +31,8 @@ export async function validateMessages(
 
 function refusedMessage(error: unknown, what: string): UndertextError {
   const place = placeOf(error)
-  const sentence = `${what}: ${place === '' ? 'a message' : `messages${place}`} was rejected by validateUIMessages of the AI SDK; originalErrorOf returns its error, which quotes the message`
+  const refused = place === '' ? 'a message' : `messages${place}`
+  const sentence = `${what}: validateUIMessages of the AI SDK rejected ${refused}; originalErrorOf returns its error, which quotes the message`
   return withOriginal(invalid(sentence), error)
 }
 

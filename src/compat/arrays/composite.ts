@@ -110,7 +110,7 @@ function draftFrom(
   const added = returned.filter((_, at) => places[at] === undefined)
   if (added.length > 1) throw strategyFailed(strategy, 'SEVERAL_NEW_MESSAGES')
 
-  const gone = hidable(view, kept, added.length > 0)
+  const gone = hideableRows(view, kept, added.length > 0)
   const replace = returned.flatMap((message, at) => {
     const place = places[at]
     if (place === undefined || isFixed(view, place)) return []
@@ -128,7 +128,7 @@ function draftFrom(
 }
 
 /** Returns the indexes of dropped messages that may be hidden, ascending: whole groups only. */
-function hidable(view: View, kept: ReadonlySet<number | undefined>, condenses: boolean): number[] {
+function hideableRows(view: View, kept: ReadonlySet<number | undefined>, condenses: boolean): number[] {
   const stays = staying(view, condenses)
   const left = keepsGroups(view, ({ key }) => {
     const index = view.indexOf(key)!

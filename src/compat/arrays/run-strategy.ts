@@ -105,7 +105,7 @@ export function tokensIn(items: Items, counting: Counting): number {
 
 /** Returns the target size of a run. Throws `INVALID_INPUT` if there is none. */
 export function targetOf({ target, what }: Pick<ArrayRun, 'target' | 'what'>): number {
-  if (target === undefined) throw invalid(`${what}: needs maxTokens or a target in tokens`)
+  if (target === undefined) throw invalid(`${what}: maxTokens or a target in tokens is required`)
   return target
 }
 
@@ -169,8 +169,7 @@ function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContex
     const parts = context.contentOf(row)
     return { original: parts, shown: parts }
   })
-  if ('unfit' in plan)
-    throw invalid(`${run.what}: ${name}: only texts and tool results can be shown differently`)
+  if ('unfit' in plan) throw invalid(`${run.what}: ${name}: only texts and tool results can be replaced`)
   return plan
 }
 

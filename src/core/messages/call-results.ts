@@ -179,7 +179,7 @@ type Joinable = {
 type JoinableRow = {
   readonly slots: readonly Joinable[]
   /** Whether the message has any other content. */
-  readonly speaks: boolean
+  readonly hasContent: boolean
 }
 
 /** The ids of a call or result. */
@@ -244,14 +244,14 @@ export function joinNeighbors(rows: readonly JoinableRow[], first = 0): Joined[]
     return pair
   }
 
-  for (const [row, { slots, speaks }] of rows.entries()) {
+  for (const [row, { slots, hasContent }] of rows.entries()) {
     const hasCalls = slots.some(({ kind }) => kind === 'call')
-    if (speaks && (hasCalls || slots.length === 0)) near = nothingNear()
+    if (hasContent && (hasCalls || slots.length === 0)) near = nothingNear()
     const own: Joined[] = []
     joined.push(own)
     for (const [at, slot] of slots.entries())
       own.push(slot.kind === 'call' ? joinCall(slot, row, at) : joinResult(slot, row, at))
-    if (speaks && !hasCalls) near = nothingNear()
+    if (hasContent && !hasCalls) near = nothingNear()
   }
   return joined
 }
@@ -327,7 +327,7 @@ export function joinByAdjacency(contents: readonly (readonly Part[])[], first = 
         if (part.type !== 'tool-result') return []
         return [{ kind: 'result', id: part.toolCallId, tool: knownTool(part.toolName) }]
       }),
-      speaks: parts.some(isSpoken),
+      hasContent: parts.some(isSpoken),
     })),
     first,
   )

@@ -142,6 +142,10 @@ function named(text: z.ZodString) {
 /** A name or an id: 1 to 1,000 characters that every database can store. */
 export const nameSchema = named(z.string())
 
+/** A function. Its parameters aren't checked. */
+export const functionSchema = <F>(): z.ZodType<F, F> =>
+  z.custom<F>((value) => typeof value === 'function', 'must be a function')
+
 /** The model that a call concerns. */
 export const modelShape = {
   /** Default: the provider of the session, else "openai". */

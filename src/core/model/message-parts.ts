@@ -141,7 +141,8 @@ function idOf(message: ChatMessage): string {
   return typeof id === 'string' ? id : ''
 }
 
-function toolOf(message: ChatMessage): string | undefined {
+/** Returns the tool name of a flat message or of OpenAI's. */
+export function toolOf(message: ChatMessage): string | undefined {
   const { name, tool_name: toolName } = message as LooseFields
   const tool = message.tool ?? name ?? toolName
   return typeof tool === 'string' && tool !== '' ? tool : undefined

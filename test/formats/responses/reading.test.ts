@@ -254,7 +254,7 @@ const BAD: readonly (readonly [what: string, input: unknown, problem: string])[]
   ],
   ['a reference', [{ type: 'item_reference' }], '[0].id: must be a string'],
   ['a compaction', [{ type: 'compaction' }], '[0].encrypted_content: must be a string'],
-  ['json', [{ type: 'hologram', at: 1n }], '[0]: holds a value of type bigint in an object'],
+  ['json', [{ type: 'hologram', at: 1n }], '[0]: contains a value of type bigint in an object'],
 ]
 
 describe('bad input', () => {

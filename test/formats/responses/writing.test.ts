@@ -212,7 +212,7 @@ describe('toOpenAIResponses', () => {
 
   it('refuses a part of an unknown type', () => {
     expect(() => toOpenAIResponses([{ role: 'user', content: [{ type: 'SECRET' }] } as never])).toThrow(
-      '[0].content[0].type: is not a part type',
+      "[0].content[0].type: isn't a part type",
     )
   })
 })
