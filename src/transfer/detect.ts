@@ -37,8 +37,8 @@ export async function detectSource(input: Input, named?: SourceName, isAsked = f
   if ('looks' in read)
     return trusted !== undefined && read.isText ? sourceNamed(trusted) : { looks: read.looks }
   if (trusted !== undefined) return sourceNamed(trusted)
-  const beside = besideOf(read.head)
-  if (beside !== undefined) return { looks: beside }
+  const other = otherLook(read.head)
+  if (other !== undefined) return { looks: other }
   return sourceKnowing(read.head, named) ?? { looks: lookOf(read.head) }
 }
 
@@ -57,9 +57,9 @@ function sourceKnowing(head: Head, named: SourceName | undefined): Detected | un
   return source && { source }
 }
 
-function besideOf(head: Head): string | undefined {
-  for (const { isBeside } of SOURCES) {
-    const looks = isBeside?.(head)
+function otherLook(head: Head): string | undefined {
+  for (const { describeOther } of SOURCES) {
+    const looks = describeOther?.(head)
     if (looks !== undefined) return looks
   }
   return undefined

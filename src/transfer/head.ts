@@ -109,7 +109,7 @@ function looksBinary(bytes: Buffer): string | undefined {
   return bytes.includes(0) && !BEGINS_AS_JSON.test(start) ? 'a binary file' : undefined
 }
 
-const IS_LINES = /\.(?:jsonl|ndjson|jsonlines)$/i
+const JSONL_NAME = /\.(?:jsonl|ndjson|jsonlines)$/i
 
 /** Returns the values of a head whose lines are JSON values; `undefined` for one value over several lines, or if there is no JSON. */
 async function valuesOfLines(bytes: Buffer, isCut: boolean, name: string): Promise<unknown[] | undefined> {
@@ -133,7 +133,7 @@ async function valuesOfLines(bytes: Buffer, isCut: boolean, name: string): Promi
     wholeLines += 1
     for (const value of found) if (values.length < HEAD_VALUES) values.push(value)
   }
-  const isNamed = IS_LINES.test(name)
+  const isNamed = JSONL_NAME.test(name)
   if (lines === 0 || values.length === 0) {
     // One line longer than the head, or no complete line.
     const value = isNamed && first !== undefined ? partialJson(first) : undefined

@@ -26,10 +26,10 @@ export type HistoryLines = AsyncIterable<HistoryLine | string> | Iterable<Histor
 export type HistoryProblem = { readonly line: number; readonly why: string }
 
 /** Errors of a single history that don't affect the others. */
-const OF_HISTORY = ['HISTORY_REFUSED', 'SESSION_EXISTS', 'ESTIMATOR_UNKNOWN'] as const
+const HISTORY_ERRORS = ['HISTORY_REFUSED', 'SESSION_EXISTS', 'ESTIMATOR_UNKNOWN'] as const
 
 /** Why a history isn't restored: a problem of its content, or a conflict with the store. */
-export type RefusedHistory = HistoryProblem & { readonly code: (typeof OF_HISTORY)[number] }
+export type RefusedHistory = HistoryProblem & { readonly code: (typeof HISTORY_ERRORS)[number] }
 
 /** A position in the lines, from which histories are read one after the other. */
 class HistoryCursor {
@@ -104,7 +104,7 @@ class HistoryCursor {
       const { line, why } = error.facts
       return { code: 'HISTORY_REFUSED', line: error === this.#own ? line : first + line - 1, why }
     }
-    const code = OF_HISTORY.find((one) => one === error.code)
+    const code = HISTORY_ERRORS.find((one) => one === error.code)
     return code && { code, line: first, why: error.message }
   }
 

@@ -296,9 +296,9 @@ export async function* readElements(
     isWanted,
     maxBytes,
   })
-  const isTold = (piece: Piece): boolean => piece.kind !== 'field' || isWanted(piece.key)
+  const isReported = (piece: Piece): boolean => piece.kind !== 'field' || isWanted(piece.key)
   for await (const chunk of withoutMark(bytes))
-    for (const piece of splitter.push(chunk)) if (isTold(piece)) yield elementOf(piece, maxBytes)
+    for (const piece of splitter.push(chunk)) if (isReported(piece)) yield elementOf(piece, maxBytes)
   for (const piece of splitter.finish(ENDS_WITHIN)) yield elementOf(piece, maxBytes)
 }
 

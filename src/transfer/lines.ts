@@ -86,21 +86,21 @@ function isBlankBytes(chunk: Buffer, from: number, to: number): boolean {
 async function* cutLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number,
-  tellsBlank: boolean,
+  includeBlank: boolean,
 ): AsyncGenerator<Line, void, undefined> {
   const open = new OpenLine(maxBytes)
   for await (const given of bytes) {
     const chunk = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
     let from = 0
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
-      if (!tellsBlank && open.size === 0 && isBlankBytes(chunk, from, end)) {
+      if (!includeBlank && open.size === 0 && isBlankBytes(chunk, from, end)) {
         open.pass()
         from = end + 1
         continue
       }
       open.add(chunk.subarray(from, end))
       const line = open.close(true)
-      if (tellsBlank || !('text' in line) || line.text.trim() !== '') yield line
+      if (includeBlank || !('text' in line) || line.text.trim() !== '') yield line
       from = end + 1
     }
     if (from < chunk.length) open.add(chunk.subarray(from))
@@ -152,7 +152,7 @@ export function valuesInLine(line: string, isEnded: boolean): LinePiece[] {
 }
 
 /** The maximum number of pieces that aren't JSON. The rest of the line then becomes one piece, because each one costs an exception. */
-const MOST_UNREAD = 100
+const MAX_UNREAD = 100
 
 function addPieces(
   pieces: LinePiece[],
@@ -168,7 +168,7 @@ function addPieces(
     while (at < end && BETWEEN_VALUES.test(line[at]!)) at += 1
     if (at >= end) break
     const closing = closingAfter(line, at, end)
-    const isRest = closing === undefined || unread === MOST_UNREAD
+    const isRest = closing === undefined || unread === MAX_UNREAD
     const until = isRest ? end : closing
     const text = line.slice(at, until).trimEnd()
     const read = readJson(text, isEnded || end < to || closing !== undefined, at)

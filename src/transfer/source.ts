@@ -33,7 +33,7 @@ export class FileInput implements Input {
   }
 
   /** Returns an open file without a meaningful name; `called` is its name in errors. The file is closed with the returned object. */
-  static async nameless(handle: FileHandle, called: string): Promise<FileInput> {
+  static async fromHandle(handle: FileHandle, called: string): Promise<FileInput> {
     const { size } = await handle.stat()
     return new FileInput(called, handle, size, '')
   }
@@ -70,7 +70,7 @@ export class FileInput implements Input {
     }
   }
 
-  async beside(name: string, maxBytes: number): Promise<string | undefined> {
+  async readSibling(name: string, maxBytes: number): Promise<string | undefined> {
     if (this.name === '') return undefined
     try {
       const input = await FileInput.open(join(dirname(resolve(this.#path)), name), false)
@@ -245,7 +245,7 @@ export type Input = {
   /** Yields the bytes from 0 to `size`. */
   bytes(): AsyncIterable<Uint8Array>
   /** Returns the text of another file in the same folder; `undefined` if it can't be read, is a link, or is larger than `maxBytes`. */
-  beside?(name: string, maxBytes: number): Promise<string | undefined>
+  readSibling?(name: string, maxBytes: number): Promise<string | undefined>
 }
 
 export type ReadOptions = {
@@ -272,6 +272,6 @@ export type Source = {
   readonly title: string
   recognizes(head: Head): boolean
   /** Returns a description of a file from the same system that contains no conversation; `undefined` for any other file. */
-  isBeside?(head: Head): string | undefined
+  describeOther?(head: Head): string | undefined
   read(input: Input, options: ReadOptions): AsyncIterable<SourceEvent>
 }

@@ -145,7 +145,7 @@ async function promptsOf(
   return terminalPrompts(context, {
     prompt: '> ',
     continuation: '… ',
-    isColoured: style.cyan('>') !== '>',
+    isColored: style.cyan('>') !== '>',
     history: conversation.isStored ? await earlierPrompts(store, conversation.sessionId) : [],
     words: SLASH_COMMANDS.map(({ name }) => name),
   })

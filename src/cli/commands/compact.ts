@@ -13,14 +13,14 @@ import { openSession } from '../references.ts'
 import { summarizerBy } from './chat/backend.ts'
 import { chooseBackend } from './chat/choose-backend.ts'
 import {
+  IDLE_REASONS,
+  type IdleCause,
   makePlan,
   planJson,
   planLines,
   planRows,
   type ShownPlan,
   shortPlanLines,
-  WHY_NOTHING,
-  type WhyNothing,
 } from './compact/plan.ts'
 
 type CompactOptions = Given<'compact'>
@@ -98,7 +98,7 @@ function reportNothing(
   context: Context,
   dryRun: boolean,
   sessionId: string,
-  reason: WhyNothing,
+  reason: IdleCause,
   shown?: ShownPlan,
   json: object = { session: sessionId },
 ): number {
@@ -111,7 +111,7 @@ function reportNothing(
   else
     writeLines(
       out,
-      sentence(`Nothing to compact in session ${sessionId}: ${WHY_NOTHING[reason]}${figures}.`, out),
+      sentence(`Nothing to compact in session ${sessionId}: ${IDLE_REASONS[reason]}${figures}.`, out),
     )
   return EXIT.no
 }
@@ -136,7 +136,7 @@ async function reportResult(
   for (const { summarizer, error } of failed)
     err.write(style.yellow(`A summary by ${summarizer} was not accepted: ${error}.\n`))
   if (!compacted) {
-    const why = reason === undefined ? 'it had no result' : WHY_NOTHING[reason]
+    const why = reason === undefined ? 'it had no result' : IDLE_REASONS[reason]
     writeLines(out, [`Nothing was written: ${why}.`])
     return
   }

@@ -103,7 +103,7 @@ type Shown = Output & {
 }
 
 /** Rows without a change that are shown beside those with one. */
-const NEIGHBOURS = 2
+const NEIGHBORS = 2
 
 /** A listing like a unified diff. */
 async function* diffText(
@@ -114,9 +114,7 @@ async function* diffText(
   yield endedLines([...head, ''])
   const isNear = (at: number): boolean =>
     shown.full ||
-    differences
-      .slice(Math.max(0, at - NEIGHBOURS), at + NEIGHBOURS + 1)
-      .some(({ change }) => change !== 'same')
+    differences.slice(Math.max(0, at - NEIGHBORS), at + NEIGHBORS + 1).some(({ change }) => change !== 'same')
   for (let at = 0; at < differences.length; at += 1) {
     if (isNear(at)) {
       yield endedLines(differenceLines(differences[at]!, shown))

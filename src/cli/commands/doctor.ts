@@ -370,14 +370,14 @@ function versionLines(context: Context, versions: Report['versions']): string[] 
 }
 
 /** Columns of the value of a setting on a terminal. */
-const WIDEST_VALUE = 50
+const MAX_VALUE_WIDTH = 50
 
 function settingLines({ out, style }: Context, { settings }: Report): string[] {
   if (settings.length === 0) return ['  They cannot be read.']
   const rows = settings.map(({ name, value, source }) => {
     const text = safeLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
     const look = source === 'default' ? style.dim : (one: string) => one
-    const shown = out.isTerminal ? clipped(text, WIDEST_VALUE) : text
+    const shown = out.isTerminal ? clipped(text, MAX_VALUE_WIDTH) : text
     return [name, shown, source].map((cell) => ({ text: cell, style: look }))
   })
   const columns = [{ title: 'SETTING' }, { title: 'VALUE', flexible: 'wrap' }, { title: 'FROM' }] as const

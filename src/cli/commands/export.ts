@@ -29,7 +29,7 @@ export async function exportSessions(
 ): Promise<number> {
   const output = options.output === '-' ? undefined : options.output
   const format = options.format ?? formatOfFile(output)
-  refuseContradictions(context, given, options, output, format)
+  checkOptions(context, given, options, output, format)
   const store = await context.open('read')
   const ids = await sessionIds(context, store, given, options.all === true)
   const remarks = new Map<string, number>()
@@ -42,7 +42,7 @@ export async function exportSessions(
       const at = options.at === undefined ? undefined : await momentOf(store, id, options.at)
       const pieces = exportOf(store, id, format, { ...options, at }, remark)
       const written = await writeSession(context, target, pieces, {
-        mayBeGone: options.all === true,
+        mayBePurged: options.all === true,
       })
       if (written === undefined) continue
       sessions.push(id)
@@ -63,12 +63,12 @@ function formatOfFile(output = ''): ExportFormat {
   return end === '.html' || end === '.htm' ? 'html' : 'history'
 }
 
-/** Writes a session and returns its bytes; `undefined` if `mayBeGone` and it was purged before anything was written. */
+/** Writes a session and returns its bytes; `undefined` if `mayBePurged` and it was purged before anything was written. */
 async function writeSession(
   { signal }: Context,
   target: Target,
   pieces: AsyncIterable<string>,
-  { mayBeGone }: { readonly mayBeGone: boolean },
+  { mayBePurged }: { readonly mayBePurged: boolean },
 ): Promise<number | undefined> {
   let size = 0
   try {
@@ -79,13 +79,13 @@ async function writeSession(
     }
     return size
   } catch (error) {
-    if (mayBeGone && size === 0 && isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
+    if (mayBePurged && size === 0 && isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
     throw error
   }
 }
 
 /** Throws `WRONG_USE` for options that exclude each other. */
-function refuseContradictions(
+function checkOptions(
   context: Context,
   given: readonly string[],
   { all = false, lines, rendered, full, at, hidden, images, cutOutputs }: ExportOptions,

@@ -11,7 +11,7 @@ import type { ImportFileOptions, ImportProgress, ImportReport } from '../../tran
 import type { Context, Progress } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { CliError, failureOf } from '../errors.ts'
-import { isMeantAsAddress } from '../location.ts'
+import { looksLikeAddress } from '../location.ts'
 import { isNewStore } from '../open-store.ts'
 import { bytes, count } from '../output/figures.ts'
 import { filesIn, nameWithin } from './import/folder.ts'
@@ -34,7 +34,7 @@ export async function importFiles(
   paths: readonly string[],
   options: ImportOptions,
 ): Promise<number> {
-  await refuseWrongUse(context, paths, options)
+  await checkOptions(context, paths, options)
   const store = await storeFor(context, options)
   const reporter = context.json ? jsonReporter(context) : textReporter(context)
   const run = new ImportRun(context, store, options, reporter)
@@ -43,12 +43,12 @@ export async function importFiles(
 }
 
 /** Throws `WRONG_USE`. */
-async function refuseWrongUse(
+async function checkOptions(
   { cwd, input }: Context,
   paths: readonly string[],
   { session }: ImportOptions,
 ): Promise<void> {
-  if (paths.some((path) => isMeantAsAddress(path, cwd)))
+  if (paths.some((path) => looksLikeAddress(path, cwd)))
     throw new CliError('WRONG_USE', 'An address cannot be imported.', {
       hint: '--db names the store to import into, files and folders follow the command.',
     })
@@ -77,7 +77,7 @@ async function storeFor(context: Context, { dryRun }: ImportOptions): Promise<St
 }
 
 /** Unrecognized files of a folder that are kept for the report. */
-const MOST_NAMED = 20
+const MAX_NAMED = 20
 
 class ImportRun {
   readonly #context: Context
@@ -181,7 +181,7 @@ class ImportRun {
         if ('failure' in outcome && outcome.failure.code === 'FILE_UNRECOGNIZED') {
           const { looks } = outcome.failure.facts as { readonly looks: string }
           found.unrecognized += 1
-          if (found.named.length < MOST_NAMED) found.named.push({ path: outcome.path, looks })
+          if (found.named.length < MAX_NAMED) found.named.push({ path: outcome.path, looks })
         } else if (!this.#report(outcome, true)) return false
       }
       isWhole = true

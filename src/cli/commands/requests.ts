@@ -125,7 +125,7 @@ async function show(context: Context, one: RenderedRequest, { fold }: RequestsOp
   await context.page(`${requestLines(context, one, fold && context.out.isTerminal).join('\n')}\n`)
 }
 
-const WHY: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = {
+const MISMATCH_REASONS: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = {
   renderer: 'another version of the package rendered it',
   purged: 'a text that was sent no longer exists',
   history: 'the messages that were sent are not those of the history',
@@ -141,7 +141,7 @@ function requestLines({ out, style }: Output, one: RenderedRequest, fold: boolea
   )
   const verdict = matches
     ? style.green('These are the bytes that were sent.')
-    : style.yellow(`This is not what was sent: ${WHY[reason!]}.`)
+    : style.yellow(`This is not what was sent: ${MISMATCH_REASONS[reason!]}.`)
   const section = (title: string, lines: readonly string[]): string[] => [
     '',
     style.bold(title),

@@ -208,9 +208,9 @@ function entryLines(entry: Entry, shown: Shown): string[] {
 }
 
 function headingStyle({ kind, role }: StoredMessage, style: Style): (text: string) => string {
-  const colours = { user: style.cyan, assistant: style.green, tool: style.blue, system: style.yellow }
-  const colour = kind === 'message' ? colours[role] : style.magenta
-  return (text) => style.bold(colour(text))
+  const colors = { user: style.cyan, assistant: style.green, tool: style.blue, system: style.yellow }
+  const color = kind === 'message' ? colors[role] : style.magenta
+  return (text) => style.bold(color(text))
 }
 
 function headingOf({ row, insertedBy, positions, hidden }: Entry, { out, shortId }: Shown): string {

@@ -23,7 +23,7 @@ import { sentence, writeLines } from '../output/layout.ts'
 import { nulled } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
 import { momentOf, openSession } from '../references.ts'
-import { TOLD_ABOVE } from './chat/reporter.ts'
+import { WARNING_RATIO } from './chat/reporter.ts'
 
 type StatsCommandOptions = Given<'stats'>
 
@@ -124,7 +124,7 @@ const CATEGORIES = {
   tools: ['▤', 'yellow'],
   files: ['▥', 'magenta'],
   unseen: ['▞', 'gray'],
-} as const satisfies { readonly [category: string]: readonly [glyph: string, colour: keyof Style] }
+} as const satisfies { readonly [category: string]: readonly [glyph: string, color: keyof Style] }
 type Category = keyof typeof CATEGORIES
 const NAMES = Object.keys(CATEGORIES) as Category[]
 const FREE = '·'
@@ -184,8 +184,8 @@ function inputRoom({ availableInputTokens }: ContextStats): number {
 }
 
 function drawn(category: Category, width: number, style: Style): string {
-  const [glyph, colour] = CATEGORIES[category]
-  return style[colour](glyph.repeat(width))
+  const [glyph, color] = CATEGORIES[category]
+  return style[color](glyph.repeat(width))
 }
 
 /** The available input as a bar, below it marks at the target, at 60 % and where compaction is due, and what they mark. */
@@ -199,7 +199,7 @@ function usageBar({ stats, breakdown, target }: RequestFigures, width: number, s
   const bar = NAMES.map((category, at) => drawn(category, cells[at]!, style)).join('')
   const marks = [
     { share: availableInputTokens > 0 ? target / availableInputTokens : 0, name: 'target' },
-    { share: TOLD_ABOVE, name: 'warning' },
+    { share: WARNING_RATIO, name: 'warning' },
     { share: threshold, name: 'compaction due' },
   ].sort((a, b) => a.share - b.share)
   const marked = new Set(
@@ -215,8 +215,8 @@ function usageBar({ stats, breakdown, target }: RequestFigures, width: number, s
 }
 
 /** Widest bar, and its width without a terminal, in columns. */
-const WIDEST = 72
-const PLAIN_WIDTH = 60
+const MAX_BAR_WIDTH = 72
+const PLAIN_BAR_WIDTH = 60
 
 type CountedSession = Session & { readonly counts: MessageCounts }
 
@@ -265,7 +265,7 @@ function modelName({
 
 function oneModel({ out, style }: Output, figures: RequestFigures): string[] {
   const { stats, breakdown, free, due, target } = figures
-  const width = out.isTerminal ? Math.max(20, Math.min(WIDEST, out.columns - 2)) : PLAIN_WIDTH
+  const width = out.isTerminal ? Math.max(20, Math.min(MAX_BAR_WIDTH, out.columns - 2)) : PLAIN_BAR_WIDTH
   const { bar, marks, legend } = usageBar(figures, width, style)
   const used = `${count(stats.estimatedInputTokens)} of ${count(inputRoom(stats))} tokens, ${percent(stats.usageRatio)}`
   const shareOf = (part: number): string =>

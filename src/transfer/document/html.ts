@@ -73,7 +73,7 @@ const HTML: Printer = {
     `<p class="media">${escapedLine(words)}${address === undefined ? '' : ` ${addressHtml(address)}`}</p>`,
   folded: (kind, summary, content) =>
     `<details class="${kind}"><summary>${summary}</summary>\n${content}\n</details>`,
-  labelled: (kind, label, content) => `<div class="${kind}"><p class="label">${label}</p>\n${content}</div>`,
+  labeled: (kind, label, content) => `<div class="${kind}"><p class="label">${label}</p>\n${content}</div>`,
   toolLabel,
   resultSummary: (words, tool, failed, length) => `${toolLabel(words, tool, failed)} <span>${length}</span>`,
   line: escapedLine,

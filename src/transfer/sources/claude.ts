@@ -45,7 +45,7 @@ export const claude: Source = {
     const talks = values.filter((value) => isObject(value) && Array.isArray(value.chat_messages)).length
     return talks > 0 && talks * 2 >= values.length
   },
-  isBeside,
+  describeOther,
   read: (input, options) => readTrees(input, options, FORM),
 }
 
@@ -59,16 +59,16 @@ function fieldsEvent({ name, created_at, model, ...rest }: JsonObject): FieldsEv
 }
 
 /** The other files of an export, by the fields of their values. */
-const BESIDE: readonly (readonly [fields: readonly string[], what: string])[] = [
+const OTHER_FILES: readonly (readonly [fields: readonly string[], what: string])[] = [
   [['uuid', 'prompt_template', 'docs'], 'projects'],
   [['uuid', 'full_name', 'email_address'], 'users'],
   [['account_uuid', 'conversations_memory'], 'memories'],
 ]
 
-function isBeside({ values }: Head): string | undefined {
+function describeOther({ values }: Head): string | undefined {
   const [first] = values
   if (!isObject(first)) return undefined
-  const what = BESIDE.find(([fields]) => fields.every((name) => first[name] !== undefined))?.[1]
+  const what = OTHER_FILES.find(([fields]) => fields.every((name) => first[name] !== undefined))?.[1]
   return what && `the ${what} of an export of Claude, without conversations (conversations.json has them)`
 }
 
@@ -96,7 +96,7 @@ export function treeOf(given: { readonly [field: string]: unknown }, at: Place):
     const id = idOf(value.uuid, i + 1)
     const known = nodes.get(id)
     if (known !== undefined) {
-      items.push(again(place, isDeepStrictEqual(placedOf(known.message).given, value)))
+      items.push(repeatEvent(place, isDeepStrictEqual(placedOf(known.message).given, value)))
       continue
     }
     const parent = isTree ? parentOf(value) : before
@@ -130,7 +130,7 @@ function parentOf({
   return typeof parent === 'string' && parent !== '' && !NO_PARENT.test(parent) ? parent : undefined
 }
 
-function again(at: Place, isSame: boolean): SourceEvent {
+function repeatEvent(at: Place, isSame: boolean): SourceEvent {
   if (isSame) return { type: 'note', at, kind: 'left-out', why: 'it repeats an earlier message' }
   return { type: 'problem', at, why: 'message.uuid: another message before it has this uuid' }
 }
@@ -232,7 +232,7 @@ function ownId({ id, input }: JsonObject): string | undefined {
 }
 
 /** The text that Claude's page writes for blocks that an old reader can't show. */
-const STAND_IN =
+const PLACEHOLDER =
   /```\s*(?:This block is not supported on your current device yet\.[^\S\n]*|Viewing artifacts created via [^\n`]*)(?:\n\s*)?```/g
 
 /**
@@ -240,7 +240,7 @@ const STAND_IN =
  * for calls and results. `words` are the texts of the blocks in order. Returns `undefined` if nothing is left.
  */
 export function missingTextOf(text: string, words: readonly string[]): string | undefined {
-  const shown = text.replace(STAND_IN, '')
+  const shown = text.replace(PLACEHOLDER, '')
   let at = 0
   let rest = ''
   for (const each of words) {

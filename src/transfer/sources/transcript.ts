@@ -268,17 +268,17 @@ export const openai: Source = {
     if (hasInput) return shape.forms.size === 0 || onlyOpenAI(shape.forms)
     return shape.forms.size > 0 && onlyOpenAI(shape.forms)
   },
-  isBeside: ({ values }) => (isOfAgents(values) ? OF_AGENTS : undefined),
+  describeOther: ({ values }) => (isFromAgentsSdk(values) ? AGENTS_SDK_LOOK : undefined),
   read: (input) => readTranscript(input, OPENAI),
 }
 
-const OF_AGENTS = "items of OpenAI's Agents SDK, which fromAgentItems reads"
+const AGENTS_SDK_LOOK = "items of OpenAI's Agents SDK, which fromAgentItems reads"
 
 /**
  * Returns whether items are those of the Agents SDK. They differ from items of the Responses API only in field names; calls and results
  * identify them.
  */
-function isOfAgents(values: readonly unknown[]): boolean {
+function isFromAgentsSdk(values: readonly unknown[]): boolean {
   const calls = values
     .filter(isObject)
     .filter(({ type }) => typeof type === 'string' && /_call(?:_result|_output)?$/.test(type))

@@ -158,7 +158,7 @@ export function messageTree(
   const pathTo = (id: string): readonly MessageNode[] => path(id, nodes)
   const isCut = (id: string): boolean => typeof nodes.get(path(id, nodes)[0]?.id ?? '')?.parent === 'string'
   const onCurrent = new Set(end === undefined ? [] : pathTo(end).map((node) => node.id))
-  const otherBranches = leaves.filter(saysMore(nodes, onCurrent))
+  const otherBranches = leaves.filter(hasOwnMessage(nodes, onCurrent))
   return { current: end, otherBranches, pathTo, isCut }
 }
 
@@ -166,7 +166,7 @@ export function messageTree(
  * Returns a function that returns whether the path to a node contains a message that isn't on another path. Results are cached for the
  * visited nodes, because branches share most of their path.
  */
-function saysMore(nodes: NodesById, other: ReadonlySet<string>): (from: string) => boolean {
+function hasOwnMessage(nodes: NodesById, other: ReadonlySet<string>): (from: string) => boolean {
   const known = new Map<unknown, boolean>([...other].map((id) => [id, false]))
   return (from) => {
     const passed: string[] = []

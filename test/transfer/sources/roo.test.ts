@@ -249,7 +249,7 @@ it('refuses what Roo Code only showed, and a form it does not know', async () =>
   const shown = `the displayed messages of Cline or Roo Code, not the conversation: import ${NAME} in the same folder`
   const list = [{ ts: 1, type: 'say', say: 'text', text: 'x' }]
   for (const name of ['ui_messages.json', 'renamed.json']) {
-    expect(roo.isBeside!(head(list, name))).toBe(shown)
+    expect(roo.describeOther!(head(list, name))).toBe(shown)
     expect(await only(list, name)).toEqual([{ type: 'problem', at: {}, why: `this is ${shown}` }])
   }
   expect(await only({ version: 2, messages: [{ role: 'user' }] })).toMatchObject([
@@ -297,7 +297,7 @@ it('takes the model of a task of Cline from the file beside it', async () => {
           model_usage: [{ model_id: 'first' }, { model_id: 'last', model_provider_id: 'openai' }],
         })
       : undefined
-  const events = await eventsOf(cline, { ...told([said('user', 'a')]), beside })
+  const events = await eventsOf(cline, { ...told([said('user', 'a')]), readSibling })
   expect(eventsOfType(events, 'fields')).toEqual([{ type: 'fields', model: 'last', provider: 'openai' }])
 })
 
@@ -311,7 +311,7 @@ const timesOf = async (values: readonly object[], displayed: readonly object[] |
     if (name !== 'ui_messages.json') return undefined
     return typeof displayed === 'string' ? displayed : JSON.stringify(displayed)
   }
-  const events = await eventsOf(cline, { ...told(values), beside })
+  const events = await eventsOf(cline, { ...told(values), readSibling })
   const began = eventsOfType(events, 'fields').flatMap(({ createdAt }) => createdAt ?? [])
   return {
     began: began.at(-1),

@@ -3,7 +3,7 @@ import { readOverflow } from '../../../core/overflow/read-overflow.ts'
 import { callFailure } from '../../../core/summarizers/model/call-failure.ts'
 import { CliError, EXIT, type ExitCode, failureOf } from '../../errors.ts'
 import type { Reply } from './backend.ts'
-import { LONGEST_ERROR, ServerError, withoutKey } from './chat-completions.ts'
+import { MAX_ERROR_LENGTH, ServerError, withoutKey } from './chat-completions.ts'
 import type { Prompts } from './prompts.ts'
 import { isAtOutputLimit, usageWarning } from './reporter.ts'
 import { runSlashCommand } from './slash-commands.ts'
@@ -138,7 +138,7 @@ function messageOf(error: unknown): string {
     readonly message?: unknown
   }
   const words = typeof message === 'string' ? message : typeof error === 'string' ? error : ''
-  return withoutKey(words).trim().slice(0, LONGEST_ERROR) || 'no reason given'
+  return withoutKey(words).trim().slice(0, MAX_ERROR_LENGTH) || 'no reason given'
 }
 
 /** The system's error code: ECONNREFUSED, ENOTFOUND. */

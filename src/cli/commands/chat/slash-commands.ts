@@ -9,7 +9,7 @@ import { shortIds } from '../../output/ids.ts'
 import { clipped } from '../../output/layout.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { findCompaction } from '../../references.ts'
-import { makePlan, planJson, planRows, shortPlanLines, WHY_NOTHING } from '../compact/plan.ts'
+import { IDLE_REASONS, makePlan, planJson, planRows, shortPlanLines } from '../compact/plan.ts'
 import { logLines, readTimeline } from '../log.ts'
 import { chooseBackend } from './choose-backend.ts'
 import type { Chat } from './turn.ts'
@@ -159,7 +159,7 @@ async function compact(
   const json = shown !== undefined && context.json ? planJson(shown, await planRows(store, shown)) : null
   if (shown === undefined || !shown.preview.compacted) {
     const reason = shown === undefined ? 'NO_MESSAGES' : (shown.preview.reason ?? 'NOTHING_TO_COMPACT')
-    reporter.result('/compact', json, [`Nothing to compact: ${WHY_NOTHING[reason]}.`])
+    reporter.result('/compact', json, [`Nothing to compact: ${IDLE_REASONS[reason]}.`])
     return
   }
   reporter.result('/compact', json, shortPlanLines(shown, context))

@@ -53,10 +53,10 @@ export async function makePlan(
   return { sessionId, provider, model, estimator, preview }
 }
 
-export type WhyNothing = IdleReason | 'NO_MESSAGES'
+export type IdleCause = IdleReason | 'NO_MESSAGES'
 
 /** Why a session was not compacted: the end of the sentence "Nothing to compact: …". */
-export const WHY_NOTHING: { readonly [reason in WhyNothing]: string } = {
+export const IDLE_REASONS: { readonly [reason in IdleCause]: string } = {
   NO_MESSAGES: 'there are no messages',
   NOTHING_TO_COMPACT: 'the history is already within the target',
   NO_PROGRESS: 'the history is over the target, but no stage found anything that it may remove',
@@ -333,7 +333,7 @@ const WORDS: { readonly [action in RowAction]: string } = {
   kept: 'kept',
 }
 
-const COLOURS: { readonly [action in RowAction]: keyof Style } = {
+const COLORS: { readonly [action in RowAction]: keyof Style } = {
   hidden: 'red',
   summarized: 'magenta',
   pruned: 'yellow',
@@ -345,7 +345,7 @@ function rowTable(stage: PlannedStage, { out, style }: Output): string[] {
   const rows = stage.rows.map(({ position, kind, role, tools, action, why, tokensBefore, tokensAfter }) => [
     position === undefined ? kind : String(position),
     kind === 'message' ? [role, tools.join(', ')].join(' ').trim() : kind,
-    { text: WORDS[action], style: style[COLOURS[action]] },
+    { text: WORDS[action], style: style[COLORS[action]] },
     { text: why, style: style.dim },
     count(tokensBefore),
     count(tokensAfter),
@@ -407,7 +407,7 @@ function rowsText(rows: readonly PlannedRow[]): string {
 }
 
 /** Why the history ends more than 5 % off its target. */
-const WHY_OFF_TARGET: { readonly [W in OffTarget]: string } = {
+const OFF_TARGET_REASONS: { readonly [W in OffTarget]: string } = {
   KEPT_TOO_LARGE: 'the rows that stay are larger',
   SUMMARY_FAILED: 'a summary was not accepted',
   NEXT_TOO_LARGE: 'the next message would not fit',
@@ -422,7 +422,7 @@ function totalLines(preview: CompactionPreview, output: Output): string[] {
   const share = tokensBefore === 0 ? 0 : tokensSaved / tokensBefore
   const figures = `  history ${fromTo(tokensBefore, tokensAfter)}, saves ${count(tokensSaved)} (${percent(share)})${mediaText(preview)}`
   const target: Piece = reachedTarget ? [green, 'reached'] : [yellow, 'not reached']
-  const why = preview.offTarget === undefined ? '' : ` (${WHY_OFF_TARGET[preview.offTarget]})`
+  const why = preview.offTarget === undefined ? '' : ` (${OFF_TARGET_REASONS[preview.offTarget]})`
   const fit: Piece = fits ? [green, 'fits the window'] : [red, 'does not fit the window']
   const lines = [
     ...mixedLine([[bold, 'in all'], figures], output),

@@ -42,11 +42,11 @@ export type ImportReporter = {
 }
 
 /** Failures that concern one file; after any other the next file would fail too. */
-const OF_ONE_FILE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'FILE_UNRECOGNIZED', 'FILE_CHANGED'])
+const FILE_ERRORS: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'FILE_UNRECOGNIZED', 'FILE_CHANGED'])
 
 /** Whether this outcome prevents every later import. */
 export function isFatal(outcome: FileOutcome): outcome is FileOutcome & { failure: Failure; error: unknown } {
-  return 'failure' in outcome && !OF_ONE_FILE.has(outcome.failure.code)
+  return 'failure' in outcome && !FILE_ERRORS.has(outcome.failure.code)
 }
 
 /** Whether a file was read and had nothing to store, and nothing to report that was not reported before. */
@@ -220,7 +220,7 @@ function fileLines(output: Output, outcome: FileOutcome, isWithin: boolean): str
 }
 
 /** The fewest columns for a name. */
-const LEAST_NAME = 12
+const MIN_NAME_WIDTH = 12
 
 /**
  * The outcome of a file, on one line. If it doesn't fit on a terminal, the kind of file is left out, a stored session is named by its id,
@@ -236,7 +236,7 @@ function headLines(
   const line = `${mark} ${path}: ${TITLES[report.source]}, ${text}`
   if (!out.isTerminal || widthOf(safeLine(line)) <= out.columns) return [line]
   const fitted = (name: string, what: string): string => {
-    const words = clipped(what, out.columns - LEAST_NAME - 4)
+    const words = clipped(what, out.columns - MIN_NAME_WIDTH - 4)
     return `${mark} ${clippedInside(safeLine(name), out.columns - 4 - widthOf(words))}: ${words}`
   }
   if (only === undefined || only.status === 'empty') return [fitted(path, text)]

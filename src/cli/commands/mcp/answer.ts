@@ -28,14 +28,14 @@ export async function countingFor(store: Store, session?: string): Promise<Scope
 }
 
 /** The most characters of a name in a line, and the shares of an answer for an id and for any other name. */
-const MOST_UNITS = 400
+const MAX_NAME_LENGTH = 400
 const [ID_SHARE, NAME_SHARE] = [1 / 5, 1 / 15]
 
 /** Tokens for an answer's own words and field names. */
 export const FRAME_TOKENS = 150
 /** A cursor with more than this share of an answer is in the structured form only. */
 const CURSOR_SHARE = 1 / 8
-const LEAST_CURSOR = 60
+const MIN_CURSOR_TOKENS = 60
 
 /** Items of a list, and how an answer shows them. */
 type Listing<T> = {
@@ -79,7 +79,7 @@ export class Writer {
   }
 
   #cut(text: string, tokens: number): string {
-    const line = safeLine(text.length > MOST_UNITS ? `${headOf(text, MOST_UNITS)}…` : text)
+    const line = safeLine(text.length > MAX_NAME_LENGTH ? `${headOf(text, MAX_NAME_LENGTH)}…` : text)
     return this.truncated(line, tokens)
   }
 
@@ -129,7 +129,7 @@ export class Writer {
   /** The line that names the next page. */
   nextLine(cursor: string | undefined): string[] {
     if (cursor === undefined) return []
-    const most = Math.max(LEAST_CURSOR, this.maxTokens * CURSOR_SHARE)
+    const most = Math.max(MIN_CURSOR_TOKENS, this.maxTokens * CURSOR_SHARE)
     const named =
       this.scope.tokensOf(cursor) <= most ? `cursor ${JSON.stringify(cursor)}` : 'next_cursor as cursor'
     return [`More follows: call again with the same arguments and ${named}.`]

@@ -116,7 +116,7 @@ export class Importer {
 }
 
 /** The places of a file that its import left out, for people. */
-export function leftOutOf(outcome: FileOutcome): string[] {
+export function skippedPlaces(outcome: FileOutcome): string[] {
   if ('failure' in outcome) return []
   return outcome.report.conversations.flatMap(({ status, problems, notes }) => {
     const torn = notes.filter(({ kind }) => kind === 'torn')
@@ -287,7 +287,7 @@ export class FolderWatch {
       } else {
         this.#repeated.delete(path)
         this.#report(failures, isFatal(outcome))
-        for (const place of leftOutOf(outcome))
+        for (const place of skippedPlaces(outcome))
           this.#once(`${path}\n${place}`, `${outcome.path}: left out, ${place}`)
         // A failure that prevents every import is tried again at the next look.
         if (!isFatal(outcome)) this.#imported.set(path, state)

@@ -324,7 +324,7 @@ function pageOfView(writer: Writer, page: ViewPage) {
 }
 
 /** The fewest tokens that the text of a row gets. */
-const LEAST_ROW = 20
+const MIN_ROW_TOKENS = 20
 
 /** The rows of a page, the last one cut where it does not fit. A row of its own always gets some room. */
 function rowsOf(
@@ -350,7 +350,7 @@ function rowsOf(
     const heading = scope.tokensOf(rowHeading(shown, writer))
     const { text: _, cut, ...fields } = shaped(viewRowShape, shown)
     const room = left - Math.max(heading, scope.tokensOf(JSON.stringify(fields)))
-    const text = cutTo(scope, rest, Math.max(room, LEAST_ROW))
+    const text = cutTo(scope, rest, Math.max(room, MIN_ROW_TOKENS))
     const isCut = text.length < rest.length
     if (rows.length > 0 && (room <= 0 || (isCut && room < maxTokens / 4)))
       return { rows, next: encodeCursor([digest(row.id), from, whole.length]) }
@@ -408,7 +408,7 @@ const compactionShape = z.strictObject({
 })
 
 /** Ids of one list that an answer names. */
-const MOST_IDS = 20
+const MAX_IDS = 20
 
 const listCompactions = tool({
   name: 'list_compactions',
@@ -434,9 +434,9 @@ const listCompactions = tool({
       ...compaction,
       compactionId: compaction.id,
       stage: typeof compaction.params.stage === 'string' ? compaction.params.stage : null,
-      insertedIds: compaction.insertedIds.slice(0, MOST_IDS),
+      insertedIds: compaction.insertedIds.slice(0, MAX_IDS),
       costUsd: compaction.cost,
-      dependents: dependents.slice(0, MOST_IDS),
+      dependents: dependents.slice(0, MAX_IDS),
     })
     const writer = await writerFor(call, id)
     const { taken, next, text } = writer.page({
@@ -509,7 +509,7 @@ const diffViews = tool({
       items: diff.changes.slice(first).map(({ parts = [], ...change }) => ({
         ...change,
         messageId: change.id,
-        parts: parts.slice(0, MOST_IDS),
+        parts: parts.slice(0, MAX_IDS),
       })),
       dataOf: (one) => shaped(changeShape, one),
       lineOf: ({ change, position, kind, role, messageId, compactionId: by }) =>

@@ -33,7 +33,7 @@ const pieceShape = z.strictObject({
   cursor: z.string().nullable().describe('a cursor of open_history for the rest of its text'),
 })
 /** The most names of one list in the structured form. */
-const MOST_NAMES = 20
+const MAX_NAMES = 20
 
 const foundShape = z.strictObject({
   messages: z.array(pieceShape),
@@ -44,8 +44,8 @@ const foundShape = z.strictObject({
 function foundOf({ pieces, cursor, previous }: RecallAnswer) {
   const messages = pieces.map(({ tools = [], replacedBy = [], ...piece }) => ({
     ...piece,
-    tools: tools.slice(0, MOST_NAMES),
-    replacedBy: replacedBy.slice(0, MOST_NAMES),
+    tools: tools.slice(0, MAX_NAMES),
+    replacedBy: replacedBy.slice(0, MAX_NAMES),
   }))
   return { messages, nextCursor: cursor, previousCursor: previous }
 }
@@ -78,7 +78,7 @@ const NAMES: Names = {
 }
 
 /** Asks a recall tool. Throws its problem, which is a sentence for the client. */
-async function asked<S extends z.ZodType>(
+async function ask<S extends z.ZodType>(
   { access, maxTokens }: Call,
   scope: RecallScope,
   ask: Ask<S>,
@@ -111,7 +111,7 @@ const searchHistory = tool({
     ...wordlessShape,
   }),
   run: (call, { sessionId: session, ...given }) =>
-    asked(call, scopeOf(call.access), SEARCH, { ...given, session }, (answer) => ({
+    ask(call, scopeOf(call.access), SEARCH, { ...given, session }, (answer) => ({
       ...answer,
       ...foundOf(answer),
       complete: answer.complete !== false,
@@ -135,7 +135,7 @@ const readHistory = tool({
   output: foundShape,
   async run(call, { sessionId: session, ...given }) {
     const scope = await scopeAt(call.access, session)
-    return asked(call, scope, READ, { ...given, session }, foundOf)
+    return ask(call, scope, READ, { ...given, session }, foundOf)
   },
 })
 
@@ -156,7 +156,7 @@ const openHistory = tool({
   output: foundShape,
   async run(call, { sessionId: session, ...given }) {
     const scope = await scopeAt(call.access, session)
-    return asked(call, scope, OPEN, { ...given, session }, foundOf)
+    return ask(call, scope, OPEN, { ...given, session }, foundOf)
   },
 })
 
@@ -170,7 +170,7 @@ const noteInput = {
  * Asks for notes of the session or the owner that a call names; without both, of the owner that the server is restricted to. Throws
  * `SESSION_NOT_FOUND`, `INVALID_INPUT`.
  */
-async function askedOfNotes(
+async function askNotes(
   call: Call,
   {
     sessionId: session,
@@ -187,7 +187,7 @@ async function askedOfNotes(
     throw invalid('whose notes? name a session_id or an owner')
   const scope =
     session === undefined ? { owner: whose! } : { session: (await call.access.session(session)).id }
-  return asked(call, scope, NOTES, given, data)
+  return ask(call, scope, NOTES, given, data)
 }
 
 const noteShape = z.strictObject({
@@ -216,7 +216,7 @@ const recallNotes = tool({
   }),
   output: z.strictObject({ notes: z.array(noteShape), next_cursor: nextCursor, ...wordlessShape }),
   run: (call, given) =>
-    askedOfNotes(call, { ...given, action: 'recall' }, ({ notes = [], cursor, noWords, leftOut }) => ({
+    askNotes(call, { ...given, action: 'recall' }, ({ notes = [], cursor, noWords, leftOut }) => ({
       notes: notes.map(({ id, ...note }) => ({ noteId: id, ...note })),
       ...{ nextCursor: cursor, noWords, leftOut },
     })),
@@ -235,7 +235,7 @@ const rememberNote = tool({
   }),
   output: z.strictObject({ remembered: z.literal(true), note_id: z.string() }),
   run: (call, given) =>
-    askedOfNotes(call, { ...given, action: 'remember' }, ({ notes = [] }) => ({
+    askNotes(call, { ...given, action: 'remember' }, ({ notes = [] }) => ({
       remembered: true,
       noteId: notes[0]!.id,
     })),
@@ -248,7 +248,7 @@ const forgetNote = tool({
   permission: 'note',
   input: z.strictObject({ ...noteInput, note_id: nameSchema }),
   output: z.strictObject({ forgotten: z.literal(true) }),
-  run: (call, given) => askedOfNotes(call, { ...given, action: 'forget' }, () => ({ forgotten: true })),
+  run: (call, given) => askNotes(call, { ...given, action: 'forget' }, () => ({ forgotten: true })),
 })
 
 export const RECALLING: readonly Tool[] = [
