@@ -12,7 +12,7 @@ export const LOCATED_BY: { readonly [from in Location['from']]: string } = {
 
 /** The file or the server with a name. Throws `WRONG_USE` for an empty name and for other addresses. */
 export function locationNamed(name: string, from: Location['from'], cwd: string): Location {
-  if (name === '') throw new CliError('WRONG_USE', `${LOCATED_BY[from]} names no store.`)
+  if (name === '') throw new CliError('WRONG_USE', `${LOCATED_BY[from]} is empty.`)
   if (isPostgresUrl(name)) return { path: locationOf(name), url: name, from }
   if (looksLikeAddress(name, cwd))
     throw new CliError('WRONG_USE', `${LOCATED_BY[from]} is neither a file nor the address of a server.`, {

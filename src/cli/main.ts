@@ -124,7 +124,7 @@ function wrongUse({ message, code }: CommanderError, program: Command): Failure 
   const shown = text.replaceAll(/'([^'\n]*)'/g, (_, typed: string) => `'${shownTyped(typed)}'`)
   const [sentence = '', suggestion] = shown.replace(/^error: /, '').split('\n')
   const isCommand = program.commands.some((command) => command.name() === name)
-  const help = `\`undertext ${isCommand ? `help ${name}` : '--help'}\` shows what there is.`
+  const help = `\`undertext ${isCommand ? `help ${name}` : '--help'}\` shows the usage.`
   const dashed = ' An id that begins with - goes after --: undertext show -- -x'
   const hint =
     suggestion?.replace(/^\(|\)$/g, '') ?? help + (code === 'commander.unknownOption' ? dashed : '')

@@ -80,7 +80,7 @@ export async function findSession(store: Store, given: string): Promise<string> 
   if (given === '@') {
     const newest =
       (await store.sessions.list({ limit: 1 }))[0]?.id ??
-      (await store.sessions.list({ limit: 1, ...{ archived: true } }))[0]?.id
+      (await store.sessions.list({ limit: 1, archived: true }))[0]?.id
     if (newest !== undefined) found.push(newest)
   } else if (given !== '') {
     for await (const { id } of allSessions(store, { search: headOf(given, MAX_SEARCH_LENGTH) }))
@@ -153,7 +153,7 @@ function onlyOne(found: readonly string[], given: string, what: string, missing:
   const more = found.length > named.length ? ` and ${found.length - named.length} more` : ''
   throw new CliError(
     'AMBIGUOUS',
-    `${JSON.stringify(given)} is part of the ids of several ${what}: ${named.join(', ')}${more}.`,
+    `${JSON.stringify(given)} matches several ${what}: ${named.join(', ')}${more}.`,
     { facts: { given, found: named, count: found.length }, hint: 'Type more of the id.' },
   )
 }

@@ -66,7 +66,7 @@ function otherLook(head: Head): string | undefined {
 }
 
 const SHAPES = {
-  lines: 'JSON, a value a line',
+  lines: 'JSONL',
   list: 'a JSON list',
   object: 'a JSON object',
 } as const
@@ -74,6 +74,6 @@ const SHAPES = {
 function lookOf({ shape, values }: Head): string {
   const [first] = values
   const isBare = typeof first !== 'object' || first === null
-  if (values.length === 0) return shape === 'list' ? 'an empty JSON list' : 'text that is no JSON'
-  return `${SHAPES[shape]}${isBare ? ' of bare values' : ''}, in no form that is known`
+  if (values.length === 0) return shape === 'list' ? 'an empty JSON list' : 'text that is not JSON'
+  return `${SHAPES[shape]}${isBare ? ' of plain values' : ''} in an unknown form`
 }

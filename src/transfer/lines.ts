@@ -37,7 +37,7 @@ const RETURN = 0x0d
 export const ENDS_WITHIN = 'the file ends within it'
 
 /** Why the incomplete last line of an agent's file isn't read. */
-const UNFINISHED = 'the last line is not finished: it waits for the next import'
+const UNFINISHED = 'the last line is incomplete; the next import reads it'
 
 export function placeOfLine({ line, column }: Pick<JsonLine, 'line' | 'column'>): Place {
   return { line, ...(column !== undefined && { column }) }
@@ -148,7 +148,7 @@ export function valuesInLine(line: string, isEnded: boolean): LinePiece[] {
   }
   addPieces(pieces, line, [from, line.length], isEnded)
   if (pieces.length > 0) return pieces
-  return [{ at: 0, problem: isEnded ? 'it is no JSON, but zeros' : ENDS_WITHIN, isTorn: true }]
+  return [{ at: 0, problem: isEnded ? 'it contains only zeros' : ENDS_WITHIN, isTorn: true }]
 }
 
 /** The maximum number of pieces that aren't JSON. The rest of the line then becomes one piece, because each one costs an exception. */
@@ -250,13 +250,13 @@ export function readJson(text: string, whole: boolean, at = 0): JsonRead {
     return { value: JSON.parse(text) as unknown }
   } catch (error) {
     if (error instanceof RangeError)
-      return { problem: `it is nested deeper than ${MAX_JSON_DEPTH}`, isTorn: false, isOpen: false }
+      return { problem: `it is nested more than ${MAX_JSON_DEPTH} levels deep`, isTorn: false, isOpen: false }
     // V8 reports the position together with the content there, which must not be repeated.
     const { message } = error as Error
     const [, position] = /at position (\d+)/.exec(message) ?? []
     const isOpen = /^(?:Unexpected end|Unterminated string)/.test(message) || Number(position) >= text.length
     const place = position === undefined ? '' : ` from character ${at + Number(position) + 1} on`
-    return { problem: whole ? `it is no JSON${place}` : ENDS_WITHIN, isTorn: true, isOpen }
+    return { problem: whole ? `it is not JSON${place}` : ENDS_WITHIN, isTorn: true, isOpen }
   }
 }
 
@@ -297,7 +297,7 @@ class OpenLine {
       return { number, ended, problem: `it is longer than ${this.#maxBytes} bytes` }
     return isUtf8(text)
       ? { number, ended, text: text.toString('utf8') }
-      : { number, ended, problem: 'it is no UTF-8' }
+      : { number, ended, problem: 'it is not UTF-8' }
   }
 
   #bytes(ended: boolean): Buffer {

@@ -291,7 +291,7 @@ async function requireSound(storage: Storage, { session }: HistoryHead, id: stri
   if (session.messages > MAX_VERIFIED) return
   const codes = await findingsOf(storage, id)
   if (codes.length > 0)
-    throw new MoveError('UNSOUND', `verifySession finds ${codes.join(', ')} in it; repair it first`)
+    throw new MoveError('UNSOUND', `sessions.verify finds ${codes.join(', ')} in it; repair it first`)
 }
 
 /** Copies the rows of a table that belong to no session; returns the number of rows written. */

@@ -46,7 +46,7 @@ export class FileInput implements Input {
       handle = await open(path, followLinks ? READ_AT_ONCE : READ_AT_ONCE | (constants.O_NOFOLLOW ?? 0))
       const stats = await handle.stat()
       if (!stats.isFile())
-        throw unreadable(path, stats.isDirectory() ? 'it is a folder.' : 'it is no regular file.')
+        throw unreadable(path, stats.isDirectory() ? 'it is a folder.' : 'it is not a regular file.')
       return new FileInput(path, handle, stats.size, resolve(path))
     } catch (error) {
       await handle?.close()
@@ -124,8 +124,8 @@ const IS_LINK = 'it is a symbolic link.'
 const REASONS: ReadonlyMap<unknown, string> = new Map([
   ['ENOENT', 'there is no such file.'],
   ['ENOTDIR', 'there is no such file.'],
-  ['EACCES', 'it is not allowed.'],
-  ['EPERM', 'it is not allowed.'],
+  ['EACCES', 'permission denied.'],
+  ['EPERM', 'permission denied.'],
   ['EISDIR', 'it is a folder.'],
   // The path became a link between the check and the opening.
   ['ELOOP', IS_LINK],
@@ -133,7 +133,7 @@ const REASONS: ReadonlyMap<unknown, string> = new Map([
 
 function whyOf(error: unknown): string {
   const code = error instanceof Error ? (error as { readonly code?: unknown }).code : undefined
-  return REASONS.get(code) ?? (typeof code === 'string' ? `the system says ${code}.` : 'it failed.')
+  return REASONS.get(code) ?? (typeof code === 'string' ? `the system reported ${code}.` : 'it failed.')
 }
 
 function unreadable(file: string, detail: string): UndertextError<'FILE_UNREADABLE'> {
@@ -193,7 +193,7 @@ export type PlacedMessage = MessageEvent & {
 }
 
 /** The note for a message that can't be read, and is therefore stored but never sent. */
-export const UNKNOWN_FORM = 'a message of a form that is not known here'
+export const UNKNOWN_FORM = 'a message of an unknown form'
 
 /** Returns the names of an object's fields that describe its form. They are identifiers, so they contain no text of a conversation. */
 export function fieldNames(value: unknown): string[] {

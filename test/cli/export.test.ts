@@ -36,7 +36,7 @@ describe('export writes', () => {
       runCli(['export', 'older', ...argv, '--db', small.path], { cwd: small.folder, columns: 80 })
     const history = await onScreen()
     expect([history.exit, history.out]).toEqual([2, ''])
-    expect(history.err).toContain('Give -o FILE')
+    expect(history.err).toContain('Pass -o FILE')
     expect((await onScreen('--format', 'html')).exit).toBe(2)
     expect((await onScreen('--format', 'openai', '--lines')).out).toBe(HELLO)
   })

@@ -71,7 +71,7 @@ describe('a folder', () => {
       '✓ logs/: 5 files: 5 messages in 3 sessions',
       '  not recognized, and skipped: 2 files',
       '    logs/c/empty.jsonl: an empty file',
-      '    logs/c/note.json: a JSON object, in no form that is known',
+      '    logs/c/note.json: a JSON object in an unknown form',
     ])
     put('logs/c/chat.jsonl', user('one'), user('two'), user('three'))
     expect((await run('logs')).lines.slice(0, 2)).toEqual([
@@ -90,7 +90,7 @@ describe('a folder', () => {
           path: 'logs',
           files: 2,
           unrecognized: 1,
-          named: [{ path: 'logs/b.json', looks: 'a JSON object, in no form that is known' }],
+          named: [{ path: 'logs/b.json', looks: 'a JSON object in an unknown form' }],
         },
       ],
     })
@@ -101,7 +101,7 @@ describe('a folder', () => {
     put('logs/b.json', { a: 1 })
     mkdirSync(join(home, 'empty'))
     const { exit, lines } = await run('logs')
-    expect([exit, lines[0]]).toEqual([1, '✗ logs: 1 file: no conversation in any'])
+    expect([exit, lines[0]]).toEqual([1, '✗ logs: 1 file: no conversations found'])
     expect(await run('empty', '--json')).toMatchObject({
       exit: 1,
       json: { files: [], folders: [{ path: 'empty', files: 0, unrecognized: 0, named: [] }] },

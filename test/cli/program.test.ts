@@ -65,15 +65,15 @@ describe('wrong use', () => {
     [
       ['sessions', '--limit', 'x'],
       'It must be a whole number, at least 1.',
-      '`undertext help sessions` shows what there is.',
+      '`undertext help sessions` shows the usage.',
     ],
     [
       ['--db', 'x', 'sessions', '--zzzzzz'],
       "Unknown option '--zzzzzz'.",
-      '`undertext help sessions` shows what there is.',
+      '`undertext help sessions` shows the usage.',
     ],
-    [['--zzzzzz'], "Unknown option '--zzzzzz'.", '`undertext --help` shows what there is.'],
-    [['help', 'sesions'], "Unknown command 'sesions'.", '`undertext --help` shows what there is.'],
+    [['--zzzzzz'], "Unknown option '--zzzzzz'.", '`undertext --help` shows the usage.'],
+    [['help', 'sesions'], "Unknown command 'sesions'.", '`undertext --help` shows the usage.'],
     [['show', '-x'], "Unknown option '-x'.", 'An id that begins with - goes after --'],
     [['show'], "Missing required argument 'session'.", ''],
     [['show', 'a', 'b'], 'Too many arguments', ''],
@@ -180,7 +180,7 @@ describe('where the store is', () => {
     })
     expect(exit).toBe(0)
     expect(err).toBe(
-      'undertext: nothing reads UNDERTEXT_THRESHHOLD; docs/configuration.md has the variables.\n',
+      'undertext: nothing reads UNDERTEXT_THRESHHOLD; docs/configuration.md lists the variables.\n',
     )
   })
 })

@@ -64,7 +64,7 @@ it('says why a query of very common words, or of none, has no hits', async () =>
   expect((await search(['?'])).out).toBe(
     'No message matches: the query has no word that can be searched for.\n',
   )
-  expect((await search(['the xylophone'])).out).toBe('No message matches.\n')
+  expect((await search(['the xylophone'])).out).toBe('No messages match.\n')
   expect((await search(['What is the…', '--json'])).json).toEqual({
     ...{ hits: [], cursor: null, complete: true, noWords: true, leftOut: ['What', 'is', 'the'] },
   })

@@ -179,7 +179,7 @@ it('describes rows without content, empty sessions and rewound rows', async () =
     await store.rewind('quiet', { from: 'start' })
   })
   expect((await show('bare')).lines.at(-1)).toBe('It has no messages yet.')
-  expect((await show('quiet')).lines.at(-1)).toBe('No row of the view matches; --full shows hidden ones too.')
+  expect((await show('quiet')).lines.at(-1)).toBe('No rows of the view match; --full also shows hidden rows.')
   const [taken] = await small.change((store) => store.listCompactions('quiet'))
   const { lines } = await show('quiet', '--full', '--to', '1')
   expect(lines.slice(-2)).toEqual([

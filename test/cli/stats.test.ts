@@ -60,7 +60,7 @@ it('counts with the windows that an application gave to openStore, and names the
   await open({ ollama: { 'llama3.2': 32_768 } })
   expect(await windowOf()).toEqual({ tokens: 32_768, source: 'store', entry: 'llama3.2', assumed: false })
   expect((await stats('local')).lines.join(' ')).toContain(
-    'Window: 32,768 tokens, contextWindows of the settings, or as the application gave it to openStore, entry llama3.2.',
+    'Window: 32,768 tokens, contextWindows of the settings or of openStore, entry llama3.2.',
   )
   // Another application gives others; a figure of the same model replaces the earlier one.
   await open({ ollama: { 'llama3.2': 16_384 }, 'my-gateway': 65_536 })

@@ -103,12 +103,12 @@ it.each([
 })
 
 it.each([
-  ['[1] [2]', [element(1, 1)], 'text follows its end'],
-  ['[1]\n]', [element(1, 1)], 'text follows its end'],
-  ['{"a":1}x', [{ type: 'field', line: 1, key: 'a', value: 1 }], 'text follows its end'],
+  ['[1] [2]', [element(1, 1)], 'there is text after its end'],
+  ['[1]\n]', [element(1, 1)], 'there is text after its end'],
+  ['{"a":1}x', [{ type: 'field', line: 1, key: 'a', value: 1 }], 'there is text after its end'],
   ['12', [], 'it is neither a list nor an object'],
   ['{"a"}', [], 'a field has no value'],
-  ['{"m":[1] "a":2}', [element(1, 1, 1, 'm')], 'its fields are not parted by commas'],
+  ['{"m":[1] "a":2}', [element(1, 1, 1, 'm')], 'its fields are not separated by commas'],
 ])('reports what is wrong with the structure, once: %j', async (text, before, why) => {
   const line = text.split('\n').length
   expect(await read(text, { lists: ['m'] })).toEqual([...before, { type: 'problem', line, why }])

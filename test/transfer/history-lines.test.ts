@@ -101,7 +101,7 @@ describe('the lines of histories', () => {
     const lines = [...second]
     lines[3] = lines[3]!.replace('yes', 'yep')
     expect(lines[3]).not.toBe(second[3])
-    const problem = { line: 5, why: 'its checksum is another: lines were changed' }
+    const problem = { line: 5, why: 'its checksum does not match: lines were changed' }
     expect(await refused(lines)).toEqual(problem)
     expect(await checked(numbered(lines))).toMatchObject([{ problem }])
   })
@@ -109,7 +109,7 @@ describe('the lines of histories', () => {
   it('without a checksum are refused', async () => {
     const { sha256: _, ...end } = JSON.parse(second.at(-1)!) as { sha256: string }
     const lines = [...second.slice(0, -1), JSON.stringify(end)]
-    expect(await refused(lines)).toEqual({ line: 5, why: 'its checksum is another: lines were changed' })
+    expect(await refused(lines)).toEqual({ line: 5, why: 'its checksum does not match: lines were changed' })
   })
 
   it('exchanged are rejected at the first of them', async () => {

@@ -389,17 +389,17 @@ describe('a file that is no transcript', () => {
   it.each([
     ['empty.jsonl', '', 'an empty file'],
     ['blank.json', ' \n ', 'an empty file'],
-    ['page.html', '<html>secret</html>', 'text that is no JSON'],
-    ['store.db', Buffer.from('SQLite format 3\0rest'), 'a SQLite database (a store is opened with --db)'],
+    ['page.html', '<html>secret</html>', 'text that is not JSON'],
+    ['store.db', Buffer.from('SQLite format 3\0rest'), 'a SQLite database (open a store with --db)'],
     ['a.gz', Buffer.from([0x1f, 0x8b, 8, 0]), 'a gzip file (unpack it first)'],
     ['a.zip', Buffer.from('PK\x03\x04'), expect.stringMatching(/^a zip archive/)],
     ['a.bin', Buffer.from([1, 2, 0, 3]), 'a binary file'],
     ['bare-utf16.json', Buffer.from('[{}]', 'utf16le'), 'a binary file'],
     ['utf16.json', Buffer.from('\ufeff[]', 'utf16le'), 'text in UTF-16 (save it as UTF-8 first)'],
-    ['numbers.json', '[1,2]', 'a JSON list of bare values, in no form that is known'],
+    ['numbers.json', '[1,2]', 'a JSON list of plain values in an unknown form'],
     ['none.json', '[]', 'an empty JSON list'],
-    ['package.json', '{"name":"secret"}', 'a JSON object, in no form that is known'],
-    ['log.jsonl', '{"level":1}\n{"level":2}\n', 'JSON, a value a line, in no form that is known'],
+    ['package.json', '{"name":"secret"}', 'a JSON object in an unknown form'],
+    ['log.jsonl', '{"level":1}\n{"level":2}\n', 'JSON, a value a line in an unknown form'],
     [
       'agents.json',
       '[{"role":"user","content":"secret"},{"type":"function_call","callId":"c","name":"f","arguments":"{}"},{"type":"function_call_result","callId":"c","name":"f","output":"x"}]',
@@ -422,7 +422,7 @@ describe('a file that is no transcript', () => {
   it.skipIf(process.platform === 'win32')('that is a pipe without a writer is rejected at once', async () => {
     const pipe = `${await folder()}/pipe`
     execFileSync('mkfifo', [pipe])
-    expect((await failure(load(pipe))).facts).toEqual({ file: pipe, detail: 'it is no regular file.' })
+    expect((await failure(load(pipe))).facts).toEqual({ file: pipe, detail: 'it is not a regular file.' })
   })
 
   it('refuses options that cannot be', async () => {

@@ -110,7 +110,7 @@ it.each([
   ['in a text', '{"a":"hel{"b":2}{"c":"\\"}"}', [2, '{"b":2}', '{"c":"\\"}"}']],
   ['between fields', '{"a":1,{"b":[2]}', [1, '{"b":[2]}']],
   ['with zeros after it', '{"a":"hel\0\0{"b":2}', [1, '{"b":2}']],
-  ['by text that is no JSON', 'words {"b":2}', [1, '{"b":2}']],
+  ['by text that is not JSON', 'words {"b":2}', [1, '{"b":2}']],
   ['between whole ones', '{"a":1}{"x":"y{"b":2}', ['{"a":1}', 1, '{"b":2}']],
   ['and two of them', '{"a":nul}{"b":2}{"c":tru}', [1, '{"b":2}', 1]],
 ])('reads what precedes and what follows a value that is torn %s', async (_, text, expected) => {

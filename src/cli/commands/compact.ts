@@ -83,7 +83,10 @@ async function summarizerOf(context: Context, options: CompactOptions): Promise<
   const { summaryModel: model, summaryUrl: url, summaryPackage: providerPackage, apiKeyEnv } = options
   if (model === undefined) {
     if (url !== undefined || providerPackage !== undefined || apiKeyEnv !== undefined)
-      throw new CliError('WRONG_USE', 'Name the model that writes the summary: --summary-model.')
+      throw new CliError(
+        'WRONG_USE',
+        '--summary-url, --summary-package and --api-key-env require --summary-model.',
+      )
     return undefined
   }
   if (url === undefined && providerPackage === undefined && !model.includes('/'))
@@ -134,7 +137,7 @@ async function reportResult(
     return
   }
   for (const { summarizer, error } of failed)
-    err.write(style.yellow(`A summary by ${summarizer} was not accepted: ${error}.\n`))
+    err.write(style.yellow(`A summary by ${summarizer} was rejected: ${error}.\n`))
   if (!compacted) {
     const why = reason === undefined ? 'it had no result' : IDLE_REASONS[reason]
     writeLines(out, [`Nothing was written: ${why}.`])

@@ -242,7 +242,7 @@ function reportLines(context: Context, report: Report): string[] {
   const { style, out, err } = context
   const { variables, problems } = report
   const terminal = (sink: Context['out']): string =>
-    sink.isTerminal ? `a terminal, ${sink.columns} columns` : 'no terminal'
+    sink.isTerminal ? `a terminal, ${sink.columns} columns` : 'not a terminal'
   return [
     style.bold('Store'),
     ...storeLines(context, report),
@@ -257,7 +257,7 @@ function reportLines(context: Context, report: Report): string[] {
     ...variables.flatMap(({ name, value }) => plain(context, `${name}=${value}`)),
     ...plain(context, `output: ${terminal(out)}; errors: ${terminal(err)}`),
     '',
-    ...(problems.length === 0 ? [style.green('✓ nothing is wrong')] : [style.bold('Problems')]),
+    ...(problems.length === 0 ? [style.green('✓ no problems found')] : [style.bold('Problems')]),
     ...problems.flatMap(({ message, hint }) => [
       ...wrong(context, message),
       ...(hint === null ? [] : plain(context, hint)),
@@ -319,7 +319,7 @@ function serverLines(
 }
 
 const DISTRIBUTED: { readonly [where in Distribution]: string } = {
-  workers: 'distributed by Citus over its workers',
+  workers: 'distributed by Citus across its workers',
   coordinator: 'Citus is installed, but all tables are on the coordinator',
 }
 

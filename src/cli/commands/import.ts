@@ -50,13 +50,13 @@ async function checkOptions(
 ): Promise<void> {
   if (paths.some((path) => looksLikeAddress(path, cwd)))
     throw new CliError('WRONG_USE', 'An address cannot be imported.', {
-      hint: '--db names the store to import into, files and folders follow the command.',
+      hint: '--db names the store; files and folders follow the command.',
     })
   const isOnlyFile =
     paths.length === 1 && (paths[0] === STANDARD_INPUT || !(await isFolder(resolve(cwd, paths[0]!))))
   if (session !== undefined && !isOnlyFile)
     throw new CliError('WRONG_USE', '--session names one session, so only one file can be given.', {
-      hint: 'Give --prefix to distinguish the sessions of several files from others.',
+      hint: 'Pass --prefix to distinguish the sessions of several files from others.',
     })
   const streams = paths.filter((path) => path === STANDARD_INPUT).length
   if (streams > 1)
@@ -64,7 +64,7 @@ async function checkOptions(
       hint: 'For a file with this name, write ./-.',
     })
   if (streams > 0 && input.isTTY === true)
-    throw new CliError('WRONG_USE', 'Nothing is piped into the standard input: it is the terminal.', {
+    throw new CliError('WRONG_USE', 'The standard input is a terminal, and nothing is piped into it.', {
       hint: 'Pipe something in, as in `cat talk.jsonl | undertext import -`, or name a file.',
     })
 }
@@ -120,7 +120,7 @@ class ImportRun {
   }
 
   async #file(path: string): Promise<FileOutcome> {
-    const progress = await this.#context.progress(`${path}: looking`)
+    const progress = await this.#context.progress(`${path}: scanning`)
     return this.#closing(progress, path, () =>
       importFile(this.#store, this.#at(path), {
         ...this.#options,
@@ -161,7 +161,7 @@ class ImportRun {
 
   /** Imports the recognized files of a folder. */
   async #folder(path: string): Promise<boolean> {
-    const progress = await this.#context.progress(`${path}: looking`)
+    const progress = await this.#context.progress(`${path}: scanning`)
     const { json, err, signal } = this.#context
     const total = err.isTerminal && !json ? await countFiles(this.#at(path), this.#follow) : 0
     let isWhole = false

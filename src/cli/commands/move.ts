@@ -18,7 +18,7 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
   const there = locationNamed(to, 'option', context.cwd)
   if ((there.url ?? there.path) === (location.url ?? location.path))
     throw new CliError('WRONG_USE', 'A store cannot be copied to itself.', {
-      hint: '--db names the store to copy, --to the other one.',
+      hint: '--db names the source, --to the target.',
     })
   const source = await context.open('read')
   let messages = 0
@@ -26,7 +26,7 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
   const known = [...contextOf(source).estimators.byName.values()]
   const estimators = known.filter(({ name }) => isTokenizerName(name))
   const target = await context.open('write', { at: there, estimators })
-  const progress = await context.progress('looking')
+  const progress = await context.progress('scanning')
   const done = { sessions: 0, messages: 0 }
   const show = (): void =>
     progress.at(
@@ -53,7 +53,9 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
   } catch (error) {
     progress.end(counted(done.sessions, 'session'))
     if (isUndertextError(error, 'ABORTED'))
-      throw new CliError('INTERRUPTED', 'Interrupted. The same command continues.', { facts: done })
+      throw new CliError('INTERRUPTED', 'Interrupted. Run the same command again to continue.', {
+        facts: done,
+      })
     throw error
   }
 }

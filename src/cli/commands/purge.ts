@@ -19,7 +19,7 @@ export async function purge(
     throw new CliError(
       'WRONG_USE',
       `There is no session ${JSON.stringify(given)}, only one whose id begins with it; nothing was removed.`,
-      { facts: { given, session }, hint: `With --yes the whole id is needed: ${session}` },
+      { facts: { given, session }, hint: `With --yes, pass the whole id: ${session}` },
     )
   const { title, counts } = await store.sessions.get(session, { counts: true })
   const compactions = (await store.listCompactions(session)).length
@@ -56,7 +56,7 @@ async function agree(context: Context, session: string, what: string): Promise<v
   writeLines(err, sentence(what, err, style.yellow))
   const typed = await context.ask('Type the id of the session to remove it')
   if (typed === undefined)
-    throw new CliError('DECLINED', 'There is no terminal to ask on, so nothing was removed.', {
+    throw new CliError('DECLINED', 'There is no terminal to ask for confirmation, so nothing was removed.', {
       hint: '--yes removes it without asking.',
     })
   if (typed.trim() !== session.trim())

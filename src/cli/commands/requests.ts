@@ -52,7 +52,7 @@ async function list(
   const more = found.length > limit
   return report(context, { session: id, requests: page.map(requestJson), more }, () =>
     page.length === 0
-      ? [after === undefined ? 'No request is recorded.' : 'No request follows.']
+      ? [after === undefined ? 'No requests are recorded.' : 'There are no further requests.']
       : listLines(context, page, more),
   )
 }

@@ -22,7 +22,7 @@ export async function verify(
   given: string | undefined,
   { all = false, repair = false }: Given<'verify'>,
 ): Promise<number> {
-  if (given !== undefined && all) throw new CliError('WRONG_USE', 'Name a session or give --all, not both.')
+  if (given !== undefined && all) throw new CliError('WRONG_USE', 'Name a session or pass --all, not both.')
   const store = await context.open(repair ? 'change' : 'read')
   const ids: string[] = []
   if (given !== undefined) ids.push(await findSession(store, given))

@@ -69,7 +69,7 @@ function headMarkdown(document: SessionDocument, settings: DocumentSettings): st
   const shares = stats === undefined ? [] : sharesOf(stats.sizes)
   const shared = shares.map(({ name, share }) => `${name} ${(share / 10).toFixed(1)} %`).join(', ')
   const lines = [`# ${inertText(visibleLine(headingOf(document, settings)))}`, '', ...facts]
-  if (shared !== '') lines.push(`- **Of it:** ${shared}`)
+  if (shared !== '') lines.push(`- **By category:** ${shared}`)
   if (compactions.length > 0) lines.push('', '## Compactions')
   for (const one of compactions) {
     const { number, compaction } = one

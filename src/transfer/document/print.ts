@@ -107,7 +107,7 @@ async function* printedPieces(
   const isChanged = await hasChanged(store, session)
   yield printer.end(
     isChanged
-      ? `The session was changed while this ${printer.noun} was written; it may be partly as before and partly as after.`
+      ? `The session was changed while this ${printer.noun} was written; it may mix the states before and after the change.`
       : '',
   )
 }
@@ -146,7 +146,7 @@ function printBlock(block: Block, printer: Printer, document: SessionDocument): 
     case 'provider':
       return printer.folded(
         'provider',
-        `A part only ${printer.line(block.provider)} reads`,
+        `A part that only ${printer.line(block.provider)} reads`,
         printer.code(block.data),
       )
     case 'replacement': {

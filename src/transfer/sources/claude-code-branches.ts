@@ -104,9 +104,9 @@ const EFFORT = 4_000_000
 const EFFORT_PER_ENTRY = 32
 const EFFORT_PER_COMPACTION = 4_000
 
-const TOO_MANY = 'so many rewinds and compactions that from here on'
+const TOO_MANY = 'too many rewinds and compactions: from here on,'
 const REWINDS_AT_END = `${TOO_MANY} rewinds are combined at the end of the file`
-const NOT_CONDENSED = `${TOO_MANY} what a compaction covered stays visible`
+const NOT_CONDENSED = `${TOO_MANY} messages that a compaction covered stay visible`
 
 type Hiding = { readonly made: Made; readonly nodes: readonly Node[]; readonly boundary: Node | undefined }
 
@@ -151,7 +151,7 @@ export class Branches {
       return { ...leaves, condenses: this.#condense(node, repairs), repairs }
     if (!facts.isSpoken) return { ...leaves, repairs }
     if (this.#boundary !== undefined && this.#tree.isOnPath(this.#boundary)) {
-      repairs.push('a compaction whose summary is not in the file: what it covered stays visible')
+      repairs.push('a compaction without its summary: the messages that it covered stay visible')
       this.#boundary = undefined
     }
     this.#visible.push(node)
@@ -288,7 +288,7 @@ export class Branches {
     })
     if (covered.length + kept.length < before.length)
       repairs.push(
-        'a compaction that kept messages apart from each other, or separated calls from their results, covers less',
+        'a compaction that kept messages apart from each other, or separated calls from their results, covers fewer messages',
       )
     const covers = coversOf(covered, before, {
       boundary: boundary.ordinal,

@@ -145,7 +145,7 @@ export class EntryTree {
       const known = this.#nodes.get(parent)
       if (known !== undefined) return this.#substitutes.get(known) ?? known
       if (this.#leaf !== undefined && !isSidechain)
-        repairs.push('the entry it follows is not in the file: taken to follow the one before it')
+        repairs.push('the entry that it follows is missing, so it is placed after the one before it')
       return this.#leaf
     }
     // A compaction starts a new path, and its covered entries stay in the tree.

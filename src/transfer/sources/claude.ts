@@ -22,13 +22,13 @@ import {
   without,
   word,
 } from './claude-blocks.ts'
-import { DEPTH_KEPT, moment } from './fields.ts'
+import { DEPTH_KEPT, messageAt, moment } from './fields.ts'
 import { type BranchReader, messageTree, readTrees, type TreeForm, type TreeRead } from './trees.ts'
 
 const FORM: TreeForm = {
   idFields: ['uuid'],
   messages: 'chat_messages',
-  missing: 'it is no conversation: it has no list chat_messages',
+  missing: 'it is not a conversation: it has no list chat_messages',
   treeOf,
   fieldsOf: fieldsEvent,
   readerAt: (at) => new ClaudeMessages(at),
@@ -69,7 +69,7 @@ function describeOther({ values }: Head): string | undefined {
   const [first] = values
   if (!isObject(first)) return undefined
   const what = OTHER_FILES.find(([fields]) => fields.every((name) => first[name] !== undefined))?.[1]
-  return what && `the ${what} of an export of Claude, without conversations (conversations.json has them)`
+  return what && `the ${what} of a Claude export, without conversations (conversations.json contains them)`
 }
 
 /** The parent of a first message. */
@@ -113,11 +113,6 @@ function placedOf(message: unknown): PlacedGiven {
   return message as PlacedGiven
 }
 
-/** Returns the place of a message within a conversation. */
-export function messageAt({ line }: Place, element: number): Place {
-  return { ...(line !== undefined && { line }), element }
-}
-
 function idOf(uuid: unknown, element: number): string {
   return typeof uuid === 'string' && uuid !== '' ? uuid : `#${element}`
 }
@@ -132,7 +127,7 @@ function parentOf({
 
 function repeatEvent(at: Place, isSame: boolean): SourceEvent {
   if (isSame) return { type: 'note', at, kind: 'left-out', why: 'it repeats an earlier message' }
-  return { type: 'problem', at, why: 'message.uuid: another message before it has this uuid' }
+  return { type: 'problem', at, why: 'message.uuid: an earlier message has this uuid' }
 }
 
 function timeOf(message: JsonObject): number | undefined {
@@ -182,7 +177,7 @@ class ClaudeCalls {
     const name = filledText(block.name)
     const call = this.#answered(wanted, name, () =>
       onNote(
-        `${path}: the file does not say which of several calls it answers: it is put to the first`,
+        `${path}: the file does not say which of several calls it answers, so it is assigned to the first`,
         'mended',
       ),
     )
@@ -345,7 +340,7 @@ function problemOf(given: JsonObject): string | undefined {
   const isContent = content === undefined || content === null || typeof content === 'string'
   if (!isContent && !Array.isArray(content)) return 'message.content: must be a list'
   const problem = jsonProblem(given, DEPTH_KEPT)
-  return problem === undefined ? undefined : `message: holds ${problem}`
+  return problem === undefined ? undefined : `message: contains ${problem}`
 }
 
 function blocksOf({ content }: JsonObject): readonly Json[] {

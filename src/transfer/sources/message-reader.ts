@@ -43,7 +43,7 @@ class Conversion {
   convert(given: Given, convert: () => NewMessage): ReadMessage {
     this.#at = given.at
     this.#notes = []
-    if (lacksContent(given.value)) return { given, why: `${PATH}.content: must be there`, notes: [] }
+    if (lacksContent(given.value)) return { given, why: `${PATH}.content: must be present`, notes: [] }
     try {
       const message = convert()
       return { given, message, notes: this.#notes }

@@ -12,7 +12,7 @@ import {
   type SourceEvent,
   UNKNOWN_FORM,
 } from '../source.ts'
-import { compactionEvent, entryOn, nameOf, timeOf, titleOf } from './fields.ts'
+import { branchNote, compactionEvent, entryOn, nameOf, timeOf, titleOf } from './fields.ts'
 import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
 
 /*
@@ -204,7 +204,7 @@ async function* read(input: Input, options: ReadOptions): AsyncGenerator<SourceE
   }
   const [current, ...others] = file.tree.branches()
   yield* branchEvents(input, file, current!, file.id)
-  if (others.length > 0 && !options.branches) yield branchNote(file, others)
+  if (others.length > 0 && !options.branches) yield branchNote(file.at, others.length)
   if (!options.branches) return
   const ids = new Map(file.tree.pathTo(current!.leaf).map((index) => [index, file.id] as const))
   for (const branch of others) {
@@ -342,7 +342,7 @@ function* compactionEvents(
   ordinal: number,
 ): Generator<SourceEvent, void, undefined> {
   const note = (why: string): SourceEvent => ({ type: 'note', at, kind: 'mended', why })
-  if (isShortened) yield note('a compaction that parted a call from its result covers less')
+  if (isShortened) yield note('a compaction that separated a call from its result covers fewer messages')
   const { summary } = entry
   const hasText = typeof summary === 'string' && summary !== ''
   if (!hasText) yield note('a compaction without a summary hides what it covered')
@@ -389,12 +389,7 @@ function nameOfEntry({ tree }: Survey, index: number): string {
   return id ?? nameOfPlace(at)
 }
 
-function branchNote({ at }: Survey, { length }: readonly PiBranch[]): SourceEvent {
-  const what = length === 1 ? 'a branch that is' : `${length} branches that are`
-  return { type: 'note', at, kind: 'branch', why: `${what} not the current one: left out` }
-}
-
 function orphanNote(at: Place): SourceEvent {
-  const why = 'the entry it follows is not before it in the file: the conversation begins here'
+  const why = 'the entry that it follows is not before it in the file, so the conversation begins here'
   return { type: 'note', at, kind: 'mended', why }
 }

@@ -193,7 +193,7 @@ async function* read(input: Input, agent: Agent): AsyncGenerator<SourceEvent, vo
       type: 'note',
       at: {},
       kind: 'kept',
-      why: `${file.late} follow messages of a later time: the order is the file's`,
+      why: `${file.late} come after messages of a later time; the order of the file is kept`,
     }
   yield* events(input, plan, agent, { shown, usages: new ShownUsages(requests) })
 }
@@ -374,7 +374,7 @@ async function survey(input: Input): Promise<Survey | string> {
   let late = 0
   for await (const read of readElements(input.bytes(), { lists: ['messages'] })) {
     if (read.type === 'field' || (read.type === 'element' && read.list !== undefined))
-      return 'a history of Roo Code must be one list of messages: this form of it cannot be read'
+      return 'a Roo Code history must be one list of messages; this form cannot be read'
     if (read.type === 'problem' || problemOf(read.value) !== undefined) continue
     const value = read.value as JsonObject
     elements.push(elementOf(value))
@@ -401,7 +401,7 @@ async function isShown(input: Input): Promise<boolean> {
 function problemOf(value: unknown): string | undefined {
   if (!isObject(value)) return 'a message must be an object'
   const problem = jsonProblem(value, DEPTH_KEPT)
-  if (problem !== undefined) return `it holds ${problem}`
+  if (problem !== undefined) return `it contains ${problem}`
   return messageOfElement(value as JsonObject, new Map(), 'roo') === undefined
     ? 'a message must have a role and a content'
     : undefined

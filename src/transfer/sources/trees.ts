@@ -3,7 +3,7 @@ import type { FieldsEvent } from '../../store/history/import/import-types.ts'
 import { readHead } from '../head.ts'
 import { placeOf, readElements, unitsIn } from '../json-elements.ts'
 import type { Input, Place, ReadOptions, SourceEvent } from '../source.ts'
-import { fieldsBeside } from './fields.ts'
+import { branchNote, fieldsBeside } from './fields.ts'
 
 /*
  * Files of conversations whose messages form a tree: a list of conversations, a single one, or one per line. The current branch of a
@@ -84,10 +84,7 @@ function* conversation(
   const { tree, notes: items = [] } = read
   yield* items
   const others = tree.otherBranches
-  if (!branches && others.length > 0) {
-    const count = others.length === 1 ? 'one other branch was' : `${others.length} other branches were`
-    yield { type: 'note', at, kind: 'branch', why: `${count} not imported` }
-  }
+  if (!branches && others.length > 0) yield branchNote(at, others.length)
   yield* session(given, tree, tree.current, at, form)
   if (!branches) return
   for (const leaf of others) {
@@ -117,7 +114,7 @@ function* session(
       type: 'note',
       at,
       kind: 'mended',
-      why: 'its first message follows one that is not in the file, or itself: it begins there',
+      why: 'its first message follows a missing one, or itself, so the conversation begins there',
     }
   for (const node of leaf === undefined ? [] : tree.pathTo(leaf)) yield* reader.read(node.id, node.message)
   if (reader.blank === 0) return

@@ -91,9 +91,9 @@ describe('undertext chat without a terminal', () => {
     expect(await endedBy('stop')).toEqual([7, 'The model returned an empty answer.'])
     expect(await endedBy('length')).toEqual([
       7,
-      'The model reached the limit of output tokens before it wrote any text; see --max-tokens.',
+      'The model reached the output token limit before it wrote any text; see --max-tokens.',
     ])
-    expect(await endedBy('content_filter')).toEqual([7, 'A filter of the provider withheld the answer.'])
+    expect(await endedBy('content_filter')).toEqual([7, "The provider's content filter blocked the answer."])
     expect(await inStore(async (store) => (await store.sessions.list()).length)).toBe(0)
   })
 

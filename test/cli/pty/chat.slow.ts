@@ -116,7 +116,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     chat.type('tell me\r')
     await chat.sees('This answer')
     chat.type(CTRL_C)
-    await chat.sees('(broken off; the part above is stored)')
+    await chat.sees('(incomplete; the part above is stored)')
     chat.type('hello?\r')
     await chat.sees(/> hello\?\nYes\?\n/)
     chat.type(CTRL_C)

@@ -167,7 +167,7 @@ describe('a conversation', () => {
       {
         type: 'problem',
         at: { line: 1, element: 2 },
-        why: 'it is no conversation: it has no mapping of messages',
+        why: 'it is not a conversation: it has no mapping of messages',
       },
       { type: 'conversation', at: { line: 1, element: 3 }, id: 'talk-1' },
     ])
@@ -436,7 +436,7 @@ describe('contents', () => {
       },
     ])
     expect(notesIn(events)).toMatchObject([
-      { kind: 'kept', why: 'it has the weight 0, so it is sent nowhere' },
+      { kind: 'kept', why: 'its weight is 0, so it is never sent' },
     ])
   })
 

@@ -171,7 +171,7 @@ it('does not part a call from its result', async () => {
   const entries = [user('u1', null), call, result, words('a2', 'r1'), compaction('S', 'a2', 'r1')]
   const events = await eventsOf(pi, told(entries))
   expect(shown(foldEvents(events)[0]!)).toEqual(['S', 'a1', 'r1', 'a2'])
-  expect(notesOf(events)).toEqual(['mended: a compaction that parted a call from its result covers less'])
+  expect(notesOf(events)).toEqual(['mended: a compaction that separated a call from its result covers fewer messages'])
 })
 
 it('tells the current branch, and the others in a note or as conversations of their own', async () => {
@@ -400,7 +400,7 @@ it('keeps every field of every form', async () => {
     { role: 'tool', content: [], metadata: { pi: entries[8] }, idempotencyKey: 'i' },
     { role: 'tool', content: [], metadata: { pi: entries[9] }, idempotencyKey: 'z' },
   ])
-  expect(notesOf(events)).toEqual(['kept: a message of a form that is not known here'])
+  expect(notesOf(events)).toEqual(['kept: a message of an unknown form'])
   expect(eventsOfType(events, 'fields')).toEqual([
     {
       type: 'fields',
@@ -421,7 +421,7 @@ it('reports what is wrong with a line, and continues after it', async () => {
   ])
   expect(notesOf(events)).toEqual([
     expect.stringMatching(/^torn: it is no JSON.*; the agent skips it too$/),
-    'left-out: the last line is not finished: it waits for the next import',
+    'left-out: the last line is incomplete; the next import reads it',
   ])
   expect(shown(foldEvents(events)[0]!)).toEqual(['u1', 'a1'])
   expect(await eventsOf(pi, inputOf('{}\n'))).toEqual([

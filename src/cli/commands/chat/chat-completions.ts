@@ -66,7 +66,7 @@ async function post(
     if (ok) return response
     if (status >= 300 && status < 400)
       throw new ServerError(
-        `it redirects to ${headers.get('location') ?? 'another address'}, which is not followed; name the right address with --url`,
+        `it redirects to ${headers.get('location') ?? 'another address'}, and redirects are not followed; pass the final address with --url`,
         status,
       )
     const text = await response.text()
@@ -117,7 +117,7 @@ async function readReply(
   return answer.reply()
 }
 
-const NO_ANSWER = 'The response of the server is not a Chat Completions answer.'
+const NO_ANSWER = 'The server did not return a Chat Completions response.'
 
 /** An answer as its pieces arrive. */
 class Answer {
@@ -142,7 +142,7 @@ class Answer {
       throw new ServerError(
         this.#hasBegun
           ? 'The connection ended in the middle of the answer.'
-          : `${NO_ANSWER} Is the address right?`,
+          : `${NO_ANSWER} Check the address.`,
       )
     return textReply(this.#text, {
       stopReason: this.#stopReason,

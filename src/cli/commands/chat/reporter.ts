@@ -178,10 +178,10 @@ export function textReporter(
       endsInBreak = piece.endsWith('\n')
     },
     answer({ stopped, stopReason }) {
-      if (stopped !== undefined) remark(['(broken off; the part above is stored)'], style.dim)
+      if (stopped !== undefined) remark(['(incomplete; the part above is stored)'], style.dim)
       else
         remark(
-          isAtOutputLimit(stopReason) ? ['(cut at the limit of output tokens; see --max-tokens)'] : [],
+          isAtOutputLimit(stopReason) ? ['(cut off at the output token limit; see --max-tokens)'] : [],
           style.dim,
         )
       if (isTyped) err.write('\n')

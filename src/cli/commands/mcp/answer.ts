@@ -184,7 +184,7 @@ export function itemsAfter<T>(
   const last = readCursor(z.string(), cursor)
   if (last === undefined) return items
   const at = items.findIndex((item) => placeOf(item) === last)
-  if (at === -1) throw invalid(`the cursor is of ${gone}; begin without a cursor`)
+  if (at === -1) throw invalid(`the cursor belongs to ${gone}; begin without a cursor`)
   return items.slice(at + 1)
 }
 

@@ -78,7 +78,7 @@ const outcomeShape = {
 }
 
 /** The end of the sentence "Nothing to compact: …". */
-const COMPACTION_OFF = 'compaction and figures are off for this session (`enabled`)'
+const COMPACTION_OFF = 'compaction and figures are disabled for this session (`enabled`)'
 
 /** Stages of a run are few, but rounds may be many. */
 const MAX_STEPS = 20

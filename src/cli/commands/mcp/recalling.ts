@@ -23,7 +23,7 @@ const pieceShape = z.strictObject({
   anchor: z.int().describe('the position; of a summary, the last position that it covers'),
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   created_at: time,
-  tools: z.array(z.string()).describe('tools that it calls or holds a result of, the first 20'),
+  tools: z.array(z.string()).describe('the first 20 tools that it calls or contains a result of'),
   hidden_by: z.string().nullable().describe('the compaction that hides it from the view'),
   replaced_by: z
     .array(z.string())
@@ -181,10 +181,10 @@ async function askNotes(
   >,
   data: (answer: RecallAnswer) => object,
 ): Promise<Answer> {
-  if (session !== undefined && owner !== undefined) throw invalid('name a session_id or an owner, not both')
+  if (session !== undefined && owner !== undefined) throw invalid('pass session_id or owner, not both')
   const whose = session === undefined ? call.access.ownerNamed(owner) : undefined
   if (session === undefined && whose === undefined)
-    throw invalid('whose notes? name a session_id or an owner')
+    throw invalid('pass session_id or owner to select the notes')
   const scope =
     session === undefined ? { owner: whose! } : { session: (await call.access.session(session)).id }
   return ask(call, scope, NOTES, given, data)
@@ -226,7 +226,7 @@ const rememberNote = tool({
   name: 'remember_note',
   title: 'Remember a note',
   description:
-    'Stores a short note apart from the conversations: a preference, a decision, a fact. One with the key of another note replaces it.',
+    'Stores a short note apart from the conversations: a preference, a decision, a fact. A note with the key of an existing note replaces it.',
   permission: 'note',
   input: z.strictObject({
     ...noteInput,

@@ -34,7 +34,7 @@ export class Access {
    */
   ownerNamed(owner: string | undefined): string | undefined {
     if (this.owner !== undefined && owner !== undefined && owner !== this.owner)
-      throw invalid('this server shows one owner only; omit owner')
+      throw invalid('this server is restricted to one owner; omit owner')
     return owner ?? this.owner
   }
 
@@ -143,4 +143,4 @@ export const pointShape = z
 export const momentPoint = pointShape.optional()
 
 /** Why a session with messages has no figures. */
-export const FIGURES_OFF = 'Figures are off for this session (`enabled`).'
+export const FIGURES_OFF = 'Figures are disabled for this session (`enabled`).'

@@ -126,7 +126,7 @@ async function readPage(access: Access, uri: string, maxTokens: number): Promise
     }
   }
   if (before !== undefined && (at < offset || digest(passed.copy()) !== before))
-    throw invalid(`the session was changed since the page before; begin again with ${address}`)
+    throw invalid(`the session has changed since the previous page; start again at ${address}`)
   const scope = await countingFor(access.store, id)
   const { estimator, provider } = scope
   for (let room = maxTokens; ; ) {
