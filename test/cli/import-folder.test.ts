@@ -113,7 +113,7 @@ describe('a folder', () => {
     put('logs/a.jsonl', user('a'), { role: 'alien' })
     const { exit, lines } = await run('logs')
     expect(exit).toBe(6)
-    expect(lines[0]).toContain('✗ logs/a.jsonl: plain messages, refused as a')
+    expect(lines[0]).toContain('✗ logs/a.jsonl: plain messages, rejected as a')
     expect(lines.slice(-2)).toEqual([
       '✓ logs/b.jsonl: plain messages, 1 message stored as b',
       '✓ logs: 2 files: 1 message in 1 session, 1 conversation refused',
@@ -135,8 +135,8 @@ describe('a folder', () => {
       const again = await run('logs')
       expect([again.exit, again.err]).toEqual([0, ''])
       expect(again.lines).toEqual([
-        '✓ logs: 2 files: nothing new, 1 conversation refused before',
-        '  refused before, and unchanged since: 1 file',
+        '✓ logs: 2 files: nothing new, 1 conversation rejected before',
+        '  rejected before, and unchanged since: 1 file',
         '    logs/bad.jsonl',
       ])
       expect(await run('logs', '--json')).toMatchObject({
@@ -212,7 +212,7 @@ describe('a folder', () => {
     put('logs/z.jsonl', user('a'), { role: 'alien' })
     const { lines } = await run('logs')
     expect(lines.filter((line) => line.startsWith('✗'))).toEqual([
-      '✗ logs/z.jsonl: plain messages, refused as z: one place cannot be read; --skip-bad stores the rest',
+      '✗ logs/z.jsonl: plain messages, rejected as z: one place cannot be read; --skip-bad stores the rest',
     ])
     expect(lines.at(-2)).toBe('  and 1 file more; --json lists all')
   })
@@ -342,7 +342,7 @@ describe('a folder', () => {
     const lines = written.join('').trimEnd().split('\n')
     expect(lines).toHaveLength(202)
     expect(lines.slice(-2)).toEqual([
-      '  and 50 files more; --json lists all',
+      '  and 50 more files; --json lists all',
       '✓ logs: 250 files: 250 messages in 250 sessions',
     ])
   })

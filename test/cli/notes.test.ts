@@ -29,7 +29,7 @@ describe('notes', () => {
     expect(await listed('list', '--owner', 'ann')).toEqual(['Ann drinks tea.'])
     expect(await listed('--session', 'talk', '--key', 'plug')).toEqual(['The plug is loose.'])
     expect(await listed('--session', 'talk', '--limit', '1')).toEqual(['Ann drinks tea.'])
-    expect((await run('notes', '--session', 'older')).out).toBe('No note.\n')
+    expect((await run('notes', '--session', 'older')).out).toBe('No notes.\n')
   })
 
   it('finds notes by their words', async () => {

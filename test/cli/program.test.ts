@@ -80,7 +80,7 @@ describe('wrong use', () => {
     [['show', 'talk', '--from', '3', '--to', '2'], '--from 3 is after --to 2.', ''],
     [['show', 'talk', '--role', 'robot'], 'Allowed choices are system, user, assistant, tool.', ''],
     [['verify', 'talk', '--all'], 'not both', ''],
-    [['sessions', '--db', ''], '--db names no store.', ''],
+    [['sessions', '--db', ''], '--db is empty.', ''],
     [['compact', 'talk', '--dry-run', '--provider', ''], 'provider: must not be empty', ''],
     [['compact', 'talk', '--dry-run', '--stage', ''], "'--stage <name>' argument '' is invalid", ''],
   ])('%j exits with 2 and prints the reason', async (argv, why, hint) => {

@@ -63,9 +63,7 @@ it('lists sessions by their newest messages, whatever was stored or changed last
 })
 
 it('prints a hint when there are no sessions', async () => {
-  expect((await runCli(['sessions', '--search', 'xyz', '--db', small.path])).out).toBe(
-    'No sessions match.\n',
-  )
+  expect((await runCli(['sessions', '--search', 'xyz', '--db', small.path])).out).toBe('No sessions match.\n')
 })
 
 it('fits a narrow terminal, and prints how to continue', async () => {

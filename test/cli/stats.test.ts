@@ -40,7 +40,7 @@ it('draws the bar: half full, marks at 40, 60 and 80 %', async () => {
     '▴ 40.0 % target · 60.0 % warning · 80.0 % compaction due',
   ])
   expect(lines).toContain("Window: 1,000 tokens, the session's own table, entry _default.")
-  expect(lines).toContain('Answer: 0 tokens kept free, maxOutputTokens, as requested.')
+  expect(lines).toContain('Answer: 0 tokens reserved, maxOutputTokens, as requested.')
   expect(lines).toContain('Compaction: due at 800 tokens, then down to 400.')
 })
 
@@ -95,7 +95,7 @@ it('tells counts and what hides', async () => {
 
 it('reports that an empty session has nothing to send', async () => {
   const { exit, lines } = await stats('empty')
-  expect([exit, lines.at(-1)]).toEqual([0, 'It has no messages, so there is nothing to send yet.'])
+  expect([exit, lines.at(-1)]).toEqual([0, 'It has no messages yet.'])
   expect((await stats('empty', '--json')).json).toMatchObject({ models: [] })
 })
 

@@ -674,7 +674,7 @@ describe('what an answer is of', () => {
         await client.readResource({ uri: link })
         await store.append('talk', [say('user', 'Another one')])
         await expect(client.readResource({ uri: link })).rejects.toThrow(
-          'begin again with undertext://sessions/talk',
+          'start again at undertext://sessions/talk',
         )
         // A message at the end moves no row of a view.
         const rest = await call('get_view', { session_id: 'talk', cursor: view.data.next_cursor })

@@ -94,7 +94,7 @@ describe('the lines of histories', () => {
 
   it('cut within a line are refused there', async () => {
     const lines = [...first.slice(0, 6), first[6]!.slice(0, 20)]
-    expect(await refused(lines)).toEqual({ line: 7, why: 'it is no JSON' })
+    expect(await refused(lines)).toEqual({ line: 7, why: 'it is not JSON' })
   })
 
   it('with another letter in a message are rejected by the checksum', async () => {
@@ -120,14 +120,14 @@ describe('the lines of histories', () => {
 
   it('with a blank one among them are refused', async () => {
     expect(await refused([...first.slice(0, 5), '', ...first.slice(5)])).toEqual({
-      ...{ line: 6, why: 'it is no JSON' },
+      ...{ line: 6, why: 'it is not JSON' },
     })
   })
 
   it('of a reader that could not read one are refused with its reason', async () => {
     const lines: HistoryLine[] = numbered(second)
-    lines[2] = { number: 3, problem: 'it is no UTF-8' }
-    expect(await checked(lines)).toMatchObject([{ problem: { line: 3, why: 'it is no UTF-8' } }])
+    lines[2] = { number: 3, problem: 'it is not UTF-8' }
+    expect(await checked(lines)).toMatchObject([{ problem: { line: 3, why: 'it is not UTF-8' } }])
   })
 
   it('continue after a bad history', async () => {

@@ -161,7 +161,7 @@ describe('a bad place', () => {
         messages: 0,
         skipped: 0,
         problemCount: 1,
-        problems: [{ line: at + 1, why: expect.stringMatching(/^it is no JSON/) }],
+        problems: [{ line: at + 1, why: expect.stringMatching(/^it is not JSON/) }],
       },
     ])
     expect(await sessionIds()).toEqual([])
@@ -240,7 +240,7 @@ describe('a bad place', () => {
     expect({ status, problems }).toEqual({
       status: 'refused',
       problems: [
-        { line: 4, why: expect.stringMatching(/^it is no JSON/) },
+        { line: 4, why: 'it contains only zeros' },
         { line: 6, why: 'the file ends within it' },
       ],
     })
@@ -282,7 +282,7 @@ describe('a bad place', () => {
   it('all there is: nothing is stored with skipBad either', async () => {
     const path = await fileWith('chat.jsonl', 'bad\n'.repeat(2))
     const { conversations } = await load(path, { source: 'messages', skipBad: true })
-    expect(conversations[0]).toMatchObject({ status: 'refused', why: 'nothing of it can be read' })
+    expect(conversations[0]).toMatchObject({ status: 'refused', why: 'none of it can be read' })
   })
 })
 
@@ -374,7 +374,7 @@ describe('a file whose name gives no hint', () => {
     const error = await failure(load(path, { source: 'pi', checkSource: true }))
     expect(error).toMatchObject({
       code: 'FILE_UNRECOGNIZED',
-      facts: { looks: expect.stringContaining('a value a line') },
+      facts: { looks: expect.stringContaining('JSONL') },
     })
     expect(await load(path, { source: 'messages', checkSource: true })).toMatchObject({ source: 'messages' })
     expect(await load(path, { checkSource: true, session: 'other' })).toMatchObject({ source: 'messages' })
@@ -399,7 +399,7 @@ describe('a file that is no transcript', () => {
     ['numbers.json', '[1,2]', 'a JSON list of plain values in an unknown form'],
     ['none.json', '[]', 'an empty JSON list'],
     ['package.json', '{"name":"secret"}', 'a JSON object in an unknown form'],
-    ['log.jsonl', '{"level":1}\n{"level":2}\n', 'JSON, a value a line in an unknown form'],
+    ['log.jsonl', '{"level":1}\n{"level":2}\n', 'JSONL in an unknown form'],
     [
       'agents.json',
       '[{"role":"user","content":"secret"},{"type":"function_call","callId":"c","name":"f","arguments":"{}"},{"type":"function_call_result","callId":"c","name":"f","output":"x"}]',

@@ -161,7 +161,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     const chat = start(['chat', '--url', server.openaiUrl, '--model', 'moody'])
     await chat.sees('> ')
     chat.type('are you there?\r')
-    await chat.sees('answered with status 500: out of order')
+    await chat.sees('returned status 500: out of order')
     await chat.sees('Your message was not stored')
     chat.type(`${UP}\r`)
     await chat.sees('Now it works.')

@@ -153,7 +153,7 @@ describe('a conversation', () => {
     const { events } = await readFile(await fileWith('c.json', good.replace(/}$/, ',"voice":nope}')))
     expect(events.filter(({ type }) => type === 'conversation' || type === 'problem')).toEqual([
       { type: 'conversation', at: { line: 1 }, id: 'talk-1' },
-      { type: 'problem', at: { line: 1 }, why: expect.stringMatching(/^it is no JSON/) },
+      { type: 'problem', at: { line: 1 }, why: expect.stringMatching(/^it is not JSON/) },
     ])
     expect(messagesIn(events)).toHaveLength(1)
   })
@@ -435,9 +435,7 @@ describe('contents', () => {
         data: { message: { content: { content_type: 'text', parts: ['a draft'] } } },
       },
     ])
-    expect(notesIn(events)).toMatchObject([
-      { kind: 'kept', why: 'its weight is 0, so it is never sent' },
-    ])
+    expect(notesIn(events)).toMatchObject([{ kind: 'kept', why: 'its weight is 0, so it is never sent' }])
   })
 
   it('messages without any content are left out, and counted', async () => {

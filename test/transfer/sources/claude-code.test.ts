@@ -323,7 +323,7 @@ it('reports what is wrong with a line, and continues after it', async () => {
   ])
   // Claude Code skips a line that is no JSON.
   expect(eventsOfType(events, 'note').map(({ at, kind, why }) => [at.line, kind, why])).toEqual([
-    [3, 'torn', expect.stringMatching(/^it is no JSON/)],
+    [3, 'torn', expect.stringMatching(/^it is not JSON/)],
     [7, 'left-out', 'the last line is incomplete; the next import reads it'],
   ])
   expect(shown(foldEvents(events)[0]!)).toEqual(['u1', 'a1', 'u2', 'a2'])

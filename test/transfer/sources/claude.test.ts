@@ -182,11 +182,7 @@ describe('a bad place', () => {
       message('m2', 'human', { type: 'text' }),
       'message.content: must be a list',
     ],
-    [
-      'a uuid again',
-      message('m1', 'human', 'other'),
-      'message.uuid: an earlier message has this uuid',
-    ],
+    ['a uuid again', message('m1', 'human', 'other'), 'message.uuid: an earlier message has this uuid'],
   ])('is reported by its number: %s', async (_, bad, why) => {
     for (const parent_message_uuid of [undefined, ROOT]) {
       const first = { ...message('m1', 'human', 'a'), parent_message_uuid }

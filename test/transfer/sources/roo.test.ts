@@ -46,7 +46,7 @@ it('drops tags whose owner is not in the file', async () => {
   ])
   expect(view).toEqual(['a', 'b', 'c'])
   expect(notes.sort()).toEqual([
-    "mended: messages have the tags of both a summary and a marker; the first one counts (1)",
+    'mended: messages have the tags of both a summary and a marker; the first one counts (1)',
     'mended: tags of a missing summary or marker were dropped (1)',
     'mended: tags of a missing summary or marker were dropped (2)',
   ])
@@ -91,7 +91,9 @@ it('keeps calls and results together where a truncation parted them', async () =
   ])
   expect(view).toEqual(['a', '[T T]', 'tool-call', 'tool-result', 'c'])
   expect(folded.compactions).toMatchObject([{ covers: [[2, 2]] }])
-  expect(notes).toEqual(['mended: a truncation that separated tool calls from their results covers fewer messages'])
+  expect(notes).toEqual([
+    'mended: a truncation that separated tool calls from their results covers fewer messages',
+  ])
 })
 
 it('takes a result along whose call the summary covers', async () => {
@@ -174,7 +176,7 @@ it('keeps the order of the file, and names messages by their time', async () => 
   ]
   const { view, notes, folded } = await read(elements)
   expect(view).toEqual(['a', 'b', 'c', 'd'])
-  expect(notes).toEqual(["kept: 2 come after messages of a later time; the order of the file is kept"])
+  expect(notes).toEqual(['kept: 2 come after messages of a later time; the order of the file is kept'])
   expect(folded.messages.map(({ idempotencyKey }) => idempotencyKey)).toEqual([
     '%time-30',
     '%time-10',

@@ -78,7 +78,7 @@ it('keeps name and system prompt of a conversation in which a message cannot be 
     keyed('anthropic', 1, { role: 'system', content: 'Be brief.' }),
     keyed('anthropic', 2, hello),
   ])
-  const why = 'message: holds a number that is not finite in an object'
+  const why = 'message: contains a number that is not finite in an object'
   expect(events.filter(({ type }) => type === 'problem')).toEqual([
     { type: 'problem', at: { line: 1, element: 2 }, why },
   ])
@@ -91,8 +91,8 @@ it('reports which fields beside the messages cannot be kept, whatever is before 
   const { events } = await readFile(path)
   expect(events[0]).toEqual({ type: 'conversation', at: {}, id: 'first' })
   expect(events.filter(({ type }) => type === 'problem')).toEqual([
-    { type: 'problem', at: {}, why: 'a field holds a number that is not finite' },
-    { type: 'problem', at: { line: 2 }, why: expect.stringMatching(/^it is no JSON/) },
+    { type: 'problem', at: {}, why: 'a field contains a number that is not finite' },
+    { type: 'problem', at: { line: 2 }, why: expect.stringMatching(/^it is not JSON/) },
   ])
   expect(messagesOf(events)).toEqual([keyed('messages', 1, messages[0]!)])
 })

@@ -116,7 +116,7 @@ export class Importer {
 }
 
 /** The places of a file that its import left out, for people. */
-export function skippedPlaces(outcome: FileOutcome): string[] {
+function skippedPlaces(outcome: FileOutcome): string[] {
   if ('failure' in outcome) return []
   return outcome.report.conversations.flatMap(({ status, problems, notes }) => {
     const torn = notes.filter(({ kind }) => kind === 'torn')
