@@ -71,8 +71,7 @@ function writerTo(handle: FileHandle, onBytes: SpoolOptions['onBytes']): Writabl
 
 function spoolError(file: string, error: unknown): UndertextError<'FILE_UNREADABLE'> {
   const { code } = error as NodeJS.ErrnoException
-  const why = code === undefined ? 'it failed' : `the system says ${code}`
-  const detail = `it could not be put into a temporary file: ${why}. TMPDIR names the folder for these.`
+  const detail = `it could not be written to a temporary file (${code ?? 'unknown error'}). TMPDIR names the folder for such files.`
   return new UndertextError('FILE_UNREADABLE', { file, detail })
 }
 

@@ -214,7 +214,7 @@ describe('a folder', () => {
     expect(lines.filter((line) => line.startsWith('✗'))).toEqual([
       '✗ logs/z.jsonl: plain messages, rejected as z: one place cannot be read; --skip-bad stores the rest',
     ])
-    expect(lines.at(-2)).toBe('  and 1 file more; --json lists all')
+    expect(lines.at(-2)).toBe('  and 1 more file; --json lists all')
   })
 
   it('takes only files of a kind with --from', async () => {

@@ -12,7 +12,7 @@ import type { Given } from '../declarations.ts'
 import { CliError, EXIT, failureOf } from '../errors.ts'
 import { LOCATED_BY, shownName } from '../location.ts'
 import { bytes, count, counted } from '../output/figures.ts'
-import { clipped, sentence, writeLines } from '../output/layout.ts'
+import { clipped, report, sentence } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { table } from '../output/table.ts'
 import {
@@ -82,10 +82,9 @@ export async function doctor(
       hint: '`undertext verify` checks the sessions.',
     })
   if (upgrade) await context.open('change')
-  const report = await examine(context, deep)
-  if (context.json) context.printJson(reportJson(context, report))
-  else writeLines(context.out, reportLines(context, report))
-  return report.problems.length === 0 ? EXIT.done : EXIT.no
+  const found = await examine(context, deep)
+  report(context, reportJson(context, found), () => reportLines(context, found))
+  return found.problems.length === 0 ? EXIT.done : EXIT.no
 }
 
 /** Examines the store and its environment. Errors become problems of the report and are not thrown. */

@@ -3,7 +3,7 @@ import type { Context } from '../command.ts'
 import type { Given } from '../declarations.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { counted } from '../output/figures.ts'
-import { sentence, writeLines } from '../output/layout.ts'
+import { report, sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { openSession } from '../references.ts'
 
@@ -12,7 +12,7 @@ export async function purge(
   given: string,
   { reason, actor, forks }: Given<'purge'>,
 ): Promise<number> {
-  const { out, err, style } = context
+  const { err, style } = context
   const { store, id: session } = await openSession(context, 'change', given)
   // A script that runs a second time must not purge another session whose id begins so.
   if (context.agreed && given !== session && given !== '@')
@@ -34,11 +34,10 @@ export async function purge(
     actor,
     ...(forks !== undefined && { forks }),
   })
-  if (context.json) context.printJson({ session, ...removed })
-  else {
-    const parts = `${counted(removed.messages, 'message')}, ${counted(removed.compactions, 'compaction')}, ${counted(removed.blobs, 'stored file')}`
-    writeLines(out, [style.green(`Removed: session ${safeLine(session)} (${parts}).`)])
-  }
+  const parts = `${counted(removed.messages, 'message')}, ${counted(removed.compactions, 'compaction')}, ${counted(removed.blobs, 'stored file')}`
+  report(context, { session, ...removed }, () => [
+    style.green(`Removed: session ${safeLine(session)} (${parts}).`),
+  ])
   if (removed.filesCleared === false)
     writeLines(err, [style.yellow(context.location.url === undefined ? IN_FILES : ON_SERVER)])
   return EXIT.done

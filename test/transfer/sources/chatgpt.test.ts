@@ -134,11 +134,11 @@ describe('a conversation', () => {
     const why = 'a number that is not finite'
     expect(events[0]).toEqual({ type: 'conversation', at, id: 'talk-1' })
     expect(events.filter(({ type }) => type === 'problem')).toEqual([
-      { type: 'problem', at, why: `a field holds ${why}` },
+      { type: 'problem', at, why: `a field contains ${why}` },
       {
         type: 'problem',
         at: { line: 1, element: 2 },
-        why: `message: holds ${why} in an object in an object`,
+        why: `message: contains ${why} in an object in an object`,
       },
     ])
     expect(messagesIn(events).map(({ content }) => content)).toEqual([

@@ -138,13 +138,10 @@ export class Writer {
 
 /** Returns the writer of an answer about a session, or about the store if there is no session. */
 export async function writerFor(
-  {
-    access: { store },
-    maxTokens,
-  }: { readonly access: { readonly store: Store }; readonly maxTokens: number },
+  { access, maxTokens }: { readonly access: { readonly store: Store }; readonly maxTokens: number },
   session?: string,
 ): Promise<Writer> {
-  return new Writer(await countingFor(store, session), maxTokens)
+  return new Writer(await countingFor(access.store, session), maxTokens)
 }
 
 function framedAnswer({ lead = [], body, trail = [] }: Parts): string {
