@@ -174,7 +174,8 @@ const READERS: { readonly [kind: string]: Reader } = {
   request: (id) => ({ request: id }),
 }
 
-const FORMS =
+/** The forms of a moment. */
+export const MOMENT_FORMS =
   'message:ID, before:ID, position:12, before-position:12, audit:7, time:2026-01-31T10:00:00Z, compaction:ID, before-compaction:ID, request:ID, now'
 
 /** Whether a text is written like a moment. */
@@ -211,6 +212,6 @@ function timeOf(text: string): number {
 
 function wrong(text: string): CliError {
   return new CliError('WRONG_USE', `${JSON.stringify(shownTyped(text))} is not a moment.`, {
-    hint: `A moment is one of ${FORMS}.`,
+    hint: `A moment is one of ${MOMENT_FORMS}.`,
   })
 }

@@ -90,6 +90,15 @@ async function ask<S extends z.ZodType>(
   return { data: data(answer), text: answer.text }
 }
 
+/** Asks a recall tool about one session. */
+async function askSession<S extends z.ZodType>(
+  call: Call,
+  tool: Ask<S>,
+  { sessionId: session, ...given }: { readonly sessionId: string },
+): Promise<Answer> {
+  return ask(call, await scopeAt(call.access, session), tool, { ...given, session } as z.input<S>, foundOf)
+}
+
 const wordlessShape = {
   no_words: z.literal(true).optional().describe('present when no word of the query could be searched for'),
   left_out: z.array(z.string()).optional().describe('with no_words: its words, which are too common'),
@@ -133,10 +142,7 @@ const readHistory = tool({
     cursor: readInput.shape.cursor,
   }),
   output: foundShape,
-  async run(call, { sessionId: session, ...given }) {
-    const scope = await scopeAt(call.access, session)
-    return ask(call, scope, READ, { ...given, session }, foundOf)
-  },
+  run: (call, given) => askSession(call, READ, given),
 })
 
 const openHistory = tool({
@@ -154,10 +160,7 @@ const openHistory = tool({
     cursor: openInput.shape.cursor,
   }),
   output: foundShape,
-  async run(call, { sessionId: session, ...given }) {
-    const scope = await scopeAt(call.access, session)
-    return ask(call, scope, OPEN, { ...given, session }, foundOf)
-  },
+  run: (call, given) => askSession(call, OPEN, given),
 })
 
 /** The session or the owner of the notes. */
