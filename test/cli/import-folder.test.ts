@@ -116,7 +116,7 @@ describe('a folder', () => {
     expect(lines[0]).toContain('✗ logs/a.jsonl: plain messages, rejected as a')
     expect(lines.slice(-2)).toEqual([
       '✓ logs/b.jsonl: plain messages, 1 message stored as b',
-      '✓ logs: 2 files: 1 message in 1 session, 1 conversation refused',
+      '✓ logs: 2 files: 1 message in 1 session, 1 conversation rejected',
     ])
     // A file that is named is recognized or refused, as ever.
     put('x.json', { a: 1 })

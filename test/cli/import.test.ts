@@ -30,7 +30,7 @@ it('imports what it can of several files, and its exit code tells the worst', as
   expect(lines).toContain(
     '✗ bad.jsonl: plain messages, rejected as bad: one place cannot be read; --skip-bad stores the rest',
   )
-  expect(lines.at(-1)).toBe('3 files: 2 messages in 1 session, 1 conversation refused, 1 file not read')
+  expect(lines.at(-1)).toBe('3 files: 2 messages in 1 session, 1 conversation rejected, 1 file not read')
   expect((await run('none.jsonl', good)).exit).toBe(3)
   expect((await run(good)).lines[0]).toBe(
     '✓ good.jsonl: plain messages, nothing new in good, 2 there already',

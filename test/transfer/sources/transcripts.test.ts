@@ -78,7 +78,7 @@ it('keeps name and system prompt of a conversation in which a message cannot be 
     keyed('anthropic', 1, { role: 'system', content: 'Be brief.' }),
     keyed('anthropic', 2, hello),
   ])
-  const why = 'message: contains a number that is not finite in an object'
+  const why = 'message: holds a number that is not finite in an object'
   expect(events.filter(({ type }) => type === 'problem')).toEqual([
     { type: 'problem', at: { line: 1, element: 2 }, why },
   ])
