@@ -617,7 +617,7 @@ describe('errors', () => {
       ['pin_messages', { session_id: 'talk', message_ids: ['none'] }, /^MESSAGE_NOT_FOUND: /],
       ['read_history', { session_id: 'x' }, /^INVALID_INPUT: .*search_history/],
       ['search_history', { query: 'kettle', cursor: 'none' }, /cursor/],
-      ['recall_notes', {}, /^INVALID_INPUT: .*session_id or an owner/],
+      ['recall_notes', {}, /^INVALID_INPUT: .*session_id or owner/],
       ['recall_notes', { session_id: 'talk', cursor: 'none' }, /^INVALID_INPUT: .*begin without a cursor/],
       [
         'forget_note',
