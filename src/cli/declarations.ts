@@ -143,7 +143,7 @@ export const DECLARATIONS = {
     },
   },
   compact: {
-    summary: 'make room in a session; shows the plan first',
+    summary: 'compact a session; shows the plan first',
     description:
       'Makes room: prunes old tool outputs, deduplicates file reads, summarizes, truncates, each only while the history is over the target. Nothing is destroyed, and all of it can be undone. On a terminal, it shows the plan and asks before writing anything; elsewhere, the compaction runs at once and reports its result.',
     examples: {
@@ -305,7 +305,7 @@ export const DECLARATIONS = {
     },
   },
   chat: {
-    summary: 'talk with a model, or with an echo; the session is kept',
+    summary: 'chat with a model or an offline echo, and store the session',
     description:
       'A conversation at the terminal, kept in the store and within the context window. Without a session, a new one begins. If the input is not a terminal, each of its lines is a prompt (a backslash at the end joins the next line) and the answers are written to the output. Without --provider, --url or --model the offline echo answers.',
     examples: {
@@ -318,14 +318,14 @@ export const DECLARATIONS = {
     operands: { '[session]': `the session to continue: ${SESSION}` },
     options: {
       provider: text('name', 'ask a provider of the AI SDK: anthropic, openai, google, mistral …'),
-      model: text('name', 'which model; PROVIDER/MODEL names both'),
+      model: text('name', 'the model; PROVIDER/MODEL names both'),
       providerPackage: text('name', 'the package of that provider, if it is not @ai-sdk/PROVIDER'),
       url: text('address', 'ask an OpenAI-compatible address, such as http://localhost:11434/v1'),
       apiKeyEnv: text('name', 'the variable with the key for --url (default OPENAI_API_KEY)'),
       echo: flag('call no model: repeat each prompt; --model selects the context window'),
       contextWindow: number('tokens', 'the window of the model, if it is not known'),
       compactThreshold: read('number', 'usage at which to compact, such as 0.5 or 50% (default 0.8)', share),
-      disableCompaction: flag('no automatic compaction, and no remarks on usage'),
+      disableCompaction: flag('no automatic compaction, and no notices about usage'),
       summaryModel: text('name', 'the model of the same provider that writes summaries (default: no model)'),
       ...systemPrompt(),
       maxTokens: number('tokens', 'maximum tokens per answer'),

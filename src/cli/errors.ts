@@ -109,7 +109,7 @@ export const ENDINGS: { readonly [C in ErrorCode]: Words<C> } = {
   SESSION_NOT_FOUND: {
     exit: EXIT.notFound,
     sentence: ({ sessionId }) =>
-      sessionId === '@' ? 'There is no session yet.' : `There is no session ${JSON.stringify(sessionId)}.`,
+      sessionId === '@' ? 'There are no sessions yet.' : `There is no session ${JSON.stringify(sessionId)}.`,
     hint: '`undertext sessions` lists them; @ is the newest.',
   },
   SESSION_EXISTS: {
@@ -318,7 +318,7 @@ function named(ids: readonly string[]): string {
 /** What is wrong with a file, by the system's error code. */
 const SYSTEM_ERRORS: { readonly [code: string]: string } = {
   ENOENT: 'does not exist',
-  ENOTDIR: 'has a path in which a file takes the place of a folder',
+  ENOTDIR: 'has a parent that is not a folder',
   EISDIR: 'is a folder',
   EACCES: 'cannot be accessed: permission denied',
   EPERM: 'cannot be accessed: operation not permitted',

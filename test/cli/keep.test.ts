@@ -102,7 +102,7 @@ describe('doctor', () => {
       `  ${small.path} (--db)`,
       '✓ opens: 4 sessions',
       '✓ integrity_check: ok',
-      '✓ nothing is wrong',
+      '✓ no problems found',
     ])
       expect(lines).toContain(line)
     expect(lines.find((line) => line.startsWith('threshold '))!.split(/ {2,}/)).toEqual([

@@ -54,7 +54,9 @@ describe('log', () => {
     const { lines } = await run('log', 'talk', '--limit', '1')
     expect(lines[0]).toContain(small.compactions[1]!.runId)
     expect(lines.at(-1)).toBe('1 older run not shown')
-    expect((await run('log', 'older')).out).toBe('Messages were only appended to session older.\n')
+    expect((await run('log', 'older')).out).toBe(
+      'Messages were appended to session older; nothing else was changed.\n',
+    )
   })
 })
 

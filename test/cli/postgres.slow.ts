@@ -123,7 +123,7 @@ describe.skipIf(server === undefined)('over a server', () => {
 
   it('is described by doctor', async () => {
     const { exit, out, lines } = await over(url, ['doctor'], { env: { UNDERTEXT_DB: url } })
-    expect([exit, lines]).toEqual([0, expect.arrayContaining(['✓ opens: 1 session', '✓ nothing is wrong'])])
+    expect([exit, lines]).toEqual([0, expect.arrayContaining(['✓ opens: 1 session', '✓ no problems found'])])
     const { host, pathname, password } = new URL(url)
     expect(lines).toContain(`  postgres://${host}${pathname} (--db)`)
     expect(lines).toContain(`  UNDERTEXT_DB=postgres://${host}${pathname}`)

@@ -176,7 +176,7 @@ describe('the end', () => {
   it('is an error before the first message when something is wrong', async () => {
     const cases: readonly (readonly [argv: readonly string[], path: string, exit: number, says: string])[] = [
       [[], '/no/such/store.db', 3, 'There is no store'],
-      [['--watch', '/tmp'], db, 2, 'Add --allow import'],
+      [['--watch', '/tmp'], db, 2, '--watch requires --allow import'],
       [['--allow', 'import', '--watch', '/no/such/folder'], db, 3, 'There is no folder'],
       [['--allow', 'everything'], db, 2, 'Allowed choices'],
       [['--max-tokens', '10'], db, 2, 'at least 300'],

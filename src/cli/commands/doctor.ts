@@ -12,7 +12,7 @@ import type { Given } from '../declarations.ts'
 import { CliError, EXIT, failureOf } from '../errors.ts'
 import { LOCATED_BY, shownName } from '../location.ts'
 import { bytes, count, counted } from '../output/figures.ts'
-import { clipped, sentence, writeLines } from '../output/layout.ts'
+import { clipped, report, sentence } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { table } from '../output/table.ts'
 import {
@@ -82,10 +82,9 @@ export async function doctor(
       hint: '`undertext verify` checks the sessions.',
     })
   if (upgrade) await context.open('change')
-  const report = await examine(context, deep)
-  if (context.json) context.printJson(reportJson(context, report))
-  else writeLines(context.out, reportLines(context, report))
-  return report.problems.length === 0 ? EXIT.done : EXIT.no
+  const found = await examine(context, deep)
+  report(context, reportJson(context, found), () => reportLines(context, found))
+  return found.problems.length === 0 ? EXIT.done : EXIT.no
 }
 
 /** Examines the store and its environment. Errors become problems of the report and are not thrown. */
@@ -242,7 +241,7 @@ function reportLines(context: Context, report: Report): string[] {
   const { style, out, err } = context
   const { variables, problems } = report
   const terminal = (sink: Context['out']): string =>
-    sink.isTerminal ? `a terminal, ${sink.columns} columns` : 'no terminal'
+    sink.isTerminal ? `a terminal, ${sink.columns} columns` : 'not a terminal'
   return [
     style.bold('Store'),
     ...storeLines(context, report),
@@ -257,7 +256,7 @@ function reportLines(context: Context, report: Report): string[] {
     ...variables.flatMap(({ name, value }) => plain(context, `${name}=${value}`)),
     ...plain(context, `output: ${terminal(out)}; errors: ${terminal(err)}`),
     '',
-    ...(problems.length === 0 ? [style.green('✓ nothing is wrong')] : [style.bold('Problems')]),
+    ...(problems.length === 0 ? [style.green('✓ no problems found')] : [style.bold('Problems')]),
     ...problems.flatMap(({ message, hint }) => [
       ...wrong(context, message),
       ...(hint === null ? [] : plain(context, hint)),
@@ -319,7 +318,7 @@ function serverLines(
 }
 
 const DISTRIBUTED: { readonly [where in Distribution]: string } = {
-  workers: 'distributed by Citus over its workers',
+  workers: 'distributed by Citus across its workers',
   coordinator: 'Citus is installed, but all tables are on the coordinator',
 }
 
@@ -370,14 +369,14 @@ function versionLines(context: Context, versions: Report['versions']): string[] 
 }
 
 /** Columns of the value of a setting on a terminal. */
-const WIDEST_VALUE = 50
+const MAX_VALUE_WIDTH = 50
 
 function settingLines({ out, style }: Context, { settings }: Report): string[] {
   if (settings.length === 0) return ['  They cannot be read.']
   const rows = settings.map(({ name, value, source }) => {
     const text = safeLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
     const look = source === 'default' ? style.dim : (one: string) => one
-    const shown = out.isTerminal ? clipped(text, WIDEST_VALUE) : text
+    const shown = out.isTerminal ? clipped(text, MAX_VALUE_WIDTH) : text
     return [name, shown, source].map((cell) => ({ text: cell, style: look }))
   })
   const columns = [{ title: 'SETTING' }, { title: 'VALUE', flexible: 'wrap' }, { title: 'FROM' }] as const

@@ -30,9 +30,7 @@ export async function serveMcp(context: Context, options: McpOptions): Promise<n
     throw new CliError('WRONG_USE', 'The output of mcp is the protocol; --json does not apply.')
   const permissions = new Set(allow)
   if (watch.length > 0 && !permissions.has('import'))
-    throw new CliError('WRONG_USE', '--watch imports files, which must be allowed.', {
-      hint: 'Add --allow import.',
-    })
+    throw new CliError('WRONG_USE', '--watch requires --allow import.')
   const folders = await Promise.all(watch.map((folder) => folderNamed(context, folder)))
   const access = new Access(await openFor(context, permissions), owner)
   const importer = new Importer(access, context, folders)

@@ -58,12 +58,12 @@ describe('the backend', () => {
   it.each([
     [{ url: 'ftp://x/v1', model: 'm' }, '--url must be an address'],
     [{ url: 'http://me:secret@localhost/v1', model: 'm' }, 'must not contain a user'],
-    [{ url: 'http://localhost/v1' }, '--url needs --model'],
+    [{ url: 'http://localhost/v1' }, '--url requires --model'],
     [{ url: 'http://localhost/v1', model: 'm', apiKeyEnv: 'UNSET' }, 'UNSET is not set'],
-    [{ apiKeyEnv: 'OTHER_KEY' }, '--api-key-env goes with --url'],
+    [{ apiKeyEnv: 'OTHER_KEY' }, '--api-key-env requires --url'],
     [{ echo: true, url: 'http://localhost/v1' }, '--echo calls no model'],
-    [{ model: 'gpt-4o' }, '--model needs a provider'],
-    [{ provider: 'anthropic' }, '--provider needs --model'],
+    [{ model: 'gpt-4o' }, '--model requires a provider'],
+    [{ provider: 'anthropic' }, '--provider requires --model'],
   ])('refuses %j', async (choice, sentence) => {
     await expect(choose(choice)).rejects.toMatchObject({
       code: 'WRONG_USE',

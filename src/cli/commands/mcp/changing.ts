@@ -7,7 +7,7 @@ import { providerAndModel, STAGES } from '../../options.ts'
 import { count, counted, fromTo, listing, mediaText, reasoningText } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { findCompaction, momentOf } from '../../references.ts'
-import { WHY_NOTHING } from '../compact/plan.ts'
+import { IDLE_REASONS } from '../compact/plan.ts'
 import { writerFor } from './answer.ts'
 import type { Importer } from './importer.ts'
 import {
@@ -78,21 +78,21 @@ const outcomeShape = {
 }
 
 /** The end of the sentence "Nothing to compact: …". */
-const COMPACTION_OFF = 'compaction and figures are off for this session (`enabled`)'
+const COMPACTION_OFF = 'compaction and figures are disabled for this session (`enabled`)'
 
 /** Stages of a run are few, but rounds may be many. */
-const MOST_STEPS = 20
+const MAX_STEPS = 20
 
 /** The facts of an answer about a compaction or its preview. `found` is null if the session couldn't be compacted at all. */
 function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | CompactionResult | null) {
-  const whyNot = messageCount === 0 ? WHY_NOTHING.NO_MESSAGES : COMPACTION_OFF
+  const whyNot = messageCount === 0 ? IDLE_REASONS.NO_MESSAGES : COMPACTION_OFF
   if (found === null) return { ...NO_OUTCOME, sessionId: id, whyNot }
   const { compacted, reason } = found
   return {
     ...found,
     sessionId: id,
-    whyNot: compacted ? undefined : WHY_NOTHING[reason ?? 'NOTHING_TO_COMPACT'],
-    compactions: found.compactions.slice(0, MOST_STEPS).map((one) => ({ ...one, compactionId: one.id })),
+    whyNot: compacted ? undefined : IDLE_REASONS[reason ?? 'NOTHING_TO_COMPACT'],
+    compactions: found.compactions.slice(0, MAX_STEPS).map((one) => ({ ...one, compactionId: one.id })),
   }
 }
 
@@ -208,8 +208,8 @@ async function undoOrRedo(
   const data = {
     ...outcome,
     sessionId: id,
-    compactionIds: compactionIds.slice(0, MOST_STEPS),
-    unchangedIds: unchanged.slice(0, MOST_STEPS).map((one) => one.compactionId),
+    compactionIds: compactionIds.slice(0, MAX_STEPS),
+    unchangedIds: unchanged.slice(0, MAX_STEPS).map((one) => one.compactionId),
     tokens,
   }
   const done = verb === 'undoCompaction' ? 'Undone' : 'Redone'
@@ -331,7 +331,7 @@ export const CHANGING: readonly Tool[] = [
 ]
 
 /** Failures that an answer names. */
-const MOST_FAILURES = 10
+const MAX_FAILURES = 10
 
 export function importTranscripts(importer: Importer): Tool {
   return tool({
@@ -354,7 +354,7 @@ export function importTranscripts(importer: Importer): Tool {
     }),
     async run(call, { path }) {
       const { failures, ...done } = await importer.path(path, call.signal)
-      const named = failures.slice(0, MOST_FAILURES)
+      const named = failures.slice(0, MAX_FAILURES)
       const writer = await writerFor(call)
       const lead = `${counted(done.files, 'file')} read, ${count(done.unrecognized)} of them not transcripts: ${counted(done.messages, 'message')} in ${counted(done.sessions, 'session')} stored.`
       return {
