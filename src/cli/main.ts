@@ -196,7 +196,7 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
 /** Ends the process when the output cannot be written, for example to a full disk. */
 function exitUnwritable({ code = 'EIO' }: NodeJS.ErrnoException): never {
   try {
-    writeSync(process.stderr.fd, `undertext: The output cannot be written (${code}).\n`)
+    writeSync(process.stderr.fd, `undertext: The output can't be written (${code}).\n`)
   } catch {
     // Standard error is closed as well.
   }

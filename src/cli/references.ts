@@ -211,7 +211,7 @@ function timeOf(text: string): number {
 }
 
 function wrong(text: string): CliError {
-  return new CliError('WRONG_USE', `${JSON.stringify(shownTyped(text))} is not a moment.`, {
+  return new CliError('WRONG_USE', `${JSON.stringify(shownTyped(text))} isn't a moment.`, {
     hint: `A moment is one of ${MOMENT_FORMS}.`,
   })
 }

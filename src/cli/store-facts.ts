@@ -37,7 +37,7 @@ export async function isBlankFile(path: string): Promise<boolean> {
 async function requireStoreTables(path: string): Promise<void> {
   const { database } = await fileFacts(path, false)
   if (database?.schema !== null) return
-  const detail = 'it has no undertext tables, and this command does not create them.'
+  const detail = "it has no undertext tables, and this command doesn't create them."
   throw new UndertextError('NOT_A_STORE', { location: path, detail })
 }
 

@@ -107,7 +107,7 @@ describe('export refuses', () => {
     [['--all', '-o', 'x'.repeat(300)], 5, 'has a name that is too long'],
     [['--all', '-o', 'loop'], 5, 'loop is a link that leads to itself.'],
     [['--all', '-o', ''], 2, '-o needs the name of a file.'],
-    [['--all', '-o', 'no/folder.jsonl'], 3, 'The folder of no/folder.jsonl does not exist.'],
+    [['--all', '-o', 'no/folder.jsonl'], 3, "The folder of no/folder.jsonl doesn't exist."],
     [['talk', '--hidden', 'show'], 2, '--hidden applies only to documents (markdown, html), not to history.'],
     [['talk', '--cut-outputs', '9', '--format', 'ui'], 2, '--cut-outputs applies only to documents'],
     [['talk', '--hidden', 'some', '--format', 'html'], 2, 'Allowed choices are omit, show.'],

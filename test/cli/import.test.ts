@@ -42,7 +42,7 @@ it('points to its help where a file is not recognized', async () => {
   const page = file('page.html', '<html>')
   const path = join(folder, 'page.html')
   expect((await run(page)).err.trimEnd()).toBe(
-    `✗ "${path}" is not recognized: it looks like text that is not JSON. \`undertext help import\` lists the recognized kinds.`,
+    `✗ "${path}" isn't recognized: it looks like text that is not JSON. \`undertext help import\` lists the recognized kinds.`,
   )
 })
 

@@ -121,7 +121,7 @@ describe('where the store is', () => {
     const { exit, err } = await runCli(['sessions', '--db', path])
     expect([exit, err.split('\n')[0]]).toEqual([
       5,
-      `undertext: The store ${JSON.stringify(path)} cannot be used: it cannot be read (ELOOP).`,
+      `undertext: The store ${JSON.stringify(path)} can't be used: it cannot be read (ELOOP).`,
     ])
     const { exit: found, json } = await runCli(['doctor', '--json', '--db', path])
     expect(found).toBe(1)

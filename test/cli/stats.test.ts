@@ -159,12 +159,12 @@ describe('what is sent besides', () => {
     writeFileSync(bad, 'not JSON')
     expect(await stats('talk', '--tools', bad)).toMatchObject({
       exit: 6,
-      err: `undertext: ${bad} is not JSON.\n`,
+      err: `undertext: ${bad} isn't JSON.\n`,
     })
     const missing = await stats('talk', '--system-file', join(small.folder, 'none.txt'))
     expect(missing).toMatchObject({
       exit: 3,
-      err: `undertext: ${join(small.folder, 'none.txt')} does not exist.\n`,
+      err: `undertext: ${join(small.folder, 'none.txt')} doesn't exist.\n`,
     })
   })
 })

@@ -73,7 +73,7 @@ it('reports what does not pass once, and tries again only when the file changes'
   appendFileSync(file, 'y')
   await until(() => imports() === 4)
   await sleep(100)
-  expect(lines).toEqual(['a.jsonl was not imported (SESSION_EXISTS): why'])
+  expect(lines).toEqual(["a.jsonl wasn't imported (SESSION_EXISTS): why"])
   await watch.end()
 })
 

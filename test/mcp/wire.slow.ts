@@ -180,7 +180,7 @@ describe('the end', () => {
       [['--allow', 'import', '--watch', '/no/such/folder'], db, 3, 'There is no folder'],
       [['--allow', 'everything'], db, 2, 'Allowed choices'],
       [['--max-tokens', '10'], db, 2, 'at least 300'],
-      [['--json'], db, 2, '--json does not apply'],
+      [['--json'], db, 2, "--json doesn't apply"],
     ]
     for (const [argv, path, exit, says] of cases) {
       const raw = new Raw(argv, path)

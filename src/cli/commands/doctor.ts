@@ -285,7 +285,7 @@ function storeLines(context: Context, { store }: Report): string[] {
   const { exists, file, server, sessions } = store
   const where = plain(context, `${location.path} (${LOCATED_BY[location.from]})`)
   const about = server === undefined ? [] : serverLines(context, server)
-  if (exists === null) return [...where, ...wrong(context, 'It cannot be inspected.')]
+  if (exists === null) return [...where, ...wrong(context, "It can't be inspected.")]
   if (!exists)
     return [
       ...where,
@@ -294,7 +294,7 @@ function storeLines(context: Context, { store }: Report): string[] {
     ]
   const opening =
     sessions === null
-      ? wrong(context, 'It cannot be opened.')
+      ? wrong(context, "It can't be opened.")
       : well(context, `opens: ${counted(sessions, 'session')}`)
   if (file !== undefined) return [...where, ...fileLines(context, file, opening)]
   const isForeign = server?.schemaVersion === null
@@ -343,7 +343,7 @@ function fileLines(
 ): string[] {
   const wal = walSize === undefined ? '' : `, write-ahead log ${bytes(walSize)}`
   const head = size === undefined ? [] : plain(context, `${bytes(size)}${wal}`)
-  if (database === undefined) return [...head, ...wrong(context, `SQLite cannot open it (${error}).`)]
+  if (database === undefined) return [...head, ...wrong(context, `SQLite can't open it (${error}).`)]
   const { schema, pages, pageSize, freePages, journalMode, integrity } = database
   const pagesText = `${counted(pages, 'page')} of ${count(pageSize)} bytes, ${count(freePages)} free, journal ${journalMode}`
   const mark = integrity?.join() === 'ok' ? well : wrong
@@ -363,7 +363,7 @@ function versionLines(context: Context, versions: Report['versions']): string[] 
     ...well(context, `undertext ${undertext}, Node ${node}`),
     ...(driverError === null
       ? well(context, `better-sqlite3 ${betterSqlite3}, SQLite ${sqlite}`)
-      : wrong(context, `better-sqlite3 ${betterSqlite3 ?? 'is not installed'}: ${driverError}`)),
+      : wrong(context, `better-sqlite3 ${betterSqlite3 ?? "isn't installed"}: ${driverError}`)),
     ...plain(context, `optional: ${packages.join(', ')}`),
   ]
 }
@@ -372,7 +372,7 @@ function versionLines(context: Context, versions: Report['versions']): string[] 
 const MAX_VALUE_WIDTH = 50
 
 function settingLines({ out, style }: Context, { settings }: Report): string[] {
-  if (settings.length === 0) return ['  They cannot be read.']
+  if (settings.length === 0) return ["  They can't be read."]
   const rows = settings.map(({ name, value, source }) => {
     const text = safeLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
     const look = source === 'default' ? style.dim : (one: string) => one

@@ -228,7 +228,7 @@ async function createFile(partial: string, output: string): Promise<FileHandle> 
     return await open(partial, 'wx', 0o600)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
-      throw new CliError('NOT_THERE', `The folder of ${output} does not exist.`)
+      throw new CliError('NOT_THERE', `The folder of ${output} doesn't exist.`)
     throw Object.assign(error as Error, { path: output })
   }
 }

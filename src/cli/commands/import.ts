@@ -49,7 +49,7 @@ async function checkOptions(
   { session }: ImportOptions,
 ): Promise<void> {
   if (paths.some((path) => looksLikeAddress(path, cwd)))
-    throw new CliError('WRONG_USE', 'An address cannot be imported.', {
+    throw new CliError('WRONG_USE', "An address can't be imported.", {
       hint: '--db names the store; files and folders follow the command.',
     })
   const isOnlyFile =

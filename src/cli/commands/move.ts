@@ -17,7 +17,7 @@ export async function move(context: Context, { to }: Given<'move'>): Promise<num
   const { location, signal } = context
   const there = locationNamed(to, 'option', context.cwd)
   if ((there.url ?? there.path) === (location.url ?? location.path))
-    throw new CliError('WRONG_USE', 'A store cannot be copied to itself.', {
+    throw new CliError('WRONG_USE', "A store can't be copied to itself.", {
       hint: '--db names the source, --to the target.',
     })
   const source = await context.open('read')

@@ -59,5 +59,5 @@ async function agree(context: Context, session: string, what: string): Promise<v
       hint: '--yes removes it without asking.',
     })
   if (typed.trim() !== session.trim())
-    throw new CliError('DECLINED', 'That is not the id of the session, so nothing was removed.')
+    throw new CliError('DECLINED', "That isn't the id of the session, so nothing was removed.")
 }

@@ -128,7 +128,7 @@ async function show(context: Context, one: RenderedRequest, { fold }: RequestsOp
 const MISMATCH_REASONS: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = {
   renderer: 'another version of the package rendered it',
   purged: 'a text that was sent no longer exists',
-  history: 'the messages that were sent are not those of the history',
+  history: "the messages that were sent aren't those of the history",
 }
 
 function requestLines({ out, style }: Output, one: RenderedRequest, fold: boolean): string[] {
@@ -141,7 +141,7 @@ function requestLines({ out, style }: Output, one: RenderedRequest, fold: boolea
   )
   const verdict = matches
     ? style.green('These are the bytes that were sent.')
-    : style.yellow(`This is not what was sent: ${MISMATCH_REASONS[reason!]}.`)
+    : style.yellow(`This isn't what was sent: ${MISMATCH_REASONS[reason!]}.`)
   const section = (title: string, lines: readonly string[]): string[] => [
     '',
     style.bold(title),

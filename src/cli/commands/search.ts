@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
 
 export async function search(context: Context, query: string, options: SearchOptions): Promise<number> {
   const { hidden = false, visible = false, owner, role, tool, limit, cursor } = options
-  if (hidden && visible) throw new CliError('WRONG_USE', '--hidden and --visible cannot be combined.')
+  if (hidden && visible) throw new CliError('WRONG_USE', "--hidden and --visible can't be combined.")
   if (limit > 100) throw new CliError('WRONG_USE', '--limit must be at most 100; --cursor continues.')
   const from = timeOf(options.from, '--from', 0)
   const to = timeOf(options.to, '--to', DAY_MS - 1)
@@ -39,7 +39,7 @@ export async function search(context: Context, query: string, options: SearchOpt
   else await context.page(`${hitLines(context, hits, next).join('\n')}\n`)
   if (!complete)
     context.err.write(
-      context.style.yellow('undertext: some rows are not in the index, which cannot be written here.\n'),
+      context.style.yellow("undertext: some rows aren't in the index, which can't be written here.\n"),
     )
   return EXIT.done
 }

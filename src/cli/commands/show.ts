@@ -52,7 +52,7 @@ export async function showSession(context: Context, given: string, options: Show
   if (from !== undefined && to !== undefined && from > to)
     throw new CliError('WRONG_USE', `--from ${from} is after --to ${to}.`)
   if (limit !== undefined && tail !== undefined)
-    throw new CliError('WRONG_USE', '--limit and --tail cannot be combined.')
+    throw new CliError('WRONG_USE', "--limit and --tail can't be combined.")
   const { store, id } = await openSession(context, 'read', given)
   const session = await store.sessions.get(id)
   const compactions = await store.listCompactions(id)

@@ -82,7 +82,7 @@ async function readTools(cwd: string, path: string): Promise<StatsOptions['tools
   try {
     tools = JSON.parse(text)
   } catch {
-    throw new CliError('BAD_DATA', `${path} is not JSON.`, { facts: { path } })
+    throw new CliError('BAD_DATA', `${path} isn't JSON.`, { facts: { path } })
   }
   const read = toolsSchema.safeParse(tools)
   if (read.success) return read.data
@@ -423,7 +423,7 @@ function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
     store: `contextWindows of the settings or of openStore${name}`,
     package: `the package @pydantic/genai-prices${name}`,
     registry: isAssumed(contextWindow)
-      ? `assumed for ${provider}, because the window of this model is not known; ${OWN_WINDOW}`
+      ? `assumed for ${provider}, because the window of this model isn't known; ${OWN_WINDOW}`
       : `the built-in table of models${name}`,
     default: `assumed, because the window of this model is unknown; ${OWN_WINDOW}`,
   }[source]
@@ -432,6 +432,6 @@ function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
 /** The reason for the number of tokens kept free for the answer. */
 const RESERVE_SOURCES: { readonly [source in ContextStats['outputReserve']['source']]: string } = {
   maxOutputTokens: 'maxOutputTokens, as requested',
-  share: 'a share of the window, because maxOutputTokens is not given',
-  most: 'the maximum reserve, because maxOutputTokens is not given',
+  share: "a share of the window, because maxOutputTokens isn't given",
+  most: "the maximum reserve, because maxOutputTokens isn't given",
 }

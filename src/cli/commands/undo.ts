@@ -133,8 +133,8 @@ function whyUnchanged(
   { compactionId, status }: NonNullable<UndoOutcome['unchanged']>[number],
 ): string {
   if (status !== 'undone') return `${compactionId} was never in force (${status}).`
-  if (verb === 'undo') return `${compactionId} is not in force.`
-  return `${compactionId} was not undone with this run. To redo it, pass its own id to \`undertext redo\`, or the id of the run or rewind that it was undone with.`
+  if (verb === 'undo') return `${compactionId} isn't in force.`
+  return `${compactionId} wasn't undone with this run. To redo it, pass its own id to \`undertext redo\`, or the id of the run or rewind that it was undone with.`
 }
 
 /** What the undo of a compaction restored. */

@@ -137,17 +137,15 @@ describe('an OpenAI-compatible address', () => {
         .catch((thrown: unknown) => thrown),
     )
     expect(failureSentence(error, 'm')).toBe(
-      'm returned status 308: it redirects to https://models.example/v1/chat/completions, and redirects are not followed; pass the final address with --url',
+      "m returned status 308: it redirects to https://models.example/v1/chat/completions, and redirects aren't followed; pass the final address with --url",
     )
   })
 
   it('reports that a page, or half a JSON value, is not an answer', async () => {
     server.script([{ raw: '<html>Welcome</html>', contentType: 'text/html' }])
-    await expect(ask().reply).rejects.toThrow(
-      'did not return a Chat Completions response. Check the address.',
-    )
+    await expect(ask().reply).rejects.toThrow("didn't return a Chat Completions response. Check the address.")
     server.script([{ raw: '{"choices": [{' }])
-    await expect(ask().reply).rejects.toThrow('The server did not return a Chat Completions response.')
+    await expect(ask().reply).rejects.toThrow("The server didn't return a Chat Completions response.")
   })
 
   it('takes contents that are lists of parts', async () => {
@@ -191,7 +189,7 @@ describe('an OpenAI-compatible address', () => {
     const error = await addressBackend({ url, model: 'm' })
       .ask({ messages: [], signal: new AbortController().signal, onText: () => {} })
       .catch((thrown: unknown) => thrown)
-    expect(failureSentence(error, 'm at home')).toBe('m at home cannot be reached (ECONNREFUSED).')
+    expect(failureSentence(error, 'm at home')).toBe("m at home can't be reached (ECONNREFUSED).")
   })
 
   it('stops on an abort', async () => {

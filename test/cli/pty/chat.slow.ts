@@ -162,7 +162,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     await chat.sees('> ')
     chat.type('are you there?\r')
     await chat.sees('returned status 500: out of order')
-    await chat.sees('Your message was not stored')
+    await chat.sees("Your message wasn't stored")
     chat.type(`${UP}\r`)
     await chat.sees('Now it works.')
     chat.type(CTRL_D)

@@ -66,7 +66,7 @@ async function post(
     if (ok) return response
     if (status >= 300 && status < 400)
       throw new ServerError(
-        `it redirects to ${headers.get('location') ?? 'another address'}, and redirects are not followed; pass the final address with --url`,
+        `it redirects to ${headers.get('location') ?? 'another address'}, and redirects aren't followed; pass the final address with --url`,
         status,
       )
     const text = await response.text()
@@ -117,7 +117,7 @@ async function readReply(
   return answer.reply()
 }
 
-const NO_ANSWER = 'The server did not return a Chat Completions response.'
+const NO_ANSWER = "The server didn't return a Chat Completions response."
 
 /** An answer as its pieces arrive. */
 class Answer {

@@ -61,7 +61,7 @@ async function urlBackend(
   env: Context['env'],
 ): Promise<Backend> {
   if (providerPackage !== undefined)
-    throw new CliError('WRONG_USE', '--url and --provider-package cannot be combined.')
+    throw new CliError('WRONG_USE', "--url and --provider-package can't be combined.")
   const address = URL.canParse(url) ? new URL(url) : undefined
   if (address === undefined || !/^https?:$/.test(address.protocol))
     throw new CliError('WRONG_USE', '--url must be an address like http://localhost:11434/v1.')
@@ -83,7 +83,7 @@ function keyFor(address: URL, name: string | undefined, env: Context['env']): st
   }
   const key = env[name]
   if (key) return key
-  throw new CliError('WRONG_USE', `The environment variable ${name} is not set.`, {
+  throw new CliError('WRONG_USE', `The environment variable ${name} isn't set.`, {
     facts: { variable: name },
   })
 }

@@ -70,7 +70,7 @@ async function turn(chat: Chat, prompt: string, prompts: Prompts): Promise<ExitC
   const hint =
     outcome.kind === 'answered'
       ? 'The part that arrived is stored. Send "go on" to continue it.'
-      : 'Your message was not stored. Send it again.'
+      : "Your message wasn't stored. Send it again."
   if (stop?.why === 'failed') {
     const message = failureSentence(stop.error, conversation.backend.title)
     reporter.failure({ code: 'MODEL_FAILED', message, hint })
@@ -102,7 +102,7 @@ async function reportAnswer(
 /** Why there is no answer. A model that thinks first can use up its output tokens before it writes a word. */
 function emptySentence({ calledTools, stopReason }: Reply): string {
   if (calledTools.length > 0)
-    return `The model tried to call ${calledTools.join(', ')}, but a chat does not run tools.`
+    return `The model tried to call ${calledTools.join(', ')}, but a chat doesn't run tools.`
   if (isAtOutputLimit(stopReason))
     return 'The model reached the output token limit before it wrote any text; see --max-tokens.'
   if (stopReason === 'content_filter' || stopReason === 'content-filter')
@@ -113,7 +113,7 @@ function emptySentence({ calledTools, stopReason }: Reply): string {
 const STATUS_TEXTS: { readonly [status: string]: string } = {
   401: 'rejected the API key',
   403: 'rejected the API key',
-  404: 'does not recognize the model or the address',
+  404: "doesn't recognize the model or the address",
   429: 'is limiting requests, or a quota is used up',
 }
 
@@ -123,7 +123,7 @@ export function failureSentence(error: unknown, title: string): string {
   const words = messageOf(error)
   if (readOverflow(error) !== undefined) return `${title} rejected the request as too long: ${words}`
   if (code === 'CONNECTION_FAILED' && !(error instanceof ServerError))
-    return `${title} cannot be reached${systemCode(error)}.`
+    return `${title} can't be reached${systemCode(error)}.`
   if (code === 'NO_API_KEY') return `There is no API key for ${title}: ${words}`
   const status = /^HTTP_(\d+)$/.exec(code)?.[1]
   if (status === undefined) return `${title} failed: ${words}`

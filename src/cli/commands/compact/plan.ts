@@ -415,7 +415,7 @@ function totalLines(preview: CompactionPreview, output: Output): string[] {
   const figures = `  history ${fromTo(tokensBefore, tokensAfter)}, saves ${count(tokensSaved)} (${percent(share)})${mediaText(preview)}`
   const target: Piece = reachedTarget ? [green, 'reached'] : [yellow, 'not reached']
   const why = preview.offTarget === undefined ? '' : ` (${OFF_TARGET_REASONS[preview.offTarget]})`
-  const fit: Piece = fits ? [green, 'fits the window'] : [red, 'does not fit the window']
+  const fit: Piece = fits ? [green, 'fits the window'] : [red, "doesn't fit the window"]
   const lines = [
     ...mixedLine([[bold, 'total'], figures], output),
     ...mixedLine(

@@ -385,7 +385,7 @@ function remarks({ conversations, totals }: ImportReport, isWithin: boolean): st
     ...(conversations.some(({ code }) => NAME_TAKEN.has(code))
       ? ['--session stores it under another id; --prefix does so for several']
       : []),
-    ...refusals.map(({ id, why }) => `compaction ${id} was not imported: ${why}`),
+    ...refusals.map(({ id, why }) => `compaction ${id} wasn't imported: ${why}`),
   ]
 }
 

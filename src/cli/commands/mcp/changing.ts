@@ -172,7 +172,7 @@ const revertedShape = z.strictObject({
   session_id: z.string(),
   changed: z.boolean(),
   compaction_ids: z.array(z.string()).describe('what was undone or redone'),
-  unchanged_ids: z.array(z.string()).describe('compactions of the run that were not undone or redone'),
+  unchanged_ids: z.array(z.string()).describe("compactions of the run that weren't undone or redone"),
   rows: z.int(),
   parts: z.int(),
   tokens: z.int().describe('tokens of the view afterwards'),
@@ -346,7 +346,7 @@ export function importTranscripts(importer: Importer): Tool {
     }),
     output: z.strictObject({
       files: z.int(),
-      unrecognized: z.int().describe('files of a folder that are not transcripts'),
+      unrecognized: z.int().describe("files of a folder that aren't transcripts"),
       sessions: z.int().describe('sessions that are new or have grown'),
       messages: z.int(),
       failures: z.array(z.strictObject({ path: z.string(), code: z.string(), message: z.string() })),

@@ -301,7 +301,7 @@ export class FolderWatch {
     // Files of other kinds aren't transcripts.
     for (const { path, code, message } of failures)
       if (code !== 'FILE_UNRECOGNIZED')
-        this.#once(`${isFatal ? '' : path}\n${code}`, `${path} was not imported (${code}): ${message}`)
+        this.#once(`${isFatal ? '' : path}\n${code}`, `${path} wasn't imported (${code}): ${message}`)
   }
 
   #once(key: string, line: string): void {

@@ -55,7 +55,7 @@ const sessionShape = z.strictObject({
   model: z.string().nullable(),
   messages: z.int().describe('messages of the log, hidden ones included, without bookkeeping of an agent'),
   visible_rows: z.int().describe('rows of the view: what a model would be sent now'),
-  tokens: z.int().nullable().describe('tokens of the view; null when its tokenizer is not installed here'),
+  tokens: z.int().nullable().describe("tokens of the view; null when its tokenizer isn't installed here"),
   compactions_in_force: z.int(),
   created_at: time,
   updated_at: time,

@@ -116,7 +116,7 @@ const searchHistory = tool({
     cursor: searchInput.shape.cursor,
   }),
   output: foundShape.safeExtend({
-    complete: z.boolean().describe('false when rows that are not in the index were not searched'),
+    complete: z.boolean().describe("false when rows that aren't in the index weren't searched"),
     ...wordlessShape,
   }),
   run: (call, { sessionId: session, ...given }) =>
