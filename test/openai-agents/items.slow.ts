@@ -227,7 +227,7 @@ describe('fromAgentItems', () => {
     [{ role: 'user' }, '[0].content: must be an array'],
     [{ role: 'system', content: [] }, '[0].content: must be a string'],
     [{ role: 'assistant', content: [] }, '[0].status: must be in_progress, completed or incomplete'],
-    [{ type: 'image_generation_call' }, '[0].type: is not a type of an item'],
+    [{ type: 'image_generation_call' }, "[0].type: isn't an item type"],
     [{ type: 'function_call', name: 'f', arguments: '{}' }, '[0].callId: must be a string'],
     [{ type: 'function_call', callId: 'c', name: 'f', arguments: {} }, '[0].arguments: must be a string'],
     [
@@ -352,7 +352,7 @@ describe('lenient', () => {
       },
     ])
     expect(notes).toStrictEqual([
-      { kind: 'unread', messageIndex: 0, place: '[0].type', why: 'is not a type of an item' },
+      { kind: 'unread', messageIndex: 0, place: '[0].type', why: "isn't an item type" },
       { kind: 'unread', messageIndex: 1, place: '[1].content[1].image', why: 'must be base64' },
     ])
     const sent = written(messages)
